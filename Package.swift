@@ -1,0 +1,194 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// The floor plan of the house. Each room is one line: its floor, its folder, what it leans on.
+// A room leans only on lower floors; the manifest stops the build when an arrow points up or
+// sideways. README.md says what each room is for.
+
+// MARK: - Packages
+
+let packages: [String: (url: String, version: Version, products: [String])] = [
+    "swift-argument-parser": ("https://github.com/apple/swift-argument-parser", "1.8.2", ["ArgumentParser"]),
+    "swift-log": ("https://github.com/apple/swift-log", "1.16.2", ["Logging"]),
+    "swift-crypto": ("https://github.com/apple/swift-crypto", "4.5.2", ["Crypto"]),
+    "swift-collections": ("https://github.com/apple/swift-collections", "1.6.0", ["DequeModule", "OrderedCollections"]),
+    "swift-service-lifecycle": (
+        "https://github.com/swift-server/swift-service-lifecycle", "2.13.0", ["ServiceLifecycle"]
+    ),
+    "swift-subprocess": ("https://github.com/swiftlang/swift-subprocess", "1.0.2", ["Subprocess"]),
+    "swift-system": ("https://github.com/apple/swift-system", "1.8.1", ["SystemPackage"]),
+    "GRDB.swift": ("https://github.com/groue/GRDB.swift", "7.10.0", ["GRDB"]),
+]
+
+// MARK: - Rooms
+
+enum Kind { case library, c, system(pkgConfig: String?, apt: String), program(name: String), support, tests }
+
+struct Room {
+    let floor: Int
+    let name: String
+    let kind: Kind
+    let leansOn: [String]
+
+    init(_ floor: Int, _ name: String, _ kind: Kind = .library, _ leansOn: [String] = []) {
+        self.floor = floor
+        self.name = name
+        self.kind = kind
+        self.leansOn = leansOn
+    }
+
+    var path: String {
+        switch kind {
+        case .program: "Services/\(name)"
+        case .support, .tests: "Tests/\(name)"
+        case .library, .c, .system: "Shared/\(name)"
+        }
+    }
+}
+
+let programs = ["Catalog", "Thumbnailer", "ChangeBroker", "Editor", "CommandLine"]
+
+let rooms: [Room] = [
+    // 0  ground: C libraries behind small headers, and JSON
+    Room(0, "CZeroMQ", .system(pkgConfig: nil, apt: "libzmq3-dev")),
+    Room(0, "CMagickWand", .system(pkgConfig: "MagickWand", apt: "libmagickwand-dev")),
+    Room(0, "CGExiv2", .system(pkgConfig: "gexiv2", apt: "libgexiv2-dev")),
+    Room(0, "CProcess", .c),
+    Room(0, "JSONValue"),
+
+    // 1  words: values only
+    Room(1, "CMetadata", .c, ["CGExiv2"]),
+    Room(1, "PhotoModel", .library, ["JSONValue"]),
+
+    // 2  trades: none knows another
+    Room(2, "Messaging", .library, ["CZeroMQ", "JSONValue", "Logging", "DequeModule"]),
+    Room(2, "Imaging", .library, ["CMagickWand", "PhotoModel", "JSONValue"]),
+    Room(2, "Metadata", .library, ["CMetadata", "PhotoModel", "JSONValue"]),
+    Room(2, "Storage", .library, ["GRDB", "Crypto", "Logging", "CProcess"]),
+
+    // 3  speech: every request, reply, feed message and error, once
+    Room(3, "Contracts", .library, ["PhotoModel", "Messaging", "JSONValue"]),
+
+    // 4  callers
+    Room(4, "PhotoClient", .library, ["Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging"]),
+    Room(
+        4, "Hosting", .library,
+        [
+            "Contracts", "Messaging", "PhotoModel", "JSONValue", "CProcess", "Logging", "ArgumentParser",
+            "ServiceLifecycle", "Subprocess", "SystemPackage",
+        ]),
+
+    // 5  programs
+    Room(
+        5, "Catalog", .program(name: "catalog"),
+        [
+            "Hosting", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "Metadata", "GRDB", "Crypto",
+            "Logging", "ArgumentParser", "ServiceLifecycle",
+        ]),
+    Room(
+        5, "Thumbnailer", .program(name: "thumbnailer"),
+        [
+            "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "Imaging",
+            "Crypto", "Logging", "ArgumentParser", "ServiceLifecycle",
+        ]),
+    Room(
+        5, "ChangeBroker", .program(name: "change-broker"),
+        [
+            "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging", "ArgumentParser",
+            "ServiceLifecycle", "DequeModule",
+        ]),
+    Room(
+        5, "Editor", .program(name: "editor"),
+        [
+            "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "Imaging",
+            "Logging", "ArgumentParser", "ServiceLifecycle",
+        ]),
+    Room(
+        5, "CommandLine", .program(name: "safelight"),
+        [
+            "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging", "ArgumentParser",
+            "Subprocess", "SystemPackage",
+        ]),
+    Room(
+        5, "TestSupport", .support,
+        ["PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging", "Subprocess", "SystemPackage"]),
+
+    // 6  tests
+    Room(6, "JSONValueTests", .tests, ["JSONValue", "TestSupport"]),
+    Room(6, "PhotoModelTests", .tests, ["PhotoModel", "JSONValue", "TestSupport"]),
+    Room(6, "MessagingTests", .tests, ["Messaging", "JSONValue", "TestSupport", "CZeroMQ"]),
+    Room(6, "ImagingTests", .tests, ["Imaging", "PhotoModel", "JSONValue", "TestSupport"]),
+    Room(6, "MetadataTests", .tests, ["Metadata", "PhotoModel", "JSONValue", "TestSupport"]),
+    Room(6, "StorageTests", .tests, ["Storage", "TestSupport", "GRDB"]),
+    Room(6, "ContractsTests", .tests, ["Contracts", "Messaging", "PhotoModel", "JSONValue", "TestSupport"]),
+    Room(6, "HostingTests", .tests, ["Hosting", "Contracts", "Messaging", "JSONValue", "TestSupport"]),
+    Room(
+        6, "CatalogTests", .tests,
+        ["Catalog", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "GRDB", "TestSupport"]),
+    Room(
+        6, "ChangeBrokerTests", .tests,
+        ["ChangeBroker", "Contracts", "Messaging", "PhotoModel", "JSONValue", "TestSupport"]),
+    Room(6, "ThumbnailerTests", .tests, ["Thumbnailer", "Contracts", "PhotoModel", "JSONValue", "TestSupport"]),
+    Room(6, "EditorTests", .tests, ["Editor", "Contracts", "PhotoModel", "JSONValue", "TestSupport"]),
+    Room(6, "CommandLineTests", .tests, ["CommandLine", "Contracts", "PhotoModel", "JSONValue", "TestSupport"]),
+    Room(6, "HouseTests", .tests, ["TestSupport", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue"] + programs),
+    Room(6, "TidyTests", .tests, []),
+]
+
+// MARK: - The rules of the house
+
+let floors = Dictionary(uniqueKeysWithValues: rooms.map { ($0.name, $0.floor) })
+
+for room in rooms {
+    for support in room.leansOn {
+        guard let floor = floors[support] else { continue }
+        if floor >= room.floor {
+            fatalError("\(room.name) (floor \(room.floor)) may not lean on \(support) (floor \(floor))")
+        }
+    }
+}
+
+let house: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .treatAllWarnings(as: .error),
+]
+
+func dependency(_ name: String) -> Target.Dependency {
+    if floors[name] != nil { return .target(name: name) }
+    guard let package = packages.first(where: { $0.value.products.contains(name) }) else {
+        fatalError("no room and no package offers \(name)")
+    }
+    return .product(name: name, package: package.key)
+}
+
+func target(_ room: Room) -> Target {
+    let dependencies = room.leansOn.map(dependency)
+    switch room.kind {
+    case .library, .support:
+        return .target(name: room.name, dependencies: dependencies, path: room.path, swiftSettings: house)
+    case .c:
+        return .target(name: room.name, dependencies: dependencies, path: room.path)
+    case .system(let pkgConfig, let apt):
+        return .systemLibrary(name: room.name, path: room.path, pkgConfig: pkgConfig, providers: [.apt([apt])])
+    case .program:
+        return .executableTarget(name: room.name, dependencies: dependencies, path: room.path, swiftSettings: house)
+    case .tests:
+        return .testTarget(name: room.name, dependencies: dependencies, path: room.path, swiftSettings: house)
+    }
+}
+
+func product(_ room: Room) -> Product? {
+    guard case .program(let name) = room.kind else { return nil }
+    return .executable(name: name, targets: [room.name])
+}
+
+let package = Package(
+    name: "safelight",
+    products: rooms.compactMap(product),
+    dependencies: packages.sorted { $0.key < $1.key }.map { .package(url: $0.value.url, from: $0.value.version) },
+    targets: rooms.map(target)
+)

@@ -1,0 +1,1 @@
+/* Only hands on the compiler flags of gexiv2; CMetadata includes the library itself. */

@@ -1,0 +1,265 @@
+/// Why bytes are not the JSON that was asked for; `offset` counts bytes from the start of the text.
+public struct JSONError: Error, Sendable, Equatable, CustomStringConvertible {
+    public enum Reason: String, Sendable {
+        case unexpectedByte = "unexpected byte"
+        case unexpectedEnd = "the text ends too early"
+        case trailingBytes = "bytes after the value"
+        case tooDeep = "nested too deeply"
+        case tooManyValues = "too many values"
+        case badNumber = "not a number that fits"
+        case badString = "not a valid string"
+        case duplicateName = "a member name stands twice"
+    }
+
+    public let reason: Reason
+    public let offset: Int
+
+    public var description: String { "\(reason.rawValue) at byte \(offset)" }
+}
+
+/// Bounds on what is read from a stranger.
+public struct JSONLimits: Sendable {
+    /// Arrays and objects inside one another.
+    public var depth: Int
+    /// Values in the whole text.
+    public var values: Int
+
+    public init(depth: Int = 64, values: Int = 1_000_000) {
+        self.depth = depth
+        self.values = values
+    }
+}
+
+extension JSON {
+    /// Reads one JSON text (RFC 8259, UTF-8); refuses what the RFC leaves open: duplicate names, unpaired surrogates,
+    /// numbers beyond a finite `Double`.
+    public init(parsing bytes: some Collection<UInt8>, limits: JSONLimits = JSONLimits()) throws(JSONError) {
+        let contiguous = ContiguousArray(bytes)
+        var result: Result<JSON, JSONError> = .success(.null)
+        contiguous.withUnsafeBufferPointer { buffer in
+            var reader = JSONReader(bytes: buffer, limits: limits)
+            do throws(JSONError) { result = .success(try reader.document()) } catch { result = .failure(error) }
+        }
+        self = try result.get()
+    }
+
+    public init(parsing text: String, limits: JSONLimits = JSONLimits()) throws(JSONError) {
+        try self.init(parsing: Array(text.utf8), limits: limits)
+    }
+}
+
+private struct JSONReader {
+    let bytes: UnsafeBufferPointer<UInt8>
+    let limits: JSONLimits
+    var offset = 0
+    var values = 0
+
+    init(bytes: UnsafeBufferPointer<UInt8>, limits: JSONLimits) {
+        self.bytes = bytes
+        self.limits = limits
+    }
+
+    mutating func document() throws(JSONError) -> JSON {
+        let value = try value(depth: 0)
+        skipSpace()
+        guard offset == bytes.count else { throw failure(.trailingBytes) }
+        return value
+    }
+
+    private func failure(_ reason: JSONError.Reason) -> JSONError { JSONError(reason: reason, offset: offset) }
+
+    private mutating func skipSpace() {
+        while offset < bytes.count {
+            switch bytes[offset] {
+            case 0x20, 0x09, 0x0A, 0x0D: offset += 1
+            default: return
+            }
+        }
+    }
+
+    private mutating func next() throws(JSONError) -> UInt8 {
+        guard offset < bytes.count else { throw failure(.unexpectedEnd) }
+        return bytes[offset]
+    }
+
+    private mutating func expect(_ byte: UInt8) throws(JSONError) {
+        guard try next() == byte else { throw failure(.unexpectedByte) }
+        offset += 1
+    }
+
+    private mutating func word(_ text: StaticString, _ value: JSON) throws(JSONError) -> JSON {
+        for index in 0..<text.utf8CodeUnitCount { try expect(text.utf8Start[index]) }
+        return value
+    }
+
+    private mutating func value(depth: Int) throws(JSONError) -> JSON {
+        guard depth <= limits.depth else { throw failure(.tooDeep) }
+        values += 1
+        guard values <= limits.values else { throw failure(.tooManyValues) }
+        skipSpace()
+        switch try next() {
+        case UInt8(ascii: "{"): return try object(depth: depth)
+        case UInt8(ascii: "["): return try array(depth: depth)
+        case UInt8(ascii: "\""): return .string(try string())
+        case UInt8(ascii: "t"): return try word("true", .bool(true))
+        case UInt8(ascii: "f"): return try word("false", .bool(false))
+        case UInt8(ascii: "n"): return try word("null", .null)
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return try number()
+        default: throw failure(.unexpectedByte)
+        }
+    }
+
+    private mutating func array(depth: Int) throws(JSONError) -> JSON {
+        try expect(UInt8(ascii: "["))
+        var elements: [JSON] = []
+        skipSpace()
+        if try next() == UInt8(ascii: "]") {
+            offset += 1
+            return .array(elements)
+        }
+        while true {
+            elements.append(try value(depth: depth + 1))
+            skipSpace()
+            if try next() == UInt8(ascii: ",") {
+                offset += 1
+                continue
+            }
+            try expect(UInt8(ascii: "]"))
+            return .array(elements)
+        }
+    }
+
+    private mutating func object(depth: Int) throws(JSONError) -> JSON {
+        try expect(UInt8(ascii: "{"))
+        var object = JSONObject()
+        skipSpace()
+        if try next() == UInt8(ascii: "}") {
+            offset += 1
+            return .object(object)
+        }
+        while true {
+            skipSpace()
+            guard try next() == UInt8(ascii: "\"") else { throw failure(.unexpectedByte) }
+            let name = try string()
+            guard object[name] == nil else { throw failure(.duplicateName) }
+            skipSpace()
+            try expect(UInt8(ascii: ":"))
+            object[name] = try value(depth: depth + 1)
+            skipSpace()
+            if try next() == UInt8(ascii: ",") {
+                offset += 1
+                continue
+            }
+            try expect(UInt8(ascii: "}"))
+            return .object(object)
+        }
+    }
+
+    private mutating func digits() throws(JSONError) {
+        let start = offset
+        while offset < bytes.count, bytes[offset] >= UInt8(ascii: "0"), bytes[offset] <= UInt8(ascii: "9") {
+            offset += 1
+        }
+        guard offset > start else { throw failure(.badNumber) }
+    }
+
+    private mutating func number() throws(JSONError) -> JSON {
+        let start = offset
+        if bytes[offset] == UInt8(ascii: "-") { offset += 1 }
+        let first = offset
+        try digits()
+        if bytes[first] == UInt8(ascii: "0"), offset > first + 1 { throw failure(.badNumber) }
+        var isWhole = true
+        if offset < bytes.count, bytes[offset] == UInt8(ascii: ".") {
+            isWhole = false
+            offset += 1
+            try digits()
+        }
+        if offset < bytes.count, bytes[offset] | 0x20 == UInt8(ascii: "e") {
+            isWhole = false
+            offset += 1
+            if offset < bytes.count, bytes[offset] == UInt8(ascii: "+") || bytes[offset] == UInt8(ascii: "-") {
+                offset += 1
+            }
+            try digits()
+        }
+        let text = String(decoding: bytes[start..<offset], as: UTF8.self)
+        if isWhole, let whole = Int64(text) { return .int(whole) }
+        guard let number = Double(text), number.isFinite else { throw failure(.badNumber) }
+        return .double(number)
+    }
+
+    private mutating func string() throws(JSONError) -> String {
+        try expect(UInt8(ascii: "\""))
+        let start = offset
+        var needsUnescaping = false
+        while true {
+            let byte = try next()
+            if byte == UInt8(ascii: "\"") { break }
+            guard byte >= 0x20 else { throw failure(.badString) }
+            if byte == UInt8(ascii: "\\") {
+                needsUnescaping = true
+                offset += 1
+                _ = try next()
+            }
+            offset += 1
+        }
+        let raw = bytes[start..<offset]
+        offset += 1
+        if !needsUnescaping {
+            guard let text = String(validating: raw, as: UTF8.self) else { throw failure(.badString) }
+            return text
+        }
+        return try unescaped(raw)
+    }
+
+    private func unescaped(_ raw: Slice<UnsafeBufferPointer<UInt8>>) throws(JSONError) -> String {
+        var output: [UInt8] = []
+        output.reserveCapacity(raw.count)
+        var index = raw.startIndex
+        while index < raw.endIndex {
+            let byte = raw[index]
+            index += 1
+            guard byte == UInt8(ascii: "\\") else {
+                output.append(byte)
+                continue
+            }
+            let escape = raw[index]
+            index += 1
+            switch escape {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): output.append(escape)
+            case UInt8(ascii: "b"): output.append(0x08)
+            case UInt8(ascii: "f"): output.append(0x0C)
+            case UInt8(ascii: "n"): output.append(0x0A)
+            case UInt8(ascii: "r"): output.append(0x0D)
+            case UInt8(ascii: "t"): output.append(0x09)
+            case UInt8(ascii: "u"):
+                var unit = try codeUnit(raw, at: &index)
+                if (0xD800..<0xDC00).contains(unit) {
+                    guard index + 1 < raw.endIndex, raw[index] == UInt8(ascii: "\\"), raw[index + 1] == UInt8(ascii: "u")
+                    else { throw failure(.badString) }
+                    index += 2
+                    let low = try codeUnit(raw, at: &index)
+                    guard (0xDC00..<0xE000).contains(low) else { throw failure(.badString) }
+                    unit = 0x10000 + (unit - 0xD800) << 10 + (low - 0xDC00)
+                }
+                guard let scalar = Unicode.Scalar(unit) else { throw failure(.badString) }
+                output.append(contentsOf: String(Character(scalar)).utf8)
+            default: throw failure(.badString)
+            }
+        }
+        guard let text = String(validating: output, as: UTF8.self) else { throw failure(.badString) }
+        return text
+    }
+
+    private func codeUnit(_ raw: Slice<UnsafeBufferPointer<UInt8>>, at index: inout Int) throws(JSONError) -> UInt32 {
+        guard index + 4 <= raw.endIndex else { throw failure(.badString) }
+        var unit: UInt32 = 0
+        for _ in 0..<4 {
+            guard let digit = Character(Unicode.Scalar(raw[index])).hexDigitValue else { throw failure(.badString) }
+            unit = unit << 4 | UInt32(digit)
+            index += 1
+        }
+        return unit
+    }
+}

@@ -11,7 +11,9 @@ let packages: [String: (url: String, version: Version, products: [String])] = [
     "swift-argument-parser": ("https://github.com/apple/swift-argument-parser", "1.8.2", ["ArgumentParser"]),
     "swift-log": ("https://github.com/apple/swift-log", "1.16.2", ["Logging"]),
     "swift-crypto": ("https://github.com/apple/swift-crypto", "4.5.2", ["Crypto"]),
-    "swift-collections": ("https://github.com/apple/swift-collections", "1.6.0", ["DequeModule", "OrderedCollections"]),
+    "swift-collections": (
+        "https://github.com/apple/swift-collections", "1.6.0", ["DequeModule", "OrderedCollections"]
+    ),
     "swift-service-lifecycle": (
         "https://github.com/swift-server/swift-service-lifecycle", "2.13.0", ["ServiceLifecycle"]
     ),
@@ -72,46 +74,67 @@ let rooms: [Room] = [
     // 4  callers
     Room(4, "PhotoClient", .library, ["Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging"]),
     Room(
-        4, "Hosting", .library,
+        4,
+        "Hosting",
+        .library,
         [
             "Contracts", "Messaging", "PhotoModel", "JSONValue", "CProcess", "Logging", "ArgumentParser",
             "ServiceLifecycle", "Subprocess", "SystemPackage",
-        ]),
+        ]
+    ),
 
     // 5  programs
     Room(
-        5, "Catalog", .program(name: "catalog"),
+        5,
+        "Catalog",
+        .program(name: "catalog"),
         [
             "Hosting", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "Metadata", "GRDB", "Crypto",
             "Logging", "ArgumentParser", "ServiceLifecycle",
-        ]),
+        ]
+    ),
     Room(
-        5, "Thumbnailer", .program(name: "thumbnailer"),
+        5,
+        "Thumbnailer",
+        .program(name: "thumbnailer"),
         [
             "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "Imaging",
             "Crypto", "Logging", "ArgumentParser", "ServiceLifecycle",
-        ]),
+        ]
+    ),
     Room(
-        5, "ChangeBroker", .program(name: "change-broker"),
+        5,
+        "ChangeBroker",
+        .program(name: "change-broker"),
         [
             "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging", "ArgumentParser",
             "ServiceLifecycle", "DequeModule",
-        ]),
+        ]
+    ),
     Room(
-        5, "Editor", .program(name: "editor"),
+        5,
+        "Editor",
+        .program(name: "editor"),
         [
             "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "Imaging",
             "Logging", "ArgumentParser", "ServiceLifecycle",
-        ]),
+        ]
+    ),
     Room(
-        5, "CommandLine", .program(name: "safelight"),
+        5,
+        "CommandLine",
+        .program(name: "safelight"),
         [
             "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging", "ArgumentParser",
             "Subprocess", "SystemPackage",
-        ]),
+        ]
+    ),
     Room(
-        5, "TestSupport", .support,
-        ["PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging", "Subprocess", "SystemPackage"]),
+        5,
+        "TestSupport",
+        .support,
+        ["PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging", "Subprocess", "SystemPackage"]
+    ),
 
     // 6  tests
     Room(6, "JSONValueTests", .tests, ["JSONValue", "TestSupport"]),
@@ -123,15 +146,26 @@ let rooms: [Room] = [
     Room(6, "ContractsTests", .tests, ["Contracts", "Messaging", "PhotoModel", "JSONValue", "TestSupport"]),
     Room(6, "HostingTests", .tests, ["Hosting", "Contracts", "Messaging", "JSONValue", "TestSupport"]),
     Room(
-        6, "CatalogTests", .tests,
-        ["Catalog", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "GRDB", "TestSupport"]),
+        6,
+        "CatalogTests",
+        .tests,
+        ["Catalog", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "GRDB", "TestSupport"]
+    ),
     Room(
-        6, "ChangeBrokerTests", .tests,
-        ["ChangeBroker", "Contracts", "Messaging", "PhotoModel", "JSONValue", "TestSupport"]),
+        6,
+        "ChangeBrokerTests",
+        .tests,
+        ["ChangeBroker", "Contracts", "Messaging", "PhotoModel", "JSONValue", "TestSupport"]
+    ),
     Room(6, "ThumbnailerTests", .tests, ["Thumbnailer", "Contracts", "PhotoModel", "JSONValue", "TestSupport"]),
     Room(6, "EditorTests", .tests, ["Editor", "Contracts", "PhotoModel", "JSONValue", "TestSupport"]),
     Room(6, "CommandLineTests", .tests, ["CommandLine", "Contracts", "PhotoModel", "JSONValue", "TestSupport"]),
-    Room(6, "HouseTests", .tests, ["TestSupport", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue"] + programs),
+    Room(
+        6,
+        "HouseTests",
+        .tests,
+        ["TestSupport", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue"] + programs
+    ),
     Room(6, "TidyTests", .tests, []),
 ]
 

@@ -236,7 +236,8 @@ private struct JSONReader {
             case UInt8(ascii: "u"):
                 var unit = try codeUnit(raw, at: &index)
                 if (0xD800..<0xDC00).contains(unit) {
-                    guard index + 1 < raw.endIndex, raw[index] == UInt8(ascii: "\\"), raw[index + 1] == UInt8(ascii: "u")
+                    guard index + 1 < raw.endIndex, raw[index] == UInt8(ascii: "\\"),
+                        raw[index + 1] == UInt8(ascii: "u")
                     else { throw failure(.badString) }
                     index += 2
                     let low = try codeUnit(raw, at: &index)

@@ -1,0 +1,338 @@
+/// What is wrong with a value, and where: `path` names members and indexes from the outside in.
+public struct JSONProblem: Error, Sendable, Equatable, CustomStringConvertible {
+    public var path: [String]
+    public let reason: String
+
+    public init(_ reason: String, path: [String] = []) {
+        self.path = path
+        self.reason = reason
+    }
+
+    public var description: String {
+        path.isEmpty ? reason : "\(path.joined(separator: ".")): \(reason)"
+    }
+
+    /// The same problem, seen from the value that holds this one.
+    public func inside(_ name: String) -> JSONProblem { JSONProblem(reason, path: [name] + path) }
+}
+
+/// How one kind of value stands in JSON: its schema, its reader and its writer, declared together so that they agree.
+public struct JSONType<Value>: Sendable {
+    /// JSON Schema (draft 2020-12) of the accepted values.
+    public let schema: @Sendable () -> JSON
+    public let decode: @Sendable (JSON) throws(JSONProblem) -> Value
+    public let encode: @Sendable (Value) -> JSON
+
+    public init(
+        schema: @escaping @Sendable @autoclosure () -> JSON,
+        decode: @escaping @Sendable (JSON) throws(JSONProblem) -> Value,
+        encode: @escaping @Sendable (Value) -> JSON
+    ) {
+        self.schema = schema
+        self.decode = decode
+        self.encode = encode
+    }
+}
+
+/// One member of an object: declared once, it parses, validates, writes and documents.
+public struct JSONField<Root>: Sendable {
+    public let name: String
+    public let summary: String
+    public let isRequired: Bool
+    public let schema: @Sendable () -> JSON
+    let decode: @Sendable (JSON?, inout Root) throws(JSONProblem) -> Void
+    let encode: @Sendable (Root) -> JSON?
+
+    /// A member that must be there.
+    public static func required<Value>(
+        _ name: String,
+        _ path: any WritableKeyPath<Root, Value> & Sendable,
+        _ type: JSONType<Value>,
+        _ summary: String
+    ) -> JSONField {
+        JSONField(
+            name: name,
+            summary: summary,
+            isRequired: true,
+            schema: type.schema,
+            decode: { (json: JSON?, root: inout Root) throws(JSONProblem) in
+                guard let json else { throw JSONProblem("is required") }
+                root[keyPath: path] = try type.decode(json)
+            },
+            encode: { type.encode($0[keyPath: path]) }
+        )
+    }
+
+    /// A member that may be absent or null; nil is not written.
+    public static func optional<Value>(
+        _ name: String,
+        _ path: any WritableKeyPath<Root, Value?> & Sendable,
+        _ type: JSONType<Value>,
+        _ summary: String
+    ) -> JSONField {
+        JSONField(
+            name: name,
+            summary: summary,
+            isRequired: false,
+            schema: type.schema,
+            decode: { (json: JSON?, root: inout Root) throws(JSONProblem) in
+                guard let json, !json.isNull else { return root[keyPath: path] = nil }
+                root[keyPath: path] = try type.decode(json)
+            },
+            encode: { $0[keyPath: path].map(type.encode) }
+        )
+    }
+
+    /// A member with a value of its own where it is absent; `isWritten` says whether that value is written out.
+    public static func defaulted<Value: Equatable & Sendable>(
+        _ name: String,
+        _ path: any WritableKeyPath<Root, Value> & Sendable,
+        _ type: JSONType<Value>,
+        _ summary: String,
+        default value: Value,
+        isWritten: Bool = false
+    ) -> JSONField {
+        JSONField(
+            name: name,
+            summary: summary,
+            isRequired: false,
+            schema: {
+                guard case .object(var schema) = type.schema() else { return type.schema() }
+                schema["default"] = type.encode(value)
+                return .object(schema)
+            },
+            decode: { (json: JSON?, root: inout Root) throws(JSONProblem) in
+                guard let json, !json.isNull else { return root[keyPath: path] = value }
+                root[keyPath: path] = try type.decode(json)
+            },
+            encode: { root in
+                let current = root[keyPath: path]
+                return isWritten || current != value ? type.encode(current) : nil
+            }
+        )
+    }
+
+}
+
+/// The members of one object type.
+public struct JSONTable<Root: Sendable>: Sendable {
+    /// What a reader does with a member that the table does not name.
+    public enum Unknown: Sendable {
+        /// Requests: a misspelt option must not pass for a default.
+        case refused
+        /// Results and records: a newer service may say more.
+        case ignored
+    }
+
+    public let name: String
+    public let summary: String
+    public let fields: [JSONField<Root>]
+    public let unknown: Unknown
+    private let blank: Root
+    private let names: Set<String>
+
+    public init(
+        _ name: String,
+        _ summary: String,
+        unknown: Unknown,
+        blank: Root,
+        _ fields: [JSONField<Root>]
+    ) {
+        self.name = name
+        self.summary = summary
+        self.fields = fields
+        self.unknown = unknown
+        self.blank = blank
+        self.names = Set(fields.map(\.name))
+    }
+
+    public func decode(_ json: JSON) throws(JSONProblem) -> Root {
+        guard case .object(let object) = json else { throw JSONProblem("expected an object") }
+        if case .refused = unknown, let stranger = object.members.first(where: { !names.contains($0.name) }) {
+            let allowed = fields.map(\.name).joined(separator: ", ")
+            throw JSONProblem(
+                "is unknown here; allowed: \(allowed.isEmpty ? "nothing" : allowed)",
+                path: [stranger.name]
+            )
+        }
+        var root = blank
+        for field in fields {
+            do throws(JSONProblem) {
+                try field.decode(object[field.name], &root)
+            } catch {
+                throw error.inside(field.name)
+            }
+        }
+        return root
+    }
+
+    public func encode(_ root: Root) -> JSONObject {
+        var object = JSONObject()
+        for field in fields {
+            if let value = field.encode(root) { object[field.name] = value }
+        }
+        return object
+    }
+
+    public var schema: JSON {
+        var properties = JSONObject()
+        for field in fields {
+            var schema = field.schema().objectValue ?? [:]
+            schema["description"] = .string(field.summary)
+            properties[field.name] = .object(schema)
+        }
+        var schema: JSONObject = [
+            "type": "object", "title": .string(name), "description": .string(summary),
+            "properties": .object(properties),
+        ]
+        let required = fields.filter(\.isRequired).map(\.name)
+        if !required.isEmpty { schema["required"] = JSON(required) }
+        if case .refused = unknown { schema["additionalProperties"] = false }
+        return .object(schema)
+    }
+}
+
+/// A type whose JSON object is described by a table.
+public protocol JSONTabled: Sendable {
+    static var table: JSONTable<Self> { get }
+}
+
+extension JSONTabled {
+    public init(json: JSON) throws(JSONProblem) { self = try Self.table.decode(json) }
+    public var json: JSON { .object(Self.table.encode(self)) }
+}
+
+// MARK: - The usual types
+
+extension JSONType where Value: JSONTabled {
+    /// An object with a table of its own.
+    public static func object(_: Value.Type) -> JSONType {
+        JSONType(
+            schema: Value.table.schema,
+            decode: { (json: JSON) throws(JSONProblem) in try Value.table.decode(json) },
+            encode: { .object(Value.table.encode($0)) }
+        )
+    }
+}
+
+extension JSONType where Value: RawRepresentable & CaseIterable & Sendable, Value.RawValue == String {
+    /// One of a few names.
+    public static func name(_: Value.Type) -> JSONType {
+        let names = Value.allCases.map(\.rawValue)
+        return JSONType(
+            schema: ["type": "string", "enum": JSON(names)],
+            decode: { (json: JSON) throws(JSONProblem) in
+                guard let text = json.stringValue, let value = Value(rawValue: text) else {
+                    throw JSONProblem("expected one of \(names.joined(separator: ", "))")
+                }
+                return value
+            },
+            encode: { .string($0.rawValue) }
+        )
+    }
+}
+
+extension JSONType where Value == String {
+    /// Text of a bounded length, counted in UTF-8 bytes.
+    public static func text(maxBytes: Int) -> JSONType {
+        JSONType(
+            schema: ["type": "string", "maxLength": JSON(maxBytes)],
+            decode: { (json: JSON) throws(JSONProblem) in
+                guard let text = json.stringValue else { throw JSONProblem("expected text") }
+                guard text.utf8.count <= maxBytes else { throw JSONProblem("longer than \(maxBytes) bytes") }
+                return text
+            },
+            encode: { .string($0) }
+        )
+    }
+}
+
+extension JSONType where Value == Int64 {
+    public static func integer(_ range: ClosedRange<Int64> = Int64.min...Int64.max) -> JSONType {
+        JSONType(
+            schema: ["type": "integer", "minimum": .int(range.lowerBound), "maximum": .int(range.upperBound)],
+            decode: { (json: JSON) throws(JSONProblem) in
+                guard let number = json.intValue, range.contains(number) else {
+                    throw JSONProblem("expected a whole number from \(range.lowerBound) to \(range.upperBound)")
+                }
+                return number
+            },
+            encode: { .int($0) }
+        )
+    }
+}
+
+extension JSONType where Value == Int {
+    public static func count(_ range: ClosedRange<Int>) -> JSONType {
+        JSONType(
+            schema: ["type": "integer", "minimum": JSON(range.lowerBound), "maximum": JSON(range.upperBound)],
+            decode: { (json: JSON) throws(JSONProblem) in
+                guard let number = json.intValue.flatMap(Int.init(exactly:)), range.contains(number) else {
+                    throw JSONProblem("expected a whole number from \(range.lowerBound) to \(range.upperBound)")
+                }
+                return number
+            },
+            encode: { JSON($0) }
+        )
+    }
+}
+
+extension JSONType where Value == Double {
+    public static func number(_ range: ClosedRange<Double>) -> JSONType {
+        JSONType(
+            schema: ["type": "number", "minimum": .double(range.lowerBound), "maximum": .double(range.upperBound)],
+            decode: { (json: JSON) throws(JSONProblem) in
+                guard let number = json.doubleValue, range.contains(number) else {
+                    throw JSONProblem("expected a number from \(range.lowerBound) to \(range.upperBound)")
+                }
+                return number
+            },
+            encode: { .double($0) }
+        )
+    }
+}
+
+extension JSONType where Value == Bool {
+    public static var flag: JSONType {
+        JSONType(
+            schema: ["type": "boolean"],
+            decode: { (json: JSON) throws(JSONProblem) in
+                guard let flag = json.boolValue else { throw JSONProblem("expected true or false") }
+                return flag
+            },
+            encode: { .bool($0) }
+        )
+    }
+}
+
+extension JSONType where Value == JSON {
+    /// Any value; its meaning is somebody else's.
+    public static var any: JSONType {
+        JSONType(schema: [:], decode: { (json: JSON) throws(JSONProblem) in json }, encode: { $0 })
+    }
+}
+
+extension JSONType {
+    /// A list of at most `limit` values.
+    public static func list<Element: Sendable>(of element: JSONType<Element>, limit: Int) -> JSONType
+    where Value == [Element] {
+        JSONType(
+            schema: ["type": "array", "items": element.schema(), "maxItems": JSON(limit)],
+            decode: { (json: JSON) throws(JSONProblem) in
+                guard let elements = json.arrayValue else { throw JSONProblem("expected a list") }
+                guard elements.count <= limit else { throw JSONProblem("more than \(limit) elements") }
+                var values: [Element] = []
+                values.reserveCapacity(elements.count)
+                for (index, json) in elements.enumerated() {
+                    do throws(JSONProblem) {
+                        values.append(try element.decode(json))
+                    } catch {
+                        throw error.inside(String(index))
+                    }
+                }
+                return values
+            },
+            encode: { .array($0.map(element.encode)) }
+        )
+    }
+}

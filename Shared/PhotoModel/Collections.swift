@@ -1,0 +1,92 @@
+public import JSONValue
+
+/// An album, a smart album or a moment: `PHAssetCollection` (spec S-05). It never holds its members.
+public struct AssetCollection: Sendable, Hashable, JSONTabled {
+    public var id: ObjectID
+    public var revision: Revision
+    public var type: CollectionType = .album
+    public var subtype: CollectionSubtype = .albumRegular
+    public var title: String?
+    /// The folder that holds it, and its place there; nil for a derived collection.
+    public var parent: ObjectID?
+    public var parentKey: OrderKey?
+    public var creationDate: Int64 = 0
+    public var modificationDate: Int64 = 0
+    /// Earliest and latest capture date among the members, hidden ones included.
+    public var startDate: Int64?
+    public var endDate: Int64?
+    /// Members, hidden ones included; nil stands for PhotoKit's `NSNotFound` (spec S-39).
+    public var estimatedAssetCount: Int?
+    /// The cover the user chose.
+    public var keyAsset: ObjectID?
+
+    public init(id: ObjectID, revision: Revision = Revision(0)) {
+        self.id = id
+        self.revision = revision
+    }
+
+    public static let table = JSONTable(
+        "AssetCollection",
+        "An album, smart album or moment. Dates are microseconds since 1970, UTC.",
+        unknown: .ignored,
+        blank: AssetCollection(id: .none),
+        [
+            .required("id", \.id, .id(.assetCollection), "Stable for the life of the library."),
+            .required("revision", \.revision, .revision, "New at any change."),
+            .required("type", \.type, .name(CollectionType.self), "Album, smart album or moment."),
+            .required("subtype", \.subtype, .name(CollectionSubtype.self), "Which kind of it."),
+            .optional("title", \.title, .text(maxBytes: 1024), "Its name."),
+            .optional("parent", \.parent, .id(.collectionList), "The folder that holds it."),
+            .optional("parentKey", \.parentKey, .orderKey, "Its place in that folder."),
+            .required("creationDate", \.creationDate, .integer(), "When it was made."),
+            .required("modificationDate", \.modificationDate, .integer(), "Last change of it or of its members."),
+            .optional("startDate", \.startDate, .integer(), "Earliest capture date among the members."),
+            .optional("endDate", \.endDate, .integer(), "Latest capture date among the members."),
+            .optional("estimatedAssetCount", \.estimatedAssetCount, .count(0...Int.max), "Members."),
+            .optional("keyAsset", \.keyAsset, .id(.asset), "The cover."),
+        ]
+    )
+}
+
+/// A folder or another list of collections: `PHCollectionList` (spec S-06).
+public struct CollectionList: Sendable, Hashable, JSONTabled {
+    public var id: ObjectID
+    public var revision: Revision
+    public var type: ListType = .folder
+    public var subtype: ListSubtype = .regularFolder
+    public var title: String?
+    /// The folder that holds it, and its place there; nil for the root.
+    public var parent: ObjectID?
+    public var parentKey: OrderKey?
+    public var creationDate: Int64 = 0
+    public var modificationDate: Int64 = 0
+    public var startDate: Int64?
+    public var endDate: Int64?
+    public var childCount = 0
+
+    public init(id: ObjectID, revision: Revision = Revision(0)) {
+        self.id = id
+        self.revision = revision
+    }
+
+    public static let table = JSONTable(
+        "CollectionList",
+        "A folder or another list of collections. Dates are microseconds since 1970, UTC.",
+        unknown: .ignored,
+        blank: CollectionList(id: .root),
+        [
+            .required("id", \.id, .id(.collectionList), "Stable for the life of the library."),
+            .required("revision", \.revision, .revision, "New at any change."),
+            .required("type", \.type, .name(ListType.self), "Folder, smart folder or list of moments."),
+            .required("subtype", \.subtype, .name(ListSubtype.self), "Which kind of it."),
+            .optional("title", \.title, .text(maxBytes: 1024), "Its name."),
+            .optional("parent", \.parent, .id(.collectionList), "The folder that holds it."),
+            .optional("parentKey", \.parentKey, .orderKey, "Its place in that folder."),
+            .required("creationDate", \.creationDate, .integer(), "When it was made."),
+            .required("modificationDate", \.modificationDate, .integer(), "Last change of it or of its children."),
+            .optional("startDate", \.startDate, .integer(), "Earliest capture date below it."),
+            .optional("endDate", \.endDate, .integer(), "Latest capture date below it."),
+            .required("childCount", \.childCount, .count(0...Int.max), "Albums and folders directly in it."),
+        ]
+    )
+}

@@ -1,0 +1,98 @@
+public import JSONValue
+
+/// What an entity is; spec S-01 and T-37.
+public enum ObjectKind: String, Sendable, CaseIterable {
+    case asset
+    case assetCollection
+    case collectionList
+
+    /// The first letter of the identifiers of this kind.
+    var letter: Character {
+        switch self {
+        case .asset: "a"
+        case .assetCollection: "c"
+        case .collectionList: "l"
+        }
+    }
+}
+
+/// The stable name of an entity: PhotoKit's `localIdentifier` (spec S-01).
+///
+/// A letter for the kind and 26 letters of Crockford's base 32 that hold 48 bits of time and 80 random bits: identifiers
+/// made later sort later, which keeps indexes compact, and none is ever made twice. Clients treat it as opaque text.
+public struct ObjectID: Sendable, Hashable, Comparable, CustomStringConvertible {
+    public let text: String
+
+    public static let length = 27
+
+    private static let alphabet = Array("0123456789abcdefghjkmnpqrstvwxyz".utf8)
+
+    /// Reads an identifier; `nil` for text that cannot be one.
+    public init?(_ text: String) {
+        let bytes = text.utf8
+        guard bytes.count == Self.length, let first = text.first,
+            ObjectKind.allCases.contains(where: { $0.letter == first }),
+            bytes.dropFirst().allSatisfy(Self.alphabet.contains)
+        else { return nil }
+        self.text = text
+    }
+
+    /// A new identifier.
+    ///
+    /// - Parameters:
+    ///   - kind: what it names
+    ///   - milliseconds: since 1970, its low 48 bits are used
+    ///   - random: where the other 80 bits come from
+    public init(_ kind: ObjectKind, milliseconds: Int64, using random: inout some RandomNumberGenerator) {
+        var high = UInt64(bitPattern: milliseconds) << 16 | UInt64(UInt16.random(in: .min ... .max, using: &random))
+        var low = UInt64.random(in: .min ... .max, using: &random)
+        var digits = [UInt8](repeating: 0, count: 26)
+        for position in digits.indices.reversed() {
+            digits[position] = Self.alphabet[Int(low & 31)]
+            low = low >> 5 | high << 59
+            high >>= 5
+        }
+        self.text = String(kind.letter) + String(decoding: digits, as: UTF8.self)
+    }
+
+    public var kind: ObjectKind {
+        switch text.utf8.first {
+        case UInt8(ascii: "a"): .asset
+        case UInt8(ascii: "c"): .assetCollection
+        default: .collectionList
+        }
+    }
+
+    public var description: String { text }
+
+    /// By the bytes of the text: the last tie-break of every order.
+    public static func < (left: ObjectID, right: ObjectID) -> Bool {
+        left.text.utf8.lexicographicallyPrecedes(right.text.utf8)
+    }
+
+    /// The one root folder (spec T-12).
+    public static let root = ObjectID(unchecked: "l00000000000000000000000000")
+    /// No entity: what a table holds before its fields are read.
+    public static let none = ObjectID(unchecked: "a00000000000000000000000000")
+
+    private init(unchecked text: String) { self.text = text }
+}
+
+extension JSONType where Value == ObjectID {
+    /// An identifier of one of some kinds.
+    public static func id(_ kinds: ObjectKind...) -> JSONType {
+        let allowed = kinds.isEmpty ? ObjectKind.allCases : kinds
+        let words = allowed.map(\.rawValue).joined(separator: " or ")
+        let letters = String(allowed.map(\.letter))
+        return JSONType(
+            schema: ["type": "string", "pattern": .string("^[\(letters)][0-9a-hjkmnp-tv-z]{26}$")],
+            decode: { (json: JSON) throws(JSONProblem) in
+                guard let text = json.stringValue, let id = ObjectID(text), allowed.contains(id.kind) else {
+                    throw JSONProblem("expected the identifier of an \(words)")
+                }
+                return id
+            },
+            encode: { .string($0.text) }
+        )
+    }
+}

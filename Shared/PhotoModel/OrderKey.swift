@@ -1,0 +1,128 @@
+public import JSONValue
+
+/// A member's place in an ordered collection: text that sorts by its bytes.
+///
+/// Between any two keys there is another, so that moving one member writes one row. Keys are digits of a fraction in
+/// base 62 without trailing zeros; appending makes short keys, inserting at one spot again and again makes longer ones.
+public struct OrderKey: Sendable, Hashable, Comparable, CustomStringConvertible {
+    public let text: String
+
+    private static let digits = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8)
+    private static let value: [UInt8: Int] = Dictionary(
+        uniqueKeysWithValues: digits.enumerated().map { ($1, $0) }
+    )
+    /// Longer keys than this are refused from outside; they would need hundreds of insertions at one spot.
+    public static let maxBytes = 512
+
+    public init?(_ text: String) {
+        let bytes = Array(text.utf8)
+        guard !bytes.isEmpty, bytes.count <= Self.maxBytes, bytes.allSatisfy({ Self.value[$0] != nil }),
+            bytes.last != Self.digits[0]
+        else { return nil }
+        self.text = text
+    }
+
+    private init(digits: [Int]) { self.text = String(decoding: digits.map { Self.digits[$0] }, as: UTF8.self) }
+
+    public var description: String { text }
+
+    public static func < (left: OrderKey, right: OrderKey) -> Bool {
+        left.text.utf8.lexicographicallyPrecedes(right.text.utf8)
+    }
+
+    /// A key after `lower` and before `upper`; `nil` stands for the open end.
+    ///
+    /// - Precondition: `lower < upper` where both are given.
+    public static func between(_ lower: OrderKey?, _ upper: OrderKey?) -> OrderKey {
+        keys(count: 1, between: lower, and: upper)[0]
+    }
+
+    /// Keys in ascending order between two others, spread evenly so that they stay short.
+    public static func keys(count: Int, between lower: OrderKey?, and upper: OrderKey?) -> [OrderKey] {
+        precondition(count >= 0)
+        if let lower, let upper { precondition(lower < upper, "order keys \(lower) and \(upper) are out of order") }
+        guard count > 0 else { return [] }
+        let low = lower.map { $0.text.utf8.map { value[$0] ?? 0 } } ?? []
+        let high = upper.map { $0.text.utf8.map { value[$0] ?? 0 } }
+        // Appending is by far the commonest: step the leading digits on instead of halving what is left of the space.
+        if high == nil { return appended(count, after: low) }
+        return spread(count, low, high)
+    }
+
+    /// The length of the prefix that appended keys count up; 62^6 of them fit before keys must grow.
+    private static let stepDigits = 6
+
+    private static func appended(_ count: Int, after low: [Int]) -> [OrderKey] {
+        var current = Array((low + Array(repeating: 0, count: stepDigits)).prefix(stepDigits))
+        if low.isEmpty { current[0] = 1 }
+        var keys: [OrderKey] = []
+        keys.reserveCapacity(count)
+        for made in 0..<count {
+            guard let next = incremented(current) else {
+                let last = keys.last.map { $0.text.utf8.map { value[$0] ?? 0 } } ?? low
+                return keys + spread(count - made, last, nil)
+            }
+            current = next
+            keys.append(OrderKey(digits: trimmed(current)))
+        }
+        return keys
+    }
+
+    private static func incremented(_ digits: [Int]) -> [Int]? {
+        var result = digits
+        for position in result.indices.reversed() {
+            if result[position] < 61 {
+                result[position] += 1
+                return result
+            }
+            result[position] = 0
+        }
+        return nil
+    }
+
+    private static func trimmed(_ digits: [Int]) -> [Int] {
+        var result = digits
+        while result.last == 0 { result.removeLast() }
+        return result
+    }
+
+    private static func spread(_ count: Int, _ low: [Int], _ high: [Int]?) -> [OrderKey] {
+        guard count > 0 else { return [] }
+        let middle = count / 2
+        let key = midpoint(low, high)
+        return spread(middle, low, key) + [OrderKey(digits: key)] + spread(count - middle - 1, key, high)
+    }
+
+    /// A fraction strictly between two others; `high == nil` stands for one.
+    private static func midpoint(_ low: [Int], _ high: [Int]?) -> [Int] {
+        var result: [Int] = []
+        var upper = high
+        var position = 0
+        while true {
+            let a = position < low.count ? low[position] : 0
+            let b = upper.map { position < $0.count ? $0[position] : 0 } ?? 62
+            if b - a > 1 {
+                result.append(a + (b - a) / 2)
+                return result
+            }
+            result.append(a)
+            if b > a { upper = nil }
+            position += 1
+        }
+    }
+}
+
+extension JSONType where Value == OrderKey {
+    public static var orderKey: JSONType {
+        JSONType(
+            schema: ["type": "string", "maxLength": JSON(OrderKey.maxBytes)],
+            decode: { (json: JSON) throws(JSONProblem) in
+                guard let text = json.stringValue, let key = OrderKey(text) else {
+                    throw JSONProblem("expected an order key")
+                }
+                return key
+            },
+            encode: { .string($0.text) }
+        )
+    }
+}

@@ -1,0 +1,256 @@
+public import JSONValue
+
+// The enumerations of PhotoKit under their own names and numbers (spec section 6). On the wire a value is its name.
+
+/// An enumeration that has PhotoKit's number beside its name.
+public protocol NumberedName: RawRepresentable, CaseIterable, Sendable, Hashable where RawValue == String {
+    var number: Int { get }
+}
+
+extension NumberedName {
+    public init?(number: Int) {
+        guard let value = Self.allCases.first(where: { $0.number == number }) else { return nil }
+        self = value
+    }
+}
+
+/// `PHAssetMediaType`
+public enum MediaType: String, NumberedName {
+    case unknown, image, video, audio
+
+    public var number: Int {
+        switch self {
+        case .unknown: 0
+        case .image: 1
+        case .video: 2
+        case .audio: 3
+        }
+    }
+}
+
+/// `PHAssetPlaybackStyle` (spec T-08)
+public enum PlaybackStyle: String, NumberedName {
+    case unsupported, image, imageAnimated, livePhoto, video, videoLooping
+
+    public var number: Int {
+        switch self {
+        case .unsupported: 0
+        case .image: 1
+        case .imageAnimated: 2
+        case .livePhoto: 3
+        case .video: 4
+        case .videoLooping: 5
+        }
+    }
+}
+
+/// `PHAsset.PlaybackVariation` (spec T-11)
+public enum PlaybackVariation: String, NumberedName {
+    case none, autoloop, mirror, longExposure
+
+    public var number: Int {
+        switch self {
+        case .none: 0
+        case .autoloop: 1
+        case .mirror: 2
+        case .longExposure: 3
+        }
+    }
+}
+
+/// `PHAssetSourceType`; a mask in fetch options, one value in an asset (spec T-07).
+public enum SourceType: String, NumberedName {
+    case typeUserLibrary, typeCloudShared, typeiTunesSynced
+
+    public var number: Int {
+        switch self {
+        case .typeUserLibrary: 1
+        case .typeCloudShared: 2
+        case .typeiTunesSynced: 4
+        }
+    }
+}
+
+/// `PHAssetResourceType` (spec T-30)
+public enum ResourceType: String, NumberedName {
+    case photo, video, audio, alternatePhoto, fullSizePhoto, fullSizeVideo, adjustmentData, adjustmentBasePhoto
+    case pairedVideo, fullSizePairedVideo, adjustmentBasePairedVideo, adjustmentBaseVideo, photoProxy
+
+    public var number: Int {
+        switch self {
+        case .photo: 1
+        case .video: 2
+        case .audio: 3
+        case .alternatePhoto: 4
+        case .fullSizePhoto: 5
+        case .fullSizeVideo: 6
+        case .adjustmentData: 7
+        case .adjustmentBasePhoto: 8
+        case .pairedVideo: 9
+        case .fullSizePairedVideo: 10
+        case .adjustmentBasePairedVideo: 11
+        case .adjustmentBaseVideo: 12
+        case .photoProxy: 19
+        }
+    }
+}
+
+/// `PHAssetCollectionType`
+public enum CollectionType: String, NumberedName {
+    case album, smartAlbum, moment
+
+    public var number: Int {
+        switch self {
+        case .album: 1
+        case .smartAlbum: 2
+        case .moment: 3
+        }
+    }
+}
+
+/// `PHAssetCollectionSubtype`
+public enum CollectionSubtype: String, NumberedName {
+    case any
+    case albumRegular, albumSyncedEvent, albumSyncedFaces, albumSyncedAlbum, albumImported
+    case albumMyPhotoStream, albumCloudShared
+    case smartAlbumGeneric, smartAlbumPanoramas, smartAlbumVideos, smartAlbumFavorites, smartAlbumTimelapses
+    case smartAlbumAllHidden, smartAlbumRecentlyAdded, smartAlbumBursts, smartAlbumSlomoVideos
+    case smartAlbumUserLibrary, smartAlbumSelfPortraits, smartAlbumScreenshots, smartAlbumDepthEffect
+    case smartAlbumLivePhotos, smartAlbumAnimated, smartAlbumLongExposures, smartAlbumUnableToUpload
+    case smartAlbumRAW, smartAlbumCinematic, smartAlbumSpatial, smartAlbumScreenRecordings
+
+    public var number: Int {
+        switch self {
+        case .any: Int.max
+        case .albumRegular: 2
+        case .albumSyncedEvent: 3
+        case .albumSyncedFaces: 4
+        case .albumSyncedAlbum: 5
+        case .albumImported: 6
+        case .albumMyPhotoStream: 100
+        case .albumCloudShared: 101
+        case .smartAlbumGeneric: 200
+        case .smartAlbumPanoramas: 201
+        case .smartAlbumVideos: 202
+        case .smartAlbumFavorites: 203
+        case .smartAlbumTimelapses: 204
+        case .smartAlbumAllHidden: 205
+        case .smartAlbumRecentlyAdded: 206
+        case .smartAlbumBursts: 207
+        case .smartAlbumSlomoVideos: 208
+        case .smartAlbumUserLibrary: 209
+        case .smartAlbumSelfPortraits: 210
+        case .smartAlbumScreenshots: 211
+        case .smartAlbumDepthEffect: 212
+        case .smartAlbumLivePhotos: 213
+        case .smartAlbumAnimated: 214
+        case .smartAlbumLongExposures: 215
+        case .smartAlbumUnableToUpload: 216
+        case .smartAlbumRAW: 217
+        case .smartAlbumCinematic: 218
+        case .smartAlbumSpatial: 219
+        case .smartAlbumScreenRecordings: 220
+        }
+    }
+}
+
+/// `PHCollectionListType`
+public enum ListType: String, NumberedName {
+    case momentList, folder, smartFolder
+
+    public var number: Int {
+        switch self {
+        case .momentList: 1
+        case .folder: 2
+        case .smartFolder: 3
+        }
+    }
+}
+
+/// `PHCollectionListSubtype`
+public enum ListSubtype: String, NumberedName {
+    case any
+    case momentListCluster, momentListYear
+    case regularFolder, rootFolder
+    case smartFolderEvents, smartFolderFaces
+
+    public var number: Int {
+        switch self {
+        case .any: Int.max
+        case .momentListCluster: 1
+        case .momentListYear: 2
+        case .regularFolder: 100
+        case .rootFolder: 101
+        case .smartFolderEvents: 200
+        case .smartFolderFaces: 201
+        }
+    }
+}
+
+// MARK: - Masks
+
+/// A set of named bits; on the wire a list of the names, in the order of the bits.
+public protocol NamedBits: OptionSet, Sendable, Hashable where RawValue == Int, Element == Self {
+    static var names: [(name: String, bit: Int)] { get }
+}
+
+extension NamedBits {
+    public var names: [String] { Self.names.filter { rawValue & $0.bit != 0 }.map(\.name) }
+}
+
+extension JSONType where Value: NamedBits {
+    /// The names of the bits, as a list; a bare number is accepted too (spec section 2).
+    public static func bits(_: Value.Type) -> JSONType {
+        let known = Value.names.map(\.name)
+        return JSONType(
+            schema: ["type": "array", "items": ["type": "string", "enum": JSON(known)], "uniqueItems": true],
+            decode: { (json: JSON) throws(JSONProblem) in
+                let all = Value.names.reduce(0) { $0 | $1.bit }
+                if let number = json.intValue.flatMap(Int.init(exactly:)), number >= 0, number & ~all == 0 {
+                    return Value(rawValue: number)
+                }
+                guard let elements = json.arrayValue else { throw JSONProblem("expected a list of names") }
+                var mask = 0
+                for element in elements {
+                    guard let bit = Value.names.first(where: { $0.name == element.stringValue })?.bit else {
+                        throw JSONProblem("expected names out of \(known.joined(separator: ", "))")
+                    }
+                    mask |= bit
+                }
+                return Value(rawValue: mask)
+            },
+            encode: { JSON($0.names) }
+        )
+    }
+}
+
+/// `PHAssetMediaSubtype` (spec S-33)
+public struct MediaSubtypes: NamedBits {
+    public let rawValue: Int
+    public init(rawValue: Int) { self.rawValue = rawValue }
+
+    public static let photoPanorama = MediaSubtypes(rawValue: 1 << 0)
+    public static let photoHDR = MediaSubtypes(rawValue: 1 << 1)
+    public static let photoScreenshot = MediaSubtypes(rawValue: 1 << 2)
+    public static let photoLive = MediaSubtypes(rawValue: 1 << 3)
+    public static let photoDepthEffect = MediaSubtypes(rawValue: 1 << 4)
+    public static let photoAnimation = MediaSubtypes(rawValue: 1 << 6)
+
+    public static let names: [(name: String, bit: Int)] = [
+        ("photoPanorama", 1 << 0), ("photoHDR", 1 << 1), ("photoScreenshot", 1 << 2), ("photoLive", 1 << 3),
+        ("photoDepthEffect", 1 << 4), ("photoAnimation", 1 << 6), ("spatialMedia", 1 << 10),
+        ("videoStreamed", 1 << 16), ("videoHighFrameRate", 1 << 17), ("videoTimelapse", 1 << 18),
+        ("videoScreenRecording", 1 << 19), ("videoCinematic", 1 << 21),
+    ]
+}
+
+/// `PHAssetBurstSelectionType` (spec S-38)
+public struct BurstSelectionTypes: NamedBits {
+    public let rawValue: Int
+    public init(rawValue: Int) { self.rawValue = rawValue }
+
+    public static let autoPick = BurstSelectionTypes(rawValue: 1 << 0)
+    public static let userPick = BurstSelectionTypes(rawValue: 1 << 1)
+
+    public static let names: [(name: String, bit: Int)] = [("autoPick", 1 << 0), ("userPick", 1 << 1)]
+}

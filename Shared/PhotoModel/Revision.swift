@@ -1,0 +1,70 @@
+public import JSONValue
+
+/// The state of an entity, or of its pixels, as a name: equal revisions, equal state.
+///
+/// It holds the sequence of the transaction that made the state. To clients it is opaque text.
+public struct Revision: Sendable, Hashable, CustomStringConvertible {
+    public let sequence: Int64
+
+    public init(_ sequence: Int64) { self.sequence = sequence }
+
+    public var description: String { "r\(sequence)" }
+}
+
+extension JSONType where Value == Revision {
+    public static var revision: JSONType {
+        JSONType(
+            schema: ["type": "string", "pattern": "^r[0-9]{1,19}$"],
+            decode: { (json: JSON) throws(JSONProblem) in
+                guard let text = json.stringValue, text.first == "r", let sequence = Int64(text.dropFirst()),
+                    sequence >= 0
+                else { throw JSONProblem("expected a revision as an entity carries it") }
+                return Revision(sequence)
+            },
+            encode: { .string($0.description) }
+        )
+    }
+}
+
+/// A moment of the library: its history and the sequence of the last transaction seen (spec T-35; DESIGN 3.3).
+///
+/// Opaque to clients, who keep it as text between runs. A library that was restored from a copy has a new history, so
+/// that a token of the old one is recognised as expired instead of being taken for a place in the new one.
+public struct ChangeToken: Sendable, Hashable, CustomStringConvertible {
+    /// The library's history: 32 hexadecimal digits.
+    public let library: String
+    public let sequence: Int64
+
+    public init(library: String, sequence: Int64) {
+        self.library = library
+        self.sequence = sequence
+    }
+
+    public init?(_ text: String) {
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 2, parts[0].utf8.count == 32, parts[0].allSatisfy({ $0.isHexDigit && $0.isASCII }),
+            parts[1].utf8.count <= 19, parts[1].utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+            let sequence = Int64(parts[1])
+        else { return nil }
+        self.init(library: String(parts[0]), sequence: sequence)
+    }
+
+    public var description: String { "\(library).\(sequence)" }
+
+    public static let none = ChangeToken(library: String(repeating: "0", count: 32), sequence: 0)
+}
+
+extension JSONType where Value == ChangeToken {
+    public static var token: JSONType {
+        JSONType(
+            schema: ["type": "string", "maxLength": 52],
+            decode: { (json: JSON) throws(JSONProblem) in
+                guard let text = json.stringValue, let token = ChangeToken(text) else {
+                    throw JSONProblem("expected a change token as a reply carries it")
+                }
+                return token
+            },
+            encode: { .string($0.description) }
+        )
+    }
+}

@@ -83,6 +83,26 @@ public struct JSONField<Root>: Sendable {
         )
     }
 
+    /// A member of a patch: absent leaves the property alone, null clears it.
+    public static func patch<Value>(
+        _ name: String,
+        _ path: any WritableKeyPath<Root, Value??> & Sendable,
+        _ type: JSONType<Value>,
+        _ summary: String
+    ) -> JSONField {
+        JSONField(
+            name: name,
+            summary: summary,
+            isRequired: false,
+            schema: { ["anyOf": [type.schema(), ["type": "null"]]] },
+            decode: { (json: JSON?, root: inout Root) throws(JSONProblem) in
+                guard let json else { return root[keyPath: path] = .none }
+                root[keyPath: path] = json.isNull ? .some(nil) : .some(try type.decode(json))
+            },
+            encode: { root in root[keyPath: path].map { $0.map(type.encode) ?? .null } }
+        )
+    }
+
     /// A member with a value of its own where it is absent; `isWritten` says whether that value is written out.
     public static func defaulted<Value: Equatable & Sendable>(
         _ name: String,

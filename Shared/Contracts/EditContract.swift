@@ -1,0 +1,183 @@
+public import JSONValue
+public import Messaging
+public import PhotoModel
+
+/// How a list of adjustments meets the one that is there.
+public enum AdjustmentMode: String, Sendable, CaseIterable {
+    case replace, append
+}
+
+/// `edits.apply`: renders adjustments of an asset and commits them (DESIGN 3.5).
+public struct ApplyEdit: Request {
+    public typealias Result = EditOutcome
+    public static let method = "edits.apply"
+    public var asset: ObjectID
+    public var adjustments: AdjustmentList
+    public var mode: AdjustmentMode
+    public var ifContentRevision: Revision?
+    public var client: String
+    public var transaction: String?
+
+    public init(
+        asset: ObjectID,
+        adjustments: AdjustmentList,
+        mode: AdjustmentMode = .replace,
+        ifContentRevision: Revision? = nil,
+        client: String = "",
+        transaction: String? = nil
+    ) {
+        self.asset = asset
+        self.adjustments = adjustments
+        self.mode = mode
+        self.ifContentRevision = ifContentRevision
+        self.client = client
+        self.transaction = transaction
+    }
+
+    public static let table = JSONTable(
+        method, "Renders adjustments of an asset and commits them as one change.", unknown: .refused,
+        blank: ApplyEdit(asset: .none, adjustments: AdjustmentList(operations: [])),
+        [
+            .required("asset", \.asset, .id(.asset), "The asset."),
+            .required("adjustments", \.adjustments, .adjustments, "The operations, in their order."),
+            .defaulted(
+                "mode", \.mode, .name(AdjustmentMode.self), "In place of the operations there are, or after them.",
+                default: .replace),
+            .optional(
+                "ifContentRevision", \.ifContentRevision, .revision,
+                "Refused as conflict when its pixels have another revision."),
+            .defaulted("client", \.client, .text(maxBytes: 128), "The name the client gives itself.", default: ""),
+            .optional("transaction", \.transaction, .text(maxBytes: 128), "The client's name for the transaction."),
+        ])
+}
+
+/// The state of an asset after an edit.
+public struct EditOutcome: JSONTabled {
+    public var asset: ObjectID
+    public var token: ChangeToken
+    public var sequence: Int64
+    public var isChanged: Bool
+
+    public init(asset: ObjectID, token: ChangeToken, isChanged: Bool) {
+        self.asset = asset
+        self.token = token
+        self.sequence = token.sequence
+        self.isChanged = isChanged
+    }
+
+    public static let table = JSONTable(
+        "EditOutcome", "The transaction that committed an edit.", unknown: .ignored,
+        blank: EditOutcome(asset: .none, token: .none, isChanged: false),
+        [
+            .required("asset", \.asset, .id(.asset), "The asset."),
+            .required("token", \.token, .token, "The moment after the transaction."),
+            .required("sequence", \.sequence, .integer(0...Int64.max), "Its sequence."),
+            .required("isChanged", \.isChanged, .flag, "False where there was nothing to change."),
+        ])
+}
+
+/// `edits.preview`: how an edit would look, at a size.
+public struct PreviewEdit: Request {
+    public static let method = "edits.preview"
+    public var asset: ObjectID
+    public var adjustments: AdjustmentList
+    /// The longer side of the preview, in pixels.
+    public var maximumSide: Int
+
+    public init(asset: ObjectID, adjustments: AdjustmentList, maximumSide: Int = 1024) {
+        self.asset = asset
+        self.adjustments = adjustments
+        self.maximumSide = maximumSide
+    }
+
+    public static let table = JSONTable(
+        method, "How an edit would look; nothing is committed.", unknown: .refused,
+        blank: PreviewEdit(asset: .none, adjustments: AdjustmentList(operations: [])),
+        [
+            .required("asset", \.asset, .id(.asset), "The asset."),
+            .required("adjustments", \.adjustments, .adjustments, "The operations, in their order."),
+            .defaulted("maximumSide", \.maximumSide, .count(16...4096), "Pixels of the longer side.", default: 1024),
+        ])
+
+    public struct Result: JSONTabled {
+        public var mimeType: String
+        public var pixelWidth: Int
+        public var pixelHeight: Int
+        public var sequence: Int64
+
+        public init(mimeType: String, pixelWidth: Int, pixelHeight: Int, sequence: Int64) {
+            self.mimeType = mimeType
+            self.pixelWidth = pixelWidth
+            self.pixelHeight = pixelHeight
+            self.sequence = sequence
+        }
+
+        public static let table = JSONTable(
+            "Preview", "What the attachment holds.", unknown: .ignored,
+            blank: Result(mimeType: "", pixelWidth: 0, pixelHeight: 0, sequence: 0),
+            [
+                .required("mimeType", \.mimeType, .text(maxBytes: 64), "Media type of the bytes."),
+                .required("pixelWidth", \.pixelWidth, .count(0...1_000_000), "Width."),
+                .required("pixelHeight", \.pixelHeight, .count(0...1_000_000), "Height."),
+                .required("sequence", \.sequence, .integer(0...Int64.max), "The transaction at which it was read."),
+            ])
+    }
+}
+
+/// `edits.revert`: back to the original (spec S-92).
+public struct RevertEdit: Request {
+    public typealias Result = EditOutcome
+    public static let method = "edits.revert"
+    public var asset: ObjectID
+    public var ifContentRevision: Revision?
+    public var client: String
+    public var transaction: String?
+
+    public init(
+        asset: ObjectID, ifContentRevision: Revision? = nil, client: String = "", transaction: String? = nil
+    ) {
+        self.asset = asset
+        self.ifContentRevision = ifContentRevision
+        self.client = client
+        self.transaction = transaction
+    }
+
+    public static let table = JSONTable(
+        method, "Discards all edits of an asset.", unknown: .refused, blank: RevertEdit(asset: .none),
+        [
+            .required("asset", \.asset, .id(.asset), "The asset."),
+            .optional(
+                "ifContentRevision", \.ifContentRevision, .revision,
+                "Refused as conflict when its pixels have another revision."),
+            .defaulted("client", \.client, .text(maxBytes: 128), "The name the client gives itself.", default: ""),
+            .optional("transaction", \.transaction, .text(maxBytes: 128), "The client's name for the transaction."),
+        ])
+}
+
+/// Every request of the editor.
+public enum EditorRequest: Sendable {
+    case apply(ApplyEdit)
+    case preview(PreviewEdit)
+    case revert(RevertEdit)
+    case discover(Discover)
+    case health(Health)
+    case figures(Figures)
+
+    public static let methods: [MethodDescription] = [
+        MethodDescription(ApplyEdit.self), MethodDescription(PreviewEdit.self, attachments: "Reply: the image."),
+        MethodDescription(RevertEdit.self),
+        MethodDescription(Discover.self), MethodDescription(Health.self), MethodDescription(Figures.self),
+    ]
+
+    public init(method: String, params: JSON) throws(RPCError) {
+        switch method {
+        case ApplyEdit.method: self = .apply(try ApplyEdit(params: params))
+        case PreviewEdit.method: self = .preview(try PreviewEdit(params: params))
+        case RevertEdit.method: self = .revert(try RevertEdit(params: params))
+        case Discover.method: self = .discover(try Discover(params: params))
+        case Health.method: self = .health(try Health(params: params))
+        case Figures.method: self = .figures(try Figures(params: params))
+        default: throw unknownMethod(method, Self.methods)
+        }
+    }
+}

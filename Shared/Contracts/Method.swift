@@ -1,0 +1,100 @@
+public import JSONValue
+public import Messaging
+public import PhotoModel
+
+/// A request of the house: its parameters, declared once as a table, and what answers it.
+public protocol Request: JSONTabled {
+    associatedtype Result: JSONTabled
+    /// The name on the wire, for example `fetch.assets`.
+    static var method: String { get }
+}
+
+/// A method for the documents (OpenRPC 1.3).
+public struct MethodDescription: Sendable {
+    public let name: String
+    public let summary: String
+    public let params: JSON
+    public let result: JSON
+    /// What travels as attachments, in words; empty for nothing.
+    public let attachments: String
+
+    public init<R: Request>(_: R.Type, attachments: String = "") {
+        self.name = R.method
+        self.summary = R.table.summary
+        self.params = R.table.schema
+        self.result = R.Result.table.schema
+        self.attachments = attachments
+    }
+}
+
+extension Request {
+    /// Reads the parameters; a fault is answered `invalid_params`, naming the parameter.
+    public init(params: JSON) throws(RPCError) {
+        do throws(JSONProblem) {
+            self = try Self.table.decode(params)
+        } catch {
+            throw Refusal.invalidParams.error(
+                "\(Self.method): \(error.description)", ["parameter": .string(error.path.joined(separator: "."))])
+        }
+    }
+}
+
+/// What every parameter object may also carry (DESIGN 3.1).
+public enum CommonParameters {
+    public static let schema: JSON = [
+        "deadlineMs": [
+            "type": "integer", "minimum": 1, "description": "Milliseconds until the answer is due; 30000 by default.",
+        ],
+        "credit": [
+            "type": "integer", "minimum": 0,
+            "description": "Bytes of notifications that may be under way; more is granted by rpc.credit.",
+        ],
+    ]
+}
+
+/// The OpenRPC document of a service, made from its request tables.
+public func openRPCDocument(service: String, version: String, methods: [MethodDescription]) -> JSON {
+    let described = methods.sorted { $0.name < $1.name }.map { method -> JSON in
+        let required = Set(method.params["required"]?.arrayValue?.compactMap(\.stringValue) ?? [])
+        let params = (method.params["properties"]?.objectValue ?? [:]).members.map { name, schema -> JSON in
+            ["name": .string(name), "required": .bool(required.contains(name)), "schema": schema]
+        }
+        var description: JSONObject = [
+            "name": .string(method.name), "summary": .string(method.summary), "paramStructure": "by-name",
+            "params": .array(params), "result": ["name": "result", "schema": method.result],
+        ]
+        if !method.attachments.isEmpty { description["x-attachments"] = .string(method.attachments) }
+        return .object(description)
+    }
+    let errors = Refusal.allCases.map { refusal -> JSON in
+        ["code": JSON(refusal.code), "message": .string(refusal.rawValue), "data": .string(refusal.summary)]
+    }
+    return [
+        "openrpc": "1.3.2",
+        "info": ["title": .string(service), "version": .string(version), "x-protocol": 1],
+        "methods": .array(described),
+        "components": ["errors": .array(errors), "x-commonParameters": CommonParameters.schema],
+    ]
+}
+
+/// A result that says nothing but that it was done.
+public struct Done: JSONTabled {
+    public init() {}
+    public static let table = JSONTable("Done", "Nothing to say.", unknown: .ignored, blank: Done(), [])
+}
+
+/// A result or parameter that is described elsewhere.
+public struct FreeForm: JSONTabled {
+    public var members: JSONObject
+
+    public init(_ members: JSONObject = [:]) { self.members = members }
+
+    public init(json: JSON) throws(JSONProblem) {
+        guard let members = json.objectValue else { throw JSONProblem("expected an object") }
+        self.members = members
+    }
+
+    public var json: JSON { .object(members) }
+
+    public static let table = JSONTable("Object", "Any members.", unknown: .ignored, blank: FreeForm(), [])
+}

@@ -1,0 +1,447 @@
+public import JSONValue
+
+/// An entity, or one that an earlier request of the same transaction makes (spec S-09, S-79).
+public enum ObjectReference: Sendable, Hashable {
+    case id(ObjectID)
+    /// The `ref` of a create request: PhotoKit's placeholder.
+    case placeholder(String)
+
+    public static let maxPlaceholderBytes = 64
+}
+
+extension JSONType where Value == ObjectReference {
+    /// `"a01h…"` or `{"ref": "p1"}`.
+    public static var reference: JSONType {
+        JSONType(
+            schema: [
+                "anyOf": [
+                    ["type": "string"],
+                    ["type": "object", "properties": ["ref": ["type": "string"]], "required": ["ref"]],
+                ]
+            ],
+            decode: { (json: JSON) throws(JSONProblem) in
+                if let text = json.stringValue, let id = ObjectID(text) { return .id(id) }
+                if case .object(let object) = json, object.count == 1, let ref = object["ref"]?.stringValue, !ref.isEmpty,
+                    ref.utf8.count <= ObjectReference.maxPlaceholderBytes
+                {
+                    return .placeholder(ref)
+                }
+                throw JSONProblem("expected an identifier or {\"ref\": …} of a create request in this transaction")
+            },
+            encode: { reference in
+                switch reference {
+                case .id(let id): .string(id.text)
+                case .placeholder(let ref): ["ref": .string(ref)]
+                }
+            }
+        )
+    }
+}
+
+/// Where the bytes of a resource come from; exactly one of the three.
+public enum ResourceSource: Sendable, Hashable {
+    /// The n-th attachment of the message, from 0.
+    case attachment(Int)
+    /// A finished upload.
+    case upload(String)
+    /// A file on the catalog's machine, below a folder that its configuration names; over `ipc://` only.
+    case path(String)
+}
+
+/// A resource to be taken in with a new asset (spec T-19, T-21).
+public struct NewResource: Sendable, Hashable, JSONTabled {
+    public var type: ResourceType
+    public var attachment: Int?
+    public var upload: String?
+    public var path: String?
+    /// The name it came with; for a path the file's own name where it is absent.
+    public var originalFilename: String?
+
+    public init(type: ResourceType = .photo, source: ResourceSource, originalFilename: String? = nil) {
+        self.type = type
+        self.originalFilename = originalFilename
+        switch source {
+        case .attachment(let index): attachment = index
+        case .upload(let upload): self.upload = upload
+        case .path(let path): self.path = path
+        }
+    }
+
+    /// Where the bytes come from; nil where none or more than one place is named.
+    public var source: ResourceSource? {
+        switch (attachment, upload, path) {
+        case (let index?, nil, nil): .attachment(index)
+        case (nil, let upload?, nil): .upload(upload)
+        case (nil, nil, let path?): .path(path)
+        default: nil
+        }
+    }
+
+    public static let table = JSONTable(
+        "NewResource", "Bytes to be taken in: exactly one of attachment, upload and path.", unknown: .refused,
+        blank: NewResource(source: .path("")),
+        [
+            .defaulted("type", \.type, .name(ResourceType.self), "What they are to the asset.", default: .photo),
+            .optional("attachment", \.attachment, .count(0...1000), "Number of the attachment, from 0."),
+            .optional("upload", \.upload, .text(maxBytes: 64), "A finished upload."),
+            .optional("path", \.path, .text(maxBytes: 4096), "A file on the catalog's machine; over ipc only."),
+            .optional("originalFilename", \.originalFilename, .text(maxBytes: 1024), "The name it came with."),
+        ])
+}
+
+/// Properties of an asset to be set: what is absent stays, null clears (spec S-76, T-27).
+public struct AssetPatch: Sendable, Hashable, JSONTabled {
+    public var isFavorite: Bool?
+    public var isHidden: Bool?
+    public var creationDate: Int64??
+    public var creationOffset: Int??
+    public var location: Location??
+    public var caption: String??
+    public var rating: Int?
+    public var keywords: [String]?
+
+    public init(
+        isFavorite: Bool? = nil,
+        isHidden: Bool? = nil,
+        creationDate: Int64?? = .none,
+        creationOffset: Int?? = .none,
+        location: Location?? = .none,
+        caption: String?? = .none,
+        rating: Int? = nil,
+        keywords: [String]? = nil
+    ) {
+        self.isFavorite = isFavorite
+        self.isHidden = isHidden
+        self.creationDate = creationDate
+        self.creationOffset = creationOffset
+        self.location = location
+        self.caption = caption
+        self.rating = rating
+        self.keywords = keywords
+    }
+
+    /// Microseconds of the years 0001 to 9999.
+    public static let dates: ClosedRange<Int64> = -62_135_596_800_000_000...253_402_300_799_999_999
+
+    public static let table = JSONTable(
+        "AssetPatch", "Properties to be set: what is absent stays, null clears.", unknown: .refused,
+        blank: AssetPatch(),
+        [
+            .optional("isFavorite", \.isFavorite, .flag, "Marked as a favourite."),
+            .optional("isHidden", \.isHidden, .flag, "Left out of usual fetches."),
+            .patch("creationDate", \.creationDate, .integer(dates), "When it was taken."),
+            .patch("creationOffset", \.creationOffset, .count(-86_400...86_400), "Seconds east of UTC."),
+            .patch("location", \.location, .object(Location.self), "Where it was taken."),
+            .patch("caption", \.caption, .text(maxBytes: 65_536), "Text about the picture; empty clears."),
+            .optional("rating", \.rating, .count(0...5), "Stars."),
+            .optional(
+                "keywords", \.keywords, .list(of: .text(maxBytes: 1024), limit: 1024), "All the keywords it shall have."),
+        ])
+}
+
+/// The description of an edit, opaque to the library: `PHAdjustmentData` (spec S-88).
+public struct AdjustmentData: Sendable, Hashable, JSONTabled {
+    /// Reverse DNS name of the format.
+    public var formatIdentifier: String
+    public var formatVersion: String
+    /// Number of the attachment that holds the bytes, from 0.
+    public var attachment: Int
+
+    public init(formatIdentifier: String, formatVersion: String, attachment: Int) {
+        self.formatIdentifier = formatIdentifier
+        self.formatVersion = formatVersion
+        self.attachment = attachment
+    }
+
+    /// The most bytes kept.
+    public static let maxBytes = 2 << 20
+
+    public static let table = JSONTable(
+        "AdjustmentData", "The description of an edit, opaque to the library.", unknown: .refused,
+        blank: AdjustmentData(formatIdentifier: "", formatVersion: "", attachment: 0),
+        [
+            .required("formatIdentifier", \.formatIdentifier, .text(maxBytes: 256), "Reverse DNS name of the format."),
+            .required("formatVersion", \.formatVersion, .text(maxBytes: 64), "Version of the format."),
+            .required("attachment", \.attachment, .count(0...1000), "Attachment that holds the bytes, from 0."),
+        ])
+}
+
+/// What happens when the bytes of a new asset are in the library already (spec P-23).
+public enum DuplicateRule: String, Sendable, CaseIterable {
+    /// The existing asset answers for the new one.
+    case useExisting
+    /// A second asset is made.
+    case create
+}
+
+/// One request of a transaction: `PHAssetChangeRequest` and its siblings (spec section 10).
+public enum ChangeRequest: Sendable, Hashable {
+    case createAsset(CreateAsset)
+    case updateAsset(UpdateAsset)
+    case deleteAssets(DeleteObjects)
+    case editAsset(EditAsset)
+    case revertAsset(RevertAsset)
+    case createCollection(CreateCollection)
+    case updateCollection(UpdateCollection)
+    case deleteCollections(DeleteObjects)
+
+    public struct CreateAsset: Sendable, Hashable, JSONTabled {
+        public var ref: String?
+        public var resources: [NewResource]
+        public var set: AssetPatch
+        public var sourceType: SourceType
+        public var ifDuplicate: DuplicateRule
+
+        public init(
+            ref: String? = nil,
+            resources: [NewResource],
+            set: AssetPatch = AssetPatch(),
+            sourceType: SourceType = .typeUserLibrary,
+            ifDuplicate: DuplicateRule = .useExisting
+        ) {
+            self.ref = ref
+            self.resources = resources
+            self.set = set
+            self.sourceType = sourceType
+            self.ifDuplicate = ifDuplicate
+        }
+
+        public static let table = JSONTable(
+            "asset.create", "Takes an asset into the library.", unknown: .refused, blank: CreateAsset(resources: []),
+            [
+                .optional("ref", \.ref, .text(maxBytes: ObjectReference.maxPlaceholderBytes), "Placeholder for it."),
+                .required("resources", \.resources, .list(of: .object(NewResource.self), limit: 16), "Its bytes."),
+                .defaulted("set", \.set, .object(AssetPatch.self), "Properties to be set.", default: AssetPatch()),
+                .defaulted(
+                    "sourceType", \.sourceType, .name(SourceType.self), "Where it comes from.",
+                    default: .typeUserLibrary),
+                .defaulted(
+                    "ifDuplicate", \.ifDuplicate, .name(DuplicateRule.self),
+                    "What happens when the library has the bytes already.", default: .useExisting),
+            ])
+    }
+
+    public struct UpdateAsset: Sendable, Hashable, JSONTabled {
+        public var id: ObjectReference
+        public var set: AssetPatch
+        public var ifRevision: Revision?
+
+        public init(id: ObjectReference, set: AssetPatch, ifRevision: Revision? = nil) {
+            self.id = id
+            self.set = set
+            self.ifRevision = ifRevision
+        }
+
+        public static let table = JSONTable(
+            "asset.update", "Sets properties of an asset.", unknown: .refused,
+            blank: UpdateAsset(id: .placeholder(""), set: AssetPatch()),
+            [
+                .required("id", \.id, .reference, "The asset."),
+                .required("set", \.set, .object(AssetPatch.self), "Properties to be set."),
+                .optional("ifRevision", \.ifRevision, .revision, "Refused as conflict when it has another revision."),
+            ])
+    }
+
+    public struct DeleteObjects: Sendable, Hashable, JSONTabled {
+        public var ids: [ObjectID]
+
+        public init(ids: [ObjectID]) { self.ids = ids }
+
+        public static let table = JSONTable(
+            "delete", "Deletes assets, or collections without their assets.", unknown: .refused,
+            blank: DeleteObjects(ids: []),
+            [.required("ids", \.ids, .list(of: .id(), limit: ChangeRecord.maxEntities), "What is deleted.")])
+    }
+
+    public struct EditAsset: Sendable, Hashable, JSONTabled {
+        public var id: ObjectID
+        /// The rendered picture, upright.
+        public var render: NewResource
+        public var adjustmentData: AdjustmentData
+        public var ifContentRevision: Revision?
+
+        public init(
+            id: ObjectID, render: NewResource, adjustmentData: AdjustmentData, ifContentRevision: Revision? = nil
+        ) {
+            self.id = id
+            self.render = render
+            self.adjustmentData = adjustmentData
+            self.ifContentRevision = ifContentRevision
+        }
+
+        public static let table = JSONTable(
+            "asset.edit", "Commits an edit: `PHContentEditingOutput` (spec S-89, S-90).", unknown: .refused,
+            blank: EditAsset(
+                id: .none, render: NewResource(source: .path("")),
+                adjustmentData: AdjustmentData(formatIdentifier: "", formatVersion: "", attachment: 0)),
+            [
+                .required("id", \.id, .id(.asset), "The asset."),
+                .required("render", \.render, .object(NewResource.self), "The rendered picture, upright."),
+                .required("adjustmentData", \.adjustmentData, .object(AdjustmentData.self), "How it was made."),
+                .optional(
+                    "ifContentRevision", \.ifContentRevision, .revision,
+                    "Refused as conflict when its pixels have another revision."),
+            ])
+    }
+
+    public struct RevertAsset: Sendable, Hashable, JSONTabled {
+        public var id: ObjectID
+        public var ifContentRevision: Revision?
+
+        public init(id: ObjectID, ifContentRevision: Revision? = nil) {
+            self.id = id
+            self.ifContentRevision = ifContentRevision
+        }
+
+        public static let table = JSONTable(
+            "asset.revert", "Discards all edits of an asset (spec S-92).", unknown: .refused,
+            blank: RevertAsset(id: .none),
+            [
+                .required("id", \.id, .id(.asset), "The asset."),
+                .optional(
+                    "ifContentRevision", \.ifContentRevision, .revision,
+                    "Refused as conflict when its pixels have another revision."),
+            ])
+    }
+
+    public struct CreateCollection: Sendable, Hashable, JSONTabled {
+        public var ref: String?
+        public var title: String
+        public var add: [ObjectReference]
+
+        public init(ref: String? = nil, title: String, add: [ObjectReference] = []) {
+            self.ref = ref
+            self.title = title
+            self.add = add
+        }
+
+        public static let table = JSONTable(
+            "collection.create", "Makes an album.", unknown: .refused, blank: CreateCollection(title: ""),
+            [
+                .optional("ref", \.ref, .text(maxBytes: ObjectReference.maxPlaceholderBytes), "Placeholder for it."),
+                .required("title", \.title, .text(maxBytes: 1024), "Its name."),
+                .defaulted(
+                    "add", \.add, .list(of: .reference, limit: ChangeRecord.maxEntities), "Its first members.",
+                    default: []),
+            ])
+    }
+
+    public struct UpdateCollection: Sendable, Hashable, JSONTabled {
+        public var id: ObjectReference
+        public var title: String?
+        public var add: [ObjectReference]
+        public var remove: [ObjectID]
+        public var ifRevision: Revision?
+
+        public init(
+            id: ObjectReference,
+            title: String? = nil,
+            add: [ObjectReference] = [],
+            remove: [ObjectID] = [],
+            ifRevision: Revision? = nil
+        ) {
+            self.id = id
+            self.title = title
+            self.add = add
+            self.remove = remove
+            self.ifRevision = ifRevision
+        }
+
+        public static let table = JSONTable(
+            "collection.update", "Renames an album, removes members, then adds members at its end.", unknown: .refused,
+            blank: UpdateCollection(id: .placeholder("")),
+            [
+                .required("id", \.id, .reference, "The album."),
+                .optional("title", \.title, .text(maxBytes: 1024), "Its new name."),
+                .defaulted(
+                    "add", \.add, .list(of: .reference, limit: ChangeRecord.maxEntities),
+                    "Assets to append; members stay where they are.", default: []),
+                .defaulted(
+                    "remove", \.remove, .list(of: .id(.asset), limit: ChangeRecord.maxEntities),
+                    "Assets to take out; others are passed over.", default: []),
+                .optional("ifRevision", \.ifRevision, .revision, "Refused as conflict when it has another revision."),
+            ])
+    }
+}
+
+extension JSONType where Value == ChangeRequest {
+    /// An object whose `type` names the request.
+    public static var changeRequest: JSONType {
+        JSONType(
+            schema: ["oneOf": .array(ChangeRequest.kinds.map { $0.schema() })],
+            decode: { (json: JSON) throws(JSONProblem) in
+                guard case .object(var object) = json else { throw JSONProblem("expected an object") }
+                guard let name = object["type"]?.stringValue,
+                    let kind = ChangeRequest.kinds.first(where: { $0.name == name })
+                else {
+                    let names = ChangeRequest.kinds.map(\.name).joined(separator: ", ")
+                    throw JSONProblem("expected one of \(names)", path: ["type"])
+                }
+                object["type"] = nil
+                return try kind.decode(.object(object))
+            },
+            encode: { $0.json }
+        )
+    }
+}
+
+extension ChangeRequest {
+    struct Kind: Sendable {
+        let name: String
+        let schema: @Sendable () -> JSON
+        let decode: @Sendable (JSON) throws(JSONProblem) -> ChangeRequest
+
+        init<Body: JSONTabled>(_ name: String, _: Body.Type, _ make: @escaping @Sendable (Body) -> ChangeRequest) {
+            self.name = name
+            self.schema = {
+                var schema = Body.table.schema.objectValue ?? [:]
+                var properties: JSONObject = ["type": ["const": .string(name)]]
+                for (name, value) in schema["properties"]?.objectValue?.members ?? [] { properties[name] = value }
+                schema["properties"] = .object(properties)
+                schema["title"] = .string(name)
+                return .object(schema)
+            }
+            self.decode = { (json: JSON) throws(JSONProblem) in make(try Body.table.decode(json)) }
+        }
+    }
+
+    static let kinds: [Kind] = [
+        Kind("asset.create", CreateAsset.self) { .createAsset($0) },
+        Kind("asset.update", UpdateAsset.self) { .updateAsset($0) },
+        Kind("asset.delete", DeleteObjects.self) { .deleteAssets($0) },
+        Kind("asset.edit", EditAsset.self) { .editAsset($0) },
+        Kind("asset.revert", RevertAsset.self) { .revertAsset($0) },
+        Kind("collection.create", CreateCollection.self) { .createCollection($0) },
+        Kind("collection.update", UpdateCollection.self) { .updateCollection($0) },
+        Kind("collection.delete", DeleteObjects.self) { .deleteCollections($0) },
+    ]
+
+    public var name: String {
+        switch self {
+        case .createAsset: "asset.create"
+        case .updateAsset: "asset.update"
+        case .deleteAssets: "asset.delete"
+        case .editAsset: "asset.edit"
+        case .revertAsset: "asset.revert"
+        case .createCollection: "collection.create"
+        case .updateCollection: "collection.update"
+        case .deleteCollections: "collection.delete"
+        }
+    }
+
+    public var json: JSON {
+        let body: JSONObject =
+            switch self {
+            case .createAsset(let body): CreateAsset.table.encode(body)
+            case .updateAsset(let body): UpdateAsset.table.encode(body)
+            case .deleteAssets(let body), .deleteCollections(let body): DeleteObjects.table.encode(body)
+            case .editAsset(let body): EditAsset.table.encode(body)
+            case .revertAsset(let body): RevertAsset.table.encode(body)
+            case .createCollection(let body): CreateCollection.table.encode(body)
+            case .updateCollection(let body): UpdateCollection.table.encode(body)
+            }
+        var object: JSONObject = ["type": .string(name)]
+        for (name, value) in body.members { object[name] = value }
+        return .object(object)
+    }
+}

@@ -1,0 +1,91 @@
+public import JSONValue
+
+/// `PHImageContentMode`: how a picture meets the size asked for (spec S-42).
+public enum ImageContentMode: String, NumberedName {
+    case aspectFit, aspectFill
+
+    public var number: Int { self == .aspectFit ? 0 : 1 }
+}
+
+/// `PHImageRequestOptionsResizeMode`: how near the size asked for a picture must be (spec S-43 and 8.2).
+public enum ImageResizeMode: String, NumberedName {
+    case none, fast, exact
+
+    public var number: Int {
+        switch self {
+        case .none: 0
+        case .fast: 1
+        case .exact: 2
+        }
+    }
+}
+
+/// `PHImageRequestOptionsVersion`: with the edits or without (spec S-49).
+public enum ImageVersion: String, NumberedName {
+    case current, unadjusted, original
+
+    public var number: Int {
+        switch self {
+        case .current: 0
+        case .unadjusted: 1
+        case .original: 2
+        }
+    }
+}
+
+/// `PHImageRequestOptionsDeliveryMode` (spec S-45).
+public enum ImageDeliveryMode: String, NumberedName {
+    case opportunistic, highQualityFormat, fastFormat
+
+    public var number: Int {
+        switch self {
+        case .opportunistic: 0
+        case .highQualityFormat: 1
+        case .fastFormat: 2
+        }
+    }
+}
+
+/// Formats in which pictures are delivered.
+public enum DeliveredFormat: String, Sendable, Hashable, CaseIterable {
+    case jpeg, webp, png, avif
+}
+
+/// The size asked for: pixels, or all there are (`PHImageManagerMaximumSize`).
+public enum TargetSize: Sendable, Hashable {
+    case maximum
+    case size(width: Int, height: Int)
+
+    /// The largest side that may be asked for, in pixels.
+    public static let maxSide = 16_384
+}
+
+extension JSONType where Value == TargetSize {
+    public static var targetSize: JSONType {
+        let side = JSONType<Int>.count(1...TargetSize.maxSide)
+        return JSONType(
+            schema: [
+                "anyOf": [
+                    ["const": "max"],
+                    [
+                        "type": "object", "properties": ["width": side.schema(), "height": side.schema()],
+                        "required": ["width", "height"],
+                    ],
+                ]
+            ],
+            decode: { (json: JSON) throws(JSONProblem) in
+                if json.stringValue == "max" { return .maximum }
+                guard let width = json["width"], let height = json["height"], json.objectValue?.count == 2 else {
+                    throw JSONProblem("expected \"max\" or {\"width\", \"height\"}")
+                }
+                return .size(width: try side.decode(width), height: try side.decode(height))
+            },
+            encode: { size in
+                switch size {
+                case .maximum: "max"
+                case .size(let width, let height): ["width": JSON(width), "height": JSON(height)]
+                }
+            }
+        )
+    }
+}

@@ -1,0 +1,31 @@
+import Contracts
+import Crypto
+import JSONValue
+
+/// The digest of what a client asked for, without the names under which it asked.
+///
+/// The editor's own transactions differ from one attempt to the next: each is conditional on the revision that it was
+/// rendered from. So the catalog compares this digest where a transaction id comes again (DESIGN 3.2).
+enum EditDigest {
+    static func of(_ edit: ApplyEdit) -> String {
+        var named = edit
+        named.client = ""
+        named.transaction = nil
+        return digest(ApplyEdit.method, ApplyEdit.table.encode(named))
+    }
+
+    static func of(_ revert: RevertEdit) -> String {
+        var named = revert
+        named.client = ""
+        named.transaction = nil
+        return digest(RevertEdit.method, RevertEdit.table.encode(named))
+    }
+
+    /// 64 hexadecimal digits.
+    private static func digest(_ method: String, _ params: JSONObject) -> String {
+        let asked: JSON = ["method": .string(method), "params": .object(params)]
+        let digits = Array("0123456789abcdef".utf8)
+        let text = SHA256.hash(data: asked.bytes).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+        return String(decoding: text, as: UTF8.self)
+    }
+}

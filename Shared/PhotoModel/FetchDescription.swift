@@ -20,12 +20,16 @@ public enum FetchSubject: String, Sendable, CaseIterable {
     case children
 }
 
-/// A fetch as it stands on the wire: well formed, but not yet checked as a whole. ``Fetch`` is the checked value.
+/// A fetch as it stands on the wire: well formed, but not yet checked as a whole.
+///
+/// ``Fetch`` is the checked value.
 public struct FetchDescription: Sendable, Hashable, JSONTabled {
     public var kind: FetchSubject
     /// Just these entities, in this order.
     public var ids: [ObjectID]?
-    /// Of assets: the collection they are members of. Of children: the folder.
+    /// Of assets: the collection they are members of.
+    ///
+    /// Of children: the folder.
     public var container: ObjectID?
     public var burstIdentifier: String?
     public var mediaType: MediaType?

@@ -14,7 +14,9 @@ extension Asset {
 }
 
 extension Fetch {
-    /// Whether an asset belongs to the fetch. Nothing in the trash ever does.
+    /// Whether an asset belongs to the fetch.
+    ///
+    /// Nothing in the trash ever does.
     public func includes(_ asset: Asset) -> Bool {
         guard case .assets(let source) = kind, asset.trashedDate == nil else { return false }
         switch source {

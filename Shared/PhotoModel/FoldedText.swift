@@ -26,8 +26,9 @@ public struct TextFolding: OptionSet, Sendable, Hashable {
 
     /// Full case folding of every scalar, independent of language: `ß` equals `SS`, `ς` equals `Σ`.
     public static let ignoringCase = TextFolding(rawValue: 1)
-    /// Combining diacritical marks are dropped: `é` equals `e`. Vowel signs and points of other scripts stay, and so do
-    /// letters that Unicode does not decompose, such as `ø`.
+    /// Combining diacritical marks are dropped: `é` equals `e`.
+    ///
+    /// Vowel signs and points of other scripts stay, and so do letters that Unicode does not decompose, such as `ø`.
     public static let ignoringDiacritics = TextFolding(rawValue: 2)
     public static let caseAndDiacritics: TextFolding = [.ignoringCase, .ignoringDiacritics]
 
@@ -76,8 +77,9 @@ public struct TextFolding: OptionSet, Sendable, Hashable {
 
     private static func lowered(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
 
-    /// Unicode's full case folding, as the lower case of the upper case of a scalar. The dotless i keeps its identity, as
-    /// in CaseFolding.txt.
+    /// Unicode's full case folding, as the lower case of the upper case of a scalar.
+    ///
+    /// The dotless i keeps its identity, as in CaseFolding.txt.
     private static func caseFolded(_ scalar: Unicode.Scalar) -> String.UnicodeScalarView {
         if scalar.value == 0x131 { return String(scalar).unicodeScalars }
         var result = String.UnicodeScalarView()

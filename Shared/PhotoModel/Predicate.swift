@@ -215,7 +215,9 @@ extension PredicateNode {
         return neutral ? .and(sorted) : .or(sorted)
     }
 
-    /// Null first, then by size or bytes. All values of one key are of one kind.
+    /// Null first, then by size or bytes.
+    ///
+    /// All values of one key are of one kind.
     private static func ordered(_ values: Set<PredicateValue>) -> [PredicateValue] {
         values.sorted { left, right in left.isBefore(right) ?? (left == .null && right != .null) }
     }

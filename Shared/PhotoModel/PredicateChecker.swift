@@ -33,8 +33,9 @@ indirect enum PredicateLiteral {
     case list([PredicateLiteral])
 }
 
-/// Gives literals the type of their key and refuses what has no meaning. Both spellings of a predicate come through
-/// here, so they cannot differ.
+/// Gives literals the type of their key and refuses what has no meaning.
+///
+/// Both spellings of a predicate come through here, so they cannot differ.
 struct PredicateChecker {
     let entityClass: PredicateClass
 

@@ -1,6 +1,8 @@
 public import JSONValue
 
-/// One key of an order (spec S-21). Entities without a value stand last in both directions.
+/// One key of an order (spec S-21).
+///
+/// Entities without a value stand last in both directions.
 public struct SortDescriptor: Sendable, Hashable {
     public let key: PredicateKey
     public let ascending: Bool

@@ -9,6 +9,8 @@ public final class RunningProgram: Sendable {
     private let exited: DispatchSemaphore
     private let output: Mutex<Data>
     private let errors: Mutex<Data>
+    private let drains = DispatchGroup()
+    private let arrived = DispatchSemaphore(value: 0)
 
     /// Starts a program; `arguments` and `environment` are added to the test's own environment.
     public init(_ name: String, _ arguments: [String] = [], environment: [String: String] = [:], input: Data? = nil)
@@ -41,24 +43,40 @@ public final class RunningProgram: Sendable {
         self.exited = exited
         self.output = Mutex(Data())
         self.errors = Mutex(Data())
-        Self.drain(outputPipe) { [weak self] data in self?.output.withLock { $0.append(data) } }
-        Self.drain(errorPipe) { [weak self] data in
-            self?.errors.withLock { kept in
+        drain(outputPipe) { program, data in program.output.withLock { $0.append(data) } }
+        drain(errorPipe) { program, data in
+            program.errors.withLock { kept in
                 kept.append(data)
-                if kept.count > 4 << 20 { kept.removeFirst(kept.count - (2 << 20)) }
+                if kept.count > 4 << 20 { kept = Data(kept.suffix(2 << 20)) }
             }
         }
     }
 
-    private static func drain(_ pipe: Pipe, _ take: @escaping @Sendable (Data) -> Void) {
+    private func drain(_ pipe: Pipe, _ take: @escaping @Sendable (RunningProgram, Data) -> Void) {
         let handle = pipe.fileHandleForReading
-        Thread.detachNewThread {
+        let drains = self.drains
+        drains.enter()
+        Thread.detachNewThread { [weak self] in
             while true {
                 let data = handle.availableData
-                if data.isEmpty { return }
-                take(data)
+                guard !data.isEmpty else { break }
+                guard let self else { continue }
+                take(self, data)
+                self.arrived.signal()
             }
+            self?.arrived.signal()
+            drains.leave()
         }
+    }
+
+    /// Waits until the standard output holds a text; false when the program ends or the time is over before.
+    public func waitForOutput(_ text: String, seconds: Double = 30) -> Bool {
+        let end = DispatchTime.now() + seconds
+        while !outputText.contains(text) {
+            if arrived.wait(timeout: end) == .timedOut { return false }
+            if !isRunning, drains.wait(timeout: end) == .success { return outputText.contains(text) }
+        }
+        return true
     }
 
     public var isRunning: Bool { process.withLock { $0.isRunning } }
@@ -100,12 +118,7 @@ public final class RunningProgram: Sendable {
     ) throws -> (status: Int32?, output: String, errors: String) {
         let program = try RunningProgram(name, arguments, environment: environment, input: input)
         let status = program.wait(seconds: seconds)
-        // The drains end at the pipes' end; give a last block the time to arrive by reading until nothing changes.
-        var previous = -1
-        while previous != program.outputText.utf8.count {
-            previous = program.outputText.utf8.count
-            usleep(2000)
-        }
+        program.drains.wait()
         return (status, program.outputText, program.errorText)
     }
 }

@@ -5,7 +5,7 @@ public import PhotoModel
 /// `fetch.assets`: a page of a fetch result (spec S-14 to S-29; DESIGN 3.4).
 public struct FetchAssets: Request {
     public static let method = "fetch.assets"
-    public var fetch: Fetch
+    public var fetch: FetchDescription
     /// The moment of the result; nil: now.
     public var token: ChangeToken?
     /// Position of the first object of the page.
@@ -16,7 +16,7 @@ public struct FetchAssets: Request {
     public static let maxPage = 1000
 
     public init(
-        fetch: Fetch, token: ChangeToken? = nil, from: Int = 0, count: Int = 100, atLeast: ChangeToken? = nil
+        fetch: FetchDescription, token: ChangeToken? = nil, from: Int = 0, count: Int = 100, atLeast: ChangeToken? = nil
     ) {
         self.fetch = fetch
         self.token = token
@@ -26,9 +26,9 @@ public struct FetchAssets: Request {
     }
 
     public static let table = JSONTable(
-        method, "A page of the assets that a fetch gives.", unknown: .refused, blank: FetchAssets(fetch: Fetch()),
+        method, "A page of the assets that a fetch gives.", unknown: .refused, blank: FetchAssets(fetch: FetchDescription(.assets)),
         [
-            .defaulted("fetch", \.fetch, .fetch, "Which assets in which order.", default: Fetch()),
+            .defaulted("fetch", \.fetch, .object(FetchDescription.self), "Which assets in which order.", default: FetchDescription(.assets)),
             .optional("token", \.token, .token, "The moment of the result, as its first page said; absent: now."),
             .defaulted("from", \.from, .count(0...Int.max), "Position of the first object of the page.", default: 0),
             .defaulted("count", \.count, .count(0...maxPage), "Objects of the page.", default: 100),
@@ -69,12 +69,12 @@ public struct FetchAssets: Request {
 /// `fetch.collections`: albums and folders (spec S-18, S-19).
 public struct FetchCollections: Request {
     public static let method = "fetch.collections"
-    public var fetch: Fetch
+    public var fetch: FetchDescription
     public var from: Int
     public var count: Int
     public var atLeast: ChangeToken?
 
-    public init(fetch: Fetch, from: Int = 0, count: Int = 100, atLeast: ChangeToken? = nil) {
+    public init(fetch: FetchDescription, from: Int = 0, count: Int = 100, atLeast: ChangeToken? = nil) {
         self.fetch = fetch
         self.from = from
         self.count = count
@@ -83,9 +83,9 @@ public struct FetchCollections: Request {
 
     public static let table = JSONTable(
         method, "A page of the collections that a fetch gives.", unknown: .refused,
-        blank: FetchCollections(fetch: Fetch()),
+        blank: FetchCollections(fetch: FetchDescription(.collections)),
         [
-            .defaulted("fetch", \.fetch, .fetch, "Which collections in which order.", default: Fetch()),
+            .defaulted("fetch", \.fetch, .object(FetchDescription.self), "Which collections in which order.", default: FetchDescription(.collections)),
             .defaulted("from", \.from, .count(0...Int.max), "Position of the first object of the page.", default: 0),
             .defaulted("count", \.count, .count(0...FetchAssets.maxPage), "Objects of the page.", default: 100),
             .optional("atLeast", \.atLeast, .token, "Answer at this moment or a later one."),

@@ -7,6 +7,22 @@ public enum AdjustmentMode: String, Sendable, CaseIterable {
     case replace, append
 }
 
+extension JSONType where Value == AdjustmentList {
+    /// The editor's list of operations, checked against its own tables.
+    static var adjustments: JSONType {
+        JSONType(
+            schema: ["type": "object", "x-format": AdjustmentList.documentation],
+            decode: { (json: JSON) throws(JSONProblem) in
+                do throws(AdjustmentError) {
+                    return try AdjustmentList(json: json)
+                } catch {
+                    throw JSONProblem(error.description)
+                }
+            },
+            encode: { $0.json })
+    }
+}
+
 /// `edits.apply`: renders adjustments of an asset and commits them (DESIGN 3.5).
 public struct ApplyEdit: Request {
     public typealias Result = EditOutcome

@@ -1,5 +1,4 @@
 public import JSONValue
-public import PhotoModel
 
 // What every service answers.
 

@@ -1,6 +1,5 @@
 public import JSONValue
 public import Messaging
-public import PhotoModel
 
 /// A request of the house: its parameters, declared once as a table, and what answers it.
 public protocol Request: JSONTabled {

@@ -1,5 +1,6 @@
 public import JSONValue
 public import Messaging
+public import PhotoModel
 
 /// Every error of the house, with its number: PhotoKit's where PhotoKit has one (spec section 11), JSON-RPC's own below
 /// zero, and ours from 9001 up.
@@ -164,4 +165,16 @@ public enum Refusal: String, Sendable, CaseIterable {
 extension RPCError {
     /// The entry of the table, where the sender uses one that we know.
     public var refusal: Refusal? { Refusal(rawValue: name) }
+}
+
+extension PredicateError {
+    /// The error as it goes over the wire: what was refused, where, and what would have been accepted.
+    public var refusal: RPCError {
+        var data: JSONObject = [:]
+        if let key { data["key"] = .string(key) }
+        if let entityClass { data["class"] = .string(entityClass.rawValue) }
+        if let offset { data["offset"] = JSON(offset) }
+        if !allowed.isEmpty { data["allowed"] = JSON(allowed) }
+        return (Refusal(rawValue: name.rawValue) ?? .invalidPredicate).error(description, data)
+    }
 }

@@ -55,7 +55,14 @@ public struct FetchDescription: Sendable, Hashable, JSONTabled {
         unknown: .refused,
         blank: FetchDescription(.assets),
         [
-            .required("kind", \.kind, .name(FetchSubject.self), "What is fetched."),
+            .defaulted(
+                "kind",
+                \.kind,
+                .name(FetchSubject.self),
+                "What is fetched.",
+                default: .assets,
+                isWritten: true
+            ),
             .optional("ids", \.ids, .list(of: .id(), limit: maxIDs), "Just these, in this order."),
             .optional(
                 "in",

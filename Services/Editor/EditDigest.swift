@@ -1,6 +1,6 @@
 import Contracts
-import Crypto
 import JSONValue
+import Storage
 
 /// The digest of what a client asked for, without the names under which it asked.
 ///
@@ -24,8 +24,6 @@ enum EditDigest {
     /// 64 hexadecimal digits.
     private static func digest(_ method: String, _ params: JSONObject) -> String {
         let asked: JSON = ["method": .string(method), "params": .object(params)]
-        let digits = Array("0123456789abcdef".utf8)
-        let text = SHA256.hash(data: asked.bytes).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
-        return String(decoding: text, as: UTF8.self)
+        return ResourceDigest(of: asked.bytes).text
     }
 }

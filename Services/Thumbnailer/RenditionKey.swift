@@ -1,6 +1,6 @@
-import Crypto
 import JSONValue
 import PhotoModel
+import Storage
 
 /// The name under which a picture is cached: SHA-256 over the canonical JSON of everything that can change a pixel.
 struct RenditionKey: Sendable, Hashable, CustomStringConvertible {
@@ -15,7 +15,7 @@ struct RenditionKey: Sendable, Hashable, CustomStringConvertible {
     init(_ plan: RenditionPlan, renderer: String) {
         var object = plan.json.objectValue ?? [:]
         object["renderer"] = .string(renderer)
-        self.text = hexadecimal(SHA256.hash(data: JSON.object(object).bytes))
+        self.text = ResourceDigest(of: JSON.object(object).bytes).text
     }
 
     /// Reads a key, as it stands in a file name.
@@ -27,17 +27,6 @@ struct RenditionKey: Sendable, Hashable, CustomStringConvertible {
     }
 
     var description: String { text }
-}
-
-/// Lower-case hexadecimal digits.
-func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
-    let digits = Array("0123456789abcdef".utf8)
-    var text: [UInt8] = []
-    for byte in bytes {
-        text.append(digits[Int(byte >> 4)])
-        text.append(digits[Int(byte & 15)])
-    }
-    return String(decoding: text, as: UTF8.self)
 }
 
 extension RenditionPlan: JSONTabled {

@@ -139,18 +139,6 @@ public struct Fetch: Sendable, Hashable {
         }
     }
 
-    /// Every asset of the library, with the usual options.
-    public init() {
-        kind = .assets(.library)
-        sort = []
-        limit = 0
-        offset = 0
-        mediaType = nil
-        includeHidden = false
-        includeAllBurstAssets = false
-        sourceTypes = .userLibrary
-    }
-
     /// The same fetch with another window.
     public func window(offset: Int, limit: Int) -> Fetch {
         var fetch = self

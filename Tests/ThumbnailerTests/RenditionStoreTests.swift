@@ -8,8 +8,8 @@ struct RenditionStoreTests {
     private let folder = NSTemporaryDirectory() + "safelight-cache-\(UUID().uuidString)"
 
     private func key(_ number: Int) throws -> RenditionKey {
-        let text = hexadecimal(withUnsafeBytes(of: number.bigEndian) { Array($0) })
-        return try #require(RenditionKey(text + String(repeating: "0", count: 64 - text.count)))
+        let digits = String(number, radix: 16)
+        return try #require(RenditionKey(String(repeating: "0", count: 64 - digits.count) + digits))
     }
 
     private func rendition(_ count: Int, _ byte: UInt8 = 7) -> StoredRendition {

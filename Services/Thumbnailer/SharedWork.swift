@@ -1,12 +1,11 @@
 import Contracts
 import Messaging
-import ServiceLifecycle
 import Synchronization
 
 /// Does each piece of work once for all who ask for it at the same time, within a bound.
 ///
 /// One who is cancelled leaves the others in peace; when all have gone, the work itself is cancelled.
-final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Service {
+final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     typealias Outcome = Result<Value, RPCError>
     private typealias FlightID = FlightTable<Key>.FlightID
 
@@ -62,15 +61,11 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Service {
         return try outcome.get()
     }
 
-    /// Carries out the work until the service ends; then whoever waits is told `interrupted`.
+    /// Carries out the work until the task is cancelled; then whoever waits is told `interrupted`.
     func run() async {
         await withDiscardingTaskGroup { group in
-            await withGracefulShutdownHandler {
-                for await flight in begun {
-                    group.addTask { await self.carryOut(flight) }
-                }
-            } onGracefulShutdown: {
-                self.beginning.finish()
+            for await flight in begun {
+                group.addTask { await self.carryOut(flight) }
             }
             group.cancelAll()
         }

@@ -9,8 +9,7 @@ struct ChangeBrokerHandler: RequestHandler {
     let configuration: ChangeBrokerConfiguration
     let version: String
     let clock: MonotonicClock
-    /// Figures of the process: sockets, memory.
-    let processFigures: @Sendable () async -> JSONObject
+    let figures: @Sendable () async -> JSONObject
 
     static let service = "change-broker"
 
@@ -43,7 +42,7 @@ struct ChangeBrokerHandler: RequestHandler {
                 "feed.follow sends notifications: use a DEALER socket and open it with credit, the bytes that may be "
                     + "under way; a REQ socket asks feed.since", ["parameter": "credit"])
         }
-        return try await Following(history: history, configuration: configuration)
+        return try await Following(history: history, configuration: configuration, clock: clock)
             .run(request, from: incoming.identity, notifier: notifier)
     }
 
@@ -63,11 +62,5 @@ struct ChangeBrokerHandler: RequestHandler {
         return Health.Result(
             service: Self.service, version: version, isHealthy: problems.isEmpty, problems: problems,
             sequence: await feed.token?.sequence ?? 0)
-    }
-
-    private func figures() async -> JSONObject {
-        var figures = await processFigures()
-        figures["feed"] = .object(await feed.figures())
-        return figures
     }
 }

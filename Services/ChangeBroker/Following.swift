@@ -9,6 +9,17 @@ import PhotoModel
 struct Following: Sendable {
     let history: History
     let configuration: ChangeBrokerConfiguration
+    let clock: MonotonicClock
+
+    /// How often a reader hears of the cursor's place where nothing was for it, in microseconds: at the feed's next
+    /// signal after this.
+    private static let progressPause: Int64 = 900_000
+
+    /// What the reader was told, and when.
+    private struct Told {
+        var token: ChangeToken
+        var time: Int64
+    }
 
     /// Sends records until the reader leaves.
     ///
@@ -21,13 +32,12 @@ struct Following: Sendable {
         do throws(RPCError) {
             // Who begins at the present learns where that is.
             if request.token == nil { try await notifier.notify(FeedFollow.progress, ["token": token(cursor)]) }
-            var told = cursor
+            var told = Told(token: cursor, time: clock.nowMicroseconds())
             for await _ in signal {
                 while try await step(request, &cursor, &told, notifier) {}
                 await feed.follower(id, isAt: cursor)
-                if told != cursor {
-                    try await notifier.notify(FeedFollow.progress, ["token": token(cursor)])
-                    told = cursor
+                if told.token != cursor, clock.nowMicroseconds() - told.time >= Self.progressPause {
+                    try await progress(cursor, &told, notifier)
                 }
             }
         } catch {
@@ -42,7 +52,7 @@ struct Following: Sendable {
     ///
     /// - Returns: whether there may be more at once
     private func step(
-        _ request: FeedFollow, _ cursor: inout ChangeToken, _ told: inout ChangeToken, _ notifier: Notifier
+        _ request: FeedFollow, _ cursor: inout ChangeToken, _ told: inout Told, _ notifier: Notifier
     ) async throws(RPCError) -> Bool {
         let page = try await history.page(
             after: cursor, limit: configuration.followRecords, topics: request.topics,
@@ -52,12 +62,18 @@ struct Following: Sendable {
         if !page.records.isEmpty {
             try await notifier.notify(
                 FeedFollow.notification, ["records": .array(page.records), "token": token(cursor)])
-            told = cursor
-        } else if cursor.sequence - told.sequence >= Int64(RecordRing.scan) {
-            try await notifier.notify(FeedFollow.progress, ["token": token(cursor)])
-            told = cursor
+            told = Told(token: cursor, time: clock.nowMicroseconds())
+        } else if cursor.sequence - told.token.sequence >= Int64(RecordRing.scan) {
+            try await progress(cursor, &told, notifier)
         }
         return isMoved && page.hasMore
+    }
+
+    private func progress(
+        _ cursor: ChangeToken, _ told: inout Told, _ notifier: Notifier
+    ) async throws(RPCError) {
+        try await notifier.notify(FeedFollow.progress, ["token": token(cursor)])
+        told = Told(token: cursor, time: clock.nowMicroseconds())
     }
 
     private func startToken(_ request: FeedFollow) async -> ChangeToken? {

@@ -27,6 +27,7 @@ actor RecordFeed {
     private var problem: String?
     private var followers: [UInt64: Follower] = [:]
     private var lastFollower: UInt64 = 0
+    private var isStopping = false
     private var counts = (records: 0, messages: 0, bytes: 0, truncated: 0, heads: 0, restarts: 0, unreadable: 0)
 
     private struct Follower {
@@ -187,6 +188,7 @@ actor RecordFeed {
 
     /// Registers a follower: its signal comes whenever there may be something new, and once a second.
     func addFollower(_ identity: String) throws(RPCError) -> (id: UInt64, signal: AsyncStream<Void>) {
+        guard !isStopping else { throw Refusal.unavailable.error("the change-broker is stopping; ask again") }
         guard followers.count < configuration.maxFollowers else {
             throw Refusal.limitExceeded.error(
                 "\(configuration.maxFollowers) readers follow the feed already; subscribe to the live feed, or ask later",
@@ -201,7 +203,13 @@ actor RecordFeed {
 
     func follower(_ id: UInt64, isAt token: ChangeToken) { followers[id]?.token = token }
 
-    func removeFollower(_ id: UInt64) { followers[id]?.signal.finish(); followers[id] = nil }
+    func removeFollower(_ id: UInt64) { followers[id] = nil }
+
+    /// Ends every follower, and takes no more.
+    func dismissFollowers() {
+        isStopping = true
+        for follower in followers.values { follower.signal.finish() }
+    }
 
     // MARK: How it is
 

@@ -33,7 +33,9 @@ extension Request {
             self = try Self.table.decode(params)
         } catch {
             throw Refusal.invalidParams.error(
-                "\(Self.method): \(error.description)", ["parameter": .string(error.path.joined(separator: "."))])
+                "\(Self.method): \(error.description)",
+                ["parameter": .string(error.path.joined(separator: "."))]
+            )
         }
     }
 }

@@ -125,8 +125,9 @@ public enum Refusal: String, Sendable, CaseIterable {
         case .accessRestricted: "Access is restricted by configuration."
         case .accessDenied: "This identity may not do that."
         case .busy: "Too much is under way; ask again a little later."
-        case .deadlineExceeded: "The work was not done by the deadline. A write may still have been committed: repeat it "
-            + "under the same transaction id to learn."
+        case .deadlineExceeded:
+            "The work was not done by the deadline. A write may still have been committed: repeat it "
+                + "under the same transaction id to learn."
         case .connectionLost: "The service went away before it answered. Repeat writes under the same transaction id."
         case .limitExceeded: "The request goes beyond a limit, which the message names."
         case .behind: "The service has not reached the token in atLeast yet."

@@ -1,4 +1,5 @@
 import Contracts
+import JSONValue
 import Messaging
 import Testing
 
@@ -32,6 +33,7 @@ struct RefusalTests {
         #expect(try #require(RPCError(json: error.json)) == error)
         #expect(
             error.json.text
-                == #"{"code":9007,"message":"it has changed","data":{"name":"conflict","request":3}}"#)
+                == #"{"code":9007,"message":"it has changed","data":{"name":"conflict","request":3}}"#
+        )
     }
 }

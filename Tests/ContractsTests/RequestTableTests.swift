@@ -10,15 +10,20 @@ struct RequestTableTests {
 
     @Test func `a request reads its own bytes back`() throws {
         let request = ImageRequest(
-            asset: asset, targetSize: .size(width: 512, height: 256), contentMode: .aspectFill, resizeMode: .exact,
-            normalizedCropRect: UnitRect(x: 0.5, y: 0, width: 0.5, height: 1))
+            asset: asset,
+            targetSize: .size(width: 512, height: 256),
+            contentMode: .aspectFill,
+            resizeMode: .exact,
+            normalizedCropRect: UnitRect(x: 0.5, y: 0, width: 0.5, height: 1)
+        )
         #expect(try ImageRequest(params: JSON(parsing: request.json.bytes)).json == request.json)
     }
 
     @Test func `defaults are not written`() {
         #expect(
             ImageRequest(asset: asset, targetSize: .maximum).json.text
-                == #"{"asset":"a01hzy3v9k7q8r5t2w4x6y8z0ab","targetSize":"max"}"#)
+                == #"{"asset":"a01hzy3v9k7q8r5t2w4x6y8z0ab","targetSize":"max"}"#
+        )
     }
 
     @Test(arguments: [
@@ -44,15 +49,22 @@ struct RequestTableTests {
         let requests: [ChangeRequest] = [
             .createAsset(
                 .init(
-                    ref: "p1", resources: [NewResource(source: .attachment(0), originalFilename: "a.jpg")],
-                    set: AssetPatch(isFavorite: true, location: .some(nil)))),
+                    ref: "p1",
+                    resources: [NewResource(source: .attachment(0), originalFilename: "a.jpg")],
+                    set: AssetPatch(isFavorite: true, location: .some(nil))
+                )
+            ),
             .updateAsset(
-                .init(id: .id(asset), set: AssetPatch(creationDate: .some(12), caption: "x"), ifRevision: Revision(7))),
+                .init(id: .id(asset), set: AssetPatch(creationDate: .some(12), caption: "x"), ifRevision: Revision(7))
+            ),
             .deleteAssets(.init(ids: [asset])),
             .editAsset(
                 .init(
-                    id: asset, render: NewResource(type: .fullSizePhoto, source: .upload("u")),
-                    adjustmentData: AdjustmentData(formatIdentifier: "f", formatVersion: "1", attachment: 1))),
+                    id: asset,
+                    render: NewResource(type: .fullSizePhoto, source: .upload("u")),
+                    adjustmentData: AdjustmentData(formatIdentifier: "f", formatVersion: "1", attachment: 1)
+                )
+            ),
             .revertAsset(.init(id: asset)),
             .createCollection(.init(ref: "c", title: "Summer", add: [.placeholder("p1"), .id(asset)])),
             .updateCollection(.init(id: .placeholder("c"), title: "Winter", remove: [asset])),

@@ -20,7 +20,9 @@ public final class TemporaryFolder: Sendable {
     public func write(_ bytes: some Sequence<UInt8>, to name: String) throws -> String {
         let path = file(name)
         try FileManager.default.createDirectory(
-            atPath: (path as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
+            atPath: (path as NSString).deletingLastPathComponent,
+            withIntermediateDirectories: true
+        )
         try Data(bytes).write(to: URL(fileURLWithPath: path))
         return path
     }

@@ -39,6 +39,19 @@ public enum JPEGStructure {
         return header
     }
 
+    /// Whether a colour profile stands among the segments before the picture's data.
+    public static func hasProfile(_ bytes: [UInt8]) -> Bool {
+        let reader = ByteReader(bytes)
+        var offset = 2
+        while reader.byte(offset) == 0xFF, let marker = reader.byte(offset + 1), marker != 0xDA,
+            let length = reader.big16(offset + 2), length >= 2
+        {
+            if marker == 0xE2, reader.has("ICC_PROFILE\0", at: offset + 4) { return true }
+            offset += 2 + length
+        }
+        return false
+    }
+
     /// The next marker at or after `offset`, which then stands behind it. Entropy-coded data is stepped over.
     private static func nextMarker(_ reader: ByteReader, _ offset: inout Int) -> UInt8? {
         let start = offset

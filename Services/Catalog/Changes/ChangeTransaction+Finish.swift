@@ -16,9 +16,10 @@ extension ChangeTransaction {
         for (id, before, current) in assets.changes() {
             if let change = finished(id, before, current) { result.assets.append(change) }
         }
-        try updateDates(result.assets)
+        let haveOtherMembers = try updateAlbums(result.assets)
         for (_, before, current) in collections.changes() {
-            if let change = finished(before, current) { result.collections.append(change) }
+            let isTouched = (before ?? current).map { haveOtherMembers.contains($0.id) } ?? false
+            if let change = finished(before, current, isTouched) { result.collections.append(change) }
         }
         for (_, before, current) in lists.changes() {
             if let change = finished(before, current) { result.lists.append(change) }
@@ -43,11 +44,12 @@ extension ChangeTransaction {
         return EntityChange(before: before, after: after)
     }
 
-    private func finished(_ before: AssetCollection?, _ current: AssetCollection?) -> EntityChange<AssetCollection>? {
+    private func finished(
+        _ before: AssetCollection?, _ current: AssetCollection?, _ hasOtherMembers: Bool
+    ) -> EntityChange<AssetCollection>? {
         guard var after = current else { return before.map { EntityChange(before: $0, after: nil) } }
         guard let before else { return EntityChange(before: nil, after: after) }
-        let haveMembersChanged = membersChanged.contains(after.id)
-        guard after != before || haveMembersChanged else { return nil }
+        guard after != before || hasOtherMembers else { return nil }
         after.modificationDate = now
         after.revision = Revision(sequence)
         return EntityChange(before: before, after: after)
@@ -62,30 +64,29 @@ extension ChangeTransaction {
         return EntityChange(before: before, after: after)
     }
 
-    /// Albums whose first or last capture date may have moved.
-    private mutating func updateDates(_ changes: [EntityChange<Asset>]) throws {
+    /// Brings first and last capture dates up to date; returns the albums whose members or their order changed.
+    private mutating func updateAlbums(_ changes: [EntityChange<Asset>]) throws -> Set<ObjectID> {
         var albums: [ObjectID] = []
-        var seen: Set<ObjectID> = []
+        var withOtherMembers: Set<ObjectID> = []
         for change in changes {
             let (before, after) = (change.before?.memberships ?? [], change.after?.memberships ?? [])
-            let isDateNew = change.before?.creationDate != change.after?.creationDate
-            let ids = (before + after).map(\.collection)
-            for id in ids where !seen.contains(id) {
-                let wasMember = before.contains { $0.collection == id }
-                let isMember = after.contains { $0.collection == id }
-                guard wasMember != isMember || isDateNew else { continue }
-                seen.insert(id)
-                albums.append(id)
+            for id in Set((before + after).map(\.collection)) {
+                let hasMoved = change.before?.orderKey(in: id) != change.after?.orderKey(in: id)
+                guard hasMoved || change.before?.creationDate != change.after?.creationDate else { continue }
+                if !albums.contains(id) { albums.append(id) }
+                if hasMoved { withOtherMembers.insert(id) }
             }
         }
         let touched = Set(changes.map(\.id))
-        for id in albums {
+        for id in albums.sorted() {
             guard var collection = try collection(id) else { continue }
             let ours = changes.compactMap(\.after).filter { $0.orderKey(in: id) != nil }.compactMap(\.creationDate)
             let others = try state.captureDates(of: id, excluding: touched)
             collection.startDate = [ours.min(), others?.lowerBound].compactMap { $0 }.min()
             collection.endDate = [ours.max(), others?.upperBound].compactMap { $0 }.max()
-            if try self.collection(id) != collection { try set(collection) }
+            let isNew = try self.collection(id) != collection
+            if isNew || withOtherMembers.contains(id) { try set(collection) }
         }
+        return withOtherMembers
     }
 }

@@ -18,6 +18,7 @@ LIBRARY ?= .build/library
 SWIFT := swift
 SOURCES := Package.swift Services Shared Tests
 BINARIES := .build/$(CONFIGURATION)
+STARTED := $(shell date +%s)
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 ONLY := $(if $(FILTER),--filter '$(FILTER)')
 
@@ -57,21 +58,17 @@ setup: ## Install what is missing: Debian packages (apt-get), and pyzmq for the 
 build: setup ## Build the services and the command line (CONFIGURATION=release for the fast ones)
 	$(SWIFT) build -c $(CONFIGURATION)
 
-test: setup ## Everything that must pass: lint, build without warnings, all tests; prints its time
+test: setup lint ## Everything that must pass: lint, build without warnings, all tests; prints its time
+	$(SWIFT) build --build-tests
 	@started=$$(date +%s); \
-	$(MAKE) lint; \
-	$(SWIFT) build --build-tests; \
-	built=$$(date +%s); \
 	$(SWIFT) test --skip-build $(ONLY); \
 	done=$$(date +%s); \
-	echo "make test: passed in $$((done - started)) s (lint and build $$((built - started)) s," \
-		"tests $$((done - built)) s)"
+	echo "make test: passed in $$((done - $(STARTED))) s, of which $$((done - started)) s in the tests"
 
 soak: setup ## The long forms of the tests: kill storms, two minutes of fuzzing on every endpoint
-	@started=$$(date +%s); \
-	$(SWIFT) build --build-tests; \
-	SAFELIGHT_SOAK=1 $(SWIFT) test --skip-build $(ONLY); \
-	echo "make soak: passed in $$(($$(date +%s) - started)) s"
+	$(SWIFT) build --build-tests
+	SAFELIGHT_SOAK=1 $(SWIFT) test --skip-build $(ONLY)
+	@echo "make soak: passed in $$(($$(date +%s) - $(STARTED))) s"
 
 demo: build ## Start the house, import photos, edit one, watch the change arrive (PHOTOS=folder for your own)
 	@compose/demo.sh '$(BINARIES)' '$(PHOTOS)'

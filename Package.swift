@@ -55,17 +55,20 @@ let rooms: [Room] = [
     Room(0, "CZeroMQ", .system(pkgConfig: nil, apt: "libzmq3-dev")),
     Room(0, "CMagickWand", .system(pkgConfig: "MagickWand", apt: "libmagickwand-dev")),
     Room(0, "CGExiv2", .system(pkgConfig: "gexiv2", apt: "libgexiv2-dev")),
+    Room(0, "CHeif", .system(pkgConfig: nil, apt: "libheif-dev")),
+    Room(0, "CPixels", .c),
     Room(0, "CProcess", .c),
     Room(0, "JSONValue"),
 
     // 1  words: values only
     Room(1, "CMetadata", .c, ["CGExiv2"]),
     Room(1, "PhotoModel", .library, ["JSONValue"]),
+    Room(1, "PictureFormats"),
 
     // 2  trades: none knows another
     Room(2, "Messaging", .library, ["CZeroMQ", "JSONValue", "Logging", "DequeModule"]),
-    Room(2, "Imaging", .library, ["CMagickWand", "PhotoModel", "JSONValue"]),
-    Room(2, "Metadata", .library, ["CMetadata", "PhotoModel", "JSONValue"]),
+    Room(2, "Imaging", .library, ["CMagickWand", "CHeif", "CPixels", "PictureFormats", "PhotoModel", "JSONValue"]),
+    Room(2, "Metadata", .library, ["CMetadata", "PictureFormats", "PhotoModel", "JSONValue"]),
     Room(2, "Storage", .library, ["GRDB", "Crypto", "Logging", "CProcess"]),
 
     // 3  speech: every request, reply, feed message and error, once
@@ -140,7 +143,7 @@ let rooms: [Room] = [
     Room(6, "JSONValueTests", .tests, ["JSONValue", "TestSupport"]),
     Room(6, "PhotoModelTests", .tests, ["PhotoModel", "JSONValue", "TestSupport"]),
     Room(6, "MessagingTests", .tests, ["Messaging", "JSONValue", "TestSupport", "CZeroMQ"]),
-    Room(6, "ImagingTests", .tests, ["Imaging", "PhotoModel", "JSONValue", "TestSupport"]),
+    Room(6, "ImagingTests", .tests, ["Imaging", "PictureFormats", "PhotoModel", "JSONValue", "TestSupport"]),
     Room(6, "MetadataTests", .tests, ["Metadata", "PhotoModel", "JSONValue", "TestSupport"]),
     Room(6, "StorageTests", .tests, ["Storage", "TestSupport", "GRDB"]),
     Room(6, "ContractsTests", .tests, ["Contracts", "Messaging", "PhotoModel", "JSONValue", "TestSupport"]),

@@ -1,5 +1,9 @@
 #ifndef SAFELIGHT_CZEROMQ_H
 #define SAFELIGHT_CZEROMQ_H
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <zmq.h>
+
+/* Gives the calling thread its name; prctl is variadic, which Swift does not import. */
+static inline void safelight_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
 #endif

@@ -5,7 +5,7 @@ public import PhotoModel
 /// `fetch.assets`: a page of a fetch result (spec S-14 to S-29; DESIGN 3.4).
 public struct FetchAssets: Request {
     public static let method = "fetch.assets"
-    public var fetch: Fetch
+    public var fetch: FetchDescription
     /// The moment of the result; nil: now.
     public var token: ChangeToken?
     /// Position of the first object of the page.
@@ -16,7 +16,11 @@ public struct FetchAssets: Request {
     public static let maxPage = 1000
 
     public init(
-        fetch: Fetch, token: ChangeToken? = nil, from: Int = 0, count: Int = 100, atLeast: ChangeToken? = nil
+        fetch: FetchDescription,
+        token: ChangeToken? = nil,
+        from: Int = 0,
+        count: Int = 100,
+        atLeast: ChangeToken? = nil
     ) {
         self.fetch = fetch
         self.token = token
@@ -26,14 +30,24 @@ public struct FetchAssets: Request {
     }
 
     public static let table = JSONTable(
-        method, "A page of the assets that a fetch gives.", unknown: .refused, blank: FetchAssets(fetch: Fetch()),
+        method,
+        "A page of the assets that a fetch gives.",
+        unknown: .refused,
+        blank: FetchAssets(fetch: FetchDescription(.assets)),
         [
-            .defaulted("fetch", \.fetch, .fetch, "Which assets in which order.", default: Fetch()),
+            .defaulted(
+                "fetch",
+                \.fetch,
+                .object(FetchDescription.self),
+                "Which assets in which order.",
+                default: FetchDescription(.assets)
+            ),
             .optional("token", \.token, .token, "The moment of the result, as its first page said; absent: now."),
             .defaulted("from", \.from, .count(0...Int.max), "Position of the first object of the page.", default: 0),
             .defaulted("count", \.count, .count(0...maxPage), "Objects of the page.", default: 100),
             .optional("atLeast", \.atLeast, .token, "Answer at this moment or a later one."),
-        ])
+        ]
+    )
 
     public struct Result: JSONTabled {
         public var token: ChangeToken
@@ -53,28 +67,36 @@ public struct FetchAssets: Request {
         }
 
         public static let table = JSONTable(
-            "AssetPage", "A page of assets.", unknown: .ignored, blank: Result(token: .none, count: 0, assets: []),
+            "AssetPage",
+            "A page of assets.",
+            unknown: .ignored,
+            blank: Result(token: .none, count: 0, assets: []),
             [
                 .required("token", \.token, .token, "The moment of the result."),
                 .required("sequence", \.sequence, .integer(0...Int64.max), "The transaction at which it was read."),
                 .required("count", \.count, .count(0...Int.max), "Objects of the whole result."),
                 .required("assets", \.assets, .list(of: .object(Asset.self), limit: maxPage), "The page."),
                 .defaulted(
-                    "missing", \.missing, .list(of: .id(), limit: 10_000), "Identifiers that no asset has.",
-                    default: []),
-            ])
+                    "missing",
+                    \.missing,
+                    .list(of: .id(), limit: 10_000),
+                    "Identifiers that no asset has.",
+                    default: []
+                ),
+            ]
+        )
     }
 }
 
 /// `fetch.collections`: albums and folders (spec S-18, S-19).
 public struct FetchCollections: Request {
     public static let method = "fetch.collections"
-    public var fetch: Fetch
+    public var fetch: FetchDescription
     public var from: Int
     public var count: Int
     public var atLeast: ChangeToken?
 
-    public init(fetch: Fetch, from: Int = 0, count: Int = 100, atLeast: ChangeToken? = nil) {
+    public init(fetch: FetchDescription, from: Int = 0, count: Int = 100, atLeast: ChangeToken? = nil) {
         self.fetch = fetch
         self.from = from
         self.count = count
@@ -82,14 +104,23 @@ public struct FetchCollections: Request {
     }
 
     public static let table = JSONTable(
-        method, "A page of the collections that a fetch gives.", unknown: .refused,
-        blank: FetchCollections(fetch: Fetch()),
+        method,
+        "A page of the collections that a fetch gives.",
+        unknown: .refused,
+        blank: FetchCollections(fetch: FetchDescription(.collections)),
         [
-            .defaulted("fetch", \.fetch, .fetch, "Which collections in which order.", default: Fetch()),
+            .defaulted(
+                "fetch",
+                \.fetch,
+                .object(FetchDescription.self),
+                "Which collections in which order.",
+                default: FetchDescription(.collections)
+            ),
             .defaulted("from", \.from, .count(0...Int.max), "Position of the first object of the page.", default: 0),
             .defaulted("count", \.count, .count(0...FetchAssets.maxPage), "Objects of the page.", default: 100),
             .optional("atLeast", \.atLeast, .token, "Answer at this moment or a later one."),
-        ])
+        ]
+    )
 
     public struct Result: JSONTabled {
         public var token: ChangeToken
@@ -105,16 +136,22 @@ public struct FetchCollections: Request {
         }
 
         public static let table = JSONTable(
-            "CollectionPage", "A page of collections.", unknown: .ignored,
+            "CollectionPage",
+            "A page of collections.",
+            unknown: .ignored,
             blank: Result(token: .none, count: 0, collections: []),
             [
                 .required("token", \.token, .token, "The moment of the result."),
                 .required("sequence", \.sequence, .integer(0...Int64.max), "The transaction at which it was read."),
                 .required("count", \.count, .count(0...Int.max), "Objects of the whole result."),
                 .required(
-                    "collections", \.collections, .list(of: .object(AssetCollection.self), limit: FetchAssets.maxPage),
-                    "The page."),
-            ])
+                    "collections",
+                    \.collections,
+                    .list(of: .object(AssetCollection.self), limit: FetchAssets.maxPage),
+                    "The page."
+                ),
+            ]
+        )
     }
 }
 
@@ -130,7 +167,10 @@ public struct PerformChanges: Request {
     public var onBehalfOf: String?
 
     public init(
-        requests: [ChangeRequest], client: String = "", transaction: String? = nil, onBehalfOf: String? = nil
+        requests: [ChangeRequest],
+        client: String = "",
+        transaction: String? = nil,
+        onBehalfOf: String? = nil
     ) {
         self.requests = requests
         self.client = client
@@ -139,16 +179,22 @@ public struct PerformChanges: Request {
     }
 
     public static let table = JSONTable(
-        method, "One transaction: all of its requests or none, once for each transaction id.", unknown: .refused,
+        method,
+        "One transaction: all of its requests or none, once for each transaction id.",
+        unknown: .refused,
         blank: PerformChanges(requests: []),
         [
             .required(
-                "requests", \.requests, .list(of: .changeRequest, limit: ChangeRecord.maxEntities),
-                "Applied in this order; later ones see earlier ones."),
+                "requests",
+                \.requests,
+                .list(of: .changeRequest, limit: ChangeRecord.maxEntities),
+                "Applied in this order; later ones see earlier ones."
+            ),
             .defaulted("client", \.client, .text(maxBytes: 128), "The name the client gives itself.", default: ""),
             .optional("transaction", \.transaction, .text(maxBytes: 128), "The client's name for the transaction."),
             .optional("onBehalfOf", \.onBehalfOf, .text(maxBytes: 256), "For services: the client they act for."),
-        ])
+        ]
+    )
 
     public struct Result: JSONTabled {
         public var token: ChangeToken
@@ -162,7 +208,10 @@ public struct PerformChanges: Request {
         public var duplicates: [String]
 
         public init(
-            token: ChangeToken, isChanged: Bool, placeholders: JSONObject = [:], duplicates: [String] = []
+            token: ChangeToken,
+            isChanged: Bool,
+            placeholders: JSONObject = [:],
+            duplicates: [String] = []
         ) {
             self.token = token
             self.sequence = token.sequence
@@ -175,7 +224,9 @@ public struct PerformChanges: Request {
         public func id(_ ref: String) -> ObjectID? { placeholders[ref]?.stringValue.flatMap { ObjectID($0) } }
 
         public static let table = JSONTable(
-            "Performed", "The outcome of a transaction.", unknown: .ignored,
+            "Performed",
+            "The outcome of a transaction.",
+            unknown: .ignored,
             blank: Result(token: .none, isChanged: false),
             [
                 .required("token", \.token, .token, "The moment after the transaction."),
@@ -183,9 +234,14 @@ public struct PerformChanges: Request {
                 .required("isChanged", \.isChanged, .flag, "False where there was nothing to change."),
                 .defaulted("placeholders", \.placeholders, .members, "The identifier for each ref.", default: [:]),
                 .defaulted(
-                    "duplicates", \.duplicates, .list(of: .text(maxBytes: 64), limit: 1000),
-                    "Those refs whose bytes were in the library already.", default: []),
-            ])
+                    "duplicates",
+                    \.duplicates,
+                    .list(of: .text(maxBytes: 64), limit: 1000),
+                    "Those refs whose bytes were in the library already.",
+                    default: []
+                ),
+            ]
+        )
     }
 }
 
@@ -194,7 +250,12 @@ public struct CurrentToken: Request {
     public static let method = "changes.token"
     public init() {}
     public static let table = JSONTable(
-        method, "The library's present moment.", unknown: .refused, blank: CurrentToken(), [])
+        method,
+        "The library's present moment.",
+        unknown: .refused,
+        blank: CurrentToken(),
+        []
+    )
 
     public struct Result: JSONTabled {
         public var token: ChangeToken
@@ -206,12 +267,15 @@ public struct CurrentToken: Request {
         }
 
         public static let table = JSONTable(
-            "CurrentToken", "The library's present moment.", unknown: .ignored,
+            "CurrentToken",
+            "The library's present moment.",
+            unknown: .ignored,
             blank: Result(token: .none, oldest: .none),
             [
                 .required("token", \.token, .token, "The newest token."),
                 .required("oldest", \.oldest, .token, "The oldest token from which history is complete."),
-            ])
+            ]
+        )
     }
 }
 
@@ -237,14 +301,17 @@ public struct ReadResource: Request {
     }
 
     public static let table = JSONTable(
-        method, "The bytes of a resource, whole or in part.", unknown: .refused,
+        method,
+        "The bytes of a resource, whole or in part.",
+        unknown: .refused,
         blank: ReadResource(asset: .none, type: .photo),
         [
             .required("asset", \.asset, .id(.asset), "The asset."),
             .defaulted("type", \.type, .name(ResourceType.self), "Which of its resources.", default: .photo),
             .defaulted("offset", \.offset, .integer(0...Int64.max), "First byte.", default: 0),
             .optional("length", \.length, .integer(0...Int64.max), "Bytes; absent: to the end."),
-        ])
+        ]
+    )
 
     public struct Result: JSONTabled {
         public var resource: AssetResource
@@ -259,13 +326,20 @@ public struct ReadResource: Request {
         }
 
         public static let table = JSONTable(
-            "ResourceBytes", "What was delivered.", unknown: .ignored,
-            blank: Result(resource: AssetResource(type: .photo, digest: "", size: 0, contentType: ""), offset: 0, length: 0),
+            "ResourceBytes",
+            "What was delivered.",
+            unknown: .ignored,
+            blank: Result(
+                resource: AssetResource(type: .photo, digest: "", size: 0, contentType: ""),
+                offset: 0,
+                length: 0
+            ),
             [
                 .required("resource", \.resource, .object(AssetResource.self), "The resource, with its digest."),
                 .required("offset", \.offset, .integer(0...Int64.max), "First byte delivered."),
                 .required("length", \.length, .integer(0...Int64.max), "Bytes delivered."),
-            ])
+            ]
+        )
     }
 }
 
@@ -280,9 +354,12 @@ public struct BeginUpload: Request {
     public init(size: Int64? = nil) { self.size = size }
 
     public static let table = JSONTable(
-        method, "Begins an upload; its lease is ten minutes, renewed by each append.", unknown: .refused,
+        method,
+        "Begins an upload; its lease is ten minutes, renewed by each append.",
+        unknown: .refused,
         blank: BeginUpload(),
-        [.optional("size", \.size, .integer(0...Int64.max), "The size of the whole, where it is known.")])
+        [.optional("size", \.size, .integer(0...Int64.max), "The size of the whole, where it is known.")]
+    )
 
     public struct Result: JSONTabled {
         public var upload: String
@@ -294,11 +371,15 @@ public struct BeginUpload: Request {
         }
 
         public static let table = JSONTable(
-            "Upload", "An open upload.", unknown: .ignored, blank: Result(upload: ""),
+            "Upload",
+            "An open upload.",
+            unknown: .ignored,
+            blank: Result(upload: ""),
             [
                 .required("upload", \.upload, .text(maxBytes: 64), "Its name."),
                 .required("chunkBytes", \.chunkBytes, .count(1...BeginUpload.chunkBytes), "Most bytes of an append."),
-            ])
+            ]
+        )
     }
 }
 
@@ -315,18 +396,26 @@ public struct AppendUpload: Request {
     }
 
     public static let table = JSONTable(
-        method, "Appends the attachment to an upload.", unknown: .refused, blank: AppendUpload(upload: "", offset: 0),
+        method,
+        "Appends the attachment to an upload.",
+        unknown: .refused,
+        blank: AppendUpload(upload: "", offset: 0),
         [
             .required("upload", \.upload, .text(maxBytes: 64), "The upload."),
             .required("offset", \.offset, .integer(0...Int64.max), "Where these bytes belong."),
-        ])
+        ]
+    )
 
     public struct Result: JSONTabled {
         public var size: Int64
         public init(size: Int64) { self.size = size }
         public static let table = JSONTable(
-            "UploadSize", "Bytes received so far.", unknown: .ignored, blank: Result(size: 0),
-            [.required("size", \.size, .integer(0...Int64.max), "Bytes received so far.")])
+            "UploadSize",
+            "Bytes received so far.",
+            unknown: .ignored,
+            blank: Result(size: 0),
+            [.required("size", \.size, .integer(0...Int64.max), "Bytes received so far.")]
+        )
     }
 }
 
@@ -343,12 +432,15 @@ public struct FinishUpload: Request {
     }
 
     public static let table = JSONTable(
-        method, "Completes an upload, so that a change request may name it.", unknown: .refused,
+        method,
+        "Completes an upload, so that a change request may name it.",
+        unknown: .refused,
         blank: FinishUpload(upload: ""),
         [
             .required("upload", \.upload, .text(maxBytes: 64), "The upload."),
             .optional("digest", \.digest, .text(maxBytes: 64), "SHA-256 that the bytes must have."),
-        ])
+        ]
+    )
 
     public struct Result: JSONTabled {
         public var upload: String
@@ -362,12 +454,16 @@ public struct FinishUpload: Request {
         }
 
         public static let table = JSONTable(
-            "FinishedUpload", "A complete upload.", unknown: .ignored, blank: Result(upload: "", digest: "", size: 0),
+            "FinishedUpload",
+            "A complete upload.",
+            unknown: .ignored,
+            blank: Result(upload: "", digest: "", size: 0),
             [
                 .required("upload", \.upload, .text(maxBytes: 64), "Its name."),
                 .required("digest", \.digest, .text(maxBytes: 64), "SHA-256 of the bytes."),
                 .required("size", \.size, .integer(0...Int64.max), "Bytes."),
-            ])
+            ]
+        )
     }
 }
 
@@ -378,8 +474,12 @@ public struct CancelUpload: Request {
     public var upload: String
     public init(upload: String) { self.upload = upload }
     public static let table = JSONTable(
-        method, "Forgets an upload.", unknown: .refused, blank: CancelUpload(upload: ""),
-        [.required("upload", \.upload, .text(maxBytes: 64), "The upload.")])
+        method,
+        "Forgets an upload.",
+        unknown: .refused,
+        blank: CancelUpload(upload: ""),
+        [.required("upload", \.upload, .text(maxBytes: 64), "The upload.")]
+    )
 }
 
 /// Every request of the catalog.
@@ -435,7 +535,8 @@ public enum CatalogRequest: Sendable {
 func unknownMethod(_ method: String, _ methods: [MethodDescription]) -> RPCError {
     Refusal.methodNotFound.error(
         "there is no method \(method.prefix(64)); rpc.discover describes those there are",
-        ["methods": JSON(methods.map(\.name))])
+        ["methods": JSON(methods.map(\.name))]
+    )
 }
 
 extension JSONType where Value == JSONObject {
@@ -447,6 +548,7 @@ extension JSONType where Value == JSONObject {
                 guard let object = json.objectValue else { throw JSONProblem("expected an object") }
                 return object
             },
-            encode: { .object($0) })
+            encode: { .object($0) }
+        )
     }
 }

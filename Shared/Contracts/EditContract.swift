@@ -7,6 +7,23 @@ public enum AdjustmentMode: String, Sendable, CaseIterable {
     case replace, append
 }
 
+extension JSONType where Value == AdjustmentList {
+    /// The editor's list of operations, checked against its own tables.
+    static var adjustments: JSONType {
+        JSONType(
+            schema: ["type": "object", "x-format": AdjustmentList.documentation],
+            decode: { (json: JSON) throws(JSONProblem) in
+                do throws(AdjustmentError) {
+                    return try AdjustmentList(json: json)
+                } catch {
+                    throw JSONProblem(error.description)
+                }
+            },
+            encode: { $0.json }
+        )
+    }
+}
+
 /// `edits.apply`: renders adjustments of an asset and commits them (DESIGN 3.5).
 public struct ApplyEdit: Request {
     public typealias Result = EditOutcome
@@ -35,20 +52,30 @@ public struct ApplyEdit: Request {
     }
 
     public static let table = JSONTable(
-        method, "Renders adjustments of an asset and commits them as one change.", unknown: .refused,
+        method,
+        "Renders adjustments of an asset and commits them as one change.",
+        unknown: .refused,
         blank: ApplyEdit(asset: .none, adjustments: AdjustmentList(operations: [])),
         [
             .required("asset", \.asset, .id(.asset), "The asset."),
             .required("adjustments", \.adjustments, .adjustments, "The operations, in their order."),
             .defaulted(
-                "mode", \.mode, .name(AdjustmentMode.self), "In place of the operations there are, or after them.",
-                default: .replace),
+                "mode",
+                \.mode,
+                .name(AdjustmentMode.self),
+                "In place of the operations there are, or after them.",
+                default: .replace
+            ),
             .optional(
-                "ifContentRevision", \.ifContentRevision, .revision,
-                "Refused as conflict when its pixels have another revision."),
+                "ifContentRevision",
+                \.ifContentRevision,
+                .revision,
+                "Refused as conflict when its pixels have another revision."
+            ),
             .defaulted("client", \.client, .text(maxBytes: 128), "The name the client gives itself.", default: ""),
             .optional("transaction", \.transaction, .text(maxBytes: 128), "The client's name for the transaction."),
-        ])
+        ]
+    )
 }
 
 /// The state of an asset after an edit.
@@ -66,14 +93,17 @@ public struct EditOutcome: JSONTabled {
     }
 
     public static let table = JSONTable(
-        "EditOutcome", "The transaction that committed an edit.", unknown: .ignored,
+        "EditOutcome",
+        "The transaction that committed an edit.",
+        unknown: .ignored,
         blank: EditOutcome(asset: .none, token: .none, isChanged: false),
         [
             .required("asset", \.asset, .id(.asset), "The asset."),
             .required("token", \.token, .token, "The moment after the transaction."),
             .required("sequence", \.sequence, .integer(0...Int64.max), "Its sequence."),
             .required("isChanged", \.isChanged, .flag, "False where there was nothing to change."),
-        ])
+        ]
+    )
 }
 
 /// `edits.preview`: how an edit would look, at a size.
@@ -91,13 +121,16 @@ public struct PreviewEdit: Request {
     }
 
     public static let table = JSONTable(
-        method, "How an edit would look; nothing is committed.", unknown: .refused,
+        method,
+        "How an edit would look; nothing is committed.",
+        unknown: .refused,
         blank: PreviewEdit(asset: .none, adjustments: AdjustmentList(operations: [])),
         [
             .required("asset", \.asset, .id(.asset), "The asset."),
             .required("adjustments", \.adjustments, .adjustments, "The operations, in their order."),
             .defaulted("maximumSide", \.maximumSide, .count(16...4096), "Pixels of the longer side.", default: 1024),
-        ])
+        ]
+    )
 
     public struct Result: JSONTabled {
         public var mimeType: String
@@ -113,14 +146,17 @@ public struct PreviewEdit: Request {
         }
 
         public static let table = JSONTable(
-            "Preview", "What the attachment holds.", unknown: .ignored,
+            "Preview",
+            "What the attachment holds.",
+            unknown: .ignored,
             blank: Result(mimeType: "", pixelWidth: 0, pixelHeight: 0, sequence: 0),
             [
                 .required("mimeType", \.mimeType, .text(maxBytes: 64), "Media type of the bytes."),
                 .required("pixelWidth", \.pixelWidth, .count(0...1_000_000), "Width."),
                 .required("pixelHeight", \.pixelHeight, .count(0...1_000_000), "Height."),
                 .required("sequence", \.sequence, .integer(0...Int64.max), "The transaction at which it was read."),
-            ])
+            ]
+        )
     }
 }
 
@@ -134,7 +170,10 @@ public struct RevertEdit: Request {
     public var transaction: String?
 
     public init(
-        asset: ObjectID, ifContentRevision: Revision? = nil, client: String = "", transaction: String? = nil
+        asset: ObjectID,
+        ifContentRevision: Revision? = nil,
+        client: String = "",
+        transaction: String? = nil
     ) {
         self.asset = asset
         self.ifContentRevision = ifContentRevision
@@ -143,15 +182,22 @@ public struct RevertEdit: Request {
     }
 
     public static let table = JSONTable(
-        method, "Discards all edits of an asset.", unknown: .refused, blank: RevertEdit(asset: .none),
+        method,
+        "Discards all edits of an asset.",
+        unknown: .refused,
+        blank: RevertEdit(asset: .none),
         [
             .required("asset", \.asset, .id(.asset), "The asset."),
             .optional(
-                "ifContentRevision", \.ifContentRevision, .revision,
-                "Refused as conflict when its pixels have another revision."),
+                "ifContentRevision",
+                \.ifContentRevision,
+                .revision,
+                "Refused as conflict when its pixels have another revision."
+            ),
             .defaulted("client", \.client, .text(maxBytes: 128), "The name the client gives itself.", default: ""),
             .optional("transaction", \.transaction, .text(maxBytes: 128), "The client's name for the transaction."),
-        ])
+        ]
+    )
 }
 
 /// Every request of the editor.

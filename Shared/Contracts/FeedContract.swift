@@ -40,14 +40,17 @@ public struct ChangePage: JSONTabled {
     public var hasMore: Bool { token.sequence < head.sequence }
 
     public static let table = JSONTable(
-        "ChangePage", "A page of the history.", unknown: .ignored,
+        "ChangePage",
+        "A page of the history.",
+        unknown: .ignored,
         blank: ChangePage(records: [], token: .none, oldest: .none, head: .none),
         [
             .required("records", \.records, .list(of: .any, limit: 10_000), "Change records, oldest first."),
             .required("token", \.token, .token, "Where the next page begins."),
             .required("oldest", \.oldest, .token, "The oldest token from which history is complete."),
             .required("head", \.head, .token, "The newest token."),
-        ])
+        ]
+    )
 }
 
 /// `changes.since` of the catalog and `feed.since` of the broker: a page of the history.
@@ -78,14 +81,22 @@ public struct ChangesSince: Request {
             .optional("token", token, .token, "The last token seen; absent: from the oldest kept."),
             .defaulted("limit", limit, .count(1...maxRecords), "Most records to answer.", default: 100),
             .defaulted(
-                "topics", topics, .list(of: .text(maxBytes: FeedTopic.maxBytes), limit: maxTopics),
-                "Only records that one of these topics carries; none: all.", default: []),
+                "topics",
+                topics,
+                .list(of: .text(maxBytes: FeedTopic.maxBytes), limit: maxTopics),
+                "Only records that one of these topics carries; none: all.",
+                default: []
+            ),
         ]
     }
 
     public static let table = JSONTable(
-        method, "A page of the history after a token.", unknown: .refused, blank: ChangesSince(token: nil),
-        fields(token: \.token, limit: \.limit, topics: \.topics))
+        method,
+        "A page of the history after a token.",
+        unknown: .refused,
+        blank: ChangesSince(token: nil),
+        fields(token: \.token, limit: \.limit, topics: \.topics)
+    )
 }
 
 /// `feed.since`: the same page from the broker.
@@ -103,8 +114,12 @@ public struct FeedSince: Request {
     }
 
     public static let table = JSONTable(
-        method, "A page of the history after a token.", unknown: .refused, blank: FeedSince(token: nil),
-        ChangesSince.fields(token: \.token, limit: \.limit, topics: \.topics))
+        method,
+        "A page of the history after a token.",
+        unknown: .refused,
+        blank: FeedSince(token: nil),
+        ChangesSince.fields(token: \.token, limit: \.limit, topics: \.topics)
+    )
 }
 
 /// How a stream of records ended: only a stop or an error ends one.
@@ -112,8 +127,12 @@ public struct FollowEnd: JSONTabled {
     public var token: ChangeToken
     public init(token: ChangeToken) { self.token = token }
     public static let table = JSONTable(
-        "FollowEnd", "Where the stream ended.", unknown: .ignored, blank: FollowEnd(token: .none),
-        [.required("token", \.token, .token, "The last token sent.")])
+        "FollowEnd",
+        "Where the stream ended.",
+        unknown: .ignored,
+        blank: FollowEnd(token: .none),
+        [.required("token", \.token, .token, "The last token sent.")]
+    )
 }
 
 /// `changes.follow` of the catalog: history after a token, then each new record, until cancelled.
@@ -128,9 +147,12 @@ public struct ChangesFollow: Request {
     public init(token: ChangeToken?) { self.token = token }
 
     public static let table = JSONTable(
-        method, "History after a token, then each new record as it is committed, until cancelled. Open it with credit.",
-        unknown: .refused, blank: ChangesFollow(token: nil),
-        [.optional("token", \.token, .token, "The last token seen; absent: from now on.")])
+        method,
+        "History after a token, then each new record as it is committed, until cancelled. Open it with credit.",
+        unknown: .refused,
+        blank: ChangesFollow(token: nil),
+        [.optional("token", \.token, .token, "The last token seen; absent: from now on.")]
+    )
 }
 
 /// `feed.follow` of the broker: the gapless stream for one reader at its own pace.
@@ -150,15 +172,21 @@ public struct FeedFollow: Request {
     }
 
     public static let table = JSONTable(
-        method, "History after a token, then each new record, at the reader's own pace. Open it with credit.",
-        unknown: .refused, blank: FeedFollow(token: nil),
+        method,
+        "History after a token, then each new record, at the reader's own pace. Open it with credit.",
+        unknown: .refused,
+        blank: FeedFollow(token: nil),
         [
             .optional("token", \.token, .token, "The last token seen; absent: from now on."),
             .defaulted(
-                "topics", \.topics,
+                "topics",
+                \.topics,
                 .list(of: .text(maxBytes: FeedTopic.maxBytes), limit: ChangesSince.maxTopics),
-                "Only records that one of these topics carries; none: all.", default: []),
-        ])
+                "Only records that one of these topics carries; none: all.",
+                default: []
+            ),
+        ]
+    )
 }
 
 /// The `head` message, sent once a second and in answer to `feed.head`.
@@ -179,14 +207,17 @@ public struct FeedHead: JSONTabled {
     public var token: ChangeToken { ChangeToken(library: library, sequence: sequence) }
 
     public static let table = JSONTable(
-        "FeedHead", "The newest and the oldest sequence of the feed.", unknown: .ignored,
+        "FeedHead",
+        "The newest and the oldest sequence of the feed.",
+        unknown: .ignored,
         blank: FeedHead(sequence: 0, oldest: 0, library: "", instance: ""),
         [
             .required("sequence", \.sequence, .integer(0...Int64.max), "The newest transaction published."),
             .required("oldest", \.oldest, .integer(0...Int64.max), "History is complete after this one."),
             .required("library", \.library, .text(maxBytes: 32), "The history."),
             .required("instance", \.instance, .text(maxBytes: 32), "New at each start of the broker."),
-        ])
+        ]
+    )
 }
 
 /// `feed.head`: where the feed stands.
@@ -195,7 +226,12 @@ public struct FeedHeadRequest: Request {
     public static let method = "feed.head"
     public init() {}
     public static let table = JSONTable(
-        method, "Where the feed stands.", unknown: .refused, blank: FeedHeadRequest(), [])
+        method,
+        "Where the feed stands.",
+        unknown: .refused,
+        blank: FeedHeadRequest(),
+        []
+    )
 }
 
 /// Every request of the change-broker.

@@ -1,5 +1,4 @@
 public import JSONValue
-public import PhotoModel
 
 // What every service answers.
 
@@ -9,7 +8,12 @@ public struct Discover: Request {
     public static let method = "rpc.discover"
     public init() {}
     public static let table = JSONTable(
-        method, "The OpenRPC document of this service.", unknown: .refused, blank: Discover(), [])
+        method,
+        "The OpenRPC document of this service.",
+        unknown: .refused,
+        blank: Discover(),
+        []
+    )
 }
 
 /// `health`: whether the service can do its work.
@@ -17,7 +21,12 @@ public struct Health: Request {
     public static let method = "health"
     public init() {}
     public static let table = JSONTable(
-        method, "Whether the service can do its work.", unknown: .refused, blank: Health(), [])
+        method,
+        "Whether the service can do its work.",
+        unknown: .refused,
+        blank: Health(),
+        []
+    )
 
     public struct Result: JSONTabled {
         public var service: String
@@ -37,16 +46,24 @@ public struct Health: Request {
         }
 
         public static let table = JSONTable(
-            "Health", "The state of a service.", unknown: .ignored,
+            "Health",
+            "The state of a service.",
+            unknown: .ignored,
             blank: Result(service: "", version: "", isHealthy: false, problems: [], sequence: 0),
             [
                 .required("service", \.service, .text(maxBytes: 64), "Its name."),
                 .required("version", \.version, .text(maxBytes: 64), "Its version."),
                 .required("isHealthy", \.isHealthy, .flag, "It can do its work."),
                 .defaulted(
-                    "problems", \.problems, .list(of: .text(maxBytes: 4096), limit: 100), "Why it cannot.", default: []),
+                    "problems",
+                    \.problems,
+                    .list(of: .text(maxBytes: 4096), limit: 100),
+                    "Why it cannot.",
+                    default: []
+                ),
                 .required("sequence", \.sequence, .integer(0...Int64.max), "The last transaction it has seen."),
-            ])
+            ]
+        )
     }
 }
 
@@ -56,5 +73,10 @@ public struct Figures: Request {
     public static let method = "figures"
     public init() {}
     public static let table = JSONTable(
-        method, "Counters and gauges of the service.", unknown: .refused, blank: Figures(), [])
+        method,
+        "Counters and gauges of the service.",
+        unknown: .refused,
+        blank: Figures(),
+        []
+    )
 }

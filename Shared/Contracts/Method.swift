@@ -1,6 +1,5 @@
 public import JSONValue
 public import Messaging
-public import PhotoModel
 
 /// A request of the house: its parameters, declared once as a table, and what answers it.
 public protocol Request: JSONTabled {
@@ -34,7 +33,9 @@ extension Request {
             self = try Self.table.decode(params)
         } catch {
             throw Refusal.invalidParams.error(
-                "\(Self.method): \(error.description)", ["parameter": .string(error.path.joined(separator: "."))])
+                "\(Self.method): \(error.description)",
+                ["parameter": .string(error.path.joined(separator: "."))]
+            )
         }
     }
 }

@@ -1,5 +1,6 @@
 public import JSONValue
 public import Messaging
+public import PhotoModel
 
 /// Every error of the house, with its number: PhotoKit's where PhotoKit has one (spec section 11), JSON-RPC's own below
 /// zero, and ours from 9001 up.
@@ -124,8 +125,9 @@ public enum Refusal: String, Sendable, CaseIterable {
         case .accessRestricted: "Access is restricted by configuration."
         case .accessDenied: "This identity may not do that."
         case .busy: "Too much is under way; ask again a little later."
-        case .deadlineExceeded: "The work was not done by the deadline. A write may still have been committed: repeat it "
-            + "under the same transaction id to learn."
+        case .deadlineExceeded:
+            "The work was not done by the deadline. A write may still have been committed: repeat it "
+                + "under the same transaction id to learn."
         case .connectionLost: "The service went away before it answered. Repeat writes under the same transaction id."
         case .limitExceeded: "The request goes beyond a limit, which the message names."
         case .behind: "The service has not reached the token in atLeast yet."
@@ -164,4 +166,16 @@ public enum Refusal: String, Sendable, CaseIterable {
 extension RPCError {
     /// The entry of the table, where the sender uses one that we know.
     public var refusal: Refusal? { Refusal(rawValue: name) }
+}
+
+extension PredicateError {
+    /// The error as it goes over the wire: what was refused, where, and what would have been accepted.
+    public var refusal: RPCError {
+        var data: JSONObject = [:]
+        if let key { data["key"] = .string(key) }
+        if let entityClass { data["class"] = .string(entityClass.rawValue) }
+        if let offset { data["offset"] = JSON(offset) }
+        if !allowed.isEmpty { data["allowed"] = JSON(allowed) }
+        return (Refusal(rawValue: name.rawValue) ?? .invalidPredicate).error(description, data)
+    }
 }

@@ -42,28 +42,46 @@ public struct ImageRequest: Request {
     }
 
     public static let table = JSONTable(
-        method, "An image of an asset at a size.", unknown: .refused,
+        method,
+        "An image of an asset at a size.",
+        unknown: .refused,
         blank: ImageRequest(asset: .none, targetSize: .maximum),
         [
             .required("asset", \.asset, .id(.asset), "The asset."),
             .required("targetSize", \.targetSize, .targetSize, "Pixels wanted, or \"max\"."),
             .defaulted(
-                "contentMode", \.contentMode, .name(ImageContentMode.self), "Fit into the size or fill it.",
-                default: .aspectFit),
+                "contentMode",
+                \.contentMode,
+                .name(ImageContentMode.self),
+                "Fit into the size or fill it.",
+                default: .aspectFit
+            ),
             .defaulted(
-                "resizeMode", \.resizeMode, .name(ImageResizeMode.self),
-                "none: all pixels; fast: at least the size, perhaps larger; exact: the size.", default: .fast),
+                "resizeMode",
+                \.resizeMode,
+                .name(ImageResizeMode.self),
+                "none: all pixels; fast: at least the size, perhaps larger; exact: the size.",
+                default: .fast
+            ),
             .defaulted(
-                "deliveryMode", \.deliveryMode, .name(ImageDeliveryMode.self), "One good image, or a quick one first.",
-                default: .highQualityFormat),
+                "deliveryMode",
+                \.deliveryMode,
+                .name(ImageDeliveryMode.self),
+                "One good image, or a quick one first.",
+                default: .highQualityFormat
+            ),
             .optional(
-                "normalizedCropRect", \.normalizedCropRect, .object(UnitRect.self),
-                "Part of the displayed image, in units of its sides; needs resizeMode exact."),
+                "normalizedCropRect",
+                \.normalizedCropRect,
+                .object(UnitRect.self),
+                "Part of the displayed image, in units of its sides; needs resizeMode exact."
+            ),
             .defaulted("version", \.version, .name(ImageVersion.self), "With the edits or without.", default: .current),
             .defaulted("format", \.format, .name(DeliveredFormat.self), "Format of the bytes.", default: .jpeg),
             .defaulted("quality", \.quality, .count(1...100), "Of lossy formats.", default: 85),
             .optional("atLeast", \.atLeast, .token, "Show the library at this moment or a later one."),
-        ])
+        ]
+    )
 
     public struct Result: JSONTabled {
         public var asset: ObjectID
@@ -99,9 +117,17 @@ public struct ImageRequest: Request {
         }
 
         public static let table = JSONTable(
-            "Image", "What the attachment holds.", unknown: .ignored,
+            "Image",
+            "What the attachment holds.",
+            unknown: .ignored,
             blank: Result(
-                asset: .none, contentRevision: Revision(0), sequence: 0, mimeType: "", pixelWidth: 0, pixelHeight: 0),
+                asset: .none,
+                contentRevision: Revision(0),
+                sequence: 0,
+                mimeType: "",
+                pixelWidth: 0,
+                pixelHeight: 0
+            ),
             [
                 .required("asset", \.asset, .id(.asset), "The asset."),
                 .required("contentRevision", \.contentRevision, .revision, "The pixels' revision that is shown."),
@@ -112,7 +138,8 @@ public struct ImageRequest: Request {
                 .required("isDegraded", \.isDegraded, .flag, "Less than was asked for."),
                 .required("isUpscaled", \.isUpscaled, .flag, "Larger than the source."),
                 .required("isCacheHit", \.isCacheHit, .flag, "It was at hand."),
-            ])
+            ]
+        )
     }
 }
 
@@ -146,17 +173,25 @@ public struct ImageSheet: Request {
     }
 
     public static let table = JSONTable(
-        method, "A contact sheet: several assets as one picture.", unknown: .refused, blank: ImageSheet(assets: []),
+        method,
+        "A contact sheet: several assets as one picture.",
+        unknown: .refused,
+        blank: ImageSheet(assets: []),
         [
             .required("assets", \.assets, .list(of: .id(.asset), limit: maxAssets), "The assets, row by row."),
             .defaulted("columns", \.columns, .count(1...40), "Pictures in a row.", default: 6),
             .defaulted("cell", \.cell, .count(32...1024), "Side of a cell, in pixels.", default: 256),
             .defaulted(
-                "labels", \.labels, .list(of: .text(maxBytes: 256), limit: maxAssets),
-                "Text below each picture; none: the file name.", default: []),
+                "labels",
+                \.labels,
+                .list(of: .text(maxBytes: 256), limit: maxAssets),
+                "Text below each picture; none: the file name.",
+                default: []
+            ),
             .defaulted("version", \.version, .name(ImageVersion.self), "With the edits or without.", default: .current),
             .optional("atLeast", \.atLeast, .token, "Show the library at this moment or a later one."),
-        ])
+        ]
+    )
 
     public struct Result: JSONTabled {
         public var mimeType: String
@@ -175,7 +210,9 @@ public struct ImageSheet: Request {
         }
 
         public static let table = JSONTable(
-            "Sheet", "What the attachment holds.", unknown: .ignored,
+            "Sheet",
+            "What the attachment holds.",
+            unknown: .ignored,
             blank: Result(mimeType: "", pixelWidth: 0, pixelHeight: 0, sequence: 0),
             [
                 .required("mimeType", \.mimeType, .text(maxBytes: 64), "Media type of the bytes."),
@@ -183,7 +220,8 @@ public struct ImageSheet: Request {
                 .required("pixelHeight", \.pixelHeight, .count(0...1_000_000), "Height."),
                 .required("sequence", \.sequence, .integer(0...Int64.max), "The transaction at which it was read."),
                 .defaulted("failed", \.failed, .members, "Assets without a picture, and why.", default: [:]),
-            ])
+            ]
+        )
     }
 }
 

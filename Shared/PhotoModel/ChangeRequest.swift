@@ -21,7 +21,8 @@ extension JSONType where Value == ObjectReference {
             ],
             decode: { (json: JSON) throws(JSONProblem) in
                 if let text = json.stringValue, let id = ObjectID(text) { return .id(id) }
-                if case .object(let object) = json, object.count == 1, let ref = object["ref"]?.stringValue, !ref.isEmpty,
+                if case .object(let object) = json, object.count == 1, let ref = object["ref"]?.stringValue,
+                    !ref.isEmpty,
                     ref.utf8.count <= ObjectReference.maxPlaceholderBytes
                 {
                     return .placeholder(ref)
@@ -78,7 +79,9 @@ public struct NewResource: Sendable, Hashable, JSONTabled {
     }
 
     public static let table = JSONTable(
-        "NewResource", "Bytes to be taken in: exactly one of attachment, upload and path.", unknown: .refused,
+        "NewResource",
+        "Bytes to be taken in: exactly one of attachment, upload and path.",
+        unknown: .refused,
         blank: NewResource(source: .path("")),
         [
             .defaulted("type", \.type, .name(ResourceType.self), "What they are to the asset.", default: .photo),
@@ -86,7 +89,8 @@ public struct NewResource: Sendable, Hashable, JSONTabled {
             .optional("upload", \.upload, .text(maxBytes: 64), "A finished upload."),
             .optional("path", \.path, .text(maxBytes: 4096), "A file on the catalog's machine; over ipc only."),
             .optional("originalFilename", \.originalFilename, .text(maxBytes: 1024), "The name it came with."),
-        ])
+        ]
+    )
 }
 
 /// Properties of an asset to be set: what is absent stays, null clears (spec S-76, T-27).
@@ -124,7 +128,9 @@ public struct AssetPatch: Sendable, Hashable, JSONTabled {
     public static let dates: ClosedRange<Int64> = -62_135_596_800_000_000...253_402_300_799_999_999
 
     public static let table = JSONTable(
-        "AssetPatch", "Properties to be set: what is absent stays, null clears.", unknown: .refused,
+        "AssetPatch",
+        "Properties to be set: what is absent stays, null clears.",
+        unknown: .refused,
         blank: AssetPatch(),
         [
             .optional("isFavorite", \.isFavorite, .flag, "Marked as a favourite."),
@@ -135,8 +141,13 @@ public struct AssetPatch: Sendable, Hashable, JSONTabled {
             .patch("caption", \.caption, .text(maxBytes: 65_536), "Text about the picture; empty clears."),
             .optional("rating", \.rating, .count(0...5), "Stars."),
             .optional(
-                "keywords", \.keywords, .list(of: .text(maxBytes: 1024), limit: 1024), "All the keywords it shall have."),
-        ])
+                "keywords",
+                \.keywords,
+                .list(of: .text(maxBytes: 1024), limit: 1024),
+                "All the keywords it shall have."
+            ),
+        ]
+    )
 }
 
 /// The description of an edit, opaque to the library: `PHAdjustmentData` (spec S-88).
@@ -157,13 +168,16 @@ public struct AdjustmentData: Sendable, Hashable, JSONTabled {
     public static let maxBytes = 2 << 20
 
     public static let table = JSONTable(
-        "AdjustmentData", "The description of an edit, opaque to the library.", unknown: .refused,
+        "AdjustmentData",
+        "The description of an edit, opaque to the library.",
+        unknown: .refused,
         blank: AdjustmentData(formatIdentifier: "", formatVersion: "", attachment: 0),
         [
             .required("formatIdentifier", \.formatIdentifier, .text(maxBytes: 256), "Reverse DNS name of the format."),
             .required("formatVersion", \.formatVersion, .text(maxBytes: 64), "Version of the format."),
             .required("attachment", \.attachment, .count(0...1000), "Attachment that holds the bytes, from 0."),
-        ])
+        ]
+    )
 }
 
 /// What happens when the bytes of a new asset are in the library already (spec P-23).
@@ -207,18 +221,30 @@ public enum ChangeRequest: Sendable, Hashable {
         }
 
         public static let table = JSONTable(
-            "asset.create", "Takes an asset into the library.", unknown: .refused, blank: CreateAsset(resources: []),
+            "asset.create",
+            "Takes an asset into the library.",
+            unknown: .refused,
+            blank: CreateAsset(resources: []),
             [
                 .optional("ref", \.ref, .text(maxBytes: ObjectReference.maxPlaceholderBytes), "Placeholder for it."),
                 .required("resources", \.resources, .list(of: .object(NewResource.self), limit: 16), "Its bytes."),
                 .defaulted("set", \.set, .object(AssetPatch.self), "Properties to be set.", default: AssetPatch()),
                 .defaulted(
-                    "sourceType", \.sourceType, .name(SourceType.self), "Where it comes from.",
-                    default: .typeUserLibrary),
+                    "sourceType",
+                    \.sourceType,
+                    .name(SourceType.self),
+                    "Where it comes from.",
+                    default: .typeUserLibrary
+                ),
                 .defaulted(
-                    "ifDuplicate", \.ifDuplicate, .name(DuplicateRule.self),
-                    "What happens when the library has the bytes already.", default: .useExisting),
-            ])
+                    "ifDuplicate",
+                    \.ifDuplicate,
+                    .name(DuplicateRule.self),
+                    "What happens when the library has the bytes already.",
+                    default: .useExisting
+                ),
+            ]
+        )
     }
 
     public struct UpdateAsset: Sendable, Hashable, JSONTabled {
@@ -233,13 +259,16 @@ public enum ChangeRequest: Sendable, Hashable {
         }
 
         public static let table = JSONTable(
-            "asset.update", "Sets properties of an asset.", unknown: .refused,
+            "asset.update",
+            "Sets properties of an asset.",
+            unknown: .refused,
             blank: UpdateAsset(id: .placeholder(""), set: AssetPatch()),
             [
                 .required("id", \.id, .reference, "The asset."),
                 .required("set", \.set, .object(AssetPatch.self), "Properties to be set."),
                 .optional("ifRevision", \.ifRevision, .revision, "Refused as conflict when it has another revision."),
-            ])
+            ]
+        )
     }
 
     public struct DeleteObjects: Sendable, Hashable, JSONTabled {
@@ -248,9 +277,12 @@ public enum ChangeRequest: Sendable, Hashable {
         public init(ids: [ObjectID]) { self.ids = ids }
 
         public static let table = JSONTable(
-            "delete", "Deletes assets, or collections without their assets.", unknown: .refused,
+            "delete",
+            "Deletes assets, or collections without their assets.",
+            unknown: .refused,
             blank: DeleteObjects(ids: []),
-            [.required("ids", \.ids, .list(of: .id(), limit: ChangeRecord.maxEntities), "What is deleted.")])
+            [.required("ids", \.ids, .list(of: .id(), limit: ChangeRecord.maxEntities), "What is deleted.")]
+        )
     }
 
     public struct EditAsset: Sendable, Hashable, JSONTabled {
@@ -261,7 +293,10 @@ public enum ChangeRequest: Sendable, Hashable {
         public var ifContentRevision: Revision?
 
         public init(
-            id: ObjectID, render: NewResource, adjustmentData: AdjustmentData, ifContentRevision: Revision? = nil
+            id: ObjectID,
+            render: NewResource,
+            adjustmentData: AdjustmentData,
+            ifContentRevision: Revision? = nil
         ) {
             self.id = id
             self.render = render
@@ -270,18 +305,26 @@ public enum ChangeRequest: Sendable, Hashable {
         }
 
         public static let table = JSONTable(
-            "asset.edit", "Commits an edit: `PHContentEditingOutput` (spec S-89, S-90).", unknown: .refused,
+            "asset.edit",
+            "Commits an edit: `PHContentEditingOutput` (spec S-89, S-90).",
+            unknown: .refused,
             blank: EditAsset(
-                id: .none, render: NewResource(source: .path("")),
-                adjustmentData: AdjustmentData(formatIdentifier: "", formatVersion: "", attachment: 0)),
+                id: .none,
+                render: NewResource(source: .path("")),
+                adjustmentData: AdjustmentData(formatIdentifier: "", formatVersion: "", attachment: 0)
+            ),
             [
                 .required("id", \.id, .id(.asset), "The asset."),
                 .required("render", \.render, .object(NewResource.self), "The rendered picture, upright."),
                 .required("adjustmentData", \.adjustmentData, .object(AdjustmentData.self), "How it was made."),
                 .optional(
-                    "ifContentRevision", \.ifContentRevision, .revision,
-                    "Refused as conflict when its pixels have another revision."),
-            ])
+                    "ifContentRevision",
+                    \.ifContentRevision,
+                    .revision,
+                    "Refused as conflict when its pixels have another revision."
+                ),
+            ]
+        )
     }
 
     public struct RevertAsset: Sendable, Hashable, JSONTabled {
@@ -294,14 +337,20 @@ public enum ChangeRequest: Sendable, Hashable {
         }
 
         public static let table = JSONTable(
-            "asset.revert", "Discards all edits of an asset (spec S-92).", unknown: .refused,
+            "asset.revert",
+            "Discards all edits of an asset (spec S-92).",
+            unknown: .refused,
             blank: RevertAsset(id: .none),
             [
                 .required("id", \.id, .id(.asset), "The asset."),
                 .optional(
-                    "ifContentRevision", \.ifContentRevision, .revision,
-                    "Refused as conflict when its pixels have another revision."),
-            ])
+                    "ifContentRevision",
+                    \.ifContentRevision,
+                    .revision,
+                    "Refused as conflict when its pixels have another revision."
+                ),
+            ]
+        )
     }
 
     public struct CreateCollection: Sendable, Hashable, JSONTabled {
@@ -316,14 +365,22 @@ public enum ChangeRequest: Sendable, Hashable {
         }
 
         public static let table = JSONTable(
-            "collection.create", "Makes an album.", unknown: .refused, blank: CreateCollection(title: ""),
+            "collection.create",
+            "Makes an album.",
+            unknown: .refused,
+            blank: CreateCollection(title: ""),
             [
                 .optional("ref", \.ref, .text(maxBytes: ObjectReference.maxPlaceholderBytes), "Placeholder for it."),
                 .required("title", \.title, .text(maxBytes: 1024), "Its name."),
                 .defaulted(
-                    "add", \.add, .list(of: .reference, limit: ChangeRecord.maxEntities), "Its first members.",
-                    default: []),
-            ])
+                    "add",
+                    \.add,
+                    .list(of: .reference, limit: ChangeRecord.maxEntities),
+                    "Its first members.",
+                    default: []
+                ),
+            ]
+        )
     }
 
     public struct UpdateCollection: Sendable, Hashable, JSONTabled {
@@ -348,19 +405,30 @@ public enum ChangeRequest: Sendable, Hashable {
         }
 
         public static let table = JSONTable(
-            "collection.update", "Renames an album, removes members, then adds members at its end.", unknown: .refused,
+            "collection.update",
+            "Renames an album, removes members, then adds members at its end.",
+            unknown: .refused,
             blank: UpdateCollection(id: .placeholder("")),
             [
                 .required("id", \.id, .reference, "The album."),
                 .optional("title", \.title, .text(maxBytes: 1024), "Its new name."),
                 .defaulted(
-                    "add", \.add, .list(of: .reference, limit: ChangeRecord.maxEntities),
-                    "Assets to append; members stay where they are.", default: []),
+                    "add",
+                    \.add,
+                    .list(of: .reference, limit: ChangeRecord.maxEntities),
+                    "Assets to append; members stay where they are.",
+                    default: []
+                ),
                 .defaulted(
-                    "remove", \.remove, .list(of: .id(.asset), limit: ChangeRecord.maxEntities),
-                    "Assets to take out; others are passed over.", default: []),
+                    "remove",
+                    \.remove,
+                    .list(of: .id(.asset), limit: ChangeRecord.maxEntities),
+                    "Assets to take out; others are passed over.",
+                    default: []
+                ),
                 .optional("ifRevision", \.ifRevision, .revision, "Refused as conflict when it has another revision."),
-            ])
+            ]
+        )
     }
 }
 

@@ -15,7 +15,7 @@ public struct UnitRect: Sendable, Hashable, JSONTabled {
         self.height = height
     }
 
-    public static let whole = UnitRect(x: 0, y: 0, width: 1, height: 1)
+    public static let full = UnitRect(x: 0, y: 0, width: 1, height: 1)
 
     /// It has an area and lies within the picture, allowing for the rounding of decimals.
     public var isValid: Bool {
@@ -24,12 +24,15 @@ public struct UnitRect: Sendable, Hashable, JSONTabled {
     }
 
     public static let table = JSONTable(
-        "UnitRect", "A part of the displayed picture in units of its sides, from the upper left corner.",
-        unknown: .refused, blank: UnitRect.whole,
+        "UnitRect",
+        "A part of the displayed picture in units of its sides, from the upper left corner.",
+        unknown: .refused,
+        blank: UnitRect.full,
         [
             .required("x", \.x, .number(0...1), "Left edge."),
             .required("y", \.y, .number(0...1), "Upper edge."),
             .required("width", \.width, .number(0...1), "Width, above 0."),
             .required("height", \.height, .number(0...1), "Height, above 0."),
-        ])
+        ]
+    )
 }

@@ -1,1 +1,1 @@
-// Tests/HouseTests
+// House tests.

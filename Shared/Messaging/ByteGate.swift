@@ -1,0 +1,136 @@
+import DequeModule
+import Synchronization
+
+/// Bytes that may be spent, by those who wait in line for them: byte credit, or the room of an outbox.
+///
+/// A message passes as soon as anything is left, and may take the rest below zero: so one message larger than the whole
+/// window still passes, and the overshoot is one message.
+final class ByteGate: Sendable {
+    enum Outcome: Sendable {
+        case taken
+        /// Too much is waiting in line already.
+        case refused
+        /// Nothing will be given any more.
+        case closed
+        /// The waiting task was cancelled.
+        case cancelled
+    }
+
+    private struct Waiter {
+        let number: UInt64
+        let bytes: Int
+        let continuation: CheckedContinuation<Outcome, Never>
+    }
+
+    private struct State {
+        var available: Int
+        var line: Deque<Waiter> = []
+        var lineBytes = 0
+        var isClosed = false
+        var lastNumber: UInt64 = 0
+    }
+
+    private let state: Mutex<State>
+    private let ceiling: Int
+    private let lineBound: Int
+
+    /// - Parameters:
+    ///   - available: bytes that may be spent at once.
+    ///   - ceiling: giving never lifts the bytes above this.
+    ///   - lineBound: bytes that may wait in line before `take` refuses.
+    init(available: Int, ceiling: Int = .max, lineBound: Int = .max) {
+        self.state = Mutex(State(available: min(available, ceiling)))
+        self.ceiling = ceiling
+        self.lineBound = lineBound
+    }
+
+    var available: Int { state.withLock { $0.available } }
+
+    /// Takes without asking: for what must be said in any case and is small.
+    func takeNow(_ bytes: Int) {
+        state.withLock { $0.available = $0.available.addingClamped(-bytes) }
+    }
+
+    /// Takes the bytes if nobody has to wait for them.
+    func takeIfOpen(_ bytes: Int) -> Bool {
+        state.withLock { state in
+            guard !state.isClosed, state.available > 0, state.line.isEmpty else { return false }
+            state.available -= bytes
+            return true
+        }
+    }
+
+    /// Takes the bytes, waiting in line until something is left.
+    func take(_ bytes: Int) async -> Outcome {
+        enum Step { case done(Outcome), wait(UInt64) }
+        let step: Step = state.withLock { state in
+            if state.isClosed { return .done(.closed) }
+            if state.available > 0, state.line.isEmpty {
+                state.available -= bytes
+                return .done(.taken)
+            }
+            if state.lineBytes.addingClamped(bytes) > lineBound { return .done(.refused) }
+            state.lastNumber += 1
+            return .wait(state.lastNumber)
+        }
+        guard case .wait(let number) = step else {
+            guard case .done(let outcome) = step else { return .closed }
+            return outcome
+        }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let waiter = Waiter(number: number, bytes: bytes, continuation: continuation)
+                let outcome: Outcome? = state.withLock { state in
+                    if Task.isCancelled { return .cancelled }
+                    if state.isClosed { return .closed }
+                    if state.available > 0, state.line.isEmpty {
+                        state.available -= bytes
+                        return .taken
+                    }
+                    state.line.append(waiter)
+                    state.lineBytes += bytes
+                    return nil
+                }
+                if let outcome { continuation.resume(returning: outcome) }
+            }
+        } onCancel: {
+            cancel(number)
+        }
+    }
+
+    private func cancel(_ number: UInt64) {
+        let waiter: Waiter? = state.withLock { state in
+            guard let index = state.line.firstIndex(where: { $0.number == number }) else { return nil }
+            let waiter = state.line.remove(at: index)
+            state.lineBytes -= waiter.bytes
+            return waiter
+        }
+        waiter?.continuation.resume(returning: .cancelled)
+    }
+
+    /// Adds bytes, up to the ceiling, and lets those in line pass.
+    func give(_ bytes: Int) {
+        let passing: [Waiter] = state.withLock { state in
+            state.available = min(state.available.addingClamped(max(bytes, 0)), ceiling)
+            var passing: [Waiter] = []
+            while state.available > 0, let next = state.line.popFirst() {
+                state.available -= next.bytes
+                state.lineBytes -= next.bytes
+                passing.append(next)
+            }
+            return passing
+        }
+        for waiter in passing { waiter.continuation.resume(returning: .taken) }
+    }
+
+    /// Sends everybody in line away, now and later.
+    func close() {
+        let leaving = state.withLock { state in
+            state.isClosed = true
+            defer { state.line = [] }
+            state.lineBytes = 0
+            return state.line
+        }
+        for waiter in leaving { waiter.continuation.resume(returning: .closed) }
+    }
+}

@@ -1,0 +1,115 @@
+import DequeModule
+import JSONValue
+
+/// What a server keeps of one peer; it stays on the poll thread.
+final class Connection {
+    let id: ConnectionID
+    let descriptor: Int32?
+    let identity: String
+    /// Room for messages on their way to this peer.
+    let room: ByteGate
+    /// Requests without an answer yet.
+    var open: [JSON: OpenRequest] = [:]
+    /// Tasks under way for it, those whose answer has gone included.
+    var running = 0
+    /// Messages that libzmq would not take yet.
+    var queue: Deque<OutgoingMessage> = []
+    /// Messages that wait because a large one before them is being parsed.
+    var held: Deque<(message: IncomingMessage, prefix: [Bytes])> = []
+    var heldBytes = 0
+    var isParsing = false
+
+    init(id: ConnectionID, descriptor: Int32?, peerAddress: String?, limits: MessagingLimits) {
+        self.id = id
+        self.descriptor = descriptor
+        self.identity = Self.identity(peerAddress)
+        self.room = ByteGate(
+            available: limits.outboxBytesPerConnection,
+            ceiling: limits.outboxBytesPerConnection,
+            lineBound: limits.outboxBytesPerConnection
+        )
+    }
+
+    /// Over ipc libzmq gives `:uid:gid:pid`, as the kernel vouches for it.
+    static func identity(_ peerAddress: String?) -> String {
+        guard let peerAddress, peerAddress.hasPrefix(":") else { return "loopback" }
+        let parts = peerAddress.dropFirst().split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count == 3, let uid = UInt32(parts[0]) else { return "loopback" }
+        return "uid:\(uid)"
+    }
+
+    /// Whether forgetting it loses nothing.
+    var isIdle: Bool { open.isEmpty && running == 0 && queue.isEmpty && !isParsing }
+}
+
+/// The connections of one server: found by routing id, by descriptor, and told apart when a name or number is used again.
+struct ConnectionTable {
+    private(set) var byRouting: [Bytes: Connection] = [:]
+    private var byDescriptor: [Int32: Bytes] = [:]
+    /// Descriptors whose connection has ended and that no new one has taken yet.
+    private var gone: Set<Int32> = []
+    private var lastSerial: UInt64 = 0
+    private(set) var seen = 0
+
+    enum Found {
+        case connection(Connection)
+        /// The peer has gone already.
+        case gone
+    }
+
+    subscript(id: ConnectionID) -> Connection? {
+        guard let connection = byRouting[id.routing], connection.id == id else { return nil }
+        return connection
+    }
+
+    /// The connection that a message came by. Where it takes the place of another, that one is handed to `ended`.
+    mutating func find(
+        routing: Bytes,
+        message: IncomingMessage,
+        limits: MessagingLimits,
+        ended: (Connection) -> Void
+    ) -> Found {
+        if let connection = byRouting[routing] {
+            if connection.descriptor == message.descriptor { return .connection(connection) }
+            if let old = remove(connection.id) { ended(old) }
+        }
+        if let descriptor = message.descriptor {
+            if gone.contains(descriptor) { return .gone }
+            if let other = byDescriptor[descriptor], let connection = byRouting[other],
+                let old = remove(connection.id)
+            {
+                ended(old)
+            }
+            byDescriptor[descriptor] = routing
+        }
+        lastSerial += 1
+        seen += 1
+        let connection = Connection(
+            id: ConnectionID(routing: routing, serial: lastSerial),
+            descriptor: message.descriptor,
+            peerAddress: message.peerAddress,
+            limits: limits
+        )
+        byRouting[routing] = connection
+        return .connection(connection)
+    }
+
+    mutating func remove(_ id: ConnectionID) -> Connection? {
+        guard let connection = self[id] else { return nil }
+        byRouting[id.routing] = nil
+        if let descriptor = connection.descriptor, byDescriptor[descriptor] == id.routing {
+            byDescriptor[descriptor] = nil
+        }
+        return connection
+    }
+
+    /// A connection was taken in with this descriptor.
+    mutating func opened(_ descriptor: Int32) { gone.remove(descriptor) }
+
+    /// The connection with this descriptor has ended.
+    mutating func closed(_ descriptor: Int32) -> Connection? {
+        gone.insert(descriptor)
+        guard let routing = byDescriptor[descriptor], let connection = byRouting[routing] else { return nil }
+        return remove(connection.id)
+    }
+}

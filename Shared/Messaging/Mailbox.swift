@@ -1,0 +1,110 @@
+import DequeModule
+import Synchronization
+
+/// A bounded queue between the poll thread and one reader.
+final class Mailbox<Element: Sendable>: Sendable {
+    enum Taken: Sendable {
+        case element(Element)
+        /// The mailbox was finished and is empty; the error says why, where something went wrong.
+        case end(RPCError?)
+        /// The reading task was cancelled.
+        case cancelled
+    }
+
+    private struct Waiter {
+        let number: UInt64
+        let continuation: CheckedContinuation<Taken, Never>
+    }
+
+    private enum Step { case kept, refused, hand(Waiter) }
+
+    private struct State {
+        var elements: Deque<(element: Element, bytes: Int)> = []
+        var bytes = 0
+        var waiters: Deque<Waiter> = []
+        var isFinished = false
+        var failure: RPCError?
+        var lastNumber: UInt64 = 0
+
+        mutating func next() -> Taken? {
+            if let (element, size) = elements.popFirst() {
+                bytes -= size
+                return .element(element)
+            }
+            return isFinished ? .end(failure) : nil
+        }
+    }
+
+    private let state = Mutex(State())
+    private let maxElements: Int
+    private let maxBytes: Int
+
+    init(maxElements: Int, maxBytes: Int) {
+        self.maxElements = maxElements
+        self.maxBytes = maxBytes
+    }
+
+    /// Puts an element in; `false` when it is full or finished, and then the element is not in it.
+    ///
+    /// - Parameter always: puts it in also when it is full: for what may not be lost and comes once.
+    func put(_ element: Element, bytes: Int, always: Bool = false) -> Bool {
+        let step: Step = state.withLock { state in
+            guard !state.isFinished else { return .refused }
+            if let waiter = state.waiters.popFirst() { return .hand(waiter) }
+            guard always || (state.elements.count < maxElements && state.bytes.addingClamped(bytes) <= maxBytes) else {
+                return .refused
+            }
+            state.elements.append((element, bytes))
+            state.bytes += bytes
+            return .kept
+        }
+        switch step {
+        case .kept: return true
+        case .refused: return false
+        case .hand(let waiter):
+            waiter.continuation.resume(returning: .element(element))
+            return true
+        }
+    }
+
+    /// Whether a further element of middling size would be refused.
+    var isFull: Bool { state.withLock { $0.elements.count >= maxElements || $0.bytes >= maxBytes } }
+
+    /// What is in it can still be taken; after that comes the end.
+    func finish(_ failure: RPCError? = nil) {
+        let waiters = state.withLock { state in
+            guard !state.isFinished else { return Deque<Waiter>() }
+            state.isFinished = true
+            state.failure = failure
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.continuation.resume(returning: .end(failure)) }
+    }
+
+    /// The next element, waiting for it.
+    func take() async -> Taken {
+        let (ready, number): (Taken?, UInt64) = state.withLock { state in
+            state.lastNumber += 1
+            return (state.next(), state.lastNumber)
+        }
+        if let ready { return ready }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let taken: Taken? = state.withLock { state in
+                    if let ready = state.next() { return ready }
+                    if Task.isCancelled { return .cancelled }
+                    state.waiters.append(Waiter(number: number, continuation: continuation))
+                    return nil
+                }
+                if let taken { continuation.resume(returning: taken) }
+            }
+        } onCancel: {
+            let waiter: Waiter? = state.withLock { state in
+                guard let index = state.waiters.firstIndex(where: { $0.number == number }) else { return nil }
+                return state.waiters.remove(at: index)
+            }
+            waiter?.continuation.resume(returning: .cancelled)
+        }
+    }
+}

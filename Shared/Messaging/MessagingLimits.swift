@@ -1,0 +1,65 @@
+public import JSONValue
+
+/// Every bound of this room, for ipc and tcp alike.
+public struct MessagingLimits: Sendable {
+    /// One message with all its frames, in bytes; libzmq closes a peer that announces a larger frame.
+    public var maxMessageBytes = 16 << 20
+    /// One attachment, in bytes.
+    public var maxAttachmentBytes = 8 << 20
+    /// Frames of one message, the JSON frame included.
+    public var maxFrames = 64
+    /// Depth and size of the JSON frame.
+    public var json = JSONLimits()
+    /// Requests that one connection may have under way; the client keeps further ones to itself until there is room,
+    /// the server answers `busy`.
+    public var requestsPerConnection = 256
+    /// Requests that one server has under way altogether.
+    public var requests = 4096
+    /// Bytes waiting to leave to one peer. Notifications and replies wait for room; when as much again is waiting, a
+    /// reply becomes `limit_exceeded`.
+    public var outboxBytesPerConnection = 32 << 20
+    /// Bytes waiting to leave a server or publisher altogether.
+    public var outboxBytes = 256 << 20
+    /// Messages waiting to leave to one peer that does not read; further ones are dropped and counted.
+    public var outboxMessagesPerConnection = 65_536
+    /// The deadline of a request that names none.
+    public var defaultDeadline: Duration = .seconds(30)
+    /// The longest deadline a request may ask for.
+    public var maxDeadline: Duration = .seconds(600)
+    /// The most byte credit that a request may hold; more is taken as this much.
+    public var maxCredit = 64 << 20
+    /// Messages received from one socket before others get their turn.
+    public var receiveBudget = 64
+    /// Bytes received from one socket before others get their turn.
+    public var receiveBudgetBytes = 1 << 20
+    /// JSON frames above this size are parsed on the pool, so that one large request does not hold up the others.
+    public var parseInlineBytes = 64 << 10
+    /// Messages that libzmq queues to one peer of a request socket; frames from 64 KiB up count as outbox bytes too.
+    public var sendHighWaterMark: Int32 = 256
+    /// Messages that libzmq queues from one peer.
+    public var receiveHighWaterMark: Int32 = 128
+    /// Messages that a publisher queues for one subscriber before it loses some; at 8 KiB each this is 8 MiB.
+    public var publishHighWaterMark: Int32 = 1000
+    /// Topics of one subscriber; subscriptions are messages and get lost beyond a high-water mark (libzmq #4064).
+    public var topicsPerSubscriber = 8192
+    /// Messages waiting in a subscriber, a puller or a stream without credit.
+    public var inboxMessages = 16_384
+    /// Bytes waiting there.
+    public var inboxBytes = 64 << 20
+    /// Heartbeats: how often, and how long a silent peer is believed.
+    public var heartbeatInterval: Duration = .seconds(1)
+    public var heartbeatTimeout: Duration = .seconds(5)
+    /// How long a connection may take for ZeroMQ's handshake.
+    public var handshakeInterval: Duration = .seconds(5)
+    /// How long a closed request socket keeps sending what it took.
+    public var linger: Duration = .milliseconds(500)
+    /// The first and the longest pause between two attempts to connect.
+    public var reconnectInterval: Duration = .milliseconds(50)
+    public var reconnectIntervalMax: Duration = .seconds(2)
+    /// Connections waiting to be accepted.
+    public var backlog: Int32 = 4096
+    /// How long a stopping server lets running requests finish before it cancels them.
+    public var drainTimeout: Duration = .seconds(10)
+
+    public init() {}
+}

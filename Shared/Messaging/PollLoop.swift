@@ -1,0 +1,254 @@
+import CZeroMQ
+import Glibc
+import Synchronization
+
+/// A socket's pointer on its way to the thread that owns it. Sendable because the hand-over is under a lock and the one
+/// who hands it over does not use it again.
+struct SocketHandle: @unchecked Sendable {
+    let pointer: UnsafeMutableRawPointer
+
+    init(_ socket: borrowing Socket) { pointer = socket.pointer }
+}
+
+/// What an owner of sockets wants after its turn.
+struct Turn {
+    var wantsInput = true
+    var wantsOutput = false
+    /// There is more to do at once; the others come first.
+    var isHungry = false
+    /// Microseconds until the next turn, whatever happens.
+    var wakeAfter: Int64?
+}
+
+/// Wakes one owner on the thread; cheap when it is awake already.
+final class Doorbell: Sendable {
+    fileprivate let isRinging = Atomic(false)
+    private let loop: PollLoop
+
+    fileprivate init(_ loop: PollLoop) { self.loop = loop }
+
+    func ring() {
+        if !isRinging.exchange(true, ordering: .sequentiallyConsistent) { loop.wake() }
+    }
+
+    fileprivate func answer() -> Bool { isRinging.exchange(false, ordering: .sequentiallyConsistent) }
+}
+
+/// One owner of sockets as the loop sees it.
+struct PollClient: Sendable {
+    let doorbell: Doorbell
+    /// The socket whose input and output matter; `monitor` is always read.
+    let socket: SocketHandle
+    let monitor: SocketHandle?
+    /// One turn on the thread; `nil` when the owner is gone.
+    let turn: @Sendable () -> Turn?
+    /// Closes the owner's sockets.
+    let close: @Sendable () -> Void
+}
+
+/// The body of a ``PollThread``. What is not under the lock belongs to the thread alone.
+final class PollLoop: Sendable {
+    private struct Shared {
+        weak var executor: PollThread?
+        var jobs: [UnownedJob] = []
+        var arriving: [PollClient] = []
+        var leaving: [ObjectIdentifier] = []
+        var closers: [CheckedContinuation<Void, Never>] = []
+        var isClosed = false
+        var isStopped = false
+    }
+
+    private let shared = Mutex(Shared())
+    private let isAwake = Atomic(false)
+    private let thread = Atomic<UInt>(0)
+    private let wakeup: Int32
+
+    init() {
+        wakeup = eventfd(0, Int32(EFD_NONBLOCK | EFD_CLOEXEC))
+        precondition(wakeup >= 0, "no file descriptor is left for a poll thread")
+    }
+
+    deinit { Glibc.close(wakeup) }
+
+    var isCurrent: Bool { thread.load(ordering: .relaxed) == pthread_self() }
+
+    func setExecutor(_ executor: PollThread) { shared.withLock { $0.executor = executor } }
+
+    /// Starts the thread with all signals blocked: they belong to others, and each would interrupt libzmq.
+    func start(name: String) {
+        var all = sigset_t()
+        var before = sigset_t()
+        sigfillset(&all)
+        pthread_sigmask(SIG_SETMASK, &all, &before)
+        defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+        var number = pthread_t()
+        let hint = Unmanaged.passRetained(Start(loop: self, name: name)).toOpaque()
+        let status = pthread_create(
+            &number,
+            nil,
+            { hint in
+                guard let hint else { return nil }
+                let start = Unmanaged<Start>.fromOpaque(hint).takeRetainedValue()
+                safelight_name_thread(String(decoding: start.name.utf8.prefix(15), as: UTF8.self))
+                start.loop.run()
+                return nil
+            },
+            hint
+        )
+        precondition(status == 0, "the system starts no further thread")
+        pthread_detach(number)
+    }
+
+    private final class Start {
+        let loop: PollLoop
+        let name: String
+
+        init(loop: PollLoop, name: String) {
+            self.loop = loop
+            self.name = name
+        }
+    }
+
+    // MARK: From any thread
+
+    func post(_ job: UnownedJob) {
+        shared.withLock { $0.jobs.append(job) }
+        wake()
+    }
+
+    func makeDoorbell() -> Doorbell { Doorbell(self) }
+
+    func add(_ client: PollClient) {
+        shared.withLock { $0.arriving.append(client) }
+        client.doorbell.ring()
+    }
+
+    func remove(_ doorbell: Doorbell) {
+        shared.withLock { $0.leaving.append(ObjectIdentifier(doorbell)) }
+        wake()
+    }
+
+    func wake() {
+        guard !isAwake.exchange(true, ordering: .sequentiallyConsistent) else { return }
+        eventfd_write(wakeup, 1)
+    }
+
+    func closeAll() async {
+        await withCheckedContinuation { continuation in
+            shared.withLock {
+                $0.isClosed = true
+                $0.closers.append(continuation)
+            }
+            wake()
+        }
+    }
+
+    func stop() {
+        shared.withLock { $0.isStopped = true }
+        wake()
+    }
+
+    // MARK: On the thread
+
+    private struct Seat {
+        let client: PollClient
+        var turn = Turn()
+        var wakeAt: Int64?
+        var isReady = false
+    }
+
+    private func run() {
+        thread.store(pthread_self(), ordering: .relaxed)
+        var seats: [Seat] = []
+        var items: [zmq_pollitem_t] = []
+        while true {
+            runJobs()
+            guard seat(&seats) else { return }
+            wait(&seats, &items)
+            let now = MonotonicClock.system.nowMicroseconds()
+            for index in seats.indices {
+                let isDue = seats[index].wakeAt.map { $0 <= now } ?? false
+                let rang = seats[index].client.doorbell.answer()
+                guard seats[index].isReady || seats[index].turn.isHungry || isDue || rang else { continue }
+                if let turn = seats[index].client.turn() {
+                    seats[index].turn = turn
+                    seats[index].wakeAt = turn.wakeAfter.map { now.addingClamped(max($0, 0)) }
+                } else {
+                    seats[index].turn = Turn(wantsInput: false)
+                    seats[index].wakeAt = nil
+                }
+            }
+        }
+    }
+
+    private func runJobs() {
+        let (jobs, executor) = shared.withLock { shared in
+            defer { shared.jobs.removeAll(keepingCapacity: true) }
+            return (shared.jobs, shared.executor)
+        }
+        // A job keeps its actor alive, and the actor its executor.
+        guard let executor else { return }
+        for job in jobs { job.runSynchronously(on: executor.asUnownedSerialExecutor()) }
+    }
+
+    /// Takes in who arrived, lets go who left; `false` when the thread is to end.
+    private func seat(_ seats: inout [Seat]) -> Bool {
+        let (arriving, leaving, closers, isClosed, isStopped) = shared.withLock { shared in
+            defer {
+                shared.arriving = []
+                shared.leaving = []
+                shared.closers = []
+            }
+            return (shared.arriving, shared.leaving, shared.closers, shared.isClosed, shared.isStopped)
+        }
+        seats.append(contentsOf: arriving.map { Seat(client: $0) })
+        if !leaving.isEmpty {
+            seats.removeAll { leaving.contains(ObjectIdentifier($0.client.doorbell)) }
+        }
+        if isClosed, !seats.isEmpty {
+            for seat in seats { seat.client.close() }
+            seats = []
+        }
+        for closer in closers { closer.resume() }
+        return !isStopped
+    }
+
+    private func wait(_ seats: inout [Seat], _ items: inout [zmq_pollitem_t]) {
+        items.removeAll(keepingCapacity: true)
+        items.append(zmq_pollitem_t(socket: nil, fd: wakeup, events: Int16(ZMQ_POLLIN), revents: 0))
+        var nearest: Int64 = 1_000_000
+        let now = MonotonicClock.system.nowMicroseconds()
+        for seat in seats {
+            let events = (seat.turn.wantsInput ? ZMQ_POLLIN : 0) | (seat.turn.wantsOutput ? ZMQ_POLLOUT : 0)
+            items.append(
+                zmq_pollitem_t(socket: seat.client.socket.pointer, fd: 0, events: Int16(events), revents: 0)
+            )
+            if let monitor = seat.client.monitor {
+                items.append(zmq_pollitem_t(socket: monitor.pointer, fd: 0, events: Int16(ZMQ_POLLIN), revents: 0))
+            }
+            if let wakeAt = seat.wakeAt { nearest = min(nearest, max(0, wakeAt - now)) }
+            if seat.turn.isHungry { nearest = 0 }
+        }
+        isAwake.store(false, ordering: .sequentiallyConsistent)
+        let isBusy = shared.withLock { !$0.jobs.isEmpty || !$0.arriving.isEmpty || !$0.leaving.isEmpty || $0.isStopped }
+        let rings = seats.contains { $0.client.doorbell.isRinging.load(ordering: .sequentiallyConsistent) }
+        if isBusy || rings { nearest = 0 }
+        // A wait of at most a second: an idle socket must still be touched for libzmq to do its own work (#4286).
+        let milliseconds = nearest == 0 ? 0 : Int((nearest + 999) / 1000)
+        let count = zmq_poll(&items, Int32(items.count), milliseconds)
+        isAwake.store(true, ordering: .sequentiallyConsistent)
+        if items[0].revents != 0 {
+            var value: eventfd_t = 0
+            eventfd_read(wakeup, &value)
+        }
+        var position = 1
+        for index in seats.indices {
+            seats[index].isReady = count > 0 && items[position].revents != 0
+            position += 1
+            if seats[index].client.monitor != nil {
+                if count > 0, items[position].revents != 0 { seats[index].isReady = true }
+                position += 1
+            }
+        }
+    }
+}

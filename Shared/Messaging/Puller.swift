@@ -1,0 +1,127 @@
+import CZeroMQ
+public import JSONValue
+public import Logging
+
+/// A message that somebody pushed, and who.
+public struct PulledMessage: Sendable, Equatable {
+    public let frames: [Bytes]
+    /// As in ``IncomingRequest/identity``.
+    public let identity: String
+}
+
+/// Takes in what pushers send: PULL. Loses nothing it has read: when its reader is slow it stops reading, and the pushers
+/// wait.
+public actor Puller {
+    private let thread: PollThread
+    private let limits: MessagingLimits
+    private let logger: Logger
+    private let doorbell: Doorbell
+    private nonisolated let inbox: Mailbox<PulledMessage>
+    private var socket: Socket?
+    private var counts = (received: 0, refused: 0, bytes: 0)
+
+    /// The address with the port that was found, where the given one left it open.
+    public nonisolated let boundAddress: EndpointAddress
+
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+
+    /// Binds and begins to read.
+    public init(
+        address: EndpointAddress,
+        thread: PollThread,
+        limits: MessagingLimits = .init(),
+        logger: Logger
+    ) throws(MessagingError) {
+        let socket = try Socket(ZMQ_PULL, context: thread.context)
+        try socket.configure(limits, send: 1, receive: limits.receiveHighWaterMark, linger: .zero)
+        self.boundAddress = try socket.bind(address)
+        self.thread = thread
+        self.limits = limits
+        self.logger = logger
+        self.doorbell = thread.loop.makeDoorbell()
+        self.inbox = Mailbox(maxElements: limits.inboxMessages, maxBytes: limits.inboxBytes)
+        let handle = SocketHandle(socket)
+        self.socket = consume socket
+        thread.loop.add(
+            PollClient(
+                doorbell: doorbell,
+                socket: handle,
+                monitor: nil,
+                turn: { [weak self] in self.map { puller in puller.assumeIsolated { $0.turn() } } },
+                close: { [weak self] in self?.assumeIsolated { $0.closeNow() } }
+            )
+        )
+    }
+
+    isolated deinit { closeNow() }
+
+    /// What was pushed; for one reader. Ends when the puller is closed.
+    public nonisolated var messages: PulledMessages { PulledMessages(inbox: inbox, doorbell: doorbell) }
+
+    /// What happened so far, by name.
+    public func figures() -> JSONObject {
+        ["received": JSON(counts.received), "bytesIn": JSON(counts.bytes), "refused": JSON(counts.refused)]
+    }
+
+    /// Stops listening. What was read can still be taken from ``messages``.
+    public func close() async { closeNow() }
+
+    private func closeNow() {
+        guard socket != nil else { return }
+        thread.loop.remove(doorbell)
+        socket = nil
+        inbox.finish()
+    }
+
+    private func turn() -> Turn {
+        guard socket != nil else { return Turn(wantsInput: false) }
+        for _ in 0..<limits.receiveBudget {
+            guard !inbox.isFull else { return Turn(wantsInput: false) }
+            guard
+                let message = socket?.receive(
+                    maxFrames: limits.maxFrames,
+                    maxBytes: limits.maxMessageBytes,
+                    wantsPeer: true
+                )
+            else { return Turn() }
+            let hasLarge = message.frames.dropFirst().contains { $0.count > limits.maxAttachmentBytes }
+            guard message.violation == nil, !hasLarge else {
+                counts.refused += 1
+                continue
+            }
+            counts.received += 1
+            counts.bytes += message.totalBytes
+            let pulled = PulledMessage(
+                frames: message.frames,
+                identity: Connection.identity(message.peerAddress)
+            )
+            // There was room a moment ago and nobody else puts anything in; one message may overshoot.
+            _ = inbox.put(pulled, bytes: message.totalBytes, always: true)
+        }
+        return Turn(isHungry: true)
+    }
+}
+
+/// What a puller takes in.
+public struct PulledMessages: AsyncSequence, Sendable {
+    public typealias Element = PulledMessage
+    public typealias Failure = Never
+
+    let inbox: Mailbox<PulledMessage>
+    let doorbell: Doorbell
+
+    public func makeAsyncIterator() -> Iterator { Iterator(inbox: inbox, doorbell: doorbell) }
+
+    public struct Iterator: AsyncIteratorProtocol {
+        let inbox: Mailbox<PulledMessage>
+        let doorbell: Doorbell
+
+        /// The next message; `nil` when the puller is closed or the task cancelled.
+        public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> PulledMessage? {
+            let wasFull = inbox.isFull
+            guard case .element(let message) = await inbox.take() else { return nil }
+            if wasFull { doorbell.ring() }
+            return message
+        }
+    }
+}

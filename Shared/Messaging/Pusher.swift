@@ -1,0 +1,110 @@
+import CZeroMQ
+import DequeModule
+public import JSONValue
+public import Logging
+import Synchronization
+
+/// Pushes messages to a ``Puller``: PUSH. There is no receipt: what must arrive is sent again until its effect is seen.
+public actor Pusher {
+    private let thread: PollThread
+    private let limits: MessagingLimits
+    private let logger: Logger
+    private let doorbell: Doorbell
+    private nonisolated let room: ByteGate
+    private nonisolated let arriving = Mutex<[OutgoingMessage]?>([])
+    private var queue: Deque<OutgoingMessage> = []
+    private var socket: Socket?
+    private var sent = 0
+
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+
+    /// Begins to connect; a puller that is not there yet is no error.
+    public init(
+        address: EndpointAddress,
+        thread: PollThread,
+        limits: MessagingLimits = .init(),
+        logger: Logger
+    ) throws(MessagingError) {
+        let socket = try Socket(ZMQ_PUSH, context: thread.context)
+        try socket.configure(limits, send: limits.sendHighWaterMark, receive: 1, linger: limits.linger)
+        try socket.set(ZMQ_IMMEDIATE, 1 as Int32)
+        try socket.connect(address)
+        self.thread = thread
+        self.limits = limits
+        self.logger = logger
+        self.doorbell = thread.loop.makeDoorbell()
+        self.room = ByteGate(available: limits.outboxBytesPerConnection, ceiling: limits.outboxBytesPerConnection)
+        let handle = SocketHandle(socket)
+        self.socket = consume socket
+        thread.loop.add(
+            PollClient(
+                doorbell: doorbell,
+                socket: handle,
+                monitor: nil,
+                turn: { [weak self] in self.map { pusher in pusher.assumeIsolated { $0.turn() } } },
+                close: { [weak self] in self?.assumeIsolated { $0.closeNow() } }
+            )
+        )
+    }
+
+    isolated deinit { closeNow() }
+
+    /// Sends a message when there is a connection. Waits, cancellably, while more than
+    /// ``MessagingLimits/outboxBytesPerConnection`` are on their way.
+    public nonisolated func push(_ frames: [Bytes]) async throws(RPCError) {
+        if let violation = limits.violation(of: frames) { throw violation }
+        let bytes = frames.reduce(0) { $0 + $1.count }
+        switch await room.take(bytes) {
+        case .taken: break
+        case .cancelled: throw .cancelled("the task that waited was cancelled")
+        case .closed, .refused: throw .connectionLost("the pusher is closed")
+        }
+        let message = OutgoingMessage(frames, charge: Charge(bytes: bytes, gates: [room]))
+        let isTaken = arriving.withLock { $0?.append(message) } != nil
+        guard isTaken else { throw .connectionLost("the pusher is closed") }
+        doorbell.ring()
+    }
+
+    /// What happened so far, by name.
+    public func figures() -> JSONObject {
+        ["sent": JSON(sent), "outboxBytes": JSON(limits.outboxBytesPerConnection - room.available)]
+    }
+
+    /// Closes the connection; what libzmq has taken still leaves within the linger time, the rest is lost.
+    public func close() async { closeNow() }
+
+    private func closeNow() {
+        guard socket != nil else { return }
+        takeArriving()
+        _ = flush()
+        thread.loop.remove(doorbell)
+        arriving.withLock { $0 = nil }
+        room.close()
+        socket = nil
+        queue = []
+    }
+
+    private func takeArriving() {
+        let batch = arriving.withLock { batch in
+            defer { if batch != nil { batch = [] } }
+            return batch ?? []
+        }
+        queue.append(contentsOf: batch)
+    }
+
+    /// - Returns: whether libzmq takes no more now.
+    private func flush() -> Bool {
+        while let message = queue.first {
+            if socket?.send(message) == .full { return true }
+            queue.removeFirst()
+            sent += 1
+        }
+        return false
+    }
+
+    private func turn() -> Turn {
+        guard socket != nil else { return Turn(wantsInput: false) }
+        takeArriving()
+        return Turn(wantsOutput: flush())
+    }
+}

@@ -1,0 +1,55 @@
+import JSONValue
+
+/// Runs one request's handler on the pool and posts its one answer.
+struct RequestExecution: Sendable {
+    let request: OpenRequest
+    let handler: any RequestHandler
+    let outbox: ServerOutbox
+    let limits: MessagingLimits
+
+    /// Returns when the handler has unwound, which may be long after the answer.
+    @concurrent
+    func run() async {
+        await withDiscardingTaskGroup { group in
+            group.addTask {
+                await answer()
+                request.signal.fire(.finished)
+            }
+            // Whoever ends the request only tells; the cancelling itself is done here, on the pool.
+            _ = await request.signal.wait()
+            group.cancelAll()
+        }
+        outbox.post(.ended(request))
+    }
+
+    @concurrent
+    private func answer() async {
+        let id = request.incoming.id
+        do throws(RPCError) {
+            let notifier = Notifier(request, outbox: outbox, limits: limits)
+            let reply = try await handler.handle(request.incoming, notifier: notifier)
+            let frames = [EnvelopeWriter.result(id: id, reply.result)] + reply.attachments
+            if let violation = limits.violation(of: frames) { throw violation }
+            switch await request.takeRoom(frames.reduce(0) { $0 + $1.count }) {
+            case .success(let charge):
+                outbox.post(.answer(request, OutgoingMessage(request.prefix + frames, charge: charge), failure: nil))
+            case .failure(let refusal) where refusal.outcome == .refused:
+                throw .limitExceeded(
+                    "too much is waiting to leave to this peer; read the replies before asking for more"
+                )
+            case .failure: throw .cancelled("the request was taken back")
+            }
+        } catch {
+            var error = error
+            if request.signal.ending == .cancelled { error = .cancelled("the request was taken back") }
+            var frame = EnvelopeWriter.error(id: id, error)
+            if frame.count > limits.maxMessageBytes {
+                error.data = [:]
+                error.message = String(error.message.prefix(1000))
+                frame = EnvelopeWriter.error(id: id, error)
+            }
+            let message = OutgoingMessage(request.prefix + [frame], charge: request.takeRoomNow(frame.count))
+            outbox.post(.answer(request, message, failure: error.name))
+        }
+    }
+}

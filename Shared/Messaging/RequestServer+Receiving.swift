@@ -1,0 +1,224 @@
+import DequeModule
+import JSONValue
+import Logging
+
+extension RequestServer {
+    /// Takes in what has come, up to the budget.
+    ///
+    /// - Returns: whether there may be more.
+    func receive() -> Bool {
+        guard socket != nil else { return false }
+        var batch: [IncomingMessage] = []
+        var bytes = 0
+        while batch.count < limits.receiveBudget, bytes < limits.receiveBudgetBytes,
+            let message = socket?.receive(
+                maxFrames: limits.maxFrames + 2,
+                maxBytes: limits.maxMessageBytes + 512,
+                leadingFrames: 1,
+                wantsPeer: true
+            )
+        {
+            bytes += message.totalBytes
+            batch.append(message)
+        }
+        // After the messages: what a descriptor's new owner sent is then never taken for its last owner's.
+        for event in monitor?.drain() ?? [] { take(event) }
+        figuresSoFar.bytesIn += bytes
+        for message in batch { take(message) }
+        return batch.count == limits.receiveBudget || bytes >= limits.receiveBudgetBytes
+    }
+
+    private func take(_ event: ConnectionEvent) {
+        switch event {
+        case .opened(let descriptor): connections.opened(descriptor)
+        case .closed(let descriptor):
+            figuresSoFar.peersClosed += 1
+            if let connection = connections.closed(descriptor) { end(connection, .connectionLost) }
+        case .refused: figuresSoFar.handshakesRefused += 1
+        case .ready: break
+        }
+    }
+
+    private func take(_ message: IncomingMessage) {
+        guard let routing = message.frames.first else { return }
+        let found = connections.find(routing: routing, message: message, limits: limits) { end($0, .connectionLost) }
+        guard case .connection(let connection) = found else {
+            figuresSoFar.messagesDropped += 1
+            return
+        }
+        var content = message
+        let length = EnvelopePrefix.length(in: message.frames.dropFirst())
+        let prefix = Array(message.frames.prefix(1 + length))
+        content.frames.removeFirst(1 + length)
+        content.totalFrames -= 1 + length
+        guard !connection.isParsing else { return hold(content, prefix, on: connection) }
+        decode(content, prefix, on: connection)
+    }
+
+    /// Keeps the order of a connection's messages while a large one of them is being parsed.
+    private func hold(_ message: IncomingMessage, _ prefix: [Bytes], on connection: Connection) {
+        let bytes = message.frames.reduce(0) { $0 + $1.count }
+        guard connection.held.count < limits.requestsPerConnection,
+            connection.heldBytes.addingClamped(bytes) <= 2 * limits.maxMessageBytes
+        else {
+            count("busy")
+            say(.busy("too much is waiting behind a large request; send again later"), id: .null, prefix, connection)
+            return
+        }
+        connection.held.append((message, prefix))
+        connection.heldBytes += bytes
+    }
+
+    private func decode(_ message: IncomingMessage, _ prefix: [Bytes], on connection: Connection) {
+        guard let frame = message.frames.first else {
+            count("empty")
+            say(
+                .invalidRequest("the message is empty; its first frame is a JSON-RPC object"),
+                id: .null,
+                prefix,
+                connection
+            )
+            return
+        }
+        guard frame.count <= limits.parseInlineBytes else {
+            connection.isParsing = true
+            work.append(.parse(connection.id, message, prefix: prefix))
+            return
+        }
+        take(Envelope(parsing: frame, limits: limits), message, prefix, on: connection)
+    }
+
+    /// A large JSON frame has been parsed: goes on with it and with what waited behind it.
+    func resume(_ id: ConnectionID, _ envelope: Envelope, _ message: IncomingMessage, _ prefix: [Bytes]) {
+        guard let connection = connections[id] else { return }
+        connection.isParsing = false
+        take(envelope, message, prefix, on: connection)
+        while !connection.isParsing, let (next, nextPrefix) = connection.held.popFirst() {
+            connection.heldBytes -= next.frames.reduce(0) { $0 + $1.count }
+            decode(next, nextPrefix, on: connection)
+        }
+    }
+
+    private func take(
+        _ envelope: Envelope,
+        _ message: IncomingMessage,
+        _ prefix: [Bytes],
+        on connection: Connection
+    ) {
+        switch envelope {
+        case .request(let request):
+            if let error = refusal(of: message) {
+                return say(error, id: request.id, prefix, connection)
+            }
+            open(request, message, prefix, on: connection)
+        case .cancel(let id, let target):
+            let request = connection.open[target]
+            request?.signal.fire(.cancelled)
+            acknowledge(id, "cancelled", request != nil, prefix, connection)
+        case .credit(let id, let target, let bytes):
+            let request = connection.open[target]
+            request?.credit?.give(bytes)
+            acknowledge(id, "credited", request?.credit != nil, prefix, connection)
+        case .notification:
+            figuresSoFar.notificationsReceived += 1
+            // REQ waits for an answer to everything; a DEALER waits for none.
+            if prefix.count > 1 {
+                say(.invalidRequest("a request has an id"), id: .null, prefix, connection)
+            }
+        case .invalid(let id, let error, let kind):
+            count(kind)
+            say(error, id: id, prefix, connection)
+        }
+    }
+
+    private func acknowledge(
+        _ id: JSON?,
+        _ name: String,
+        _ value: Bool,
+        _ prefix: [Bytes],
+        _ connection: Connection
+    ) {
+        guard let id else {
+            if prefix.count > 1 { say(.invalidRequest("a request has an id"), id: .null, prefix, connection) }
+            return
+        }
+        let result: JSON = .object([name: .bool(value)])
+        transmit(OutgoingMessage(prefix + [EnvelopeWriter.result(id: id, result)]), to: connection)
+    }
+
+    private func refusal(of message: IncomingMessage) -> RPCError? {
+        if message.violation == .tooManyFrames || message.totalFrames > limits.maxFrames {
+            count(IncomingMessage.Violation.tooManyFrames.rawValue)
+            return .invalidRequest("a message has at most \(limits.maxFrames) frames, this one \(message.totalFrames)")
+        }
+        if message.violation == .messageTooLarge {
+            count(IncomingMessage.Violation.messageTooLarge.rawValue)
+            return .invalidRequest(
+                "a message has at most \(limits.maxMessageBytes) bytes, this one \(message.totalBytes)"
+            )
+        }
+        if let large = message.frames.dropFirst().first(where: { $0.count > limits.maxAttachmentBytes }) {
+            count("attachment_too_large")
+            return .invalidRequest(
+                "an attachment has at most \(limits.maxAttachmentBytes) bytes, this one \(large.count)"
+            )
+        }
+        return nil
+    }
+
+    private func open(
+        _ request: Envelope.Request,
+        _ message: IncomingMessage,
+        _ prefix: [Bytes],
+        on connection: Connection
+    ) {
+        guard stage == .serving else {
+            return say(.busy("the service is stopping; connect again in a moment"), id: request.id, prefix, connection)
+        }
+        guard connection.open[request.id] == nil else {
+            count("id_in_use")
+            var error = RPCError.requestIDInUse("the id belongs to a request that is still open; give each its own")
+            error.data = ["id": request.id]
+            return say(error, id: .null, prefix, connection)
+        }
+        guard connection.running < limits.requestsPerConnection, running < limits.requests else {
+            let error = RPCError.busy(
+                "a connection has at most \(limits.requestsPerConnection) requests under way and the service "
+                    + "\(limits.requests); wait for answers"
+            )
+            return say(error, id: request.id, prefix, connection)
+        }
+        figuresSoFar.requests += 1
+        let deadline = deadline(of: request)
+        nextDeadline = min(nextDeadline, deadline)
+        let incoming = IncomingRequest(
+            id: request.id,
+            method: request.method,
+            params: .object(request.params),
+            attachments: Array(message.frames.dropFirst()),
+            connection: connection.id,
+            identity: connection.identity,
+            acceptsNotifications: prefix.count == 1,
+            deadlineMicroseconds: deadline,
+            credit: request.credit
+        )
+        let credit = request.credit.map { ByteGate(available: $0, ceiling: limits.maxCredit) }
+        let open = OpenRequest(incoming, prefix: prefix, credit: credit, rooms: [connection.room, room])
+        connection.open[request.id] = open
+        connection.running += 1
+        running += 1
+        work.append(
+            .execute(RequestExecution(request: open, handler: handler, outbox: outbox, limits: limits))
+        )
+    }
+
+    /// A request with credit and without `deadlineMs` is a stream and ends with its connection.
+    private func deadline(of request: Envelope.Request) -> Int64 {
+        if request.deadline == nil, request.credit != nil { return .max }
+        return clock.nowMicroseconds().addingClamped(request.deadline ?? limits.defaultDeadline.microseconds)
+    }
+
+    func count(_ kind: String) {
+        figuresSoFar.refusedMessages[kind, default: 0] += 1
+    }
+}

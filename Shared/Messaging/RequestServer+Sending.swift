@@ -1,0 +1,137 @@
+import DequeModule
+import JSONValue
+import Logging
+
+extension RequestServer {
+    /// What tasks have told.
+    func take(_ event: ServerEvent) {
+        switch event {
+        case .notification(let request, let message):
+            guard let connection = connection(of: request) else {
+                figuresSoFar.notificationsDropped += 1
+                return
+            }
+            figuresSoFar.notificationsSent += 1
+            transmit(message, to: connection)
+        case .answer(let request, let message, let failure):
+            request.credit?.close()
+            guard let connection = connection(of: request) else {
+                figuresSoFar.answersDropped += 1
+                return
+            }
+            connection.open[request.incoming.id] = nil
+            figuresSoFar.answers += 1
+            if let failure { figuresSoFar.errors[failure, default: 0] += 1 }
+            transmit(message, to: connection)
+        case .ended(let request):
+            running -= 1
+            if let connection = connections[request.incoming.connection] {
+                connection.running -= 1
+                forgetIfIdle(connection)
+            }
+        case .parsed(let id, let envelope, let message, let prefix):
+            resume(id, envelope, message, prefix)
+        case .stop:
+            beginDraining()
+        }
+    }
+
+    /// The connection of a request that has no answer yet.
+    private func connection(of request: OpenRequest) -> Connection? {
+        guard let connection = connections[request.incoming.connection],
+            connection.open[request.incoming.id] === request
+        else { return nil }
+        return connection
+    }
+
+    /// Answers with an error that no handler made.
+    func say(_ error: RPCError, id: JSON, prefix: [Bytes], to connection: Connection) {
+        figuresSoFar.answers += 1
+        figuresSoFar.errors[error.name, default: 0] += 1
+        let frame = EnvelopeWriter.error(id: id, error)
+        connection.room.takeNow(frame.count)
+        room.takeNow(frame.count)
+        let charge = Charge(bytes: frame.count, gates: [connection.room, room])
+        transmit(OutgoingMessage(prefix + [frame], charge: charge), to: connection)
+    }
+
+    func say(_ error: RPCError, id: JSON, _ prefix: [Bytes], _ connection: Connection) {
+        say(error, id: id, prefix: prefix, to: connection)
+    }
+
+    /// Sends now, or in its order as soon as libzmq takes it.
+    func transmit(_ message: OutgoingMessage, to connection: Connection) {
+        if connection.queue.isEmpty, attempt(message, connection) { return }
+        guard connections[connection.id] != nil else { return }
+        guard connection.queue.count < limits.outboxMessagesPerConnection else {
+            figuresSoFar.messagesDropped += 1
+            return
+        }
+        connection.queue.append(message)
+        if blocked.insert(connection.id).inserted, blocked.count == 1 { pauseBlocked(Self.shortestPause) }
+    }
+
+    /// - Returns: whether nothing is left to do about the message.
+    private func attempt(_ message: OutgoingMessage, _ connection: Connection) -> Bool {
+        switch socket?.send(message) {
+        case .sent:
+            figuresSoFar.bytesOut += message.byteCount
+            return true
+        case .full: return false
+        case .unreachable:
+            figuresSoFar.messagesDropped += 1
+            if connections.remove(connection.id) != nil { end(connection, .connectionLost) }
+            return true
+        case .failed, nil:
+            figuresSoFar.messagesDropped += 1
+            return true
+        }
+    }
+
+    private static let shortestPause: Int64 = 1000
+    private static let longestPause: Int64 = 64_000
+
+    /// Tries the peers whose queue was full. ROUTER's POLLOUT says only that *some* peer takes messages, so these are
+    /// tried again after a pause that grows while nothing moves.
+    func retryBlocked() {
+        guard !blocked.isEmpty, clock.nowMicroseconds() >= blockedUntil else { return }
+        var moved = false
+        for id in blocked {
+            guard let connection = connections[id] else {
+                blocked.remove(id)
+                continue
+            }
+            while let message = connection.queue.first, attempt(message, connection) {
+                moved = true
+                // Ending the connection empties its queue.
+                if !connection.queue.isEmpty { connection.queue.removeFirst() }
+            }
+            if connection.queue.isEmpty { blocked.remove(id) }
+        }
+        pauseBlocked(moved ? Self.shortestPause : min(blockedPause * 2, Self.longestPause))
+    }
+
+    private func pauseBlocked(_ pause: Int64) {
+        blockedPause = pause
+        blockedUntil = clock.nowMicroseconds().addingClamped(pause)
+    }
+
+    /// The connection is out of the table: ends what it had.
+    func end(_ connection: Connection, _ ending: RequestEnding) {
+        for request in connection.open.values {
+            request.credit?.close()
+            request.signal.fire(ending)
+        }
+        connection.open = [:]
+        connection.queue = []
+        connection.held = []
+        connection.room.close()
+        blocked.remove(connection.id)
+    }
+
+    /// Over inproc nothing tells when a peer leaves: what is idle is forgotten and known again by its next message.
+    private func forgetIfIdle(_ connection: Connection) {
+        guard connection.descriptor == nil, connection.isIdle else { return }
+        _ = connections.remove(connection.id)
+    }
+}

@@ -1,0 +1,152 @@
+import CZeroMQ
+public import JSONValue
+public import Logging
+
+/// Answers requests at one address: JSON-RPC 2.0 over a ROUTER socket.
+///
+/// A frame is read on the poll thread, decided on the pool, and written back on the poll thread.
+public actor RequestServer {
+    let thread: PollThread
+    let limits: MessagingLimits
+    let clock: MonotonicClock
+    let logger: Logger
+    let handler: any RequestHandler
+    let outbox: ServerOutbox
+    let doorbell: Doorbell
+    /// Room of all connections together.
+    let room: ByteGate
+
+    var socket: Socket?
+    var monitor: SocketMonitor?
+    var connections = ConnectionTable()
+    var figuresSoFar = ServerFigures()
+    /// Connections with messages that libzmq would not take, and when to try again.
+    var blocked: Set<ConnectionID> = []
+    var blockedPause: Int64 = 0
+    var blockedUntil: Int64 = 0
+    var running = 0
+    /// The earliest deadline, or an earlier moment: it is made exact when it is reached.
+    var nextDeadline = Int64.max
+    var stage = Stage.idle
+    /// What the tasks of the next batch are to do.
+    var work: [ServerWork] = []
+    var workWaiter: CheckedContinuation<Void, Never>?
+
+    /// Where a server stands in its life.
+    enum Stage: Equatable {
+        /// Bound, not reading yet.
+        case idle
+        case serving
+        /// Takes nothing more; until the moment running requests may finish, then they are cancelled.
+        case draining(until: Int64)
+        /// Every request has ended and every task with it; until the moment messages may leave.
+        case flushing(until: Int64)
+        case closed
+    }
+
+    /// The address with the port that was found, where the given one left it open.
+    public nonisolated let boundAddress: EndpointAddress
+
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+
+    /// Binds; requests are read once ``run()`` is called. A stale socket file at an ipc path is replaced, so whoever
+    /// binds holds a lock on that path first.
+    public init(
+        address: EndpointAddress,
+        thread: PollThread,
+        limits: MessagingLimits = .init(),
+        clock: MonotonicClock = .system,
+        logger: Logger,
+        handler: any RequestHandler
+    ) throws(MessagingError) {
+        let socket = try Socket(ZMQ_ROUTER, context: thread.context)
+        try socket.configure(
+            limits,
+            send: limits.sendHighWaterMark,
+            receive: limits.receiveHighWaterMark,
+            linger: limits.linger
+        )
+        try socket.set(ZMQ_ROUTER_MANDATORY, 1 as Int32)
+        try socket.set(ZMQ_ROUTER_HANDOVER, 0 as Int32)
+        let monitor = try SocketMonitor(of: socket, context: thread.context)
+        self.boundAddress = try socket.bind(address)
+        self.thread = thread
+        self.limits = limits
+        self.clock = clock
+        self.logger = logger
+        self.handler = handler
+        self.doorbell = thread.loop.makeDoorbell()
+        self.outbox = ServerOutbox(doorbell: doorbell)
+        self.room = ByteGate(
+            available: limits.outboxBytes,
+            ceiling: limits.outboxBytes,
+            lineBound: limits.outboxBytes
+        )
+        let handles = (SocketHandle(socket), SocketHandle(monitor.socket))
+        self.socket = consume socket
+        self.monitor = consume monitor
+        thread.loop.add(
+            PollClient(
+                doorbell: doorbell,
+                socket: handles.0,
+                monitor: handles.1,
+                turn: { [weak self] in self.map { server in server.assumeIsolated { $0.turn() } } },
+                close: { [weak self] in self?.assumeIsolated { $0.close() } }
+            )
+        )
+    }
+
+    isolated deinit {
+        thread.loop.remove(doorbell)
+        socket = nil
+        monitor = nil
+    }
+
+    /// What happened so far, by name.
+    public func figures() -> JSONObject {
+        let open = connections.byRouting.values.reduce(0) { $0 + $1.open.count }
+        return figuresSoFar.json(
+            open: open,
+            running: running,
+            connections: connections.byRouting.count,
+            seen: connections.seen,
+            outboxBytes: limits.outboxBytes - room.available
+        )
+    }
+
+    /// One turn on the poll thread.
+    func turn() -> Turn {
+        var turn = Turn()
+        for event in outbox.drain() { take(event) }
+        if stage != .idle, stage != .closed { turn.isHungry = receive() }
+        retryBlocked()
+        checkTime()
+        handOutWork()
+        turn.wantsInput = stage != .idle && stage != .closed
+        turn.wakeAfter = nextWake()
+        return turn
+    }
+
+    private func nextWake() -> Int64? {
+        let now = clock.nowMicroseconds()
+        var nearest = nextDeadline
+        switch stage {
+        case .draining(let until), .flushing(let until): nearest = min(nearest, until)
+        case .idle, .serving, .closed: break
+        }
+        if !blocked.isEmpty { nearest = min(nearest, blockedUntil) }
+        return nearest == .max ? nil : max(0, nearest.addingClamped(-now))
+    }
+
+    /// Closes the sockets and ends every request: the last thing, or the end of the poll thread.
+    func close() {
+        guard stage != .closed else { return }
+        stage = .closed
+        for connection in connections.byRouting.values { end(connection, .stopping) }
+        connections = ConnectionTable()
+        thread.loop.remove(doorbell)
+        monitor = nil
+        socket = nil
+        handOutWork()
+    }
+}

@@ -1,0 +1,113 @@
+public import JSONValue
+
+/// What a request that streams brings.
+public enum StreamElement: Sendable, Equatable {
+    /// A notification about the request; `params` has the request's `id`.
+    case notification(method: String, params: JSON, attachments: [Bytes])
+    /// The response, the last element.
+    case reply(Reply)
+}
+
+/// A request whose notifications matter. Each iteration opens a request of its own; leaving the loop takes it back.
+public struct RequestStream: AsyncSequence, Sendable {
+    public typealias Element = StreamElement
+    public typealias Failure = RPCError
+
+    let client: RequestClient
+    let method: String
+    let params: JSON
+    let attachments: [Bytes]
+    let deadline: Duration?
+    let credit: Int?
+
+    /// Sends the request.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(self)
+    }
+
+    /// One request under way.
+    public struct Iterator: AsyncIteratorProtocol {
+        private let session: Session
+
+        fileprivate init(_ stream: RequestStream) { session = Session(stream) }
+
+        /// The next notification or the reply; `nil` after the reply.
+        ///
+        /// - Throws: the request's error, `connection_lost`, or `user_cancelled` when the task is cancelled.
+        public mutating func next(
+            isolation actor: isolated (any Actor)? = #isolation
+        ) async throws(RPCError) -> StreamElement? {
+            try await session.next()
+        }
+    }
+
+    /// Ends the request when the last iterator is gone.
+    private final class Session {
+        private let stream: RequestStream
+        private let call: OutgoingCall?
+        private let inbox: Mailbox<CallElement>
+        private var eaten = 0
+        private var isOver = false
+        private var refusal: RPCError?
+
+        init(_ stream: RequestStream) {
+            self.stream = stream
+            let limits = stream.client.limits
+            self.inbox = Mailbox(maxElements: limits.inboxMessages, maxBytes: limits.inboxBytes)
+            do throws(RPCError) {
+                let draft = try stream.client.draft(
+                    stream.method,
+                    stream.params,
+                    stream.attachments,
+                    deadline: stream.deadline,
+                    credit: stream.credit
+                )
+                guard stream.client.outbox.room.takeIfOpen(draft.byteCount) else {
+                    throw .busy("too many bytes of requests wait for the service; wait for answers")
+                }
+                call = try stream.client.send(draft, inbox: inbox, isStream: true)
+            } catch {
+                call = nil
+                refusal = error
+            }
+        }
+
+        deinit {
+            if let call, !isOver { stream.client.takeBack(call) }
+        }
+
+        func next() async throws(RPCError) -> StreamElement? {
+            if let refusal {
+                self.refusal = nil
+                isOver = true
+                throw refusal
+            }
+            guard let call, !isOver else { return nil }
+            switch await inbox.take() {
+            case .element(.notification(let method, let params, let attachments, let bytes)):
+                returnCredit(bytes, of: call)
+                return .notification(method: method, params: params, attachments: attachments)
+            case .element(.reply(let reply)):
+                isOver = true
+                return .reply(reply)
+            case .end(let failure):
+                isOver = true
+                if let failure { throw failure }
+                return nil
+            case .cancelled:
+                isOver = true
+                stream.client.takeBack(call)
+                throw .cancelled("the task that waited was cancelled")
+            }
+        }
+
+        /// In steps of half the window: neither a message for each notification nor a stop before the next step.
+        private func returnCredit(_ bytes: Int, of call: OutgoingCall) {
+            guard let credit = stream.credit else { return }
+            eaten += bytes
+            guard eaten >= Swift.max(1, credit / 2) else { return }
+            stream.client.giveCredit(eaten, to: call)
+            eaten = 0
+        }
+    }
+}

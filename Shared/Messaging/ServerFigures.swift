@@ -1,0 +1,36 @@
+import JSONValue
+
+/// What a server counts, from its start.
+struct ServerFigures {
+    var requests = 0
+    var answers = 0
+    var errors: [String: Int] = [:]
+    var refusedMessages: [String: Int] = [:]
+    var notificationsReceived = 0
+    var notificationsSent = 0
+    var notificationsDropped = 0
+    var answersDropped = 0
+    var messagesDropped = 0
+    var peersClosed = 0
+    var handshakesRefused = 0
+    var bytesIn = 0
+    var bytesOut = 0
+
+    func json(open: Int, running: Int, connections: Int, seen: Int, outboxBytes: Int) -> JSONObject {
+        [
+            "requests": JSON(requests), "answers": JSON(answers), "open": JSON(open), "running": JSON(running),
+            "errors": Self.counts(errors), "decodeErrors": Self.counts(refusedMessages),
+            "connections": JSON(connections), "connectionsSeen": JSON(seen), "peersClosed": JSON(peersClosed),
+            "handshakesRefused": JSON(handshakesRefused), "notificationsReceived": JSON(notificationsReceived),
+            "notificationsSent": JSON(notificationsSent), "notificationsDropped": JSON(notificationsDropped),
+            "answersDropped": JSON(answersDropped), "messagesDropped": JSON(messagesDropped),
+            "bytesIn": JSON(bytesIn), "bytesOut": JSON(bytesOut), "outboxBytes": JSON(outboxBytes),
+        ]
+    }
+
+    private static func counts(_ counts: [String: Int]) -> JSON {
+        var object = JSONObject()
+        for (name, count) in counts.sorted(by: { $0.key < $1.key }) { object[name] = JSON(count) }
+        return .object(object)
+    }
+}

@@ -1,0 +1,88 @@
+import CZeroMQ
+import Glibc
+
+/// A ZeroMQ socket. It belongs to one thread at a time: it is made by whoever sets it up, handed over under a lock, and
+/// from then on used and closed on its poll thread.
+struct Socket: ~Copyable {
+    let pointer: UnsafeMutableRawPointer
+
+    /// - Parameter kind: `ZMQ_ROUTER` and so on.
+    init(_ kind: Int32, context: MessagingContext) throws(MessagingError) {
+        guard let base = context.pointer, let pointer = zmq_socket(base, kind) else {
+            throw .noSocket(reason: Self.lastErrorText)
+        }
+        self.pointer = pointer
+    }
+
+    deinit { zmq_close(pointer) }
+
+    static var lastErrorText: String { String(cString: zmq_strerror(zmq_errno())) }
+
+    // MARK: Setting up
+
+    func set(_ option: Int32, _ value: Int32) throws(MessagingError) {
+        var value = value
+        guard zmq_setsockopt(pointer, option, &value, MemoryLayout<Int32>.size) == 0 else {
+            throw .optionRefused(number: option, reason: Self.lastErrorText)
+        }
+    }
+
+    func set(_ option: Int32, _ value: Int64) throws(MessagingError) {
+        var value = value
+        guard zmq_setsockopt(pointer, option, &value, MemoryLayout<Int64>.size) == 0 else {
+            throw .optionRefused(number: option, reason: Self.lastErrorText)
+        }
+    }
+
+    func set(_ option: Int32, _ value: Bytes) throws(MessagingError) {
+        guard zmq_setsockopt(pointer, option, value, value.count) == 0 else {
+            throw .optionRefused(number: option, reason: Self.lastErrorText)
+        }
+    }
+
+    /// What every socket of this room has set, before it binds or connects: changing a high-water mark afterwards can
+    /// crash 4.3.4 (libzmq #4524).
+    func configure(
+        _ limits: MessagingLimits,
+        send: Int32,
+        receive: Int32,
+        linger: Duration
+    ) throws(MessagingError) {
+        try set(ZMQ_MAXMSGSIZE, Int64(limits.maxMessageBytes))
+        try set(ZMQ_SNDHWM, send)
+        try set(ZMQ_RCVHWM, receive)
+        try set(ZMQ_LINGER, linger.optionMilliseconds)
+        try set(ZMQ_BACKLOG, limits.backlog)
+        try set(ZMQ_HEARTBEAT_IVL, limits.heartbeatInterval.optionMilliseconds)
+        try set(ZMQ_HEARTBEAT_TIMEOUT, limits.heartbeatTimeout.optionMilliseconds)
+        try set(ZMQ_HEARTBEAT_TTL, limits.heartbeatTimeout.optionMilliseconds)
+        try set(ZMQ_HANDSHAKE_IVL, limits.handshakeInterval.optionMilliseconds)
+        try set(ZMQ_RECONNECT_IVL, limits.reconnectInterval.optionMilliseconds)
+        try set(ZMQ_RECONNECT_IVL_MAX, limits.reconnectIntervalMax.optionMilliseconds)
+    }
+
+    /// Listens, and says where: with the port that was found if the address left it open.
+    func bind(_ address: EndpointAddress) throws(MessagingError) -> EndpointAddress {
+        try prepare(for: address)
+        guard zmq_bind(pointer, address.description) == 0 else {
+            throw .cannotBind(address, reason: Self.lastErrorText)
+        }
+        var text = [CChar](repeating: 0, count: 512)
+        var length = text.count
+        guard zmq_getsockopt(pointer, ZMQ_LAST_ENDPOINT, &text, &length) == 0 else { return address }
+        let bound = String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+        return try EndpointAddress(bound)
+    }
+
+    func connect(_ address: EndpointAddress) throws(MessagingError) {
+        try prepare(for: address)
+        guard zmq_connect(pointer, address.description) == 0 else {
+            throw .cannotConnect(address, reason: Self.lastErrorText)
+        }
+    }
+
+    private func prepare(for address: EndpointAddress) throws(MessagingError) {
+        guard address.isLocal else { throw .needsCurve(address) }
+        if address.host?.hasPrefix("[") == true { try set(ZMQ_IPV6, 1 as Int32) }
+    }
+}

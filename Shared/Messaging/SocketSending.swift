@@ -1,0 +1,90 @@
+import CZeroMQ
+import Glibc
+import Synchronization
+
+/// What became of a message given to libzmq.
+enum SendOutcome: Equatable {
+    /// libzmq has all of it.
+    case sent
+    /// The queue to this peer is full; nothing was taken.
+    case full
+    /// There is no such peer (any more).
+    case unreachable
+    /// Anything else; the message is lost.
+    case failed(Int32)
+}
+
+extension Socket {
+    /// Frames from this size up are lent to libzmq, smaller ones copied: below it the call-back costs more than the copy.
+    static let lendingThreshold = 64 << 10
+
+    /// Gives a whole message to libzmq, or nothing. Never waits.
+    func send(_ message: OutgoingMessage) -> SendOutcome {
+        guard let last = message.frames.indices.last else { return .sent }
+        for (index, frame) in message.frames.enumerated() {
+            let flags = ZMQ_DONTWAIT | (index == last ? 0 : ZMQ_SNDMORE)
+            let error = frame.count < Self.lendingThreshold ? copy(frame, flags) : lend(frame, message.charge, flags)
+            if error == 0 { continue }
+            switch error {
+            case EAGAIN where index == 0: return .full
+            case EHOSTUNREACH where index == 0: return .unreachable
+            default: return .failed(error)
+            }
+        }
+        return .sent
+    }
+
+    private func copy(_ frame: Bytes, _ flags: Int32) -> Int32 {
+        while true {
+            if zmq_send(pointer, frame, frame.count, flags) >= 0 { return 0 }
+            let error = zmq_errno()
+            if error != EINTR { return error }
+        }
+    }
+
+    private func lend(_ frame: Bytes, _ charge: Charge?, _ flags: Int32) -> Int32 {
+        let loan = Loan(frame, charge)
+        var part = zmq_msg_t()
+        return withUnsafeMutablePointer(to: &part) { part in
+            let hint = Unmanaged.passRetained(loan)
+            // The loan holds the array until libzmq calls back, and a native array's storage does not move while it is
+            // neither changed nor released.
+            let status = loan.bytes.withUnsafeBytes { content in
+                zmq_msg_init_data(
+                    part,
+                    UnsafeMutableRawPointer(mutating: content.baseAddress),
+                    content.count,
+                    { _, hint in hint.map { Unmanaged<Loan>.fromOpaque($0).takeRetainedValue().end() } },
+                    hint.toOpaque()
+                )
+            }
+            guard status == 0 else {
+                hint.release()
+                return zmq_errno()
+            }
+            while true {
+                if zmq_msg_send(part, pointer, flags) >= 0 { return 0 }
+                let error = zmq_errno()
+                if error == EINTR { continue }
+                zmq_msg_close(part)
+                return error
+            }
+        }
+    }
+}
+
+/// An array lent to libzmq, given back on its I/O thread.
+private final class Loan: Sendable {
+    let bytes: Bytes
+    let charge: Charge?
+    private let ended = Atomic(false)
+
+    init(_ bytes: Bytes, _ charge: Charge?) {
+        self.bytes = bytes
+        self.charge = charge
+        ended.store(false, ordering: .releasing)
+    }
+
+    /// Orders the giving back after the lending, also for tools that cannot see into libzmq.
+    func end() { _ = ended.exchange(true, ordering: .acquiringAndReleasing) }
+}

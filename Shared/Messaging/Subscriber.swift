@@ -1,0 +1,184 @@
+import CZeroMQ
+public import JSONValue
+public import Logging
+
+/// Hears what a publisher tells. Connects again by itself; what is lost meanwhile is found by a ``GapDetector`` above.
+public actor Subscriber {
+    /// What happens to the connection.
+    public enum Event: Sendable, Equatable {
+        /// The publisher is reached, for the first time or again; subscriptions follow by themselves.
+        case connected
+        case disconnected
+    }
+
+    private let thread: PollThread
+    private let limits: MessagingLimits
+    private let logger: Logger
+    private let doorbell: Doorbell
+    private nonisolated let inbox: Mailbox<Publication>
+    private let eventSink: AsyncStream<Event>.Continuation
+    private var socket: Socket?
+    private var monitor: SocketMonitor?
+    private var topics: Set<String> = []
+    private var counts = (received: 0, dropped: 0, strange: 0, bytes: 0, connections: 0, disconnections: 0)
+
+    /// Where the publisher is.
+    public nonisolated let address: EndpointAddress
+    /// Connections and their ends; the newest sixteen are kept for a late reader. For one reader.
+    public nonisolated let events: AsyncStream<Event>
+
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+
+    /// Begins to connect; a publisher that is not there yet is no error.
+    public init(
+        address: EndpointAddress,
+        thread: PollThread,
+        limits: MessagingLimits = .init(),
+        logger: Logger
+    ) throws(MessagingError) {
+        let socket = try Socket(ZMQ_SUB, context: thread.context)
+        // Subscriptions are messages under the send mark, and after a reconnection only half of it is to be had.
+        let send = Int32(clamping: 2 * limits.topicsPerSubscriber + 1000)
+        try socket.configure(limits, send: send, receive: limits.publishHighWaterMark, linger: .zero)
+        let monitor = try SocketMonitor(of: socket, context: thread.context)
+        try socket.connect(address)
+        self.address = address
+        self.thread = thread
+        self.limits = limits
+        self.logger = logger
+        self.doorbell = thread.loop.makeDoorbell()
+        self.inbox = Mailbox(maxElements: limits.inboxMessages, maxBytes: limits.inboxBytes)
+        (self.events, self.eventSink) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(16))
+        let handles = (SocketHandle(socket), SocketHandle(monitor.socket))
+        self.socket = consume socket
+        self.monitor = consume monitor
+        thread.loop.add(
+            PollClient(
+                doorbell: doorbell,
+                socket: handles.0,
+                monitor: handles.1,
+                turn: { [weak self] in self.map { subscriber in subscriber.assumeIsolated { $0.turn() } } },
+                close: { [weak self] in self?.assumeIsolated { $0.closeNow() } }
+            )
+        )
+    }
+
+    isolated deinit { closeNow() }
+
+    /// Wants further topics. They are compared for equality, though libzmq compares beginnings; the empty topic means
+    /// everything. Topics that are too long, or more than ``MessagingLimits/topicsPerSubscriber``, are left out and
+    /// named in the result.
+    @discardableResult
+    public func subscribe(_ topics: [String]) async -> [String] {
+        var leftOut: [String] = []
+        for topic in topics where !self.topics.contains(topic) {
+            guard topic.utf8.count <= Publisher.longestTopic, self.topics.count < limits.topicsPerSubscriber,
+                set(ZMQ_SUBSCRIBE, topic)
+            else {
+                leftOut.append(topic)
+                continue
+            }
+            self.topics.insert(topic)
+        }
+        doorbell.ring()
+        return leftOut
+    }
+
+    /// Wants topics no more.
+    public func unsubscribe(_ topics: [String]) async {
+        for topic in topics where self.topics.remove(topic) != nil { _ = set(ZMQ_UNSUBSCRIBE, topic) }
+        doorbell.ring()
+    }
+
+    private func set(_ option: Int32, _ topic: String) -> Bool {
+        guard socket != nil else { return false }
+        return (try? socket?.set(option, Bytes(topic.utf8))) != nil
+    }
+
+    /// What was published, in order; for one reader. Ends when the subscriber is closed.
+    public nonisolated var messages: SubscriberMessages { SubscriberMessages(inbox: inbox) }
+
+    /// What happened so far, by name.
+    public func figures() -> JSONObject {
+        [
+            "received": JSON(counts.received), "bytesIn": JSON(counts.bytes), "dropped": JSON(counts.dropped),
+            "strangeMessages": JSON(counts.strange), "topics": JSON(topics.count),
+            "connections": JSON(counts.connections), "connectionsLost": JSON(counts.disconnections),
+        ]
+    }
+
+    /// Closes the connection and ends ``messages`` and ``events``.
+    public func close() async { closeNow() }
+
+    private func closeNow() {
+        guard socket != nil else { return }
+        thread.loop.remove(doorbell)
+        monitor = nil
+        socket = nil
+        inbox.finish()
+        eventSink.finish()
+    }
+
+    private func turn() -> Turn {
+        guard socket != nil else { return Turn(wantsInput: false) }
+        for event in monitor?.drain() ?? [] {
+            switch event {
+            case .ready:
+                counts.connections += 1
+                eventSink.yield(.connected)
+            case .closed:
+                counts.disconnections += 1
+                eventSink.yield(.disconnected)
+            case .opened, .refused: break
+            }
+        }
+        for _ in 0..<limits.receiveBudget {
+            guard let message = socket?.receive(maxFrames: limits.maxFrames, maxBytes: limits.maxMessageBytes) else {
+                return Turn()
+            }
+            take(message)
+        }
+        return Turn(isHungry: true)
+    }
+
+    private func take(_ message: IncomingMessage) {
+        guard message.violation == nil, let frame = message.frames.first,
+            let topic = String(validating: frame, as: UTF8.self)
+        else {
+            counts.strange += 1
+            return
+        }
+        guard topics.contains(topic) || topics.contains("") else { return }
+        counts.received += 1
+        counts.bytes += message.totalBytes
+        let publication = Publication(topic: topic, frames: Array(message.frames.dropFirst()))
+        if !inbox.put(publication, bytes: message.totalBytes) { counts.dropped += 1 }
+    }
+}
+
+struct Publication: Sendable {
+    let topic: String
+    let frames: [Bytes]
+}
+
+/// What a subscriber hears.
+public struct SubscriberMessages: AsyncSequence, Sendable {
+    public typealias Element = (topic: String, frames: [Bytes])
+    public typealias Failure = Never
+
+    let inbox: Mailbox<Publication>
+
+    public func makeAsyncIterator() -> Iterator { Iterator(inbox: inbox) }
+
+    public struct Iterator: AsyncIteratorProtocol {
+        let inbox: Mailbox<Publication>
+
+        /// The next message; `nil` when the subscriber is closed or the task cancelled.
+        public mutating func next(
+            isolation actor: isolated (any Actor)? = #isolation
+        ) async -> (topic: String, frames: [Bytes])? {
+            guard case .element(let publication) = await inbox.take() else { return nil }
+            return (publication.topic, publication.frames)
+        }
+    }
+}

@@ -1,0 +1,98 @@
+// Normal forms come from the Swift standard library itself (the `_Unicode` SPI that Foundation is built on): the
+// catalog and the change broker must fold alike, and neither needs ICU for it. This is the only file that uses it.
+@_spi(_Unicode) import Swift
+
+/// Text in Unicode normal form C: the one form in which text is stored and compared.
+public func nfc(_ text: String) -> String {
+    if text.utf8.allSatisfy({ $0 < 0x80 }) { return text }
+    var result = String.UnicodeScalarView()
+    result.append(contentsOf: text._nfc)
+    return String(result)
+}
+
+/// Text without case and diacritics: what `[cd]` compares, and what the catalog keeps in folded columns.
+///
+/// The same as ``TextFolding/caseAndDiacritics``. Folding twice gives the same text as folding once.
+public func folded(_ text: String) -> String { TextFolding.caseAndDiacritics.apply(text) }
+
+/// Which differences a text comparison does not see: NSPredicate's `[c]`, `[d]` and `[cd]`.
+///
+/// Folded columns hold `caseAndDiacritics`. The other two are evaluated exactly too, by ``apply(_:)``; the catalog
+/// registers it as an SQL function for them.
+public struct TextFolding: OptionSet, Sendable, Hashable {
+    public let rawValue: Int
+
+    public init(rawValue: Int) { self.rawValue = rawValue }
+
+    /// Full case folding of every scalar, independent of language: `ß` equals `SS`, `ς` equals `Σ`.
+    public static let ignoringCase = TextFolding(rawValue: 1)
+    /// Combining diacritical marks are dropped: `é` equals `e`.
+    ///
+    /// Vowel signs and points of other scripts stay, and so do letters that Unicode does not decompose, such as `ø`.
+    public static let ignoringDiacritics = TextFolding(rawValue: 2)
+    public static let caseAndDiacritics: TextFolding = [.ignoringCase, .ignoringDiacritics]
+
+    /// The options as they stand between NSPredicate's brackets: "", "c", "d" or "cd".
+    public var letters: String {
+        (contains(.ignoringCase) ? "c" : "") + (contains(.ignoringDiacritics) ? "d" : "")
+    }
+
+    /// Reads "c", "d", "cd" or "dc" in either case; `nil` for anything else.
+    public init?(letters: some StringProtocol) {
+        var options: TextFolding = []
+        for letter in letters {
+            let option: TextFolding
+            switch letter {
+            case "c", "C": option = .ignoringCase
+            case "d", "D": option = .ignoringDiacritics
+            default: return nil
+            }
+            guard options.isDisjoint(with: option) else { return nil }
+            options.insert(option)
+        }
+        self = options
+    }
+
+    /// The text as it is compared under these options, in normal form C.
+    public func apply(_ text: String) -> String {
+        if text.utf8.allSatisfy({ $0 < 0x80 }) {
+            return contains(.ignoringCase) ? String(decoding: text.utf8.map(Self.lowered), as: UTF8.self) : text
+        }
+        if isEmpty { return nfc(text) }
+        var scalars = String.UnicodeScalarView()
+        for scalar in text._nfd {
+            if contains(.ignoringDiacritics), Self.isDiacritic(scalar) { continue }
+            if contains(.ignoringCase) {
+                scalars.append(contentsOf: Self.caseFolded(scalar))
+            } else {
+                scalars.append(scalar)
+            }
+        }
+        guard contains(.ignoringDiacritics), contains(.ignoringCase) else { return nfc(String(scalars)) }
+        // Case folding can bring marks of its own (U+0130 becomes i with a dot above).
+        var plain = String.UnicodeScalarView()
+        for scalar in String(scalars)._nfd where !Self.isDiacritic(scalar) { plain.append(scalar) }
+        return nfc(String(plain))
+    }
+
+    private static func lowered(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
+
+    /// Unicode's full case folding, as the lower case of the upper case of a scalar.
+    ///
+    /// The dotless i keeps its identity, as in CaseFolding.txt.
+    private static func caseFolded(_ scalar: Unicode.Scalar) -> String.UnicodeScalarView {
+        if scalar.value == 0x131 { return String(scalar).unicodeScalars }
+        var result = String.UnicodeScalarView()
+        for upper in scalar.properties.uppercaseMapping.unicodeScalars {
+            result.append(contentsOf: upper.properties.lowercaseMapping.unicodeScalars)
+        }
+        return result
+    }
+
+    private static func isDiacritic(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0x300...0x36F, 0x483...0x487, 0x1AB0...0x1AFF, 0x1DC0...0x1DFF, 0x20D0...0x20FF, 0xFE20...0xFE2F: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,314 @@
+import JSONValue
+
+/// An operator as it stands in the JSON tree.
+enum PredicateOperator: String, CaseIterable {
+    case equal = "=="
+    case notEqual = "!="
+    case less = "<"
+    case lessOrEqual = "<="
+    case greater = ">"
+    case greaterOrEqual = ">="
+    case between
+    case isIn = "in"
+    case beginsWith, contains, endsWith, like
+
+    var relation: PredicateNode.Relation? { PredicateNode.Relation(rawValue: rawValue) }
+
+    var textKind: TextMatch.Kind? {
+        switch self {
+        case .beginsWith: .beginsWith
+        case .contains: .contains
+        case .endsWith: .endsWith
+        case .like: .like
+        default: nil
+        }
+    }
+}
+
+/// A constant before it is known which key it is compared with.
+indirect enum PredicateLiteral {
+    case json(JSON)
+    /// From CAST(…, "NSDate"): microseconds.
+    case date(Int64)
+    case list([PredicateLiteral])
+}
+
+/// Gives literals the type of their key and refuses what has no meaning.
+///
+/// Both spellings of a predicate come through here, so they cannot differ.
+struct PredicateChecker {
+    let entityClass: PredicateClass
+
+    func key(_ name: String, offset: Int? = nil) throws(PredicateError) -> PredicateKey {
+        guard let key = PredicateKey(named: name, of: entityClass) else {
+            throw .unknownKey(name, of: entityClass, offset: offset)
+        }
+        return key
+    }
+
+    func condition(
+        _ key: PredicateKey,
+        _ operation: PredicateOperator,
+        _ literal: PredicateLiteral,
+        _ folding: TextFolding
+    ) throws(PredicateError) -> PredicateNode {
+        try check(operation, folding, against: key)
+        if let kind = operation.textKind {
+            return try text(literal, key).map { .text(key, TextMatch(kind, $0, folding: folding)) }
+                ?? .constant(false)
+        }
+        switch operation {
+        case .between:
+            let bounds = try list(literal, key, count: 2)
+            return .between(key, bounds[0], bounds[1])
+        case .isIn: return .isIn(key, try list(literal, key, count: nil))
+        default:
+            guard let relation = operation.relation else { return .constant(false) }
+            if !folding.isEmpty, let text = try text(literal, key) {
+                let match = PredicateNode.text(key, TextMatch(.equals, text, folding: folding))
+                return relation == .equal ? match : .not(match)
+            }
+            return .comparison(key, relation, try value(literal, key))
+        }
+    }
+
+    func any(
+        _ key: PredicateKey,
+        _ operation: PredicateOperator,
+        _ literal: PredicateLiteral,
+        _ folding: TextFolding
+    ) throws(PredicateError) -> PredicateNode {
+        guard key == .keywords else {
+            throw refusal("ANY is for lists of texts, not for \(key.name)", key, allowed: ["keywords"])
+        }
+        if operation == .isIn {
+            guard folding.isEmpty else { throw refusal("IN takes no options; use OR", key) }
+            guard case .list(let literals) = literal else { throw wrong(key, "IN takes a list of texts") }
+            var words: [String] = []
+            for literal in literals {
+                if let word = try text(literal, key) { words.append(word) }
+            }
+            return .anyKeyword(.isIn(words))
+        }
+        let kind: TextMatch.Kind
+        if operation == .equal {
+            kind = .equals
+        } else if let textKind = operation.textKind {
+            kind = textKind
+        } else {
+            throw refusal(
+                "ANY keywords takes no \(operation.rawValue)",
+                key,
+                allowed: ["==", "in"] + PredicateOperator.allCases.filter { $0.textKind != nil }.map(\.rawValue)
+            )
+        }
+        // No keyword is nil.
+        guard let word = try text(literal, key) else { return .constant(false) }
+        return .anyKeyword(.matches(TextMatch(kind, word, folding: folding)))
+    }
+
+    func bits(
+        _ key: PredicateKey,
+        mask: PredicateLiteral,
+        _ operation: PredicateOperator,
+        _ literal: PredicateLiteral
+    ) throws(PredicateError) -> PredicateNode {
+        guard case .bits = key.type else {
+            throw refusal(
+                "\(key.name) is no mask",
+                key,
+                allowed: entityClass.keys.filter { if case .bits = $0.type { true } else { false } }.map(\.name)
+            )
+        }
+        guard operation == .equal || operation == .notEqual else {
+            throw refusal("a bit test is == or !=", key, allowed: ["==", "!="])
+        }
+        guard case .integer(let mask) = try value(mask, key), case .integer(let bits) = try value(literal, key) else {
+            throw wrong(key, "a bit test has no nil")
+        }
+        return .bits(key, mask: mask, isEqual: operation == .equal, value: bits)
+    }
+
+    func near(_ numbers: [Double]) throws(PredicateError) -> PredicateNode {
+        try checkPlaces()
+        guard numbers.count == 3,
+            let circle = GeoCircle(latitude: numbers[0], longitude: numbers[1], radius: numbers[2])
+        else {
+            throw PredicateError(
+                .invalidPredicate,
+                "near takes latitude -90...90, longitude -180...180, radius 0...\(Int(GeoCircle.maxRadius)) metres"
+            )
+        }
+        return .near(circle)
+    }
+
+    func inside(_ numbers: [Double]) throws(PredicateError) -> PredicateNode {
+        try checkPlaces()
+        guard numbers.count == 4,
+            let box = GeoBox(south: numbers[0], west: numbers[1], north: numbers[2], east: numbers[3])
+        else {
+            throw PredicateError(
+                .invalidPredicate,
+                "inside takes south and north in -90...90, south not above north, west and east in -180...180"
+            )
+        }
+        return .inside(box)
+    }
+
+    // MARK: Refusals
+
+    private func checkPlaces() throws(PredicateError) {
+        guard entityClass == .asset else {
+            throw PredicateError(
+                .unsupportedPredicate,
+                "\(entityClass.rawValue) has no place",
+                key: "location",
+                entityClass: entityClass,
+                allowed: entityClass.keys.map(\.name)
+            )
+        }
+    }
+
+    private func check(
+        _ operation: PredicateOperator,
+        _ folding: TextFolding,
+        against key: PredicateKey
+    ) throws(PredicateError) {
+        let allowed: [PredicateOperator]
+        switch key.type {
+        case .text: allowed = PredicateOperator.allCases
+        case .id: allowed = [.equal, .notEqual, .isIn]
+        case .flag: allowed = [.equal, .notEqual, .isIn]
+        case .textList: throw refusal("ask ANY \(key.name)", key, allowed: ["ANY \(key.name)"])
+        case .integer, .number, .date, .duration, .name, .bits:
+            allowed = PredicateOperator.allCases.filter { $0.textKind == nil }
+        }
+        guard allowed.contains(operation) else {
+            throw refusal("\(key.name) takes no \(operation.rawValue)", key, allowed: allowed.map(\.rawValue))
+        }
+        guard
+            folding.isEmpty || key.type == .text && (operation == .equal || operation == .notEqual)
+                || operation.textKind != nil
+        else { throw refusal("[\(folding.letters)] is for ==, != and text operators on texts", key) }
+    }
+
+    private func refusal(_ message: String, _ key: PredicateKey, allowed: [String] = []) -> PredicateError {
+        PredicateError(.unsupportedPredicate, message, key: key.name, entityClass: entityClass, allowed: allowed)
+    }
+
+    private func wrong(_ key: PredicateKey, _ message: String) -> PredicateError {
+        PredicateError(.invalidPredicate, message, key: key.name, entityClass: entityClass)
+    }
+}
+
+// MARK: - Values
+
+extension PredicateChecker {
+    /// Seconds up to here keep every microsecond in a `Double`.
+    private static let maxSeconds = 1_000_000_000.0
+
+    private func list(
+        _ literal: PredicateLiteral,
+        _ key: PredicateKey,
+        count: Int?
+    ) throws(PredicateError) -> [PredicateValue] {
+        guard case .list(let literals) = literal, literals.count == count ?? literals.count else {
+            throw wrong(key, count == nil ? "IN takes a list" : "BETWEEN takes a list of two values")
+        }
+        guard literals.count <= Predicate.maxListValues else {
+            throw PredicateError(.limitExceeded, "IN takes at most \(Predicate.maxListValues) values", key: key.name)
+        }
+        let type = key.type
+        var values: [PredicateValue] = []
+        values.reserveCapacity(literals.count)
+        for literal in literals { values.append(try value(literal, key, type)) }
+        return values
+    }
+
+    private func value(_ literal: PredicateLiteral, _ key: PredicateKey) throws(PredicateError) -> PredicateValue {
+        try value(literal, key, key.type)
+    }
+
+    private func text(_ literal: PredicateLiteral, _ key: PredicateKey) throws(PredicateError) -> String? {
+        switch try value(literal, key, .text) {
+        case .text(let text): text
+        default: nil
+        }
+    }
+
+    private func value(
+        _ literal: PredicateLiteral,
+        _ key: PredicateKey,
+        _ type: PredicateType
+    ) throws(PredicateError) -> PredicateValue {
+        let json: JSON
+        switch literal {
+        case .json(.null): return .null
+        case .json(.array(let elements)):
+            return try self.value(.list(elements.map(PredicateLiteral.json)), key, type)
+        case .json(let value): json = value
+        case .date(let date):
+            guard type == .date else { throw wrong(key, "\(key.name) is no date but \(type.words)") }
+            return .integer(date)
+        case .list(let literals):
+            if case .bits(let names) = type { return .integer(try mask(literals, key, names)) }
+            throw wrong(key, "\(key.name) is compared with \(type.words), not with a list")
+        }
+        if let value = try scalar(json, key, type) { return value }
+        throw wrong(key, "\(key.name) is compared with \(type.words)")
+    }
+
+    /// The value of a literal; `nil` for one of the wrong type.
+    private func scalar(
+        _ json: JSON,
+        _ key: PredicateKey,
+        _ type: PredicateType
+    ) throws(PredicateError) -> PredicateValue? {
+        switch type {
+        case .text, .textList:
+            guard let text = json.stringValue else { return nil }
+            guard text.utf8.count <= Predicate.maxTextBytes else {
+                throw PredicateError(
+                    .limitExceeded,
+                    "a text in a predicate has at most \(Predicate.maxTextBytes) bytes",
+                    key: key.name
+                )
+            }
+            return .text(nfc(text))
+        case .integer: return json.intValue.map { .integer($0) }
+        case .number: return json.doubleValue.flatMap { $0.isFinite ? .number($0 + 0) : nil }
+        case .date:
+            return json.intValue.map { .integer($0) }
+                ?? json.stringValue.flatMap(Timestamp.parse)
+                .map { .integer($0) }
+        case .duration:
+            guard let seconds = json.doubleValue, abs(seconds) <= Self.maxSeconds else { return nil }
+            return .integer(Int64((seconds * 1_000_000).rounded()))
+        case .flag:
+            if let flag = json.boolValue { return .flag(flag) }
+            return json.intValue.flatMap { $0 == 0 || $0 == 1 ? .integer($0) : nil }
+        case .id: return json.stringValue.flatMap { ObjectID($0) }.map { .text($0.text) }
+        case .name(let names):
+            let known = names.first { $0.name == json.stringValue || $0.number == json.intValue }
+            return known.map { .integer($0.number) }
+        case .bits(let names):
+            if let number = json.intValue, number >= 0 { return .integer(number) }
+            return names.first { $0.name == json.stringValue }.map { .integer($0.number) }
+        }
+    }
+
+    private func mask(
+        _ literals: [PredicateLiteral],
+        _ key: PredicateKey,
+        _ names: [PredicateType.Name]
+    ) throws(PredicateError) -> Int64 {
+        var mask: Int64 = 0
+        for literal in literals {
+            guard case .json(let json) = literal, let name = names.first(where: { $0.name == json.stringValue }) else {
+                throw wrong(key, "\(key.name) is compared with \(PredicateType.bits(names).words)")
+            }
+            mask |= name.number
+        }
+        return mask
+    }
+}

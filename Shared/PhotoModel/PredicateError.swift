@@ -1,0 +1,65 @@
+/// Why a predicate, a sort descriptor or a fetch is refused (spec D11).
+public struct PredicateError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The names of these errors in the error table.
+    public enum Name: String, Sendable, CaseIterable {
+        /// A key or operator that the class does not have.
+        case unsupportedPredicate = "unsupported_predicate"
+        case unsupportedSortKey = "unsupported_sort_key"
+        /// Text or tree that is no predicate, or a value of the wrong kind.
+        case invalidPredicate = "invalid_predicate"
+        /// Options of a fetch that do not go together.
+        case invalidOptions = "invalid_options"
+        case limitExceeded = "limit_exceeded"
+    }
+
+    public let name: Name
+    /// What is wrong and what to do.
+    public let message: String
+    /// The key it is about.
+    public var key: String?
+    public var entityClass: PredicateClass?
+    /// Bytes from the start of the text form.
+    public var offset: Int?
+    /// What would have been accepted: keys, operators or names.
+    public var allowed: [String]
+
+    public init(
+        _ name: Name,
+        _ message: String,
+        key: String? = nil,
+        entityClass: PredicateClass? = nil,
+        offset: Int? = nil,
+        allowed: [String] = []
+    ) {
+        self.name = name
+        self.message = message
+        self.key = key
+        self.entityClass = entityClass
+        self.offset = offset
+        self.allowed = allowed
+    }
+
+    public var description: String {
+        let place = offset.map { " (at byte \($0))" } ?? ""
+        return "\(name.rawValue): \(message)\(place)" + (allowed.isEmpty ? "" : "; allowed: " + list)
+    }
+
+    private var list: String { allowed.joined(separator: ", ") }
+
+    static func unknownKey(_ key: String, of entityClass: PredicateClass, offset: Int? = nil) -> PredicateError {
+        PredicateError(
+            .unsupportedPredicate,
+            "\(entityClass.rawValue) has no key \"\(key.prefix(100))\"",
+            key: String(key.prefix(100)),
+            entityClass: entityClass,
+            offset: offset,
+            allowed: entityClass.keys.map(\.name)
+        )
+    }
+
+    func at(_ offset: Int) -> PredicateError {
+        var error = self
+        if error.offset == nil { error.offset = offset }
+        return error
+    }
+}

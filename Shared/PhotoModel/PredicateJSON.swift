@@ -1,0 +1,235 @@
+public import JSONValue
+
+// The tree on the wire. A condition is one of
+//
+//     true, false
+//     {"key": K, "op": "==" | "!=" | "<" | "<=" | ">" | ">=", "value": V}
+//     {"key": K, "op": "between", "value": [V, V]}
+//     {"key": K, "op": "in", "value": [V, …]}
+//     {"key": K, "op": "beginsWith" | "contains" | "endsWith" | "like", "value": TEXT, "options": "c" | "d" | "cd"}
+//     {"key": K, "op": "==" | "!=", "value": TEXT, "options": …}
+//     {"key": K, "mask": M, "op": "==" | "!=", "value": M}      (key & mask) against a value, 0 where it is left out
+//     {"any": "keywords", "op": "==" | "in" | a text operator, "value": …, "options": …}
+//     {"near": {"latitude": …, "longitude": …, "radius": metres}}
+//     {"inside": {"south": …, "west": …, "north": …, "east": …}}
+//     {"and": [condition, …]}, {"or": [condition, …]}, {"not": condition}
+//
+// with V as PredicateType describes it. What is written is canonical: equal predicates have equal bytes.
+
+extension Predicate {
+    /// Reads the JSON tree.
+    ///
+    /// - Throws: `unsupported_predicate`, `invalid_predicate`, `limit_exceeded`
+    public init(json: JSON, of entityClass: PredicateClass) throws(PredicateError) {
+        var reader = PredicateTreeReader(checker: PredicateChecker(entityClass: entityClass))
+        try self.init(try reader.node(json, depth: 0), of: entityClass)
+    }
+
+    /// Reads any of the accepted forms: the JSON tree, text, or `{"format": text, "arguments": […]}`.
+    ///
+    /// - Throws: `unsupported_predicate`, `invalid_predicate`, `limit_exceeded`
+    public init(anyForm json: JSON, of entityClass: PredicateClass) throws(PredicateError) {
+        if let format = json.stringValue {
+            try self.init(format: format, of: entityClass)
+        } else if case .object(let object) = json, let format = object["format"] {
+            guard let text = format.stringValue,
+                object.members.allSatisfy({ $0.name == "format" || $0.name == "arguments" }),
+                let arguments = (object["arguments"] ?? []).arrayValue
+            else {
+                throw PredicateError(
+                    .invalidPredicate,
+                    "the text form is {\"format\": text, \"arguments\": [values]}",
+                    allowed: ["format", "arguments"]
+                )
+            }
+            try self.init(format: text, arguments: arguments, of: entityClass)
+        } else {
+            try self.init(json: json, of: entityClass)
+        }
+    }
+
+    /// The canonical tree.
+    public var json: JSON { root.json }
+}
+
+struct PredicateTreeReader {
+    let checker: PredicateChecker
+    private var nodes = 0
+
+    init(checker: PredicateChecker) { self.checker = checker }
+
+    mutating func node(_ json: JSON, depth: Int) throws(PredicateError) -> PredicateNode {
+        nodes += 1
+        guard depth <= Predicate.maxDepth, nodes <= Predicate.maxNodes else {
+            throw PredicateError(
+                .limitExceeded,
+                "the predicate is too large: at most \(Predicate.maxNodes) nodes, \(Predicate.maxDepth) deep"
+            )
+        }
+        if case .bool(let truth) = json { return .constant(truth) }
+        guard case .object(let object) = json else {
+            throw PredicateError(.invalidPredicate, "a condition is true, false or an object")
+        }
+        if let operands = object["and"] { return .and(try list(operands, in: object, "and", depth)) }
+        if let operands = object["or"] { return .or(try list(operands, in: object, "or", depth)) }
+        if let operand = object["not"] {
+            try only(["not"], in: object)
+            return .not(try node(operand, depth: depth + 1))
+        }
+        if let circle = object["near"] {
+            try only(["near"], in: object)
+            let numbers = try numbers(circle, ["latitude", "longitude", "radius"])
+            return try checker.near(numbers)
+        }
+        if let box = object["inside"] {
+            try only(["inside"], in: object)
+            return try checker.inside(try numbers(box, ["south", "west", "north", "east"]))
+        }
+        return try leaf(object)
+    }
+
+    private mutating func list(
+        _ json: JSON,
+        in object: JSONObject,
+        _ name: String,
+        _ depth: Int
+    ) throws(PredicateError) -> [PredicateNode] {
+        try only([name], in: object)
+        guard let operands = json.arrayValue else {
+            throw PredicateError(.invalidPredicate, "\"\(name)\" takes a list of conditions")
+        }
+        var result: [PredicateNode] = []
+        for operand in operands { result.append(try node(operand, depth: depth + 1)) }
+        return result
+    }
+
+    private func leaf(_ object: JSONObject) throws(PredicateError) -> PredicateNode {
+        guard let name = (object["key"] ?? object["any"])?.stringValue, let sign = object["op"]?.stringValue else {
+            throw PredicateError(
+                .invalidPredicate,
+                "a condition needs \"key\" and \"op\"",
+                allowed: ["key", "any", "near", "inside", "and", "or", "not"]
+            )
+        }
+        let isAny = object["key"] == nil
+        let hasMask = object["mask"] != nil
+        try only(isAny ? ["any", "op", "value", "options"] : ["key", "op", "value", "options", "mask"], in: object)
+        let key = try checker.key(name)
+        guard let operation = PredicateOperator(rawValue: sign) else {
+            throw PredicateError(
+                .unsupportedPredicate,
+                "no operator \"\(sign.prefix(32))\"",
+                key: key.name,
+                entityClass: checker.entityClass,
+                allowed: PredicateOperator.allCases.map(\.rawValue)
+            )
+        }
+        guard let folding = TextFolding(letters: object["options"]?.stringValue ?? "") else {
+            throw PredicateError(.invalidPredicate, "options are c, d or cd", key: key.name, allowed: ["c", "d", "cd"])
+        }
+        if hasMask {
+            return try checker.bits(
+                key,
+                mask: .json(object["mask"] ?? .null),
+                operation,
+                .json(object["value"] ?? 0)
+            )
+        }
+        guard let value = object["value"] else {
+            throw PredicateError(.invalidPredicate, "a condition needs \"value\"", key: key.name)
+        }
+        let literal = value.arrayValue.map { PredicateLiteral.list($0.map(PredicateLiteral.json)) } ?? .json(value)
+        return isAny
+            ? try checker.any(key, operation, literal, folding)
+            : try checker.condition(key, operation, literal, folding)
+    }
+
+    private func only(_ names: [String], in object: JSONObject) throws(PredicateError) {
+        guard let stranger = object.members.first(where: { !names.contains($0.name) }) else { return }
+        throw PredicateError(
+            .invalidPredicate,
+            "\"\(stranger.name.prefix(64))\" does not belong to this condition",
+            allowed: names
+        )
+    }
+
+    private func numbers(_ json: JSON, _ names: [String]) throws(PredicateError) -> [Double] {
+        guard case .object(let object) = json else {
+            throw PredicateError(.invalidPredicate, "expected an object of numbers", allowed: names)
+        }
+        try only(names, in: object)
+        var numbers: [Double] = []
+        for name in names {
+            guard let number = object[name]?.doubleValue else {
+                throw PredicateError(.invalidPredicate, "\"\(name)\" must be a number", allowed: names)
+            }
+            numbers.append(number)
+        }
+        return numbers
+    }
+}
+
+// MARK: - Writing
+
+extension PredicateNode {
+    var json: JSON {
+        switch self {
+        case .constant(let truth): .bool(truth)
+        case .comparison(let key, let relation, let value):
+            ["key": .string(key.name), "op": .string(relation.rawValue), "value": key.json(value)]
+        case .between(let key, let lower, let upper):
+            ["key": .string(key.name), "op": "between", "value": [key.json(lower), key.json(upper)]]
+        case .isIn(let key, let list):
+            ["key": .string(key.name), "op": "in", "value": .array(list.map(key.json))]
+        case .text(let key, let match): Self.json("key", key, match)
+        case .bits(let key, let mask, let isEqual, let value):
+            [
+                "key": .string(key.name), "mask": .int(mask), "op": isEqual ? "==" : "!=", "value": .int(value),
+            ]
+        case .anyKeyword(.isIn(let words)):
+            ["any": .string(PredicateKey.keywords.name), "op": "in", "value": JSON(words)]
+        case .anyKeyword(.matches(let match)): Self.json("any", .keywords, match)
+        case .near(let circle):
+            [
+                "near": [
+                    "latitude": .double(circle.latitude), "longitude": .double(circle.longitude),
+                    "radius": .double(circle.radius),
+                ]
+            ]
+        case .inside(let box):
+            [
+                "inside": [
+                    "south": .double(box.south), "west": .double(box.west), "north": .double(box.north),
+                    "east": .double(box.east),
+                ]
+            ]
+        case .and(let operands): ["and": .array(operands.map(\.json))]
+        case .or(let operands): ["or": .array(operands.map(\.json))]
+        case .not(let operand): ["not": operand.json]
+        }
+    }
+
+    private static func json(_ member: String, _ key: PredicateKey, _ match: TextMatch) -> JSON {
+        var object: JSONObject = [
+            member: .string(key.name), "op": .string(match.kind.rawValue), "value": .string(match.pattern),
+        ]
+        if !match.folding.isEmpty { object["options"] = .string(match.folding.letters) }
+        return .object(object)
+    }
+}
+
+extension PredicateKey {
+    /// A value as its literal stands in the canonical tree.
+    func json(_ value: PredicateValue) -> JSON {
+        switch (value, type) {
+        case (.null, _): .null
+        case (.integer(let number), .flag): .bool(number != 0)
+        case (.integer(let number), .duration): .double(Double(number) / 1_000_000)
+        case (.integer(let number), .name(let names)):
+            names.first { $0.number == number }.map { .string($0.name) } ?? .int(number)
+        case (.integer(let number), _): .int(number)
+        case (.number(let number), _): .double(number)
+        case (.text(let text), _): .string(text)
+        }
+    }
+}

@@ -1,0 +1,186 @@
+/// The properties that predicates and sort descriptors may name (spec section 5, and our extensions).
+///
+/// A closed list: whoever stores or evaluates them switches over all.
+public enum PredicateKey: String, Sendable, CaseIterable, Hashable {
+    case localIdentifier
+
+    case mediaType, mediaSubtypes, playbackStyle, sourceType, contentType
+    case pixelWidth, pixelHeight, duration
+    case creationDate, modificationDate, contentModificationDate, addedDate, trashedDate
+    case isFavorite, isHidden
+    case burstIdentifier, representsBurst, burstSelectionTypes
+    case rating, caption, keywords, originalFilename
+    case cameraMake, cameraModel, lensModel
+    case hasAdjustments, adjustmentFormatIdentifier
+    case latitude = "location.latitude"
+    case longitude = "location.longitude"
+
+    case title, startDate, endDate, estimatedAssetCount
+
+    /// The canonical name on the wire.
+    public var name: String { rawValue }
+
+    /// Other names that are read, PhotoKit's among them.
+    public var aliases: [String] {
+        switch self {
+        case .localIdentifier: ["SELF", "id"]
+        case .isFavorite: ["favorite"]
+        case .isHidden: ["hidden"]
+        case .title: ["localizedTitle"]
+        default: []
+        }
+    }
+
+    /// The key of a class by its name or an alias; `nil` for a name that the class does not have.
+    public init?(named name: String, of entityClass: PredicateClass) {
+        guard let key = entityClass.keysByName[name] else { return nil }
+        self = key
+    }
+
+    public var type: PredicateType {
+        switch self {
+        case .localIdentifier: .id
+        case .mediaType: .name(MediaType.self)
+        case .playbackStyle: .name(PlaybackStyle.self)
+        case .sourceType: .name(SourceType.self)
+        case .mediaSubtypes: .bits(MediaSubtypes.self)
+        case .burstSelectionTypes: .bits(BurstSelectionTypes.self)
+        case .pixelWidth, .pixelHeight, .rating, .estimatedAssetCount: .integer
+        case .duration: .duration
+        case .latitude, .longitude: .number
+        case .creationDate, .modificationDate, .contentModificationDate, .addedDate, .trashedDate, .startDate,
+            .endDate:
+            .date
+        case .isFavorite, .isHidden, .representsBurst, .hasAdjustments: .flag
+        case .contentType, .burstIdentifier, .caption, .originalFilename, .cameraMake, .cameraModel, .lensModel,
+            .adjustmentFormatIdentifier, .title:
+            .text
+        case .keywords: .textList
+        }
+    }
+
+    /// Whether a fetch may be sorted by it: everything but identifiers, whose order means nothing, and lists.
+    public var isSortable: Bool {
+        switch type {
+        case .id, .textList: false
+        default: true
+        }
+    }
+
+    /// Whether an entity may lack it.
+    public var isOptional: Bool {
+        switch self {
+        case .creationDate, .trashedDate, .burstIdentifier, .caption, .originalFilename, .cameraMake, .cameraModel,
+            .lensModel, .adjustmentFormatIdentifier, .latitude, .longitude, .title, .startDate, .endDate,
+            .estimatedAssetCount:
+            true
+        default: false
+        }
+    }
+}
+
+extension PredicateClass {
+    /// The keys of the class, in the order in which they are offered.
+    public var keys: [PredicateKey] {
+        switch self {
+        case .asset: PredicateKey.allCases.filter { !Self.collectionKeys.contains($0) }
+        case .assetCollection: [.localIdentifier] + Self.collectionKeys
+        case .collectionList, .collection: [.localIdentifier, .title, .startDate, .endDate]
+        }
+    }
+
+    private static let collectionKeys: [PredicateKey] = [.title, .startDate, .endDate, .estimatedAssetCount]
+
+    /// Names and aliases of the keys.
+    var keysByName: [String: PredicateKey] { Self.names[self] ?? [:] }
+
+    private static let names: [PredicateClass: [String: PredicateKey]] = Dictionary(
+        uniqueKeysWithValues: allCases.map { entityClass in
+            let pairs = entityClass.keys.flatMap { key in ([key.name] + key.aliases).map { ($0, key) } }
+            return (entityClass, Dictionary(pairs, uniquingKeysWith: { first, _ in first }))
+        }
+    )
+}
+
+/// An entity of which predicates and sort descriptors can ask.
+public protocol PredicateSubject {
+    var id: ObjectID { get }
+    /// Where it is, for conditions on the place; nil where it has none.
+    var place: Location? { get }
+    /// The texts of `keywords`.
+    var words: [String] { get }
+
+    /// The value of a key of its class; null for a key that its class does not have.
+    func value(of key: PredicateKey) -> PredicateValue
+}
+
+extension Asset: PredicateSubject {
+    public var place: Location? { location }
+    public var words: [String] { keywords }
+
+    public func value(of key: PredicateKey) -> PredicateValue {
+        switch key {
+        case .localIdentifier: .text(id.text)
+        case .mediaType: .integer(mediaType.number)
+        case .mediaSubtypes: .integer(mediaSubtypes.rawValue)
+        case .playbackStyle: .integer(playbackStyle.number)
+        case .sourceType: .integer(sourceType.number)
+        case .contentType: .text(contentType)
+        case .pixelWidth: .integer(pixelWidth)
+        case .pixelHeight: .integer(pixelHeight)
+        case .duration: .integer(duration)
+        case .creationDate: .integer(creationDate)
+        case .modificationDate: .integer(modificationDate)
+        case .contentModificationDate: .integer(contentModificationDate)
+        case .addedDate: .integer(addedDate)
+        case .trashedDate: .integer(trashedDate)
+        case .isFavorite: .flag(isFavorite)
+        case .isHidden: .flag(isHidden)
+        case .burstIdentifier: .text(burstIdentifier)
+        case .representsBurst: .flag(representsBurst)
+        case .burstSelectionTypes: .integer(burstSelectionTypes.rawValue)
+        case .rating: .integer(rating)
+        case .caption: .text(caption)
+        case .originalFilename: .text(originalFilename)
+        case .cameraMake: .text(cameraMake)
+        case .cameraModel: .text(cameraModel)
+        case .lensModel: .text(lensModel)
+        case .hasAdjustments: .flag(hasAdjustments)
+        case .adjustmentFormatIdentifier: .text(adjustmentFormatIdentifier)
+        case .latitude: .number(location?.latitude)
+        case .longitude: .number(location?.longitude)
+        case .keywords, .title, .startDate, .endDate, .estimatedAssetCount: .null
+        }
+    }
+}
+
+extension AssetCollection: PredicateSubject {
+    public var place: Location? { nil }
+    public var words: [String] { [] }
+
+    public func value(of key: PredicateKey) -> PredicateValue {
+        switch key {
+        case .localIdentifier: .text(id.text)
+        case .title: .text(title)
+        case .startDate: .integer(startDate)
+        case .endDate: .integer(endDate)
+        case .estimatedAssetCount: .integer(estimatedAssetCount)
+        default: .null
+        }
+    }
+}
+
+extension CollectionList: PredicateSubject {
+    public var place: Location? { nil }
+    public var words: [String] { [] }
+
+    public func value(of key: PredicateKey) -> PredicateValue {
+        switch key {
+        case .localIdentifier: .text(id.text)
+        case .title: .text(title)
+        case .startDate: .integer(startDate)
+        case .endDate: .integer(endDate)
+        default: .null
+        }
+    }
+}

@@ -1,0 +1,108 @@
+/// What a predicate sees of a property: four kinds of value and nothing, as SQL has them too.
+///
+/// Flags are 0 and 1, enumerations their PhotoKit number, masks their bits, dates and durations microseconds,
+/// identifiers their text.
+public enum PredicateValue: Sendable, Hashable {
+    case null
+    case integer(Int64)
+    case number(Double)
+    case text(String)
+
+    /// The order of two values of one key: integers and numbers by size, text by its UTF-8 bytes.
+    ///
+    /// `nil` where there is no order: one of them is null, or they are of different kinds.
+    public func isBefore(_ other: PredicateValue) -> Bool? {
+        switch (self, other) {
+        case (.integer(let left), .integer(let right)): left < right
+        case (.number(let left), .number(let right)): left < right
+        case (.text(let left), .text(let right)): left.utf8.lexicographicallyPrecedes(right.utf8)
+        default: nil
+        }
+    }
+
+    /// Equality as predicates have it: null equals only null, text by its bytes.
+    public static func == (left: PredicateValue, right: PredicateValue) -> Bool {
+        switch (left, right) {
+        case (.null, .null): true
+        case (.integer(let left), .integer(let right)): left == right
+        case (.number(let left), .number(let right)): left == right
+        case (.text(let left), .text(let right)): left.utf8.elementsEqual(right.utf8)
+        default: false
+        }
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        switch self {
+        case .null: hasher.combine(0)
+        case .integer(let value): hasher.combine(value)
+        case .number(let value): hasher.combine(value)
+        case .text(let value): hasher.combine(value)
+        }
+    }
+
+    static func flag(_ flag: Bool) -> PredicateValue { .integer(flag ? 1 : 0) }
+    static func integer(_ value: Int) -> PredicateValue { .integer(Int64(value)) }
+    static func integer(_ value: Int64?) -> PredicateValue { value.map { .integer($0) } ?? .null }
+    static func integer(_ value: Int?) -> PredicateValue { value.map { .integer(Int64($0)) } ?? .null }
+    static func number(_ value: Double?) -> PredicateValue { value.map { .number($0) } ?? .null }
+    static func text(_ value: String?) -> PredicateValue { value.map { .text($0) } ?? .null }
+}
+
+/// What stands behind a key: which literals it takes, and what they mean.
+public enum PredicateType: Sendable, Hashable {
+    case text
+    case integer
+    /// A finite `Double`.
+    case number
+    /// Microseconds since 1970; literals are RFC 3339 text, whole microseconds, or CAST(…, "NSDate").
+    case date
+    /// Microseconds; literals are seconds, as PhotoKit's `duration` is.
+    case duration
+    /// Literals are true and false, or 1 and 0.
+    case flag
+    case id
+    /// An enumeration; literals are its names or PhotoKit's numbers.
+    case name([Name])
+    /// A mask; literals are lists of names, one name, or the number.
+    case bits([Name])
+    /// Texts of which `ANY` asks.
+    case textList
+
+    /// A name of an enumeration or of a bit, and PhotoKit's number.
+    public struct Name: Sendable, Hashable {
+        public let name: String
+        public let number: Int64
+    }
+
+    static func name<Value: NumberedName>(_: Value.Type) -> PredicateType {
+        .name(Value.allCases.map { Name(name: $0.rawValue, number: Int64($0.number)) })
+    }
+
+    static func bits<Value: NamedBits>(_: Value.Type) -> PredicateType {
+        .bits(Value.names.map { Name(name: $0.name, number: Int64($0.bit)) })
+    }
+
+    var words: String {
+        switch self {
+        case .text: "text"
+        case .integer: "a whole number"
+        case .number: "a number"
+        case .date: "a date: RFC 3339 text, or microseconds since 1970"
+        case .duration: "a number of seconds"
+        case .flag: "true or false"
+        case .id: "an identifier"
+        case .name(let names): "one of " + names.map(\.name).joined(separator: ", ")
+        case .bits(let names): "a mask: a number, or names out of " + names.map(\.name).joined(separator: ", ")
+        case .textList: "a list of texts"
+        }
+    }
+}
+
+/// What is fetched, and so what a predicate is about (spec section 5).
+public enum PredicateClass: String, Sendable, CaseIterable {
+    case asset
+    case assetCollection
+    case collectionList
+    /// Albums and folders mixed: PhotoKit's `PHCollection`.
+    case collection
+}

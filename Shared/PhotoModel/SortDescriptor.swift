@@ -1,0 +1,79 @@
+public import JSONValue
+
+/// One key of an order (spec S-21).
+///
+/// Entities without a value stand last in both directions.
+public struct SortDescriptor: Sendable, Hashable {
+    public let key: PredicateKey
+    public let ascending: Bool
+
+    /// The most keys of one order.
+    public static let maxCount = 16
+
+    /// A key of a class and a direction.
+    ///
+    /// - Throws: `unsupported_sort_key` for a name that the class does not have, for an identifier or a list
+    public init(_ name: String, ascending: Bool = true, of entityClass: PredicateClass) throws(PredicateError) {
+        guard let key = PredicateKey(named: name, of: entityClass), key.isSortable else {
+            throw PredicateError(
+                .unsupportedSortKey,
+                "\(entityClass.rawValue) cannot be sorted by \"\(name.prefix(100))\"",
+                key: String(name.prefix(100)),
+                entityClass: entityClass,
+                allowed: entityClass.keys.filter(\.isSortable).map(\.name)
+            )
+        }
+        self.key = key
+        self.ascending = ascending
+    }
+
+    init(key: PredicateKey, ascending: Bool) {
+        self.key = key
+        self.ascending = ascending
+    }
+
+    /// Whether one entity stands before another by this key alone; `nil` where they are equal.
+    public func precedes(_ left: some PredicateSubject, _ right: some PredicateSubject) -> Bool? {
+        let (first, second) = (left.value(of: key), right.value(of: key))
+        switch (first, second) {
+        case (.null, .null): return nil
+        case (.null, _): return false
+        case (_, .null): return true
+        default:
+            if first.isBefore(second) == true { return ascending }
+            return second.isBefore(first) == true ? !ascending : nil
+        }
+    }
+}
+
+extension [SortDescriptor] {
+    /// The total order of these keys: what they leave equal stands in the order of the identifiers' bytes.
+    public func precedes(_ left: some PredicateSubject, _ right: some PredicateSubject) -> Bool {
+        for descriptor in self {
+            if let answer = descriptor.precedes(left, right) { return answer }
+        }
+        return left.id < right.id
+    }
+}
+
+/// A sort descriptor as it stands on the wire, before its key is checked against a class.
+public struct SortDescription: Sendable, Hashable, JSONTabled {
+    public var key: String
+    public var ascending: Bool
+
+    public init(key: String, ascending: Bool = true) {
+        self.key = key
+        self.ascending = ascending
+    }
+
+    public static let table = JSONTable(
+        "SortDescriptor",
+        "A key of an order. Entities without a value stand last.",
+        unknown: .refused,
+        blank: SortDescription(key: ""),
+        [
+            .required("key", \.key, .text(maxBytes: 100), "A key of the class that is fetched."),
+            .defaulted("ascending", \.ascending, .flag, "Smallest first.", default: true, isWritten: true),
+        ]
+    )
+}

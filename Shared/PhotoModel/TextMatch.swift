@@ -1,0 +1,99 @@
+/// A test on one text: NSPredicate's BEGINSWITH, CONTAINS, ENDSWITH, LIKE and `==[cd]`.
+///
+/// Text is compared as the UTF-8 bytes of its folded normal form C. An empty pattern begins, ends and is contained in
+/// every text.
+public struct TextMatch: Sendable, Hashable {
+    public enum Kind: String, Sendable, CaseIterable {
+        case equals = "=="
+        case beginsWith
+        case contains
+        case endsWith
+        /// `*` stands for any run, `?` for one Unicode scalar of the folded text, `\` takes the next scalar literally.
+        case like
+    }
+
+    public let kind: Kind
+    /// Already folded with the options, so that equal tests are equal values.
+    public let pattern: String
+    public let folding: TextFolding
+
+    public init(_ kind: Kind, _ pattern: String, folding: TextFolding = []) {
+        self.kind = kind
+        self.pattern = folding.apply(pattern)
+        self.folding = folding
+    }
+
+    /// Whether a text of the library passes.
+    public func matches(_ text: String) -> Bool {
+        // Stored text is NFC already: without folding there is nothing to do.
+        matches(folded: folding.isEmpty ? text : folding.apply(text))
+    }
+
+    /// Whether a text passes that was folded before with ``folding``, for example by a folded column.
+    public func matches(folded text: String) -> Bool {
+        switch kind {
+        case .equals: text.utf8.elementsEqual(pattern.utf8)
+        case .beginsWith: text.utf8.starts(with: pattern.utf8)
+        case .endsWith: text.utf8.reversed().starts(with: pattern.utf8.reversed())
+        case .contains: Self.contains(Array(text.utf8), Array(pattern.utf8))
+        case .like: isLike(Array(text.unicodeScalars))
+        }
+    }
+
+    private static func contains(_ text: [UInt8], _ pattern: [UInt8]) -> Bool {
+        guard let first = pattern.first else { return true }
+        guard text.count >= pattern.count else { return false }
+        for start in 0...(text.count - pattern.count) where text[start] == first {
+            if text[start..<(start + pattern.count)].elementsEqual(pattern) { return true }
+        }
+        return false
+    }
+
+    private enum Glob { case any, one, scalar(Unicode.Scalar) }
+
+    private var globs: [Glob] {
+        var globs: [Glob] = []
+        var scalars = pattern.unicodeScalars.makeIterator()
+        while let scalar = scalars.next() {
+            switch scalar {
+            case "*": globs.append(.any)
+            case "?": globs.append(.one)
+            case "\\": globs.append(.scalar(scalars.next() ?? "\\"))
+            default: globs.append(.scalar(scalar))
+            }
+        }
+        return globs
+    }
+
+    /// Walks text and pattern once; on a mismatch only the last `*` takes one scalar more, so nothing explodes.
+    private func isLike(_ text: [Unicode.Scalar]) -> Bool {
+        let globs = globs
+        var position = 0
+        var glob = 0
+        var retry: (glob: Int, position: Int)?
+        while position < text.count {
+            if glob < globs.count {
+                switch globs[glob] {
+                case .any:
+                    glob += 1
+                    retry = (glob, position)
+                    continue
+                case .one:
+                    glob += 1
+                    position += 1
+                    continue
+                case .scalar(let scalar) where scalar == text[position]:
+                    glob += 1
+                    position += 1
+                    continue
+                case .scalar: break
+                }
+            }
+            guard let last = retry else { return false }
+            retry = (last.glob, last.position + 1)
+            glob = last.glob
+            position = last.position + 1
+        }
+        return globs[glob...].allSatisfy { if case .any = $0 { true } else { false } }
+    }
+}

@@ -1,0 +1,175 @@
+public import GRDB
+
+/// An SQLite database in WAL mode with exactly one connection that writes and checkpoints.
+///
+/// Debian's SQLite 3.40.1 can corrupt a database when two connections checkpoint at once (the WAL-reset bug), so readers
+/// are opened read-only and never checkpoint. The writer is `synchronous=FULL`: what was committed survives a power cut.
+public final class DatabaseFile: Sendable {
+    /// How to open a database.
+    public struct Options: Sendable {
+        /// How many reading connections at most, from 1.
+        public var readers = 4
+        /// How long a connection waits for a lock, in seconds.
+        public var busySeconds = 5.0
+        /// Page cache of the writer, in KiB.
+        public var writerCacheKiB = 32_768
+        /// Page cache of each reader, in KiB.
+        public var readerCacheKiB = 8_192
+        /// Pages in the write-ahead log that make the writer checkpoint after a commit.
+        public var checkpointPages = 4_000
+        /// Whether to run `PRAGMA quick_check` before migrating.
+        public var checksAtStart = false
+        /// Called on every new connection: custom functions, collations.
+        public var prepare: (@Sendable (Database) throws -> Void)?
+
+        /// The usual options.
+        public init() {}
+    }
+
+    /// The connections, for `*Store` files. Statements run on their own threads, never on Swift's.
+    public let pool: DatabasePool
+    /// Where the database is.
+    public let path: String
+
+    /// Opens or creates a database and brings it to the newest version.
+    ///
+    /// The caller holds a ``LockFile`` that keeps other processes from writing.
+    ///
+    /// - Parameters:
+    ///   - path: the file; its folder exists.
+    ///   - migrator: the versions of the schema, oldest first.
+    ///   - options: how to open it.
+    /// - Throws: ``StorageError``.
+    public init(path: String, migrator: DatabaseMigrator, options: Options = Options()) throws(StorageError) {
+        self.path = path
+        do {
+            pool = try DatabasePool(path: path, configuration: Self.configuration(options))
+            try pool.writeWithoutTransaction { database in
+                // After opening, because opening a pool in WAL mode sets NORMAL.
+                try database.execute(sql: "PRAGMA synchronous = FULL")
+                try Self.requireFull(database)
+                if options.checksAtStart { try Self.check(database, path: path) }
+            }
+            if try pool.read(migrator.hasBeenSuperseded) {
+                throw StorageError.invalid("\(path) was written by a newer version of Safelight; run that version")
+            }
+            try migrator.migrate(pool)
+            try pool.writeWithoutTransaction(Self.requireFull)
+        } catch {
+            throw StorageError(database: error, path: path)
+        }
+    }
+
+    /// Writes in one transaction, `BEGIN IMMEDIATE`; durable when it returns.
+    ///
+    /// - Throws: ``StorageError`` for the disk's errors; every other error of `updates` as it is.
+    public func write<Value: Sendable>(_ updates: @escaping @Sendable (Database) throws -> Value) async throws -> Value
+    {
+        do {
+            return try await pool.write(updates)
+        } catch {
+            throw mapped(error)
+        }
+    }
+
+    /// Reads from one unchanging state of the database.
+    ///
+    /// - Throws: ``StorageError`` for the disk's errors; every other error of `value` as it is.
+    public func read<Value: Sendable>(_ value: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
+        do {
+            return try await pool.read(value)
+        } catch {
+            throw mapped(error)
+        }
+    }
+
+    /// The error that a caller should see: the disk's and SQLite's own become ``StorageError``, others stay.
+    public func mapped(_ error: any Error) -> any Error {
+        guard let error = error as? DatabaseError, StorageError.isOfTheDisk(error) else { return error }
+        return StorageError(database: error, path: path)
+    }
+
+    /// Closes all connections; the last one folds the write-ahead log into the file.
+    public func close() throws(StorageError) {
+        do {
+            try pool.close()
+        } catch {
+            throw StorageError(database: error, path: path)
+        }
+    }
+
+    // MARK: Opening
+
+    private static func configuration(_ options: Options) -> Configuration {
+        var configuration = Configuration()
+        configuration.label = "database"
+        configuration.maximumReaderCount = max(1, options.readers)
+        configuration.foreignKeysEnabled = true
+        configuration.busyMode = .timeout(options.busySeconds)
+        configuration.persistentReadOnlyConnections = true
+        configuration.publicStatementArguments = false
+        configuration.prepareDatabase { database in
+            // A damaged or hostile schema may not call functions with side effects.
+            try database.execute(sql: "PRAGMA trusted_schema = OFF")
+            try database.execute(sql: "PRAGMA cell_size_check = ON")
+            // An I/O error on mapped memory would be a signal and not an error.
+            try database.execute(sql: "PRAGMA mmap_size = 0")
+            if database.configuration.readonly {
+                try database.execute(sql: "PRAGMA wal_autocheckpoint = 0")
+                try database.execute(sql: "PRAGMA cache_size = -\(options.readerCacheKiB)")
+            } else {
+                try database.execute(sql: "PRAGMA wal_autocheckpoint = \(options.checkpointPages)")
+                try database.execute(sql: "PRAGMA cache_size = -\(options.writerCacheKiB)")
+                // A log that one large import made long is cut back afterwards.
+                try database.execute(sql: "PRAGMA journal_size_limit = 67108864")
+            }
+            try options.prepare?(database)
+        }
+        return configuration
+    }
+
+    private static func requireFull(_ database: Database) throws {
+        let level = try Int.fetchOne(database, sql: "PRAGMA synchronous")
+        guard level == 2 else {
+            throw StorageError.io("the database does not accept synchronous=FULL (reads back \(level ?? -1))")
+        }
+    }
+
+    private static func check(_ database: Database, path: String) throws {
+        let problems = try String.fetchAll(database, sql: "PRAGMA quick_check(3)")
+        guard problems == ["ok"] else {
+            throw StorageError.corrupt("\(path): \(problems.joined(separator: "; ")). Put back a backup.")
+        }
+    }
+}
+
+extension StorageError {
+    static func isOfTheDisk(_ error: DatabaseError) -> Bool {
+        switch error.resultCode {
+        case .SQLITE_FULL, .SQLITE_IOERR, .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_CANTOPEN, .SQLITE_READONLY,
+            .SQLITE_NOMEM, .SQLITE_BUSY, .SQLITE_LOCKED:
+            true
+        default: false
+        }
+    }
+
+    /// The error for a failure of the database at a path.
+    init(database error: any Error, path: String) {
+        if let error = error as? StorageError {
+            self = error
+            return
+        }
+        guard let error = error as? DatabaseError else {
+            self = .io("\(path): \(error)")
+            return
+        }
+        let reason = "\(path): \(error.message ?? "SQLite error") (\(error.extendedResultCode.rawValue))"
+        self =
+            switch error.resultCode {
+            case .SQLITE_FULL: .notEnoughSpace("\(reason). Free some space and try again.")
+            case .SQLITE_CORRUPT, .SQLITE_NOTADB: .corrupt("\(reason). Put back a backup.")
+            case .SQLITE_BUSY, .SQLITE_LOCKED: .busy("\(reason). Try again.")
+            default: .io(reason)
+            }
+    }
+}

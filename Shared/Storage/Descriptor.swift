@@ -1,0 +1,164 @@
+import CProcess
+import Glibc
+
+/// An open file which closes itself.
+///
+/// Every system call on files of this room is here, so that `errno` is read before anything else can run.
+struct Descriptor: ~Copyable {
+    let number: Int32
+
+    init(owning number: Int32) {
+        self.number = number
+    }
+
+    init(opening path: String, _ flags: Int32, mode: mode_t = 0) throws(StorageError) {
+        let number = retrying { Glibc.open(path, flags | O_CLOEXEC, mode) }
+        guard number >= 0 else { throw .system(errno, "open \(path)") }
+        self.number = number
+    }
+
+    deinit { _ = Glibc.close(number) }
+
+    /// Gives the descriptor away: the caller closes it.
+    consuming func release() -> Int32 {
+        let number = number
+        discard self
+        return number
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: Int64? = nil) throws(StorageError) {
+        var done = 0
+        while done < bytes.count {
+            let rest = UnsafeRawBufferPointer(rebasing: bytes[done...])
+            let count = retrying {
+                if let offset {
+                    Glibc.pwrite(number, rest.baseAddress, rest.count, off_t(offset) + off_t(done))
+                } else {
+                    Glibc.write(number, rest.baseAddress, rest.count)
+                }
+            }
+            guard count >= 0 else { throw .system(errno, "write") }
+            done += count
+        }
+    }
+
+    func write(_ bytes: some Sequence<UInt8>, at offset: Int64? = nil) throws(StorageError) {
+        let result = Array(bytes).withUnsafeBytes { buffer in
+            Result { () throws(StorageError) in try write(buffer, at: offset) }
+        }
+        try result.get()
+    }
+
+    /// Reads until the buffer is full or the file ends; the number of bytes read.
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(StorageError) -> Int {
+        var done = 0
+        while done < buffer.count {
+            let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
+            let count = retrying { Glibc.pread(number, rest.baseAddress, rest.count, off_t(offset) + off_t(done)) }
+            guard count >= 0 else { throw .system(errno, "read") }
+            if count == 0 { break }
+            done += count
+        }
+        return done
+    }
+
+    /// At most `count` bytes from an offset; fewer only at the end of the file.
+    func read(count: Int, at offset: Int64) throws(StorageError) -> [UInt8] {
+        var failure: StorageError?
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, used in
+            do throws(StorageError) {
+                used = try read(into: UnsafeMutableRawBufferPointer(buffer), at: offset)
+            } catch {
+                failure = error
+                used = 0
+            }
+        }
+        if let failure { throw failure }
+        return bytes
+    }
+
+    /// The next bytes from where the file stands; empty at its end.
+    func next(upTo count: Int) throws(StorageError) -> [UInt8] {
+        var problem: Int32 = 0
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, used in
+            let got = retrying { Glibc.read(number, buffer.baseAddress, count) }
+            problem = got < 0 ? errno : 0
+            used = max(got, 0)
+        }
+        guard problem == 0 else { throw .system(problem, "read") }
+        return bytes
+    }
+
+    func status() throws(StorageError) -> stat {
+        var status = stat()
+        guard fstat(number, &status) == 0 else { throw .system(errno, "stat") }
+        return status
+    }
+
+    func setMode(_ mode: mode_t) throws(StorageError) {
+        guard fchmod(number, mode) == 0 else { throw .system(errno, "chmod") }
+    }
+
+    func sync() throws(StorageError) {
+        guard retrying({ fsync(number) }) == 0 else { throw .system(errno, "fsync") }
+    }
+
+    func syncData() throws(StorageError) {
+        guard retrying({ fdatasync(number) }) == 0 else { throw .system(errno, "fdatasync") }
+    }
+}
+
+/// Repeats a system call that a signal interrupted.
+func retrying<Number: FixedWidthInteger>(_ call: () -> Number) -> Number {
+    while true {
+        let result = call()
+        if result != -1 || errno != EINTR { return result }
+    }
+}
+
+/// What is done to names rather than to open files.
+enum Folder {
+    /// Makes a folder 0750 where there is none; whether it was made.
+    static func create(_ path: String) throws(StorageError) -> Bool {
+        if mkdir(path, 0o750) == 0 { return true }
+        let problem = errno
+        guard problem == EEXIST else { throw .system(problem, "create folder \(path)") }
+        return false
+    }
+
+    static func sync(_ path: String) throws(StorageError) {
+        try Descriptor(opening: path, O_RDONLY | O_DIRECTORY).sync()
+    }
+
+    /// The names in a folder, without `.` and `..`, in no order.
+    static func names(in path: String) throws(StorageError) -> [String] {
+        guard let folder = opendir(path) else { throw .system(errno, "list \(path)") }
+        defer { closedir(folder) }
+        var names: [String] = []
+        while let entry = readdir(folder) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names
+    }
+
+    static func status(_ path: String) throws(StorageError) -> stat {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { throw .system(errno, "stat \(path)") }
+        return status
+    }
+
+    static func removeFile(_ path: String) throws(StorageError) {
+        guard unlink(path) == 0 else { throw .system(errno, "remove \(path)") }
+    }
+
+    /// Renames without replacing; `false` where the target exists.
+    static func renameExclusively(_ from: String, to path: String) throws(StorageError) -> Bool {
+        if safelight_rename_exclusively(from, path) == 0 { return true }
+        let problem = errno
+        guard problem == EEXIST else { throw .system(problem, "rename \(from) to \(path)") }
+        return false
+    }
+}

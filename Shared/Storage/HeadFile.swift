@@ -1,0 +1,138 @@
+import Crypto
+import Glibc
+import Synchronization
+
+/// A small file that remembers, apart from the database, which history the library has and how far it has come.
+///
+/// The catalog stores its head here after each commit and before the replies. A database that is below it at start
+/// is an old copy put back, and gets a new history. Two slots in separate blocks are written in turn, each with a
+/// checksum: a torn write spoils one and leaves the other, which is one commit older.
+public final class HeadFile: Sendable {
+    /// What the file remembers.
+    public struct Head: Sendable, Equatable {
+        /// The id of the library's history.
+        public var library: String
+        /// The newest committed sequence.
+        public var sequence: Int64
+
+        /// A head.
+        public init(library: String, sequence: Int64) {
+            self.library = library
+            self.sequence = sequence
+        }
+    }
+
+    /// The longest library id, in UTF-8 bytes.
+    public static let longestLibrary = 128
+
+    private static let slotBytes = 512
+    private static let slotDistance: Int64 = 4096
+    private static let magic: [UInt8] = Array("SLHEAD01".utf8)
+
+    /// Where the file is.
+    public let path: String
+    private let state: Mutex<State>
+
+    private struct State: ~Copyable {
+        let file: Descriptor
+        var generation: UInt64
+        var head: Head?
+        var isDamaged: Bool
+    }
+
+    /// Opens the file, or creates it durably.
+    ///
+    /// - Parameter path: the file; its folder exists.
+    public init(path: String) throws(StorageError) {
+        self.path = path
+        let file = try Descriptor(opening: path, O_RDWR | O_CREAT | O_NOFOLLOW, mode: 0o600)
+        let size = try file.status().st_size
+        if size == 0 {
+            // The blocks exist from now on: a later store changes no metadata, and a full disk cannot refuse it.
+            try file.write([UInt8](repeating: 0, count: Int(Self.slotDistance) + Self.slotBytes), at: 0)
+            try file.sync()
+            try Folder.sync(Self.folder(of: path))
+        }
+        var newest: (generation: UInt64, head: Head)?
+        var unreadable = 0
+        for slot in 0..<2 {
+            let bytes = try file.read(count: Self.slotBytes, at: Int64(slot) * Self.slotDistance)
+            if let read = Self.decode(bytes) {
+                if read.generation >= (newest?.generation ?? 0) { newest = read }
+            } else if bytes.contains(where: { $0 != 0 }) || (size != 0 && bytes.count < Self.slotBytes) {
+                unreadable += 1
+            }
+        }
+        state = Mutex(
+            State(
+                file: file,
+                generation: newest?.generation ?? 0,
+                head: newest?.head,
+                isDamaged: newest == nil && unreadable > 0
+            )
+        )
+    }
+
+    /// What was stored last; `nil` in a new file.
+    ///
+    /// - Throws: ``StorageError/corrupt(_:)`` where something was stored and neither slot can be read.
+    public func load() throws(StorageError) -> Head? {
+        let (head, isDamaged) = state.withLock { ($0.head, $0.isDamaged) }
+        guard !isDamaged else {
+            throw .corrupt("\(path) cannot be read; remove it to let the library begin a new history")
+        }
+        return head
+    }
+
+    /// Stores durably: when this returns, the head survives a power cut.
+    ///
+    /// - Parameters:
+    ///   - library: the id of the history, 1 to 128 bytes.
+    ///   - sequence: the newest committed sequence, 0 or more.
+    public func store(library: String, sequence: Int64) throws(StorageError) {
+        guard !library.isEmpty, library.utf8.count <= Self.longestLibrary, sequence >= 0 else {
+            throw .invalid("a head is a library id of at most \(Self.longestLibrary) bytes and a sequence from 0")
+        }
+        try state.withLock { (state) throws(StorageError) in
+            let head = Head(library: library, sequence: sequence)
+            let generation = state.generation &+ 1
+            let bytes = Self.encode(head, generation: generation)
+            try state.file.write(bytes, at: Int64(generation % 2) * Self.slotDistance)
+            try state.file.syncData()
+            state.generation = generation
+            state.head = head
+            state.isDamaged = false
+        }
+    }
+
+    // Layout of a slot: magic 8, generation 8, sequence 8, length 2, library, zeros; SHA-256 of all that in the last 32.
+    private static func encode(_ head: Head, generation: UInt64) -> [UInt8] {
+        var bytes = magic
+        withUnsafeBytes(of: generation.littleEndian) { bytes.append(contentsOf: $0) }
+        withUnsafeBytes(of: head.sequence.littleEndian) { bytes.append(contentsOf: $0) }
+        withUnsafeBytes(of: UInt16(head.library.utf8.count).littleEndian) { bytes.append(contentsOf: $0) }
+        bytes.append(contentsOf: head.library.utf8)
+        bytes.append(contentsOf: repeatElement(0, count: slotBytes - 32 - bytes.count))
+        bytes.append(contentsOf: SHA256.hash(data: bytes))
+        return bytes
+    }
+
+    private static func decode(_ bytes: [UInt8]) -> (generation: UInt64, head: Head)? {
+        guard bytes.count == slotBytes, bytes.starts(with: magic),
+            SHA256.hash(data: bytes[..<(slotBytes - 32)]).elementsEqual(bytes[(slotBytes - 32)...])
+        else { return nil }
+        func number(at offset: Int, bytes count: Int) -> UInt64 {
+            bytes[offset..<(offset + count)].reversed().reduce(0) { $0 << 8 | UInt64($1) }
+        }
+        let length = Int(number(at: 24, bytes: 2))
+        guard length <= longestLibrary else { return nil }
+        let library = String(decoding: bytes[26..<(26 + length)], as: UTF8.self)
+        let sequence = Int64(bitPattern: number(at: 16, bytes: 8))
+        return (number(at: 8, bytes: 8), Head(library: library, sequence: sequence))
+    }
+
+    private static func folder(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+}

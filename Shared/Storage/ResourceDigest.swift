@@ -1,0 +1,36 @@
+public import Crypto
+
+/// The name of stored bytes: their SHA-256, as 64 lower-case hexadecimal digits.
+public struct ResourceDigest: Sendable, Hashable, Comparable, CustomStringConvertible {
+    /// The 64 digits.
+    public let text: String
+
+    /// A digest from text; `nil` unless it is exactly 64 lower-case hexadecimal digits.
+    public init?(_ text: String) {
+        guard text.utf8.count == 64, text.utf8.allSatisfy({ (48...57).contains($0) || (97...102).contains($0) }) else {
+            return nil
+        }
+        self.text = text
+    }
+
+    /// A finished hash.
+    public init(_ digest: SHA256.Digest) {
+        let digits = Array("0123456789abcdef".utf8)
+        var text: [UInt8] = []
+        text.reserveCapacity(64)
+        for byte in digest {
+            text.append(digits[Int(byte >> 4)])
+            text.append(digits[Int(byte & 15)])
+        }
+        self.text = String(decoding: text, as: UTF8.self)
+    }
+
+    /// The digest of bytes.
+    public init(of bytes: some Sequence<UInt8>) {
+        self.init(SHA256.hash(data: Array(bytes)))
+    }
+
+    public var description: String { text }
+
+    public static func < (left: ResourceDigest, right: ResourceDigest) -> Bool { left.text < right.text }
+}

@@ -1,0 +1,80 @@
+import Crypto
+import Glibc
+
+/// Stored bytes, open for reading; closes itself.
+///
+/// Removing the resource while it is open does not disturb readers.
+public final class ResourceFile: Sendable {
+    /// The name of the bytes; `nil` for a referenced file.
+    public let digest: ResourceDigest?
+    /// The size in bytes when it was opened.
+    public let size: Int64
+    /// The open descriptor, for handing to a worker; valid as long as this value lives.
+    public let descriptor: Int32
+
+    init(_ file: consuming Descriptor, digest: ResourceDigest?) throws(StorageError) {
+        let status = try file.status()
+        guard status.st_mode & S_IFMT == S_IFREG else { throw .io("not a regular file") }
+        self.digest = digest
+        self.size = Int64(status.st_size)
+        self.descriptor = file.release()
+    }
+
+    deinit { _ = close(descriptor) }
+
+    /// Bytes of a range; fewer than asked where the file ends, none beyond it.
+    ///
+    /// - Parameters:
+    ///   - offset: the first byte, from 0.
+    ///   - count: how many bytes at most, from 0 to 64 MiB.
+    /// - Throws: ``StorageError/invalid(_:)`` for a range that cannot be.
+    public func read(offset: Int64, count: Int) throws(StorageError) -> [UInt8] {
+        guard offset >= 0, count >= 0, count <= ResourceStore.largestRead else {
+            throw .invalid("a range begins at 0 or later and has at most \(ResourceStore.largestRead) bytes")
+        }
+        guard offset < size else { return [] }
+        let wanted = min(Int64(count), size - offset)
+        let file = Descriptor(owning: descriptor)
+        let result = Result { () throws(StorageError) in try file.read(count: Int(wanted), at: offset) }
+        // The descriptor stays ours.
+        _ = file.release()
+        return try result.get()
+    }
+
+    /// All bytes, checked against the digest.
+    ///
+    /// - Parameter limit: the largest size to read, in bytes.
+    /// - Throws: ``StorageError/tooLarge(_:)``, or ``StorageError/resourceChanged(_:)`` where the bytes are not those
+    ///   that were stored.
+    public func readAll(limit: Int64) throws(StorageError) -> [UInt8] {
+        guard size <= limit else { throw .tooLarge("the resource has \(size) bytes, the limit is \(limit)") }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(Int(size))
+        while Int64(bytes.count) < size {
+            let more = try read(offset: Int64(bytes.count), count: ResourceStore.stepBytes)
+            if more.isEmpty { break }
+            bytes.append(contentsOf: more)
+        }
+        if let digest, ResourceDigest(SHA256.hash(data: bytes)) != digest {
+            throw .resourceChanged("\(digest): the stored bytes are damaged; put back the file from a backup")
+        }
+        return bytes
+    }
+
+    /// Reads everything once and compares its hash, without keeping it.
+    ///
+    /// - Throws: ``StorageError/resourceChanged(_:)`` where the bytes are not those that were stored.
+    public func verify() throws(StorageError) {
+        var hash = SHA256()
+        var offset: Int64 = 0
+        while offset < size {
+            let bytes = try read(offset: offset, count: ResourceStore.stepBytes)
+            if bytes.isEmpty { break }
+            hash.update(data: bytes)
+            offset += Int64(bytes.count)
+        }
+        if let digest, ResourceDigest(hash.finalize()) != digest {
+            throw .resourceChanged("\(digest): the stored bytes are damaged; put back the file from a backup")
+        }
+    }
+}

@@ -1,0 +1,283 @@
+import Glibc
+import Synchronization
+
+/// Bytes on disk under the name of their content.
+///
+/// `<root>/ab/cd/<64 digits>`, never rewritten. Only one process writes (the catalog, which holds its lock); any number
+/// read. Storing is durable when it returns: temporary file, fsync, rename, fsync of every folder touched.
+public final class ResourceStore: Sendable {
+    /// The most bytes that one read returns: 64 MiB.
+    public static let largestRead = 64 << 20
+    /// Copies go in steps of 1 MiB.
+    static let stepBytes = 1 << 20
+
+    /// A step of storing or removing, told before it is taken; a test can watch the order, or throw to break it there.
+    enum Step: Equatable {
+        case write(String), syncFile(String), rename(String, String), syncFolder(String), remove(String)
+    }
+    typealias Watcher = @Sendable (Step) throws(StorageError) -> Void
+
+    /// The folder of the store.
+    public let root: String
+    /// Whether nothing can be stored or removed.
+    public let isReadOnly: Bool
+
+    let watcher: Watcher?
+    private let nextIncoming = Atomic<UInt64>(0)
+    private let durableFolders = Mutex<Set<String>>([])
+    private let stripes: [Stripe]
+
+    // One digest always meets the same stripe, so that publishing and removing it exclude each other.
+    private final class Stripe: Sendable {
+        let mutex = Mutex(())
+    }
+
+    /// Opens a store, and makes its folder where there is none.
+    ///
+    /// - Parameters:
+    ///   - root: the folder; its parent exists.
+    ///   - isReadOnly: open an existing store for reading only.
+    public convenience init(root: String, isReadOnly: Bool = false) throws(StorageError) {
+        try self.init(root: root, isReadOnly: isReadOnly, watcher: nil)
+    }
+
+    init(root: String, isReadOnly: Bool, watcher: Watcher?) throws(StorageError) {
+        var trimmed = root
+        while trimmed.count > 1, trimmed.hasSuffix("/") { trimmed.removeLast() }
+        self.root = trimmed
+        self.isReadOnly = isReadOnly
+        self.watcher = watcher
+        self.stripes = (0..<64).map { _ in Stripe() }
+        if isReadOnly {
+            guard try Folder.status(trimmed).st_mode & S_IFMT == S_IFDIR else { throw .io("\(root) is not a folder") }
+        } else {
+            try makeDurable(folder: trimmed, in: parent(of: trimmed))
+            try makeDurable(folder: incoming, in: trimmed)
+        }
+    }
+
+    var incoming: String { root + "/.incoming" }
+
+    // MARK: Storing
+
+    /// Stores bytes.
+    public func put(bytes: [UInt8]) throws(StorageError) -> StoredResource {
+        let writer = try writer(limit: Int64(bytes.count))
+        try writer.append(bytes)
+        return try writer.finish()
+    }
+
+    /// Stores a copy of the file at a path.
+    ///
+    /// - Parameters:
+    ///   - path: a regular file; links are followed. The caller has checked that the client may name it.
+    ///   - limit: the largest size, in bytes.
+    public func put(copying path: String, limit: Int64) throws(StorageError) -> StoredResource {
+        // Not blocking: opening a named pipe must not wait for its writer.
+        let file = try Descriptor(opening: path, O_RDONLY | O_NONBLOCK | O_NOCTTY)
+        return try put(copying: file, limit: limit)
+    }
+
+    /// Stores a copy of an open file from its beginning; the descriptor stays the caller's.
+    ///
+    /// - Parameters:
+    ///   - descriptor: open for reading, a regular file.
+    ///   - limit: the largest size, in bytes.
+    public func put(copyingDescriptor descriptor: Int32, limit: Int64) throws(StorageError) -> StoredResource {
+        let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+        guard copy >= 0 else { throw .system(errno, "duplicate a descriptor") }
+        return try put(copying: Descriptor(owning: copy), limit: limit)
+    }
+
+    private func put(copying file: borrowing Descriptor, limit: Int64) throws(StorageError) -> StoredResource {
+        let status = try file.status()
+        guard status.st_mode & S_IFMT == S_IFREG else { throw .invalid("only regular files can be stored") }
+        guard status.st_size <= limit else {
+            throw .tooLarge("the file has \(status.st_size) bytes, the limit is \(limit)")
+        }
+        let writer = try writer(limit: limit)
+        var offset: Int64 = 0
+        while true {
+            let bytes = try file.read(count: Self.stepBytes, at: offset)
+            if bytes.isEmpty { break }
+            try writer.append(bytes)
+            offset += Int64(bytes.count)
+        }
+        return try writer.finish()
+    }
+
+    /// Begins to store bytes that arrive in pieces.
+    ///
+    /// - Parameter limit: the largest total, in bytes.
+    public func writer(limit: Int64) throws(StorageError) -> ResourceWriter {
+        try mayWrite()
+        let number = nextIncoming.add(1, ordering: .relaxed).newValue
+        let path = "\(incoming)/\(getpid())-\(number)"
+        try watcher?(.write(path))
+        return try ResourceWriter(store: self, path: path, limit: limit)
+    }
+
+    /// Removes what earlier processes left half-written; call at start, before the first writer.
+    ///
+    /// - Returns: how many files were removed.
+    @discardableResult
+    public func clearIncoming() throws(StorageError) -> Int {
+        try mayWrite()
+        let names = try Folder.names(in: incoming)
+        for name in names { try Folder.removeFile("\(incoming)/\(name)") }
+        return names.count
+    }
+
+    /// Gives a complete temporary file its name; it is already synced.
+    func publish(_ path: String, as digest: ResourceDigest, size: Int64) throws(StorageError) -> StoredResource {
+        try stripe(of: digest).mutex.withLock { (_) throws(StorageError) in
+            try publishLocked(path, as: digest, size: size)
+        }
+    }
+
+    private func publishLocked(_ path: String, as digest: ResourceDigest, size: Int64) throws(StorageError)
+        -> StoredResource
+    {
+        let target = self.path(of: digest)
+        let first = "\(root)/\(digest.text.prefix(2))"
+        let folder = "\(first)/\(digest.text.dropFirst(2).prefix(2))"
+        try makeDurable(folder: first, in: root)
+        try makeDurable(folder: folder, in: first)
+        try watcher?(.rename(path, target))
+        let isNew = try Folder.renameExclusively(path, to: target)
+        if !isNew {
+            try keepExisting(target, insteadOf: path, size: size)
+        }
+        // Also where it existed: whoever stored it may have been killed before this point.
+        try watcher?(.syncFolder(folder))
+        try Folder.sync(folder)
+        return StoredResource(digest: digest, size: size, wasPresent: !isNew)
+    }
+
+    private func keepExisting(_ target: String, insteadOf path: String, size: Int64) throws(StorageError) {
+        if try Folder.status(target).st_size == off_t(size) {
+            // Its age is what protects it from the collector until the caller's commit.
+            _ = utimensat(AT_FDCWD, target, nil, 0)
+            try Folder.removeFile(path)
+            return
+        }
+        // Only damage can make them differ.
+        guard rename(path, target) == 0 else { throw .system(errno, "replace \(target)") }
+    }
+
+    // A folder is in its parent for good once the parent was synced after it was made, by us or by someone killed.
+    private func makeDurable(folder: String, in parent: String) throws(StorageError) {
+        if durableFolders.withLock({ $0.contains(folder) }) { return }
+        _ = try Folder.create(folder)
+        try watcher?(.syncFolder(parent))
+        try Folder.sync(parent)
+        durableFolders.withLock { _ = $0.insert(folder) }
+    }
+
+    // MARK: Reading
+
+    /// Where the bytes of a digest are, or would be.
+    public func path(of digest: ResourceDigest) -> String {
+        "\(root)/\(digest.text.prefix(2))/\(digest.text.dropFirst(2).prefix(2))/\(digest.text)"
+    }
+
+    /// Whether the bytes are stored.
+    public func contains(_ digest: ResourceDigest) -> Bool {
+        access(path(of: digest), F_OK) == 0
+    }
+
+    /// Opens stored bytes.
+    ///
+    /// - Throws: ``StorageError/notFound(_:)``.
+    public func open(_ digest: ResourceDigest) throws(StorageError) -> ResourceFile {
+        do throws(StorageError) {
+            return try ResourceFile(Descriptor(opening: path(of: digest), O_RDONLY | O_NOFOLLOW), digest: digest)
+        } catch .notFound {
+            throw .notFound("no resource \(digest) is stored")
+        }
+    }
+
+    /// Bytes of a range; fewer where the resource ends.
+    public func read(_ digest: ResourceDigest, offset: Int64, count: Int) throws(StorageError) -> [UInt8] {
+        try open(digest).read(offset: offset, count: count)
+    }
+
+    /// All bytes, checked against the digest.
+    public func readAll(_ digest: ResourceDigest, limit: Int64) throws(StorageError) -> [UInt8] {
+        try open(digest).readAll(limit: limit)
+    }
+
+    // MARK: Removing
+
+    /// Removes stored bytes; whether they were there.
+    ///
+    /// - Parameters:
+    ///   - digest: the name.
+    ///   - condition: asked with the digest's lock held and the time of last storing, in microseconds since 1970: the
+    ///     collector's last look whether it is still unreferenced.
+    @discardableResult
+    public func remove(_ digest: ResourceDigest, if condition: (_ storedAt: Int64) -> Bool = { _ in true })
+        throws(StorageError) -> Bool
+    {
+        try mayWrite()
+        let target = path(of: digest)
+        return try stripe(of: digest).mutex.withLock { (_) throws(StorageError) in
+            do throws(StorageError) {
+                let status = try Folder.status(target)
+                guard condition(microseconds(status.st_mtim)) else { return false }
+                try watcher?(.remove(target))
+                try Folder.removeFile(target)
+                return true
+            } catch .notFound {
+                return false
+            }
+        }
+    }
+
+    /// Visits what is stored, one folder at a time, in no order.
+    ///
+    /// - Parameter visit: gets each digest with size and time of last storing (microseconds since 1970); returns
+    ///   `false` to stop.
+    public func forEach(_ visit: (ResourceDigest, _ size: Int64, _ storedAt: Int64) -> Bool) throws(StorageError) {
+        for first in try Folder.names(in: root) where first.count == 2 {
+            for second in try Folder.names(in: "\(root)/\(first)") where second.count == 2 {
+                for name in try Folder.names(in: "\(root)/\(first)/\(second)") {
+                    guard let digest = ResourceDigest(name), let status = try? Folder.status(path(of: digest)) else {
+                        continue
+                    }
+                    if !visit(digest, Int64(status.st_size), microseconds(status.st_mtim)) { return }
+                }
+            }
+        }
+    }
+
+    // MARK: Parts
+
+    private func stripe(of digest: ResourceDigest) -> Stripe {
+        stripes[Int(digest.text.utf8.reduce(UInt64(0)) { $0 &* 31 &+ UInt64($1) } % 64)]
+    }
+
+    private func mayWrite() throws(StorageError) {
+        guard !isReadOnly else { throw .readOnly("\(root) is open for reading only; the catalog stores resources") }
+    }
+
+    private func parent(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+}
+
+/// What storing bytes came to.
+public struct StoredResource: Sendable, Hashable {
+    /// The name of the bytes.
+    public let digest: ResourceDigest
+    /// The size in bytes.
+    public let size: Int64
+    /// Whether they were there before; then their age counts from now.
+    public let wasPresent: Bool
+}
+
+func microseconds(_ time: timespec) -> Int64 {
+    let (whole, overflow) = Int64(time.tv_sec).multipliedReportingOverflow(by: 1_000_000)
+    return overflow ? Int64.max : whole &+ Int64(time.tv_nsec) / 1000
+}

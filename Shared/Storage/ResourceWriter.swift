@@ -1,0 +1,78 @@
+import Crypto
+import Glibc
+import Synchronization
+
+/// Bytes on their way into a ``ResourceStore``.
+///
+/// Dropping it without ``finish()`` removes what was written.
+public final class ResourceWriter: Sendable {
+    /// The largest total, in bytes.
+    public let limit: Int64
+    let path: String
+    private let store: ResourceStore
+    private let state: Mutex<State>
+
+    private struct State: ~Copyable {
+        var file: Descriptor?
+        var hash = SHA256()
+        var size: Int64 = 0
+    }
+
+    init(store: ResourceStore, path: String, limit: Int64) throws(StorageError) {
+        self.store = store
+        self.path = path
+        self.limit = limit
+        let file = try Descriptor(opening: path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
+        self.state = Mutex(State(file: file))
+    }
+
+    deinit { cancel() }
+
+    /// How many bytes were appended.
+    public var size: Int64 { state.withLock { $0.size } }
+
+    /// Appends bytes. After an error the writer is cancelled.
+    ///
+    /// - Throws: ``StorageError/tooLarge(_:)`` beyond the limit, ``StorageError/notEnoughSpace(_:)``,
+    ///   ``StorageError/invalid(_:)`` after finish or cancel.
+    public func append(_ bytes: [UInt8]) throws(StorageError) {
+        do throws(StorageError) {
+            try state.withLock { (state) throws(StorageError) in
+                guard state.file != nil else { throw .invalid("the upload has ended") }
+                guard Int64(bytes.count) <= limit - state.size else { throw .tooLarge("more than \(limit) bytes") }
+                try state.file?.write(bytes)
+                state.hash.update(data: bytes)
+                state.size += Int64(bytes.count)
+            }
+        } catch {
+            cancel()
+            throw error
+        }
+    }
+
+    /// Makes the bytes durable under their digest. The writer has ended then, also where this throws.
+    public func finish() throws(StorageError) -> StoredResource {
+        defer { cancel() }
+        let (digest, size) = try state.withLock { (state) throws(StorageError) in
+            guard state.file != nil else { throw .invalid("the upload has ended") }
+            try store.watcher?(.syncFile(path))
+            try state.file?.setMode(0o444)
+            try state.file?.sync()
+            return (ResourceDigest(state.hash.finalize()), state.size)
+        }
+        let stored = try store.publish(path, as: digest, size: size)
+        // The name in `.incoming` is gone; nothing is left for `cancel` to remove.
+        state.withLock { $0.file = nil }
+        return stored
+    }
+
+    /// Gives up and removes what was written; harmless when done already.
+    public func cancel() {
+        let wasOpen = state.withLock { state in
+            let wasOpen = state.file != nil
+            state.file = nil
+            return wasOpen
+        }
+        if wasOpen { _ = unlink(path) }
+    }
+}

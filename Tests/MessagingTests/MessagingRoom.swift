@@ -1,0 +1,114 @@
+import Foundation
+import JSONValue
+import Logging
+import Testing
+
+@testable import Messaging
+
+/// A place for one test's endpoints: a folder, a poll thread for each side, gone at the end.
+struct MessagingRoom {
+    enum Kind: String, CaseIterable, Sendable, CustomTestStringConvertible {
+        case inproc, ipc, tcp
+
+        var testDescription: String { rawValue }
+    }
+
+    let folder: URL
+    let serverThread = PollThread(name: "test-server")
+    let clientThread = PollThread(name: "test-client")
+    let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+    static func with<Result>(_ body: (MessagingRoom) async throws -> Result) async throws -> Result {
+        let room = try MessagingRoom()
+        defer { try? FileManager.default.removeItem(at: room.folder) }
+        do {
+            let result = try await body(room)
+            await room.end()
+            return result
+        } catch {
+            await room.end()
+            throw error
+        }
+    }
+
+    private init() throws {
+        folder = URL(fileURLWithPath: NSTemporaryDirectory()).appendingPathComponent("m-\(UUID().uuidString.prefix(8))")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    }
+
+    private func end() async {
+        await clientThread.shutdown()
+        await serverThread.shutdown()
+    }
+
+    func address(_ kind: Kind, _ name: String = "service") throws -> EndpointAddress {
+        switch kind {
+        case .inproc: try EndpointAddress("inproc://\(folder.lastPathComponent)-\(name)")
+        case .ipc: try EndpointAddress("ipc://\(folder.path)/\(name)")
+        case .tcp: try EndpointAddress("tcp://127.0.0.1:0")
+        }
+    }
+
+    func client(_ server: RequestServer, limits: MessagingLimits = .init()) throws -> RequestClient {
+        try RequestClient(address: server.boundAddress, thread: clientThread, limits: limits, logger: logger)
+    }
+
+    /// Runs a server while the body runs, and waits for its end.
+    func serving<Result: Sendable>(
+        _ kind: Kind = .ipc,
+        limits: MessagingLimits = .init(),
+        clock: MonotonicClock = .system,
+        handler: any RequestHandler = Echo(),
+        _ body: (RequestServer) async throws -> Result
+    ) async throws -> Result {
+        let server = try RequestServer(
+            address: address(kind),
+            thread: serverThread,
+            limits: limits,
+            clock: clock,
+            logger: logger,
+            handler: handler
+        )
+        let running = Task { await server.run() }
+        do {
+            let result = try await body(server)
+            running.cancel()
+            await running.value
+            return result
+        } catch {
+            running.cancel()
+            await running.value
+            throw error
+        }
+    }
+}
+
+/// A handler made of a closure.
+struct Closure: RequestHandler {
+    let body: @Sendable (IncomingRequest, Notifier) async throws -> Reply
+
+    init(_ body: @escaping @Sendable (IncomingRequest, Notifier) async throws -> Reply) { self.body = body }
+
+    @concurrent
+    func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
+        do {
+            return try await body(request, notifier)
+        } catch let error as RPCError {
+            throw error
+        } catch {
+            throw .internalError("\(error)")
+        }
+    }
+}
+
+/// Answers with what came in.
+struct Echo: RequestHandler {
+    @concurrent
+    func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
+        if request.method == "fail" { throw .invalidParams("as you wish") }
+        return Reply(
+            ["method": .string(request.method), "params": request.params, "identity": .string(request.identity)],
+            attachments: request.attachments
+        )
+    }
+}

@@ -75,7 +75,14 @@ let rooms: [Room] = [
     Room(3, "Contracts", .library, ["PhotoModel", "Messaging", "JSONValue"]),
 
     // 4  callers
-    Room(4, "PhotoClient", .library, ["Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging"]),
+    Room(
+        4,
+        "PhotoClient",
+        .library,
+        [
+            "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging", "Crypto", "SystemPackage", "DequeModule",
+        ]
+    ),
     Room(
         4,
         "Hosting",
@@ -148,6 +155,9 @@ let rooms: [Room] = [
     Room(6, "StorageTests", .tests, ["Storage", "TestSupport", "GRDB"]),
     Room(6, "ContractsTests", .tests, ["Contracts", "Messaging", "PhotoModel", "JSONValue", "TestSupport"]),
     Room(6, "HostingTests", .tests, ["Hosting", "Contracts", "Messaging", "JSONValue", "TestSupport"]),
+    Room(
+        6, "PhotoClientTests", .tests, ["PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "TestSupport"]
+    ),
     Room(
         6,
         "CatalogTests",

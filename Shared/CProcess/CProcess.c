@@ -33,6 +33,8 @@ int safelight_socket_pair(int sockets[2]) {
     return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets);
 }
 
+int safelight_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
+
 union control {
     char bytes[CMSG_SPACE(sizeof(int) * SAFELIGHT_MAX_DESCRIPTORS)];
     struct cmsghdr align;

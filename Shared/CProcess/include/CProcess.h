@@ -16,6 +16,9 @@
 /// A connected pair of unix stream sockets, closed on exec.
 int safelight_socket_pair(int sockets[2]);
 
+/// A pipe, to read from and to write to, closed on exec.
+int safelight_pipe(int ends[2]);
+
 /// Sends bytes with descriptors (SCM_RIGHTS); `count` may be 0. Returns the number of bytes taken, never raises SIGPIPE.
 ssize_t safelight_send(int socket, const void *bytes, size_t length, const int *descriptors, size_t count);
 

@@ -1,0 +1,212 @@
+import CProcess
+import Glibc
+import JSONValue
+import Logging
+
+/// Why a worker process did not come to be.
+struct WorkerStartError: Error {
+    let reason: String
+}
+
+/// One worker process, from its start to its end; belongs to the thread of its seat.
+///
+/// Started with a small function of our own instead of swift-subprocess: limits, no_new_privs and the death signal must
+/// hold before the program's first instruction, and the death signal follows the *thread* that started the process.
+final class RunningWorker {
+    /// What a job came to.
+    enum Outcome {
+        case answered(Result<WorkerResult, WorkerFailure>)
+        /// The worker was gone before it had any of the job.
+        case notBegun
+        case cancelled
+        case outOfTime
+        case broken(WorkerChannelError)
+    }
+
+    enum Status: Equatable {
+        case code(Int32)
+        case signal(Int32)
+    }
+
+    let pid: Int32
+    /// How it ended, once it has.
+    private(set) var status: Status?
+
+    private let limits: WorkerLimits
+    private let logger: Logger
+    private var socket: Int32
+    private var output: WorkerOutput
+    private var reader: WorkerFrameReader
+
+    init(_ command: WorkerCommand, logger: Logger) throws(WorkerStartError) {
+        var ends: [Int32] = [-1, -1]
+        var pipes: [Int32] = [-1, -1]
+        guard safelight_socket_pair(&ends) == 0 else { throw Self.failed("a socket") }
+        guard safelight_pipe(&pipes) == 0 else {
+            let error = Self.failed("a pipe")
+            for end in ends { close(end) }
+            throw error
+        }
+        _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
+        _ = fcntl(pipes[0], F_SETFL, O_NONBLOCK)
+        let pid = command.spawn(input: ends[1], output: pipes[1])
+        let problem = errno
+        close(ends[1])
+        close(pipes[1])
+        guard pid > 0 else {
+            close(ends[0])
+            close(pipes[0])
+            throw WorkerStartError(reason: "\(command.executable): \(String(cString: strerror(problem)))")
+        }
+        self.pid = pid
+        self.limits = command.limits
+        self.logger = logger
+        self.socket = ends[0]
+        self.output = WorkerOutput(pipe: pipes[0])
+        self.reader = WorkerFrameReader(limit: command.limits.resultBytes)
+    }
+
+    private static func failed(_ what: String) -> WorkerStartError {
+        WorkerStartError(reason: "\(what) cannot be made: \(String(cString: strerror(errno)))")
+    }
+
+    deinit { end() }
+
+    /// Kills the process and all that it started, and takes its status; harmless when done already.
+    func end() {
+        guard socket >= 0 else { return }
+        // It holds nothing that is worth a farewell. Where it was about to die by itself, its own status stands.
+        kill(-pid, SIGKILL)
+        kill(pid, SIGKILL)
+        var code: Int32 = 0
+        var signal: Int32 = 0
+        if safelight_wait(pid, &code, &signal) == 0 {
+            status = signal != 0 ? .signal(signal) : .code(code)
+        }
+        output.finish(logger, pid: pid)
+        close(socket)
+        socket = -1
+    }
+
+    /// How it ended, in words; ends it where it has not.
+    func describeEnd() -> String {
+        end()
+        return switch status {
+        case .code(let code)?: "left with code \(code)"
+        case .signal(let number)?: "ended by signal \(number)"
+        case nil: "ended"
+        }
+    }
+
+    // MARK: Waiting
+
+    private struct Events {
+        var hasInput = false, canSend = false, wasRung = false
+    }
+
+    private func wait(_ bell: WorkerBell, until: MonotonicTime?, sending: Bool = false) -> Events {
+        var polled = [
+            pollfd(fd: socket, events: Int16(POLLIN) | (sending ? Int16(POLLOUT) : 0), revents: 0),
+            pollfd(fd: bell.descriptor, events: Int16(POLLIN), revents: 0),
+            // A negative descriptor is passed over.
+            pollfd(fd: output.isOpen ? output.pipe : -1, events: Int16(POLLIN), revents: 0),
+        ]
+        guard poll(&polled, nfds_t(polled.count), until?.pollTimeout ?? -1) > 0 else { return Events() }
+        if polled[2].revents != 0 { output.drain(logger, pid: pid) }
+        if polled[1].revents != 0 { bell.clear() }
+        let ended = Int16(POLLHUP) | Int16(POLLERR)
+        return Events(
+            hasInput: polled[0].revents & (Int16(POLLIN) | ended) != 0,
+            canSend: polled[0].revents & (Int16(POLLOUT) | ended) != 0,
+            wasRung: polled[1].revents != 0
+        )
+    }
+
+    /// Waits for the worker's first frame.
+    func awaitReady(until deadline: MonotonicTime, bell: WorkerBell, isStopping: () -> Bool) throws(WorkerStartError) {
+        while true {
+            if isStopping() { throw WorkerStartError(reason: "the service is stopping") }
+            guard MonotonicTime.now() < deadline else {
+                throw WorkerStartError(reason: "it did not say that it is ready")
+            }
+            guard wait(bell, until: deadline).hasInput else { continue }
+            let progress: WorkerFrameReader.Progress
+            do throws(WorkerChannelError) {
+                progress = try reader.receive(from: socket)
+            } catch {
+                throw WorkerStartError(reason: error == .closed ? describeEnd() : "\(error)")
+            }
+            guard case .frame(let frame) = progress else { continue }
+            guard frame.header["worker"]?.intValue == 1 else {
+                throw WorkerStartError(reason: "its first frame is not {\"worker\": 1}")
+            }
+            return
+        }
+    }
+
+    /// Waits until the bell rings; `false` where the worker ended or spoke without having been asked.
+    func waitForBell(_ bell: WorkerBell) -> Bool {
+        while true {
+            let events = wait(bell, until: nil)
+            if events.hasInput { return false }
+            if events.wasRung { return true }
+        }
+    }
+
+    // MARK: A job
+
+    /// Has a job done. `interruption` is asked after each ring of the bell.
+    func perform(
+        _ job: WorkerJob,
+        until wallDeadline: MonotonicTime,
+        bell: WorkerBell,
+        interruption: () -> (isCancelled: Bool, deadline: MonotonicTime)
+    ) -> Outcome {
+        var deadline = wallDeadline
+        allowProcessorTime()
+        output.begin()
+        var writer = WorkerFrameWriter(
+            WorkerFrame(
+                header: ["method": .string(job.method), "params": job.params, "files": JSON(job.files.count)],
+                attachments: job.attachments
+            ),
+            files: job.files
+        )
+        do throws(WorkerChannelError) {
+            while true {
+                let now = MonotonicTime.now()
+                let (isCancelled, stop) = interruption()
+                if isCancelled { return .cancelled }
+                deadline = min(deadline, stop)
+                guard now < deadline else { return .outOfTime }
+                if !writer.isDone { try writer.send(to: socket) }
+                let events = wait(bell, until: deadline, sending: !writer.isDone)
+                guard events.hasInput else { continue }
+                guard case .frame(let frame) = try reader.receive(from: socket) else { continue }
+                guard writer.isDone else { throw .malformed("an answer before the whole job was sent") }
+                return try answer(frame)
+            }
+        } catch {
+            return error == .closed && !writer.hasBegun ? .notBegun : .broken(error)
+        }
+    }
+
+    private func answer(_ frame: WorkerFrame) throws(WorkerChannelError) -> Outcome {
+        for file in reader.takeFiles() { close(file) }
+        if let result = frame.header["result"] {
+            return .answered(.success(WorkerResult(result: result, attachments: frame.attachments)))
+        }
+        guard let error = frame.header["error"], let name = error["name"]?.stringValue,
+            let message = error["message"]?.stringValue
+        else { throw .malformed("an answer has a result or an error") }
+        return .answered(
+            .failure(.refused(name: String(name.prefix(64)), message: String(message.prefix(1000))))
+        )
+    }
+
+    // The system counts a process's whole life: the limit moves on with each job.
+    private func allowProcessorTime() {
+        let used = max(0, safelight_cpu_nanoseconds(pid) / 1_000_000_000)
+        _ = safelight_limit_cpu(pid, UInt64(used) + UInt64(max(1, limits.cpuSeconds)) + 1)
+    }
+}

@@ -1,0 +1,54 @@
+import CProcess
+import Glibc
+
+/// Wakes a thread that waits in `poll`.
+final class WorkerBell: Sendable {
+    let descriptor = safelight_event()
+
+    deinit { _ = close(descriptor) }
+
+    func ring() {
+        var one: UInt64 = 1
+        _ = write(descriptor, &one, 8)
+    }
+
+    func clear() {
+        var count: UInt64 = 0
+        _ = read(descriptor, &count, 8)
+    }
+
+    /// Waits until it rings or the time has come.
+    func wait(until: MonotonicTime) {
+        var polled = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        if poll(&polled, 1, until.pollTimeout) > 0 { clear() }
+    }
+}
+
+/// A moment on the clock that nobody can set.
+struct MonotonicTime: Comparable {
+    let microseconds: Int64
+
+    static func now() -> MonotonicTime {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return MonotonicTime(microseconds: Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000)
+    }
+
+    func after(microseconds: Int64) -> MonotonicTime {
+        let (sum, overflow) = self.microseconds.addingReportingOverflow(microseconds)
+        return MonotonicTime(microseconds: overflow ? .max : sum)
+    }
+
+    func after(seconds: Int) -> MonotonicTime {
+        let (product, overflow) = Int64(seconds).multipliedReportingOverflow(by: 1_000_000)
+        return after(microseconds: overflow ? .max : product)
+    }
+
+    /// The milliseconds from now, rounded up, as `poll` takes them.
+    var pollTimeout: Int32 {
+        let left = max(0, microseconds - Self.now().microseconds)
+        return Int32(clamping: left / 1000 + (left % 1000 == 0 ? 0 : 1))
+    }
+
+    static func < (left: MonotonicTime, right: MonotonicTime) -> Bool { left.microseconds < right.microseconds }
+}

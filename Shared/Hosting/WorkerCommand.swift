@@ -1,0 +1,52 @@
+import CProcess
+import Glibc
+import JSONValue
+
+/// How a worker process is started.
+struct WorkerCommand: Sendable {
+    let executable: String
+    let arguments: [String]
+    let environment: [String]
+    let limits: WorkerLimits
+
+    // No secret of the service reaches a process that decodes hostile bytes: only what it needs to run.
+    private static let inherited = ["PATH", "HOME", "TMPDIR", "LANG", "TZ", "LD_LIBRARY_PATH", "OMP_NUM_THREADS"]
+    private static let inheritedPrefixes = ["LC_", "MAGICK_", "SWIFT_", "TSAN_", "ASAN_", "LSAN_"]
+
+    init(executable: String, arguments: [String], additions: [String: String], limits: WorkerLimits) {
+        self.executable = executable
+        self.arguments = [executable] + arguments
+        self.limits = limits
+        // A crash is an answer here; printing a trace of it would take the job's time.
+        var variables = ["SWIFT_BACKTRACE": "enable=no"]
+        for (name, value) in Environment.current
+        where Self.inherited.contains(name) || Self.inheritedPrefixes.contains(where: name.hasPrefix) {
+            variables[name] = value
+        }
+        variables.merge(additions) { $1 }
+        variables[WorkerProcess.limitsVariable] = limits.json.text
+        environment = variables.map { "\($0.key)=\($0.value)" }.sorted()
+    }
+
+    /// Starts the process; its id, or -1 with `errno`.
+    func spawn(input: Int32, output: Int32) -> Int32 {
+        var system = limits.system
+        return withCStrings(arguments) { arguments in
+            withCStrings(environment) { environment in
+                safelight_spawn(executable, arguments, environment, input, output, &system)
+            }
+        }
+    }
+
+    private func withCStrings<Value>(
+        _ strings: [String],
+        _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Value
+    ) -> Value {
+        let copies = strings.map { strdup($0) } + [nil]
+        defer { for copy in copies { free(copy) } }
+        return copies.withUnsafeBufferPointer { buffer in
+            // Never empty: there is at least the terminator.
+            buffer.baseAddress.map(body) ?? body([nil])
+        }
+    }
+}

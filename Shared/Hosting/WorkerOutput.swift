@@ -1,0 +1,62 @@
+import Glibc
+import Logging
+
+/// What a worker writes to its standard output and error: logged line by line, up to a bound per job.
+struct WorkerOutput {
+    static let bytesPerJob = 8 << 10
+    private static let longestLine = 1000
+
+    let pipe: Int32
+    private(set) var isOpen = true
+    private var line: [UInt8] = []
+    private var left = bytesPerJob
+    private var dropped = 0
+
+    init(pipe: Int32) {
+        self.pipe = pipe
+    }
+
+    mutating func begin() {
+        left = Self.bytesPerJob
+    }
+
+    mutating func drain(_ logger: Logger, pid: Int32) {
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        // A bound here too: a worker that writes for ever must not keep its seat from looking at the clock.
+        for _ in 0..<16 where isOpen {
+            let count = read(pipe, &buffer, buffer.count)
+            if count < 0 {
+                if errno == EINTR { continue }
+                isOpen = errno == EAGAIN
+                return
+            }
+            if count == 0 { isOpen = false }
+            for byte in buffer[..<count] { take(byte, logger, pid) }
+        }
+    }
+
+    private mutating func take(_ byte: UInt8, _ logger: Logger, _ pid: Int32) {
+        guard left > 0 else {
+            dropped += 1
+            return
+        }
+        left -= 1
+        if byte != UInt8(ascii: "\n") { line.append(byte) }
+        if byte == UInt8(ascii: "\n") || line.count >= Self.longestLine || left == 0 { say(logger, pid) }
+    }
+
+    private mutating func say(_ logger: Logger, _ pid: Int32) {
+        guard !line.isEmpty else { return }
+        let text = String(decoding: line, as: UTF8.self)
+        logger.notice("worker says", metadata: ["worker.pid": "\(pid)", "worker.text": "\(text)"])
+        line = []
+    }
+
+    mutating func finish(_ logger: Logger, pid: Int32) {
+        drain(logger, pid: pid)
+        say(logger, pid)
+        if dropped > 0 { logger.notice("worker said more", metadata: ["worker.dropped": "\(dropped)"]) }
+        close(pipe)
+        isOpen = false
+    }
+}

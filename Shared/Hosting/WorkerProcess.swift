@@ -1,0 +1,128 @@
+import CProcess
+import Glibc
+import JSONValue
+
+/// The other end of a ``WorkerPool``: the hidden `worker` subcommand of a service.
+///
+/// It decodes bytes nobody trusts, one job at a time, on its only thread, with one end of a socketpair as its standard
+/// input; it ends when that is closed.
+public enum WorkerProcess {
+    /// The variable by which a pool tells its workers their limits.
+    static let limitsVariable = "SAFELIGHT_WORKER_LIMITS"
+
+    /// Handles jobs until the pool closes the socket, then leaves with 0.
+    ///
+    /// The pool started this process limited and without any way to gain privileges; both are made sure of again before
+    /// the first byte is read. Descriptors of a job are closed when the handler returns.
+    ///
+    /// - Parameter handler: blocks while it works; a thrown refusal is the job's answer.
+    public static func serve(_ handler: (WorkerJob) throws(WorkerRefusal) -> WorkerResult) -> Never {
+        var status = stat()
+        guard fstat(0, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else {
+            write("this command is started by the services themselves, with a socket as standard input\n")
+            exit(64)
+        }
+        let text = getenv(limitsVariable).map { String(cString: $0) } ?? "{}"
+        let limits = WorkerLimits(json: try? JSON(parsing: text))
+        var system = limits.system
+        guard safelight_no_new_privileges() == 0, safelight_apply_limits(&system) == 0 else {
+            write("the worker's limits cannot be set: \(String(cString: strerror(errno)))\n")
+            exit(71)
+        }
+        signal(SIGPIPE, SIG_IGN)
+        signal(SIGXFSZ, SIG_IGN)
+        do throws(WorkerChannelError) {
+            try serve(socket: 0, attachmentLimit: limits.resultBytes, handler)
+        } catch .closed {
+            exit(0)
+        } catch {
+            write("the worker stops: \(error)\n")
+            exit(70)
+        }
+    }
+
+    /// The loop itself; throws ``WorkerChannelError/closed`` at the end.
+    static func serve(
+        socket: Int32,
+        attachmentLimit: Int,
+        _ handler: (WorkerJob) throws(WorkerRefusal) -> WorkerResult
+    ) throws(WorkerChannelError) -> Never {
+        try send(WorkerFrame(header: ["worker": 1]), to: socket)
+        var reader = WorkerFrameReader(limit: attachmentLimit)
+        while true {
+            guard case .frame(let frame) = try reader.receive(from: socket) else { continue }
+            let files = reader.takeFiles()
+            defer { for file in files { close(file) } }
+            try send(answer(to: frame, files: files, handler), to: socket)
+        }
+    }
+
+    private static func answer(
+        to frame: WorkerFrame,
+        files: [Int32],
+        _ handler: (WorkerJob) throws(WorkerRefusal) -> WorkerResult
+    ) -> WorkerFrame {
+        do throws(WorkerRefusal) {
+            guard let method = frame.header["method"]?.stringValue, let params = frame.header["params"] else {
+                throw WorkerRefusal(name: "invalid_request", message: "a job has a method and params")
+            }
+            guard frame.header["files"]?.intValue ?? 0 == Int64(files.count) else {
+                throw WorkerRefusal(name: "io_error", message: "not all descriptors arrived; try again")
+            }
+            let job = WorkerJob(method: method, params: params, attachments: frame.attachments, files: files)
+            let result = try handler(job)
+            return WorkerFrame(header: ["result": result.result], attachments: result.attachments)
+        } catch {
+            return WorkerFrame(header: ["error": ["name": .string(error.name), "message": .string(error.message)]])
+        }
+    }
+
+    private static func send(_ frame: WorkerFrame, to socket: Int32) throws(WorkerChannelError) {
+        var writer = WorkerFrameWriter(frame)
+        while !writer.isDone { try writer.send(to: socket) }
+    }
+
+    private static func write(_ text: String) {
+        let bytes = Array(text.utf8)
+        _ = Glibc.write(2, bytes, bytes.count)
+    }
+}
+
+extension WorkerJob {
+    /// All bytes of one of the job's files, wherever it stands.
+    ///
+    /// Throws a refusal `too_large` beyond the limit in bytes, `io_error` where it cannot be read, `invalid_request`
+    /// where the job has no such file.
+    public func contents(ofFile index: Int, limit: Int) throws(WorkerRefusal) -> [UInt8] {
+        guard files.indices.contains(index) else {
+            throw WorkerRefusal(name: "invalid_request", message: "the job has no file \(index)")
+        }
+        var status = stat()
+        guard fstat(files[index], &status) == 0 else { throw .unreadable(errno) }
+        guard Int(status.st_size) <= limit else {
+            throw WorkerRefusal(
+                name: "too_large",
+                message: "the file has \(status.st_size) bytes, the limit is \(limit)"
+            )
+        }
+        let size = Int(status.st_size)
+        var problem: Int32 = 0
+        let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, used in
+            while used < size {
+                let count = pread(files[index], buffer.baseAddress?.advanced(by: used), size - used, off_t(used))
+                if count < 0, errno == EINTR { continue }
+                problem = count < 0 ? errno : 0
+                if count <= 0 { break }
+                used += count
+            }
+        }
+        guard problem == 0 else { throw .unreadable(problem) }
+        return bytes
+    }
+}
+
+extension WorkerRefusal {
+    fileprivate static func unreadable(_ problem: Int32) -> WorkerRefusal {
+        WorkerRefusal(name: "io_error", message: "the file cannot be read: \(String(cString: strerror(problem)))")
+    }
+}

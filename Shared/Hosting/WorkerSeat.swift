@@ -1,0 +1,159 @@
+import CProcess
+import Glibc
+import JSONValue
+import Logging
+
+/// A thread that keeps one worker alive and gives it jobs.
+///
+/// The thread lives as long as the pool runs, and it is the thread that the system watches: should the service die, its
+/// workers are killed with it.
+struct WorkerSeat {
+    private let pool: WorkerPool
+    private let index: Int
+    private let bell: WorkerBell
+
+    /// How long a worker may take until it says that it is ready, in seconds.
+    private static let startSeconds = 10
+    private static let firstPause = 100_000 as Int64
+    private static let longestPause = 5_000_000 as Int64
+
+    static func start(pool: WorkerPool, index: Int, bell: WorkerBell) -> Bool {
+        final class Box {
+            let seat: WorkerSeat
+            init(_ seat: WorkerSeat) { self.seat = seat }
+        }
+        let box = Unmanaged.passRetained(Box(WorkerSeat(pool: pool, index: index, bell: bell)))
+        let result = safelight_thread(
+            "worker-\(index)",
+            { context in
+                guard let context else { return }
+                Unmanaged<Box>.fromOpaque(context).takeRetainedValue().seat.live()
+            },
+            box.toOpaque()
+        )
+        if result != 0 { box.release() }
+        return result == 0
+    }
+
+    private enum End {
+        /// It did its jobs, was killed for one, or died: replace it at once.
+        case replaced
+        /// It died without ever having done anything.
+        case diedIdle(String)
+        case stopping
+    }
+
+    private func live() {
+        defer { pool.seatEnded(index) }
+        var failures = 0
+        while pool.isRunning {
+            let problem: String
+            do throws(WorkerStartError) {
+                let worker = try RunningWorker(pool.command, logger: pool.logger)
+                defer { worker.end() }
+                try worker.awaitReady(until: .now().after(seconds: Self.startSeconds), bell: bell) { !pool.isRunning }
+                pool.seatIsReady(index, pid: worker.pid)
+                switch serve(worker) {
+                case .replaced:
+                    failures = 0
+                    continue
+                case .stopping: return
+                case .diedIdle(let reason): problem = reason
+                }
+            } catch {
+                problem = error.reason
+            }
+            guard pool.isRunning else { return }
+            failures += 1
+            pool.seatFailed(index, failures: failures, problem: problem)
+            pause(after: failures)
+        }
+    }
+
+    // Waits longer after each failure; the bell of a stopping pool ends it.
+    private func pause(after failures: Int) {
+        let pause = min(Self.longestPause, Self.firstPause << Int64(min(failures - 1, 10)))
+        let until = MonotonicTime.now().after(microseconds: pause)
+        while pool.isRunning, MonotonicTime.now() < until {
+            bell.wait(until: until)
+        }
+    }
+
+    private func serve(_ worker: RunningWorker) -> End {
+        var jobs = 0
+        while true {
+            switch pool.next(for: index) {
+            case .stop:
+                return .stopping
+            case .wait:
+                // Either there is a job now, or the pool stops, or the worker has ended.
+                if worker.waitForBell(bell) { continue }
+                pool.seatLostWorker(index, wasRetired: false)
+                let reason = worker.describeEnd()
+                pool.logger.warning("idle worker ended", metadata: ["worker.end": "\(reason)"])
+                return jobs == 0 ? .diedIdle(reason) : .replaced
+            case .job(let ticket):
+                jobs += 1
+                guard perform(ticket, on: worker) else {
+                    pool.seatLostWorker(index, wasRetired: false)
+                    return .replaced
+                }
+                if jobs >= pool.limits.jobsPerWorker {
+                    pool.seatLostWorker(index, wasRetired: true)
+                    return .replaced
+                }
+            }
+        }
+    }
+
+    /// Has a worker do a job; whether the worker can do another.
+    private func perform(_ ticket: WorkerPool.Ticket, on worker: RunningWorker) -> Bool {
+        let deadline = MonotonicTime.now().after(seconds: ticket.wallSeconds)
+        let outcome = worker.perform(ticket.job, until: deadline, bell: bell) {
+            let (isCancelled, stop) = pool.interruption(of: index)
+            return (isCancelled, MonotonicTime(microseconds: stop))
+        }
+        switch outcome {
+        case .answered(let result):
+            pool.finish(ticket, on: index, result)
+            return true
+        case .notBegun where !ticket.wasPutBack:
+            pool.putBack(ticket, from: index)
+            return false
+        case .notBegun:
+            pool.finish(ticket, on: index, .failure(.unavailable("the worker ended before the job was begun")))
+        case .cancelled:
+            worker.end()
+            pool.finish(ticket, on: index, .failure(.cancelled))
+        case .outOfTime:
+            worker.end()
+            let isStopping = !pool.isRunning
+            pool.finish(
+                ticket,
+                on: index,
+                .failure(isStopping ? .unavailable("the service is stopping") : .timedOut(seconds: ticket.wallSeconds))
+            )
+        case .broken(let error):
+            pool.finish(ticket, on: index, .failure(failure(error, worker)))
+        }
+        return false
+    }
+
+    private func failure(_ error: WorkerChannelError, _ worker: RunningWorker) -> WorkerFailure {
+        worker.end()
+        let failure: WorkerFailure
+        switch (error, worker.status) {
+        case (.tooLarge, _): failure = .resultTooLarge(limit: pool.limits.resultBytes)
+        case (.malformed(let reason), _): failure = .malformedResult(reason)
+        case (_, .signal(SIGXCPU)?): failure = .timedOut(seconds: pool.limits.cpuSeconds)
+        case (_, .signal(let number)?): failure = .crashed(signal: number)
+        case (_, .code(let code)?): failure = .exited(code: code)
+        case (_, nil): failure = .unavailable("\(error)")
+        }
+        pool.logger.warning(
+            "worker failed a job",
+            metadata: ["worker.failure": "\(failure)", "worker.pid": "\(worker.pid)"]
+        )
+        return failure
+    }
+}

@@ -2,7 +2,7 @@ import JSONValue
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(TestEnvironment.rounds(1))))
 struct JSONWriterTests {
     @Test(
         arguments: [

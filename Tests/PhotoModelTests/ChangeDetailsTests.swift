@@ -3,7 +3,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(TestEnvironment.rounds(1))))
 struct ChangeDetailsTests {
     private static let ids = (0..<256).map { RandomEntities.id(.asset, $0) }
 

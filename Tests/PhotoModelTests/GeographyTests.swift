@@ -2,7 +2,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(TestEnvironment.rounds(1))))
 struct GeographyTests {
     @Test func `distances agree with known ones`() throws {
         let paris = try #require(GeoCircle(latitude: 48.8566, longitude: 2.3522, radius: 344_000))

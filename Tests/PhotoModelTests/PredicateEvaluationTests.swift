@@ -3,7 +3,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(TestEnvironment.rounds(1))))
 struct PredicateEvaluationTests {
     @Test(arguments: PredicateClass.asset.keys)
     func `every operator of a key agrees with a naive reading`(key: PredicateKey) throws {

@@ -3,7 +3,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(TestEnvironment.rounds(1))))
 struct PredicateParserTests {
     private static let rating = #"{"key":"rating","op":">","value":3}"#
     private static let favorite = #"{"key":"isFavorite","op":"==","value":true}"#

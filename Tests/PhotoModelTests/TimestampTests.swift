@@ -2,7 +2,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(TestEnvironment.rounds(1))))
 struct TimestampTests {
     @Test(arguments: [
         ("1970-01-01T00:00:00Z", 0 as Int64),

@@ -50,7 +50,7 @@ struct ObjectIDTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(TestEnvironment.rounds(1))))
 struct OrderKeyTests {
     @Test func `random insertions keep the order and make no key twice`() {
         var random = SeededRandom(named: "order keys")

@@ -98,7 +98,8 @@ struct PastState {
         while position < head.sequence {
             try Task.checkCancellation()
             let page = try reader.history.records(
-                after: position, through: head.sequence, count: 1000, bytes: 4 << 20)
+                after: position, through: head.sequence, count: 1000, bytes: 4 << 20
+            ).records
             guard let first = page.first, let last = page.last, first.sequence == position + 1 else {
                 throw CatalogRefusals.tokenExpired(ChangeToken(library: head.library, sequence: moment), head)
             }

@@ -1,4 +1,5 @@
 import Contracts
+import JSONValue
 import Messaging
 import PhotoModel
 
@@ -33,7 +34,7 @@ struct RenditionPlan: Sendable, Hashable {
             targetSize = request.targetSize
             contentMode = request.contentMode
             resizeMode = request.resizeMode
-            crop = request.normalizedCropRect == .whole ? nil : request.normalizedCropRect
+            crop = request.normalizedCropRect == .full ? nil : request.normalizedCropRect
         }
     }
 

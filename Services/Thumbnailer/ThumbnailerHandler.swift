@@ -1,4 +1,5 @@
 import Contracts
+import Hosting
 import JSONValue
 import Messaging
 

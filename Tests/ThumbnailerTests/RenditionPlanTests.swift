@@ -83,7 +83,7 @@ struct RenditionPlanTests {
         #expect(
             try plan { ($0.format, $0.quality) = (.png, 10) } == plan { ($0.format, $0.quality) = (.png, 90) })
         #expect(
-            try plan { ($0.resizeMode, $0.normalizedCropRect) = (.exact, .whole) } == plan { $0.resizeMode = .exact })
+            try plan { ($0.resizeMode, $0.normalizedCropRect) = (.exact, .full) } == plan { $0.resizeMode = .exact })
         #expect(try plan { $0.deliveryMode = .fastFormat } == plan { _ in })
     }
 

@@ -1,4 +1,4 @@
-public import Contracts
+import Contracts
 public import PhotoModel
 
 /// What a reader of the change feed is told.

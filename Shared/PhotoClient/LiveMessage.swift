@@ -4,7 +4,7 @@ import Messaging
 import PhotoModel
 
 /// A message of the live feed (DESIGN 3.3).
-enum LiveMessage: Sendable, Hashable {
+enum LiveMessage: Sendable {
     case head(FeedHead)
     case change(LiveChange)
 

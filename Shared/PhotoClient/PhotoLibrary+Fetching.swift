@@ -1,4 +1,5 @@
 public import Contracts
+import JSONValue
 public import Messaging
 public import PhotoModel
 
@@ -8,7 +9,7 @@ extension PhotoLibrary {
     /// - Parameter atLeast: waits until the catalog has reached this moment
     /// - Throws: `identifier_not_found` where there is none
     public func asset(_ id: ObjectID, atLeast: ChangeToken? = nil) async throws(RPCError) -> Asset {
-        let page = try await assets(try Self.fetch(of: [id]), count: 1, atLeast: atLeast)
+        let page = try await assets(Self.fetch(of: [id]), count: 1, atLeast: atLeast)
         guard let asset = page.assets.first else {
             throw Refusal.identifierNotFound.error("there is no asset \(id)", ["id": .string(id.text)])
         }
@@ -17,7 +18,7 @@ extension PhotoLibrary {
 
     /// Assets by their identifiers, in that order; the page also names those that no asset has.
     public func assets(_ ids: [ObjectID], atLeast: ChangeToken? = nil) async throws(RPCError) -> FetchAssets.Result {
-        try await assets(try Self.fetch(of: ids), count: ids.count, atLeast: atLeast)
+        try await assets(Self.fetch(of: ids), count: ids.count, atLeast: atLeast)
     }
 
     /// A page of the assets that a fetch gives.
@@ -27,7 +28,7 @@ extension PhotoLibrary {
     ///   - from: position of the first asset of the page
     ///   - count: 0...1,000
     public func assets(
-        _ fetch: Fetch,
+        _ fetch: FetchDescription,
         token: ChangeToken? = nil,
         from: Int = 0,
         count: Int = 100,
@@ -41,13 +42,13 @@ extension PhotoLibrary {
     }
 
     /// Every asset that a fetch gives, all of one moment, page by page as they are wanted.
-    public func allAssets(_ fetch: Fetch, pageSize: Int = 500) -> AssetPages {
+    public func allAssets(_ fetch: FetchDescription, pageSize: Int = 500) -> AssetPages {
         AssetPages(library: self, fetch: fetch, pageSize: max(1, min(pageSize, FetchAssets.maxPage)))
     }
 
     /// A page of the collections that a fetch gives.
     public func collections(
-        _ fetch: Fetch,
+        _ fetch: FetchDescription,
         from: Int = 0,
         count: Int = 100,
         atLeast: ChangeToken? = nil,
@@ -59,12 +60,10 @@ extension PhotoLibrary {
         }
     }
 
-    private static func fetch(of ids: [ObjectID]) throws(RPCError) -> Fetch {
-        do throws(PredicateError) {
-            return try Fetch(.assets(.ids(IDList(ids))))
-        } catch {
-            throw Refusal.invalidParams.error("\(error)")
-        }
+    private static func fetch(of ids: [ObjectID]) -> FetchDescription {
+        var fetch = FetchDescription(.assets)
+        fetch.ids = ids
+        return fetch
     }
 }
 
@@ -74,7 +73,7 @@ public struct AssetPages: AsyncSequence, Sendable {
     public typealias Failure = RPCError
 
     let library: PhotoLibrary
-    let fetch: Fetch
+    let fetch: FetchDescription
     let pageSize: Int
 
     public func makeAsyncIterator() -> Iterator { Iterator(pages: self) }

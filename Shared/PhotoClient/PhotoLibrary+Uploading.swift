@@ -1,5 +1,7 @@
-public import Contracts
+import Contracts
 import Crypto
+import JSONValue
+import Logging
 public import Messaging
 import SystemPackage
 

@@ -1,5 +1,6 @@
-public import Contracts
+import Contracts
 import Crypto
+import JSONValue
 public import Messaging
 public import PhotoModel
 

@@ -64,6 +64,9 @@ public final class ServiceClient: Sendable {
         try await ask(Figures(), deadline: deadline).result.members
     }
 
+    /// What happened on this connection so far, by name.
+    public func connectionFigures() async -> JSONObject { await requests.figures() }
+
     /// Requests under way end with `connection_lost`.
     public func close() async { await requests.close() }
 }

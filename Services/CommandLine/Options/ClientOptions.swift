@@ -64,7 +64,10 @@ protocol LibraryCommand: AsyncParsableCommand {
 extension LibraryCommand {
     var services: [ServiceName] { [.catalog] }
 
-    mutating func run() async throws {
+    mutating func run() async throws { try await connectAndRun() }
+
+    /// Runs with a library that is closed at the end.
+    func connectAndRun() async throws {
         let output = Output(json: client.json)
         let library = try PhotoLibrary(
             endpoints: try client.serviceEndpoints(), client: "safelight",

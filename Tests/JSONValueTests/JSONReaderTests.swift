@@ -15,7 +15,7 @@ struct JSONReaderTests {
             (#""\ud83d\ude00""#, .string("😀")), (#""\uD834\uDD1E""#, .string("𝄞")), (#""\u0000""#, .string("\0")),
             (#""\ufffe\uffff""#, .string("\u{FFFE}\u{FFFF}")), ("\"é\u{7F}\"", .string("é\u{7F}")), ("[]", []),
             ("[ ]", []), ("[1,[2],{}]", [1, [2], [:]]), ("{}", [:]), (#"{ "a" : 1 , "b" : [ ] }"#, ["a": 1, "b": []]),
-            (#"{"":{"":null}}"#, ["": ["": nil]]),
+            (#"{"":{"":null}}"#, ["": ["": .null]]),
         ] as [(String, JSON)]
     )
     func `valid text is read`(text: String, value: JSON) throws {

@@ -11,7 +11,7 @@ struct JSONWriterTests {
             (.double(999_999_999_999_999), "999999999999999.0"),
             (.double(.nan), "null"), (.double(.infinity), "null"),
             (.string("\u{1}\u{1F}\u{7F}/é😀"), "\"\\u0001\\u001f\u{7F}/é😀\""),
-            (.string("\"\\\n\r\t"), #""\"\\\n\r\t""#), (["b": 1, "a": [true, nil]], #"{"b":1,"a":[true,null]}"#),
+            (.string("\"\\\n\r\t"), #""\"\\\n\r\t""#), (["b": 1, "a": [true, .null]], #"{"b":1,"a":[true,null]}"#),
             ([], "[]"), ([:], "{}"),
         ] as [(JSON, String)]
     )

@@ -92,7 +92,7 @@ struct PredicateParserTests {
                 == Predicate(format: "duration BETWEEN {1, 2.5}", of: .asset)
         )
         #expect(
-            try Predicate(format: "favorite == %d && caption == %@", arguments: [true, nil], of: .asset)
+            try Predicate(format: "favorite == %d && caption == %@", arguments: [true, .null], of: .asset)
                 == Predicate(format: "favorite == YES AND caption == nil", of: .asset)
         )
         #expect(
@@ -181,7 +181,7 @@ struct PredicateParserTests {
             let text = (0..<Int.random(in: 0...14, using: &random)).map { _ in
                 random.pick(words) + (random.one(in: 3) ? "" : " ")
             }.joined()
-            let arguments: [JSON] = random.one(in: 2) ? [] : [random.pick([1, "x", nil, [1], "rating", ["a": 1]])]
+            let arguments: [JSON] = random.one(in: 2) ? [] : [random.pick([1, "x", JSON.null, [1], "rating", ["a": 1]])]
             do throws(PredicateError) {
                 let predicate = try Predicate(format: text, arguments: arguments, of: .asset)
                 #expect(try Predicate(json: predicate.json, of: .asset) == predicate)

@@ -156,7 +156,10 @@ let rooms: [Room] = [
     Room(6, "ContractsTests", .tests, ["Contracts", "Messaging", "PhotoModel", "JSONValue", "TestSupport"]),
     Room(6, "HostingTests", .tests, ["Hosting", "Contracts", "Messaging", "JSONValue", "TestSupport"]),
     Room(
-        6, "PhotoClientTests", .tests, ["PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "TestSupport"]
+        6,
+        "PhotoClientTests",
+        .tests,
+        ["PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging", "Crypto", "TestSupport"]
     ),
     Room(
         6,
@@ -168,7 +171,9 @@ let rooms: [Room] = [
         6,
         "ChangeBrokerTests",
         .tests,
-        ["ChangeBroker", "Contracts", "Messaging", "PhotoModel", "JSONValue", "TestSupport"]
+        [
+            "ChangeBroker", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging", "TestSupport",
+        ]
     ),
     Room(6, "ThumbnailerTests", .tests, ["Thumbnailer", "Contracts", "PhotoModel", "JSONValue", "TestSupport"]),
     Room(6, "EditorTests", .tests, ["Editor", "Contracts", "PhotoModel", "JSONValue", "TestSupport"]),

@@ -30,7 +30,8 @@ struct ChangeBrokerCommand: AsyncParsableCommand {
         let configuration = try ChangeBrokerConfiguration(self, endpoints: endpoints)
         let locks = try endpoints.claim(for: .changeBroker)
         let broker = try ChangeBrokerService(configuration, logger: logger)
-        try await withExtendedLifetime(locks) { try await broker.run(ready: service.ready) }
+        defer { withExtendedLifetime(locks) {} }
+        try await broker.run(ready: service.ready)
     }
 }
 

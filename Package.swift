@@ -126,7 +126,7 @@ let rooms: [Room] = [
         "Editor",
         .program(name: "editor"),
         [
-            "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "Imaging",
+            "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "Imaging", "Metadata",
             "Logging", "ArgumentParser", "ServiceLifecycle",
         ]
     ),

@@ -21,7 +21,7 @@ struct AlbumCommand: AsyncParsableCommand {
             var table = TextTable([
                 .init(title: "id"), .init(title: "photos", alignment: .right), .init(title: "title", width: 80),
             ])
-            let fetch = try Fetch(.collections(type: .album, subtype: nil))
+            let fetch = try Fetch(.collections(type: .album, subtype: nil)).wireForm
             var position = 0
             while true {
                 let page = try await library.collections(fetch, from: position, count: 500)

@@ -1,6 +1,6 @@
-import ArgumentParser
+public import ArgumentParser
 import Contracts
-import Hosting
+public import Hosting
 import JSONValue
 
 /// `safelight describe`
@@ -20,7 +20,7 @@ struct DescribeCommand: ParsableCommand {
     }
 }
 
-extension ServiceName: @retroactive ExpressibleByArgument {}
+extension ServiceName: ExpressibleByArgument {}
 
 extension ServiceName {
     /// What the service answers.

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Contracts
 import JSONValue
 import PhotoClient
 import PhotoModel

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Contracts
 import Hosting
+import JSONValue
 import PhotoClient
 import PhotoModel
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Contracts
 import JSONValue
 import PhotoClient
 import PhotoModel
@@ -34,7 +35,7 @@ struct ShowCommand: LibraryCommand {
     private static func titles(of asset: Asset, in library: PhotoLibrary) async throws -> [String] {
         let ids = asset.memberships.prefix(1000).map(\.collection)
         guard !ids.isEmpty else { return [] }
-        let page = try await library.collections(try Fetch(.collectionIDs(IDList(ids))), count: ids.count)
+        let page = try await library.collections(try Fetch(.collectionIDs(IDList(ids))).wireForm, count: ids.count)
         return page.collections.map { $0.title ?? $0.id.text }
     }
 

@@ -1,9 +1,9 @@
-import ArgumentParser
+public import ArgumentParser
 import Contracts
 import Hosting
 import JSONValue
 import PhotoClient
-import PhotoModel
+public import PhotoModel
 
 /// `safelight thumb`
 struct ThumbCommand: LibraryCommand {
@@ -83,4 +83,4 @@ struct ThumbCommand: LibraryCommand {
     }
 }
 
-extension DeliveredFormat: @retroactive ExpressibleByArgument {}
+extension DeliveredFormat: ExpressibleByArgument {}

@@ -2,6 +2,7 @@ import ArgumentParser
 import Glibc
 import Hosting
 import JSONValue
+import Messaging
 import SystemPackage
 
 /// `safelight up`

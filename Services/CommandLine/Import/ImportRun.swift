@@ -74,7 +74,8 @@ struct ImportRun: Sendable {
                 throw Refusal.internalError.error("the catalog did not name the new asset")
             }
             return result.duplicates.contains("file") ? .duplicate(id) : .imported(id, sequence: result.sequence)
-        } catch where error.isOfTheFile {
+        } catch {
+            guard error.isOfTheFile else { throw error }
             return .broken(error)
         }
     }

@@ -44,11 +44,13 @@ struct AdjustmentOptions: ParsableArguments {
         if let listFile {
             guard operations.isEmpty else { throw CommandFailure.usage("--list takes the place of the other flags") }
             let bytes = try InputFile.read(listFile, limit: AdjustmentData.maxBytes)
+            let json: JSON
             do throws(JSONError) {
-                return try AdjustmentList(json: JSON(parsing: bytes))
+                json = try JSON(parsing: bytes)
             } catch {
                 throw CommandFailure.usage("\(listFile) is not JSON: \(error)")
             }
+            return try AdjustmentList(json: json)
         }
         guard !operations.isEmpty else {
             throw CommandFailure.usage("say what to change, for example --exposure 0.5; --help lists what there is")

@@ -31,9 +31,10 @@ struct ClientOptions: ParsableArguments {
     /// Where there is no run folder yet, nothing runs: an error at once, unless `--wait` says that something will.
     func serviceEndpoints() throws -> ServiceEndpoints {
         let endpoints = try endpoints.resolve()
-        do {
+        do throws(HostingError) {
             try endpoints.checkForCalling()
-        } catch HostingError.noRunFolder where wait != nil {
+        } catch {
+            guard case .noRunFolder = error, wait != nil else { throw error }
             try endpoints.folder.prepare()
         }
         return ServiceEndpoints(
@@ -88,7 +89,8 @@ extension LibraryCommand {
         do throws(RPCError) {
             _ = try await service.client(of: library).health(
                 deadline: .seconds(client.wait ?? ClientOptions.usualWait))
-        } catch where error.isSilence {
+        } catch {
+            guard error.isSilence else { throw error }
             throw CommandFailure(
                 message: "the \(service.rawValue) does not answer at \(address); start the house with `safelight up`, "
                     + "or say where it is (--help)",

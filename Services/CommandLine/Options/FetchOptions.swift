@@ -1,4 +1,5 @@
 import ArgumentParser
+import Contracts
 import JSONValue
 import PhotoClient
 import PhotoModel
@@ -31,10 +32,10 @@ struct FetchOptions: ParsableArguments {
     var album: String?
 
     /// The fetch; an album's title is looked up in the library.
-    func fetch(in library: PhotoLibrary) async throws -> Fetch {
+    func fetch(in library: PhotoLibrary) async throws -> FetchDescription {
         var container: ObjectID?
         if let album { container = try await Albums.find(album, in: library).id }
-        return try fetch(of: container)
+        return try fetch(of: container).wireForm
     }
 
     /// The fetch of the whole library or of one album.
@@ -74,7 +75,7 @@ enum Albums {
     /// The album with an identifier or a title.
     static func find(_ text: String, in library: PhotoLibrary) async throws -> AssetCollection {
         if let id = ObjectID(text), id.kind == .assetCollection {
-            let page = try await library.collections(try Fetch(.collectionIDs(IDList([id]))), count: 1)
+            let page = try await library.collections(try Fetch(.collectionIDs(IDList([id]))).wireForm, count: 1)
             if let album = page.collections.first { return album }
             throw CommandFailure(message: "there is no album \(id)", name: "identifier_not_found")
         }
@@ -97,6 +98,6 @@ enum Albums {
     static func titled(_ title: String, in library: PhotoLibrary) async throws -> [AssetCollection] {
         let predicate = try Predicate(format: "title == %@", arguments: [.string(title)], of: .assetCollection)
         let fetch = try Fetch(.collections(type: .album, subtype: nil), predicate: predicate)
-        return try await library.collections(fetch, count: 10).collections
+        return try await library.collections(fetch.wireForm, count: 10).collections
     }
 }

@@ -8,14 +8,18 @@ struct DescribeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "describe",
         abstract: "Print the protocol of a service as an OpenRPC document.",
-        discussion: "What rpc.discover of the running service answers: every method, parameter, result and error.")
+        discussion: "What rpc.discover of the running service answers: every method, parameter, result and error."
+    )
 
     @Argument(help: "catalog, thumbnailer, editor or change-broker.")
     var service: ServiceName
 
     func run() throws {
         let document = openRPCDocument(
-            service: service.rawValue, version: ServiceVersion.current, methods: service.methods)
+            service: service.rawValue,
+            version: ServiceVersion.current,
+            methods: service.methods
+        )
         try Output(json: true).line(document.prettyText)
     }
 }

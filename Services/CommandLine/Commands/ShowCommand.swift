@@ -7,7 +7,9 @@ import PhotoModel
 /// `safelight show`
 struct ShowCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
-        commandName: "show", abstract: "Show every fact about assets: dates, place, camera, files, albums.")
+        commandName: "show",
+        abstract: "Show every fact about assets: dates, place, camera, files, albums."
+    )
 
     @Argument(help: "Identifiers, or - for standard input.")
     var ids: [String]
@@ -70,8 +72,10 @@ struct ShowCommand: LibraryCommand {
         for resource in asset.resources {
             let pixels = resource.pixelWidth > 0 ? ", \(resource.pixelWidth) x \(resource.pixelHeight)" : ""
             add(
-                "file", "\(resource.type.rawValue): \(resource.contentType), \(Quantities.bytes(resource.size))\(pixels), "
-                    + "sha256 \(resource.digest)")
+                "file",
+                "\(resource.type.rawValue): \(resource.contentType), \(Quantities.bytes(resource.size))\(pixels), "
+                    + "sha256 \(resource.digest)"
+            )
         }
         return facts
     }

@@ -11,12 +11,15 @@ struct FetchOptions: ParsableArguments {
         help: ArgumentHelp(
             "Only assets that pass, in NSPredicate's text form.",
             discussion: "For example: 'isFavorite == YES AND creationDate >= \"2024-05-01T00:00:00Z\"'.",
-            valueName: "predicate"))
+            valueName: "predicate"
+        )
+    )
     var predicate: String?
 
     @Option(
         name: .customLong("sort"),
-        help: ArgumentHelp("Order; :desc for the largest first. May be repeated.", valueName: "key[:desc]"))
+        help: ArgumentHelp("Order; :desc for the largest first. May be repeated.", valueName: "key[:desc]")
+    )
     var sort: [String] = []
 
     @Option(help: "The most assets; 0 for all.")
@@ -65,7 +68,9 @@ struct FetchOptions: ParsableArguments {
         case "desc": return (String(parts[0]), false)
         default:
             throw PredicateError(
-                .unsupportedSortKey, "\"\(text.prefix(100))\" is no order: write key, key:asc or key:desc")
+                .unsupportedSortKey,
+                "\"\(text.prefix(100))\" is no order: write key, key:asc or key:desc"
+            )
         }
     }
 }
@@ -83,13 +88,15 @@ enum Albums {
         guard let album = albums.first else {
             throw CommandFailure(
                 message: "there is no album \"\(text)\"; `safelight album list` shows those there are",
-                name: "identifier_not_found")
+                name: "identifier_not_found"
+            )
         }
         guard albums.count == 1 else {
             throw CommandFailure(
                 message: "more than one album is called \"\(text)\"; name it by its identifier: "
                     + albums.map(\.id.text).joined(separator: ", "),
-                name: "multiple_identifiers")
+                name: "multiple_identifiers"
+            )
         }
         return album
     }

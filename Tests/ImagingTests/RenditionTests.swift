@@ -1,6 +1,7 @@
 import Foundation
 import Imaging
 import PhotoModel
+import SamplePictures
 import TestSupport
 import Testing
 
@@ -105,7 +106,7 @@ struct RenditionTests {
     }
 
     @Test func `orientation is obeyed in a PNG's eXIf chunk and where only XMP has it`() throws {
-        var exif = TestExif()
+        var exif = ExifBlock()
         exif.main.append(.short(0x0112, 6))
         let png = TestPictures.png(width: 40, height: 20, chunks: [("eXIf", exif.bytes)]) { x, _ in
             x < 20 ? (200, 30, 30, 255) : (30, 30, 200, 255)
@@ -123,7 +124,7 @@ struct RenditionTests {
     }
 
     @Test func `derived pictures carry nothing of the original's metadata`() throws {
-        var exif = TestExif()
+        var exif = ExifBlock()
         exif.main.append(.ascii(0x010E, "SECRETTEXT"))
         exif.setLocation(latitude: 52.5, longitude: 13.4)
         exif.thumbnail = TestPictures.jpeg(width: 16, height: 12)

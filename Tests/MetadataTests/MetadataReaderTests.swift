@@ -1,5 +1,6 @@
 import Foundation
 import Metadata
+import SamplePictures
 import TestSupport
 import Testing
 
@@ -9,10 +10,10 @@ struct MetadataReaderTests {
     static let noonish: Int64 = 1_717_245_000_000_000
 
     private func facts(
-        _ photo: [TestExif.Field] = [], main: [TestExif.Field] = [], gps: [TestExif.Field] = [], xmp: String? = nil,
+        _ photo: [ExifBlock.Field] = [], main: [ExifBlock.Field] = [], gps: [ExifBlock.Field] = [], xmp: String? = nil,
         fallback: Int = 0
     ) throws -> PhotoFacts {
-        var exif = TestExif()
+        var exif = ExifBlock()
         exif.main = main
         exif.photo = photo
         exif.gps = gps
@@ -76,7 +77,7 @@ struct MetadataReaderTests {
 
     @Test func `a place needs hemispheres and a plausible number`() throws {
         func place(_ latitude: Double, _ longitude: Double, altitude: Double? = nil) throws -> PhotoFacts.Location? {
-            var exif = TestExif()
+            var exif = ExifBlock()
             exif.setLocation(latitude: latitude, longitude: longitude, altitude: altitude)
             return try facts(gps: exif.gps).location
         }
@@ -87,7 +88,7 @@ struct MetadataReaderTests {
         #expect(try place(10, 20, altitude: -12.5)?.altitude == -12.5)
         #expect(try place(91, 10) == nil)
         #expect(try place(10, 181) == nil)
-        var exif = TestExif()
+        var exif = ExifBlock()
         exif.setLocation(latitude: 10, longitude: 20)
         #expect(try facts(gps: exif.gps.filter { $0.tag != 1 }).location == nil, "no hemisphere, no place")
         exif.gps = exif.gps.map { $0.tag == 2 ? .rationals(2, [(10, 1), (30, 0), (0, 1)]) : $0 }
@@ -104,7 +105,7 @@ struct MetadataReaderTests {
         #expect(try facts(xmp: "GPano:ProjectionType=\"equirectangular\"").mediaSubtypes == 1)
         let comment = Array("ASCII\0\0\0Screenshot".utf8)
         #expect(
-            try facts([TestExif.Field(tag: 0x9286, type: 7, count: comment.count, value: comment)]).mediaSubtypes == 4)
+            try facts([ExifBlock.Field(tag: 0x9286, type: 7, count: comment.count, value: comment)]).mediaSubtypes == 4)
         let animation = try MetadataReader.facts(of: TestPictures.gif(frames: 3))
         #expect((animation.mediaSubtypes, animation.isAnimated) == (64, true))
         #expect(try MetadataReader.facts(of: TestPictures.gif(frames: 1)).mediaSubtypes == 0)
@@ -113,7 +114,7 @@ struct MetadataReaderTests {
     @Test func `texts lose padding, and old letters are read`() throws {
         let latin: [UInt8] = [0x4B, 0xF6, 0x6C, 0x6E, 0]
         let facts = try facts(main: [
-            .ascii(0x010F, "  NIKON   "), TestExif.Field(tag: 0x010E, type: 2, count: latin.count, value: latin),
+            .ascii(0x010F, "  NIKON   "), ExifBlock.Field(tag: 0x010E, type: 2, count: latin.count, value: latin),
             .ascii(0x0110, "   "),
         ])
         #expect((facts.cameraMake, facts.cameraModel, facts.caption) == ("NIKON", nil, "Köln"))
@@ -125,7 +126,7 @@ struct MetadataReaderTests {
     }
 
     @Test func `metadata of PNG is read from its own chunks`() throws {
-        var exif = TestExif()
+        var exif = ExifBlock()
         exif.main = [.short(0x0112, 8)]
         exif.photo = [.ascii(0x9003, "2024:06:01 12:30:00")]
         exif.setLocation(latitude: 1, longitude: 2)
@@ -140,7 +141,7 @@ struct MetadataReaderTests {
         let identifier = "8A3C3F0B-4E36-4B6B-9E1E-9F0C0D3D6B1A"
         var note = Array("Apple iOS\0\0\u{1}MM".utf8) + [0, 1, 0, 0x11, 0, 2, 0, 0, 0, UInt8(identifier.utf8.count + 1)]
         note += [0, 0, 0, 32, 0, 0, 0, 0] + Array(identifier.utf8) + [0]
-        let facts = try facts([TestExif.Field(tag: 0x927C, type: 7, count: note.count, value: note)])
+        let facts = try facts([ExifBlock.Field(tag: 0x927C, type: 7, count: note.count, value: note)])
         #expect(facts.contentIdentifier == identifier)
     }
 

@@ -195,7 +195,7 @@ let rooms: [Room] = [
         6,
         "HouseTests",
         .tests,
-        ["TestSupport", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue"] + programs
+        ["TestSupport", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "CZeroMQ", "Crypto"] + programs
     ),
     Room(6, "TidyTests", .tests, []),
 ]

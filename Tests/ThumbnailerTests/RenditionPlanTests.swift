@@ -1,5 +1,6 @@
 import Contracts
 import Messaging
+import JSONValue
 import PhotoModel
 import Testing
 

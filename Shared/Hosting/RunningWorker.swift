@@ -161,7 +161,7 @@ final class RunningWorker {
 
     // MARK: A job
 
-    /// Has a job done. `interruption` is asked after each ring of the bell.
+    /// Has a job done; `interruption` is asked after each ring of the bell.
     func perform(
         _ job: WorkerJob,
         until wallDeadline: MonotonicTime,

@@ -26,7 +26,7 @@ public final class DatabaseFile: Sendable {
         public init() {}
     }
 
-    /// The connections, for `*Store` files. Statements run on their own threads, never on Swift's.
+    /// The connections, for stores; statements run on threads of their own, never on Swift's.
     public let pool: DatabasePool
     /// Where the database is.
     public let path: String

@@ -195,6 +195,7 @@ struct WorkerPoolTests {
         try await PythonPool().run { pool in
             guard let pid = try await pool.run(WorkerJob(method: "about")).result["pid"]?.intValue else { return }
             kill(pid_t(pid), SIGKILL)
+            try await until(pool) { $0["started"] == 2 }
             for _ in 0..<20 { #expect(await failure(of: WorkerJob(method: "echo"), in: pool) == nil) }
             #expect(pool.figures()["crashed"] == 0)
         }

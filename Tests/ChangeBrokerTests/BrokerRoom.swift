@@ -15,6 +15,8 @@ struct BrokerRoom: Sendable {
     let catalog: FakeCatalog
     let endpoints: ServiceEndpoints
     let library: PhotoLibrary
+    /// Hears how far the broker has come.
+    private let heads: Subscriber
     static let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
     static func with(_ body: (BrokerRoom) async throws -> Void) async throws {
@@ -26,7 +28,11 @@ struct BrokerRoom: Sendable {
         var limits = MessagingLimits()
         limits.reconnectIntervalMax = .milliseconds(100)
         let library = try PhotoLibrary(endpoints: endpoints, client: "test", limits: limits, logger: logger)
-        let room = BrokerRoom(folder: folder, catalog: FakeCatalog(), endpoints: endpoints, library: library)
+        let heads = try Subscriber(
+            address: endpoints.feed, thread: PollThread(name: "test-heads"), limits: limits, logger: logger)
+        await heads.subscribe([FeedTopic.head])
+        let room = BrokerRoom(
+            folder: folder, catalog: FakeCatalog(), endpoints: endpoints, library: library, heads: heads)
         do {
             try await body(room)
             await library.close()
@@ -82,18 +88,19 @@ struct BrokerRoom: Sendable {
         }
     }
 
-    /// Returns once the broker has met the catalog and published everything up to now.
+    /// Returns once the broker has published everything up to now.
     func caughtUp() async throws {
         let wanted = await catalog.token
-        for _ in 0..<5000 {
-            if let head = try? await library.changeBroker.ask(FeedHeadRequest()).result, head.token == wanted,
-                try await library.changeBroker.health().isHealthy
-            {
-                return
-            }
-            try await Task.sleep(for: .milliseconds(2))
+        while let head = try await heads.head() { if head.token == wanted { return } }
+    }
+
+    /// Returns once the broker has noticed that the catalog is away.
+    func unhealthy() async throws -> Health.Result {
+        while true {
+            let health = try await library.changeBroker.health(deadline: .seconds(30))
+            if !health.isHealthy { return health }
+            try await Task.sleep(for: .milliseconds(10))
         }
-        Issue.record("the broker did not come to \(wanted)")
     }
 
     /// A plain subscriber, as a script has it, whose subscriptions have arrived.

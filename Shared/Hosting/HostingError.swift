@@ -1,0 +1,33 @@
+/// What keeps a program from starting, with what to do about it.
+public enum HostingError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The run folder does not belong to this user only.
+    case unsafeRunFolder(path: String, reason: String)
+    /// There is no run folder, so no service is running.
+    case noRunFolder(path: String)
+    /// The run folder cannot be made or looked at.
+    case runFolder(path: String, reason: String)
+    /// A flag or a variable has a value that cannot be; `source` names it.
+    case badSetting(source: String, reason: String)
+    /// Another process of the same kind is serving at the address.
+    case alreadyRunning(program: String, pid: Int32?, address: String)
+    /// A file cannot be locked.
+    case cannotLock(path: String, reason: String)
+
+    public var description: String {
+        switch self {
+        case .unsafeRunFolder(let path, let reason):
+            "the run folder \(path) is not safe: \(reason); remove it, or choose another with --run"
+        case .noRunFolder(let path):
+            "no service is running: there is no run folder \(path); start them with: safelight up"
+        case .runFolder(let path, let reason):
+            "the run folder \(path) cannot be used: \(reason); choose another with --run"
+        case .badSetting(let source, let reason):
+            "\(source): \(reason)"
+        case .alreadyRunning(let program, let pid, let address):
+            "another \(program)\(pid.map { ", pid \($0)," } ?? "") is serving at \(address); "
+                + "stop it or choose another --run folder"
+        case .cannotLock(let path, let reason):
+            "\(path) cannot be locked: \(reason)"
+        }
+    }
+}

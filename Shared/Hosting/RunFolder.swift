@@ -1,0 +1,105 @@
+import CProcess
+import Glibc
+public import Messaging
+
+/// The folder with the socket files of the services: only its owner may enter, which is what makes `ipc://` trustworthy.
+public struct RunFolder: Sendable, Equatable {
+    /// Where it is.
+    public let path: String
+
+    /// The folder at a path; nothing is made or checked yet.
+    public init(path: String) {
+        self.path = path
+    }
+
+    /// The folder by flag, then `SAFELIGHT_RUN`, then `$XDG_RUNTIME_DIR/safelight`, else `/tmp/safelight-<uid>`.
+    ///
+    /// - Parameters:
+    ///   - flag: the value of `--run`.
+    ///   - environment: looks up a variable.
+    public init(flag: String?, environment: (String) -> String? = { Environment[$0] }) {
+        if let path = flag ?? environment("SAFELIGHT_RUN") {
+            self.init(path: path)
+        } else if let runtime = environment("XDG_RUNTIME_DIR") {
+            self.init(path: runtime + "/safelight")
+        } else {
+            self.init(path: "/tmp/safelight-\(geteuid())")
+        }
+    }
+
+    /// Makes the folder 0700 where there is none, and checks it: for services.
+    ///
+    /// Throws ``HostingError``.
+    public func prepare() throws(HostingError) {
+        guard path.hasPrefix("/") else { throw .badSetting(source: "--run", reason: "\(path) is no absolute path") }
+        if mkdir(path, 0o700) != 0, errno != EEXIST {
+            throw .runFolder(path: path, reason: String(cString: strerror(errno)))
+        }
+        try check()
+    }
+
+    /// Checks that the folder is a real one, belongs to this user and lets nobody else in: for clients.
+    ///
+    /// Throws ``HostingError``.
+    public func check() throws(HostingError) {
+        var status = stat()
+        guard lstat(path, &status) == 0 else {
+            if errno == ENOENT { throw .noRunFolder(path: path) }
+            throw .runFolder(path: path, reason: String(cString: strerror(errno)))
+        }
+        guard status.st_mode & S_IFMT == S_IFDIR else {
+            throw .unsafeRunFolder(path: path, reason: "it is no folder")
+        }
+        guard status.st_uid == geteuid() else {
+            throw .unsafeRunFolder(path: path, reason: "it belongs to user \(status.st_uid), not to \(geteuid())")
+        }
+        guard status.st_mode & 0o077 == 0 else {
+            let mode = String(status.st_mode & 0o777, radix: 8)
+            throw .unsafeRunFolder(path: path, reason: "others may enter (mode \(mode), 700 is needed)")
+        }
+    }
+
+    /// The default address of an endpoint.
+    public func address(of endpoint: EndpointName) throws(HostingError) -> EndpointAddress {
+        do throws(MessagingError) {
+            return try EndpointAddress("ipc://\(path)/\(endpoint.file)")
+        } catch {
+            throw .badSetting(source: "--run", reason: "\(error)")
+        }
+    }
+}
+
+/// Keeps a second service from binding the same `ipc://` path, which libzmq would let it do silently.
+///
+/// Taken before binding and held while serving; the system releases it when the process ends.
+public final class EndpointLock: Sendable {
+    private let descriptor: Int32
+
+    /// Locks an address; `nil` for transports whose second bind fails by itself.
+    ///
+    /// Throws ``HostingError/alreadyRunning(program:pid:address:)``.
+    public static func take(_ address: EndpointAddress, for program: ServiceName) throws(HostingError) -> EndpointLock?
+    {
+        guard let path = address.path else { return nil }
+        return try EndpointLock(path: path + ".lock", address: address, program: program)
+    }
+
+    private init(path: String, address: EndpointAddress, program: ServiceName) throws(HostingError) {
+        var holder: Int32 = 0
+        let descriptor = safelight_lock(path, &holder)
+        let problem = errno
+        guard descriptor >= 0 else {
+            guard problem == EWOULDBLOCK else {
+                throw .cannotLock(path: path, reason: String(cString: strerror(problem)))
+            }
+            throw .alreadyRunning(
+                program: program.rawValue,
+                pid: holder > 0 ? holder : nil,
+                address: address.description
+            )
+        }
+        self.descriptor = descriptor
+    }
+
+    deinit { _ = close(descriptor) }
+}

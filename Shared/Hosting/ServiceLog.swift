@@ -1,0 +1,117 @@
+import Glibc
+public import Logging
+
+/// Logs for services: one line per event on standard error, which nothing in an event can break or colour.
+///
+/// `2026-03-01T12:00:00.123456Z info catalog listening address=ipc:///run/…`
+public enum ServiceLog {
+    /// The longest line, in bytes; what is beyond is cut.
+    public static let longestLine = 8 << 10
+
+    /// A logger for standard error.
+    public static func logger(label: String, level: Logger.Level) -> Logger {
+        logger(label: label, level: level) { line in
+            _ = write(2, line, line.count)
+        }
+    }
+
+    /// A logger whose lines, each with its end, go to `write`.
+    public static func logger(
+        label: String,
+        level: Logger.Level,
+        write: @escaping @Sendable ([UInt8]) -> Void
+    ) -> Logger {
+        Logger(label: label) { label in
+            var handler = ServiceLogHandler(label: label, now: ServiceLog.now, write: write)
+            handler.logLevel = level
+            return handler
+        }
+    }
+
+    static func now() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
+    }
+
+    /// A moment in microseconds since 1970 as `2026-03-01T12:00:00.123456Z`.
+    static func format(_ microseconds: Int64) -> String {
+        let (whole, fraction) = (microseconds / 1_000_000, microseconds % 1_000_000)
+        var seconds = time_t(whole)
+        var parts = tm()
+        gmtime_r(&seconds, &parts)
+        func padded(_ number: Int, _ width: Int) -> String {
+            let digits = String(number)
+            return String(repeating: "0", count: max(0, width - digits.count)) + digits
+        }
+        let date = [
+            padded(Int(parts.tm_year) + 1900, 4), padded(Int(parts.tm_mon) + 1, 2), padded(Int(parts.tm_mday), 2),
+        ].joined(separator: "-")
+        let time = [padded(Int(parts.tm_hour), 2), padded(Int(parts.tm_min), 2), padded(Int(parts.tm_sec), 2)]
+            .joined(separator: ":")
+        return "\(date)T\(time).\(padded(Int(fraction), 6))Z"
+    }
+
+    /// Text without anything that a terminal or a reader of lines would act on.
+    static func escape(_ text: some StringProtocol) -> String {
+        var result = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\n": result += "\\n"
+            case "\r": result += "\\r"
+            case "\t": result += "\\t"
+            default:
+                switch scalar.properties.generalCategory {
+                case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .unassigned, .privateUse:
+                    result += "\\u{\(String(scalar.value, radix: 16))}"
+                default: result.unicodeScalars.append(scalar)
+                }
+            }
+        }
+        return result
+    }
+}
+
+struct ServiceLogHandler: LogHandler {
+    let label: String
+    let now: @Sendable () -> Int64
+    let write: @Sendable ([UInt8]) -> Void
+    var logLevel = Logger.Level.info
+    var metadata: Logger.Metadata = [:]
+    var metadataProvider: Logger.MetadataProvider?
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        var all = metadata
+        if let provided = metadataProvider?.get() { all.merge(provided) { $1 } }
+        if let given = event.metadata { all.merge(given) { $1 } }
+        if let error = event.error { all["error"] = "\(error)" }
+        var line = "\(ServiceLog.format(now())) \(event.level.rawValue) \(ServiceLog.escape(label)) "
+        line += ServiceLog.escape(event.message.description)
+        for (key, value) in all.sorted(by: { $0.key < $1.key }) {
+            line += " \(ServiceLog.escape(key))=\(quoted(value.description))"
+        }
+        var bytes = Array(line.utf8)
+        if bytes.count >= ServiceLog.longestLine {
+            var end = ServiceLog.longestLine - 4
+            // Not in the middle of a character.
+            while end > 0, bytes[end] & 0b1100_0000 == 0b1000_0000 { end -= 1 }
+            bytes = bytes[..<end] + Array("...".utf8)
+        }
+        write(bytes + [UInt8(ascii: "\n")])
+    }
+
+    private func quoted(_ text: String) -> String {
+        let escaped = ServiceLog.escape(text)
+        guard escaped.isEmpty || escaped.contains(where: { $0 == " " || $0 == "\"" || $0 == "=" }) else {
+            return escaped
+        }
+        var result = "\""
+        for character in escaped { result += character == "\"" ? "\\\"" : String(character) }
+        return result + "\""
+    }
+}

@@ -193,8 +193,24 @@ let rooms: [Room] = [
             "TestSupport",
         ]
     ),
-    Room(6, "ThumbnailerTests", .tests, ["Thumbnailer", "Contracts", "PhotoModel", "JSONValue", "TestSupport"]),
-    Room(6, "EditorTests", .tests, ["Editor", "Contracts", "PhotoModel", "JSONValue", "TestSupport"]),
+    Room(
+        6,
+        "ThumbnailerTests",
+        .tests,
+        [
+            "Thumbnailer", "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage",
+            "Imaging", "Logging", "ArgumentParser", "TestSupport",
+        ]
+    ),
+    Room(
+        6,
+        "EditorTests",
+        .tests,
+        [
+            "Editor", "Thumbnailer", "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue",
+            "Storage", "Imaging", "Metadata", "Logging", "ArgumentParser", "TestSupport",
+        ]
+    ),
     Room(6, "CommandLineTests", .tests, ["CommandLine", "Contracts", "PhotoModel", "JSONValue", "TestSupport"]),
     Room(
         6,

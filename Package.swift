@@ -187,7 +187,12 @@ let rooms: [Room] = [
     ),
     Room(6, "ThumbnailerTests", .tests, ["Thumbnailer", "Contracts", "PhotoModel", "JSONValue", "TestSupport"]),
     Room(6, "EditorTests", .tests, ["Editor", "Contracts", "PhotoModel", "JSONValue", "TestSupport"]),
-    Room(6, "CommandLineTests", .tests, ["CommandLine", "Contracts", "PhotoModel", "JSONValue", "TestSupport"]),
+    Room(
+        6,
+        "CommandLineTests",
+        .tests,
+        ["CommandLine", "Contracts", "PhotoModel", "JSONValue", "ArgumentParser", "SystemPackage", "TestSupport"]
+    ),
     Room(
         6,
         "HouseTests",

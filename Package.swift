@@ -127,7 +127,7 @@ let rooms: [Room] = [
         "Editor",
         .program(name: "editor"),
         [
-            "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "Imaging",
+            "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "Imaging", "Metadata",
             "Logging", "ArgumentParser", "ServiceLifecycle",
         ]
     ),
@@ -185,8 +185,24 @@ let rooms: [Room] = [
             "TestSupport",
         ]
     ),
-    Room(6, "ThumbnailerTests", .tests, ["Thumbnailer", "Contracts", "PhotoModel", "JSONValue", "TestSupport"]),
-    Room(6, "EditorTests", .tests, ["Editor", "Contracts", "PhotoModel", "JSONValue", "TestSupport"]),
+    Room(
+        6,
+        "ThumbnailerTests",
+        .tests,
+        [
+            "Thumbnailer", "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage",
+            "Imaging", "Logging", "ArgumentParser", "TestSupport",
+        ]
+    ),
+    Room(
+        6,
+        "EditorTests",
+        .tests,
+        [
+            "Editor", "Thumbnailer", "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue",
+            "Storage", "Imaging", "Metadata", "Logging", "ArgumentParser", "TestSupport",
+        ]
+    ),
     Room(
         6,
         "CommandLineTests",

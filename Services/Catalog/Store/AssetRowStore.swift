@@ -109,8 +109,11 @@ struct DamagedRow: Error, CustomStringConvertible {
 }
 
 extension Asset {
+    /// Whether it is seen by a fetch of an album without options.
+    var isShown: Bool { !isHidden && trashedDate == nil && isVisibleInBurst }
+
     /// Whether it is seen by a fetch of the library without options.
-    var isVisible: Bool { !isHidden && trashedDate == nil && sourceType == .typeUserLibrary && isVisibleInBurst }
+    var isVisible: Bool { isShown && sourceType == .typeUserLibrary }
 }
 
 /// 32 bytes from 64 hexadecimal digits, and back.

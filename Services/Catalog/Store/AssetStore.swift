@@ -144,7 +144,7 @@ struct AssetStore {
 
     private func updateMemberships(_ before: Asset, _ after: Asset, _ row: Int64) throws {
         let areCopiesStale =
-            before.isVisible != after.isVisible || before.creationDate != after.creationDate
+            before.isShown != after.isShown || before.creationDate != after.creationDate
             || before.addedDate != after.addedDate
         guard areCopiesStale || before.memberships != after.memberships else { return }
         for membership in before.memberships where !after.memberships.contains(membership) {
@@ -159,19 +159,19 @@ struct AssetStore {
         }
         if areCopiesStale {
             try run(
-                "UPDATE membership SET visible = ?, creation_date = ?, added_date = ? WHERE asset = ?",
-                [after.isVisible, after.creationDate, after.addedDate, row])
+                "UPDATE membership SET shown = ?, creation_date = ?, added_date = ? WHERE asset = ?",
+                [after.isShown, after.creationDate, after.addedDate, row])
         }
     }
 
     private func insert(_ membership: Membership, of asset: Asset, _ row: Int64) throws {
         try run(
             """
-            INSERT INTO membership (collection, order_key, asset, visible, creation_date, added_date)
+            INSERT INTO membership (collection, order_key, asset, shown, creation_date, added_date)
             VALUES ((SELECT row FROM collection WHERE id = ?), ?, ?, ?, ?, ?)
             """,
             [
-                membership.collection.text, membership.key.text, row, asset.isVisible, asset.creationDate,
+                membership.collection.text, membership.key.text, row, asset.isShown, asset.creationDate,
                 asset.addedDate,
             ])
     }

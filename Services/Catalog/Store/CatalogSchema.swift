@@ -157,20 +157,20 @@ enum CatalogSchema {
         CREATE INDEX collection_created ON collection (type, subtype, creation_date, id);
         """
 
-    // The members of an album in its order; the columns after the key are copies of the asset's, for the usual sorts and
-    // filters inside an album.
+    // The members of an album in its order; the columns after the asset are copies of its facts, for the usual sorts and
+    // filters inside an album. `shown`: neither hidden nor in the trash, and for a burst its representative or a pick.
     private static let memberships = """
         CREATE TABLE membership (
             collection INTEGER NOT NULL REFERENCES collection ON DELETE CASCADE,
             order_key TEXT NOT NULL,
             asset INTEGER NOT NULL REFERENCES asset ON DELETE CASCADE,
-            visible INTEGER NOT NULL CHECK (visible IN (0, 1)),
+            shown INTEGER NOT NULL CHECK (shown IN (0, 1)),
             creation_date INTEGER,
             added_date INTEGER NOT NULL,
             PRIMARY KEY (collection, order_key)
         ) STRICT, WITHOUT ROWID;
         CREATE UNIQUE INDEX membership_asset ON membership (asset, collection);
-        CREATE INDEX membership_created ON membership (collection, visible, creation_date DESC, asset);
+        CREATE INDEX membership_created ON membership (collection, shown, creation_date DESC, asset);
         """
 
     // A change's record is its final JSON bytes. Topics let a filtered reader find its records without reading the rest.

@@ -97,15 +97,15 @@ struct CollectionStore {
     func captureDates(of collection: ObjectID, excluding excluded: Set<ObjectID>) throws -> ClosedRange<Int64>? {
         guard let row = try rowNumber(of: collection) else { return nil }
         var dates: [Int64] = []
-        for visible in [0, 1] {
+        for shown in [0, 1] {
             for direction in ["ASC", "DESC"] {
                 let statement = try database.cachedStatement(
                     sql: """
                         SELECT m.creation_date, a.id FROM membership m JOIN asset a ON a.row = m.asset
-                        WHERE m.collection = ? AND m.visible = ? AND m.creation_date IS NOT NULL
+                        WHERE m.collection = ? AND m.shown = ? AND m.creation_date IS NOT NULL
                         ORDER BY m.creation_date \(direction)
                         """)
-                let rows = try Row.fetchCursor(statement, arguments: [row, visible])
+                let rows = try Row.fetchCursor(statement, arguments: [row, shown])
                 while let row = try rows.next() {
                     if excluded.contains(try AssetRowStore.identifier(row[1])) { continue }
                     dates.append(row[0])

@@ -24,6 +24,13 @@ struct StoredRecord: Sendable, Equatable {
     let bytes: [UInt8]
 }
 
+/// A run of records, oldest first.
+struct RecordPage: Sendable {
+    var records: [StoredRecord] = []
+    /// Whether there may be more: the page ended at a bound, not at the end of the history.
+    var isCut = false
+}
+
 /// The outcome of a transaction that a client may ask for again.
 struct StoredOutcome: Sendable, Equatable {
     let digest: [UInt8]
@@ -83,16 +90,16 @@ struct HistoryStore {
 
     /// Records after a sequence, oldest first, until there are `count` of them or their bytes pass `bytes`; at least
     /// one where there is any.
-    func records(after sequence: Int64, through last: Int64, count: Int, bytes: Int) throws -> [StoredRecord] {
+    func records(after sequence: Int64, through last: Int64, count: Int, bytes: Int) throws -> RecordPage {
         let statement = try database.cachedStatement(
             sql: "SELECT sequence, record FROM change WHERE sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?")
-        return try page(Row.fetchCursor(statement, arguments: [sequence, last, count]), bytes: bytes)
+        return try page(Row.fetchCursor(statement, arguments: [sequence, last, count]), count: count, bytes: bytes)
     }
 
     /// The same, of records that one of some topics carries.
     func records(
         after sequence: Int64, through last: Int64, topics: [String], count: Int, bytes: Int
-    ) throws -> [StoredRecord] {
+    ) throws -> RecordPage {
         let list = jsonList(topics)
         let statement = try database.cachedStatement(
             sql: """
@@ -101,19 +108,23 @@ struct HistoryStore {
                     WHERE t.sequence > ? AND t.sequence <= ?)
                 ORDER BY c.sequence LIMIT ?
                 """)
-        return try page(Row.fetchCursor(statement, arguments: [list, sequence, last, count]), bytes: bytes)
+        return try page(Row.fetchCursor(statement, arguments: [list, sequence, last, count]), count: count, bytes: bytes)
     }
 
-    private func page(_ rows: RowCursor, bytes: Int) throws -> [StoredRecord] {
-        var records: [StoredRecord] = []
+    private func page(_ rows: RowCursor, count: Int, bytes: Int) throws -> RecordPage {
+        var page = RecordPage()
         var total = 0
         while let row = try rows.next() {
             let record = StoredRecord(sequence: row[0], bytes: Array(row[1] as Data))
-            if !records.isEmpty, total + record.bytes.count > bytes { break }
+            if !page.records.isEmpty, total + record.bytes.count > bytes {
+                page.isCut = true
+                return page
+            }
             total += record.bytes.count
-            records.append(record)
+            page.records.append(record)
         }
-        return records
+        page.isCut = page.records.count == count
+        return page
     }
 
     /// The sequence of the first record after another one that a topic carries.

@@ -174,7 +174,10 @@ let rooms: [Room] = [
         6,
         "CatalogTests",
         .tests,
-        ["Catalog", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "GRDB", "TestSupport"]
+        [
+            "Catalog", "Hosting", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "GRDB", "Logging",
+            "ServiceLifecycle", "TestSupport",
+        ]
     ),
     Room(
         6,

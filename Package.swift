@@ -163,7 +163,12 @@ let rooms: [Room] = [
     Room(6, "MetadataTests", .tests, ["Metadata", "PhotoModel", "JSONValue", "SamplePictures", "TestSupport"]),
     Room(6, "StorageTests", .tests, ["Storage", "TestSupport", "GRDB"]),
     Room(6, "ContractsTests", .tests, ["Contracts", "Messaging", "PhotoModel", "JSONValue", "TestSupport"]),
-    Room(6, "HostingTests", .tests, ["Hosting", "Contracts", "Messaging", "JSONValue", "TestSupport"]),
+    Room(
+        6, "HostingTests", .tests,
+        [
+            "Hosting", "Contracts", "Messaging", "JSONValue", "CProcess", "Logging", "ArgumentParser",
+            "ServiceLifecycle", "TestSupport",
+        ]),
     Room(
         6,
         "PhotoClientTests",

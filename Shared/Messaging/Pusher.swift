@@ -49,8 +49,9 @@ public actor Pusher {
 
     isolated deinit { closeNow() }
 
-    /// Sends a message when there is a connection. Waits, cancellably, while more than
-    /// ``MessagingLimits/outboxBytesPerConnection`` are on their way.
+    /// Sends a message when there is a connection.
+    ///
+    /// Waits, cancellably, while more than ``MessagingLimits/outboxBytesPerConnection`` are on their way.
     public nonisolated func push(_ frames: [Bytes]) async throws(RPCError) {
         if let violation = limits.violation(of: frames) { throw violation }
         let bytes = frames.reduce(0) { $0 + $1.count }

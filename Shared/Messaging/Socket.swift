@@ -1,12 +1,14 @@
 import CZeroMQ
 import Glibc
 
-/// A ZeroMQ socket. It belongs to one thread at a time: it is made by whoever sets it up, handed over under a lock, and
-/// from then on used and closed on its poll thread.
+/// A ZeroMQ socket.
+///
+/// It belongs to one thread at a time: it is made by whoever sets it up, handed over under a lock, and from then on
+/// used and closed on its poll thread.
 struct Socket: ~Copyable {
     let pointer: UnsafeMutableRawPointer
 
-    /// - Parameter kind: `ZMQ_ROUTER` and so on.
+    /// A socket of a kind: `ZMQ_ROUTER` and so on.
     init(_ kind: Int32, context: MessagingContext) throws(MessagingError) {
         guard let base = context.pointer, let pointer = zmq_socket(base, kind) else {
             throw .noSocket(reason: Self.lastErrorText)

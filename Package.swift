@@ -211,7 +211,12 @@ let rooms: [Room] = [
             "Storage", "Imaging", "Metadata", "Logging", "ArgumentParser", "TestSupport",
         ]
     ),
-    Room(6, "CommandLineTests", .tests, ["CommandLine", "Contracts", "PhotoModel", "JSONValue", "TestSupport"]),
+    Room(
+        6,
+        "CommandLineTests",
+        .tests,
+        ["CommandLine", "Contracts", "PhotoModel", "JSONValue", "ArgumentParser", "SystemPackage", "TestSupport"]
+    ),
     Room(
         6,
         "HouseTests",

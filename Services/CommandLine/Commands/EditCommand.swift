@@ -14,7 +14,8 @@ struct EditCommand: LibraryCommand {
             The flags apply in this order: rotate, flip, straighten, crop, exposure, temperature, contrast, \
             saturation, black-and-white. Any other order is written as an adjustment list: \
             {"version": 1, "operations": [{"operation": "exposure", "value": 0.5}, …]}.
-            """)
+            """
+    )
 
     @Argument(help: "The asset's identifier.")
     var id: String
@@ -31,12 +32,20 @@ struct EditCommand: LibraryCommand {
 
     var services: [ServiceName] { [.editor] }
 
+    func check() throws {
+        _ = try Identifiers.one(id)
+        // Standard input can be read only once.
+        if adjustments.listFile != "-" { _ = try adjustments.list() }
+    }
+
     func run(in library: PhotoLibrary, output: Output) async throws {
         let id = try Identifiers.one(id)
         let list = try adjustments.list()
         if let preview {
             let answer = try await library.editor.ask(
-                PreviewEdit(asset: id, adjustments: list), deadline: .seconds(120))
+                PreviewEdit(asset: id, adjustments: list),
+                deadline: .seconds(120)
+            )
             guard let image = answer.attachments.first else {
                 throw CommandFailure(message: "the editor sent no image", name: Refusal.internalError.rawValue)
             }
@@ -47,8 +56,12 @@ struct EditCommand: LibraryCommand {
             }
         }
         let request = ApplyEdit(
-            asset: id, adjustments: list, mode: append ? .append : .replace, client: library.client,
-            transaction: PhotoLibrary.randomTransaction())
+            asset: id,
+            adjustments: list,
+            mode: append ? .append : .replace,
+            client: library.client,
+            transaction: PhotoLibrary.randomTransaction()
+        )
         let outcome = try await library.editor.ask(request, deadline: .seconds(300)).result
         try output.result(outcome.json) {
             [outcome.isChanged ? "edited \(id), change #\(outcome.sequence)" : "\(id) was like that already"]

@@ -9,7 +9,8 @@ struct FetchCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "fetch",
         abstract: "List assets.",
-        discussion: "Flags: F favorite, H hidden, E edited, V video.")
+        discussion: "Flags: F favorite, H hidden, E edited, V video."
+    )
 
     @OptionGroup var fetch: FetchOptions
 
@@ -20,6 +21,8 @@ struct FetchCommand: LibraryCommand {
     var count = false
 
     @OptionGroup var client: ClientOptions
+
+    func check() throws { _ = try fetch.fetch(of: nil) }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
         let fetch = try await fetch.fetch(in: library)
@@ -44,8 +47,12 @@ struct FetchCommand: LibraryCommand {
     static func row(_ asset: Asset) -> String {
         let date = asset.creationDate.map { Quantities.shortMoment($0, offset: asset.creationOffset) }
         return row(
-            asset.id.text, date ?? "-", "\(asset.pixelWidth)x\(asset.pixelHeight)", asset.flagLetters,
-            (asset.originalFilename ?? "-").printable.shortened(to: 60))
+            asset.id.text,
+            date ?? "-",
+            "\(asset.pixelWidth)x\(asset.pixelHeight)",
+            asset.flagLetters,
+            (asset.originalFilename ?? "-").printable.shortened(to: 60)
+        )
     }
 
     private static func row(_ id: String, _ date: String, _ size: String, _ flags: String, _ name: String) -> String {

@@ -1,14 +1,16 @@
-import ArgumentParser
+public import ArgumentParser
 import Contracts
 import Hosting
 import JSONValue
 import PhotoClient
-import PhotoModel
+public import PhotoModel
 
 /// `safelight thumb`
 struct ThumbCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
-        commandName: "thumb", abstract: "Save an image of an asset at a size.")
+        commandName: "thumb",
+        abstract: "Save an image of an asset at a size."
+    )
 
     @Argument(help: "The asset's identifier.")
     var id: String
@@ -42,6 +44,8 @@ struct ThumbCommand: LibraryCommand {
         guard (1...100).contains(quality) else { throw ValidationError("--quality is a number from 1 to 100") }
     }
 
+    func check() throws { _ = try request() }
+
     func run(in library: PhotoLibrary, output: Output) async throws {
         let request = try request()
         let answer = try await library.thumbnailer.ask(request, deadline: .seconds(120))
@@ -66,7 +70,8 @@ struct ThumbCommand: LibraryCommand {
             resizeMode: exact ? .exact : .fast,
             version: original ? .original : .current,
             format: format,
-            quality: quality)
+            quality: quality
+        )
     }
 
     /// `640x480`, `512` for a square, or `max`.
@@ -77,10 +82,11 @@ struct ThumbCommand: LibraryCommand {
             (1...TargetSize.maxSide).contains(width), (1...TargetSize.maxSide).contains(height)
         else {
             throw CommandFailure.usage(
-                "\"\(text.prefix(40))\" is no size; write 640x480, 512 or max (sides from 1 to \(TargetSize.maxSide))")
+                "\"\(text.prefix(40))\" is no size; write 640x480, 512 or max (sides from 1 to \(TargetSize.maxSide))"
+            )
         }
         return .size(width: width, height: height)
     }
 }
 
-extension DeliveredFormat: @retroactive ExpressibleByArgument {}
+extension DeliveredFormat: ExpressibleByArgument {}

@@ -31,14 +31,20 @@ struct ClientOptions: ParsableArguments {
     /// Where there is no run folder yet, nothing runs: an error at once, unless `--wait` says that something will.
     func serviceEndpoints() throws -> ServiceEndpoints {
         let endpoints = try endpoints.resolve()
-        do {
+        do throws(HostingError) {
             try endpoints.checkForCalling()
-        } catch HostingError.noRunFolder where wait != nil {
+        } catch {
+            guard case .noRunFolder = error, wait != nil else { throw error }
             try endpoints.folder.prepare()
         }
         return ServiceEndpoints(
-            catalog: endpoints[.catalog], thumbnailer: endpoints[.thumbnailer], editor: endpoints[.editor],
-            changeBroker: endpoints[.broker], feed: endpoints[.feed], edits: endpoints[.edits])
+            catalog: endpoints[.catalog],
+            thumbnailer: endpoints[.thumbnailer],
+            editor: endpoints[.editor],
+            changeBroker: endpoints[.broker],
+            feed: endpoints[.feed],
+            edits: endpoints[.edits]
+        )
     }
 }
 
@@ -58,20 +64,27 @@ protocol LibraryCommand: AsyncParsableCommand {
     var client: ClientOptions { get }
     /// Services without which the command cannot do its work.
     var services: [ServiceName] { get }
+    /// Refuses arguments that make no sense, before anybody is asked.
+    func check() throws
     func run(in library: PhotoLibrary, output: Output) async throws
 }
 
 extension LibraryCommand {
     var services: [ServiceName] { [.catalog] }
 
+    func check() throws {}
+
     mutating func run() async throws { try await connectAndRun() }
 
     /// Runs with a library that is closed at the end.
     func connectAndRun() async throws {
         let output = Output(json: client.json)
+        try check()
         let library = try PhotoLibrary(
-            endpoints: try client.serviceEndpoints(), client: "safelight",
-            logger: Logger(label: "safelight", factory: { _ in SwiftLogNoOpLogHandler() }))
+            endpoints: try client.serviceEndpoints(),
+            client: "safelight",
+            logger: Logger(label: "safelight", factory: { _ in SwiftLogNoOpLogHandler() })
+        )
         do {
             for service in services { try await reach(service, in: library) }
             try await run(in: library, output: output)
@@ -87,12 +100,15 @@ extension LibraryCommand {
         let address = service.client(of: library).address
         do throws(RPCError) {
             _ = try await service.client(of: library).health(
-                deadline: .seconds(client.wait ?? ClientOptions.usualWait))
-        } catch where error.isSilence {
+                deadline: .seconds(client.wait ?? ClientOptions.usualWait)
+            )
+        } catch {
+            guard error.isSilence else { throw error }
             throw CommandFailure(
                 message: "the \(service.rawValue) does not answer at \(address); start the house with `safelight up`, "
                     + "or say where it is (--help)",
-                name: Refusal.unavailable.rawValue)
+                name: Refusal.unavailable.rawValue
+            )
         }
     }
 }

@@ -230,6 +230,37 @@ struct WorkerPoolTests {
         )
     }
 
+    @Test func `a service that is killed takes its workers with it`() async throws {
+        let folder = TemporaryFolder()
+        let path = folder.path
+        folder.write("worker.py", pythonWorker)
+        await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String] in
+            let pool = WorkerPool(
+                executable: "/usr/bin/python3",
+                arguments: [path + "/worker.py"],
+                count: 1,
+                logger: LogLines().logger()
+            )
+            try await pool.start()
+            let pid = pool.figures()["pids"]?.arrayValue?.first?.intValue ?? 0
+            let file = open(path + "/pid", O_WRONLY | O_CREAT, 0o600)
+            let bytes = Array("\(pid)".utf8)
+            _ = write(file, bytes, bytes.count)
+            // In the middle of a job, where it does not see that its socket is closed.
+            let job = Task { await failure(of: WorkerJob(method: "spin"), in: pool) }
+            try await until(pool) { $0["busy"] == 1 }
+            kill(getpid(), SIGKILL)
+            _ = await job.value
+        }
+        let file = open(path + "/pid", O_RDONLY)
+        var buffer = [UInt8](repeating: 0, count: 32)
+        let text = String(decoding: buffer[..<max(0, read(file, &buffer, 32))], as: UTF8.self)
+        close(file)
+        let pid = try #require(Int64(text))
+        #expect(pid > 0)
+        while isAlive(pid) { try await Task.sleep(for: .milliseconds(5)) }
+    }
+
     @Test(arguments: ["die-at-start", "die-idle"])
     func `a worker that dies at start backs off, and jobs fail by name`(how: String) async throws {
         let python = PythonPool(arguments: [how])

@@ -147,7 +147,12 @@ let rooms: [Room] = [
     Room(6, "MetadataTests", .tests, ["Metadata", "PhotoModel", "JSONValue", "TestSupport"]),
     Room(6, "StorageTests", .tests, ["Storage", "TestSupport", "GRDB"]),
     Room(6, "ContractsTests", .tests, ["Contracts", "Messaging", "PhotoModel", "JSONValue", "TestSupport"]),
-    Room(6, "HostingTests", .tests, ["Hosting", "Contracts", "Messaging", "JSONValue", "TestSupport"]),
+    Room(
+        6, "HostingTests", .tests,
+        [
+            "Hosting", "Contracts", "Messaging", "JSONValue", "CProcess", "Logging", "ArgumentParser",
+            "ServiceLifecycle", "TestSupport",
+        ]),
     Room(
         6,
         "CatalogTests",

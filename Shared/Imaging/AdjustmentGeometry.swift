@@ -66,7 +66,9 @@ struct AdjustmentGeometry {
         let (across, down) = (Double(width), Double(height))
         let (cosine, sine) = (cos(angle), sin(angle))
         let factor = min(
-            across / (across * cosine + down * abs(sine)), down / (across * abs(sine) + down * cosine))
+            across / (across * cosine + down * abs(sine)),
+            down / (across * abs(sine) + down * cosine)
+        )
         let newAcross = max(1, (across * factor).rounded(.down))
         let newDown = max(1, (down * factor).rounded(.down))
         // The picture turns clockwise, so a point of the result lies where turning back puts it.
@@ -108,6 +110,10 @@ struct AdjustmentGeometry {
         let x = Int(min(ends[0].0, ends[1].0).rounded())
         let y = Int(min(ends[0].1, ends[1].1).rounded())
         return PixelRect(
-            x: x, y: y, width: Int(abs(ends[0].0 - ends[1].0).rounded()), height: Int(abs(ends[0].1 - ends[1].1).rounded()))
+            x: x,
+            y: y,
+            width: Int(abs(ends[0].0 - ends[1].0).rounded()),
+            height: Int(abs(ends[0].1 - ends[1].1).rounded())
+        )
     }
 }

@@ -7,7 +7,11 @@ enum Encoder {
     ///   - keepsProfile: Whether the colour profile stays; otherwise the picture must be sRGB.
     ///   - keepsDepth: Whether 16-bit pixels stay so where the format can hold them.
     static func encode(
-        _ wand: borrowing Wand, format: ImageFormat, quality: Int, keepsProfile: Bool = false, keepsDepth: Bool = false
+        _ wand: borrowing Wand,
+        format: ImageFormat,
+        quality: Int,
+        keepsProfile: Bool = false,
+        keepsDepth: Bool = false
     ) throws(ImagingError) -> [UInt8] {
         if wand.hasAlpha, !format.keepsAlpha {
             try Decoder.setBackground(wand, "white")
@@ -18,7 +22,11 @@ enum Encoder {
         try wand.attempt("stripping", MagickStripImage(wand.pointer))
         MagickDeleteImageArtifact(wand.pointer, "png:exclude-chunk")
         // Chunks of text and of time would tell of the source, and make equal pictures of unequal bytes.
-        MagickSetImageArtifact(wand.pointer, "png:exclude-chunk", "bKGD,caNv,cHRM,eXIf,gAMA,iTXt,tEXt,zCCP,zTXt,date,tIME")
+        MagickSetImageArtifact(
+            wand.pointer,
+            "png:exclude-chunk",
+            "bKGD,caNv,cHRM,eXIf,gAMA,iTXt,tEXt,zCCP,zTXt,date,tIME"
+        )
         if let profile { MagickSetImageProfile(wand.pointer, "icc", profile, profile.count) }
         MagickSetImageOrientation(wand.pointer, keepsProfile ? TopLeftOrientation : UndefinedOrientation)
         if !keepsDepth || (format != .png && format != .tiff) { MagickSetImageDepth(wand.pointer, 8) }

@@ -50,13 +50,19 @@ public struct PictureInfo: Sendable, Hashable {
 public enum Picture {
     /// Reads the structure of a picture and checks it against the limits; decodes nothing.
     public static func info(
-        of bytes: [UInt8], limits: PixelLimits = PixelLimits()
+        of bytes: [UInt8],
+        limits: PixelLimits = PixelLimits()
     ) throws(ImagingError) -> PictureInfo {
         let header = try header(of: bytes, limits: limits)
         return PictureInfo(
-            format: ImageFormat(header.kind), pixelWidth: header.pixelWidth, pixelHeight: header.pixelHeight,
-            orientation: header.orientation, frameCount: header.frameCount, hasAlpha: header.hasAlpha,
-            isComplete: header.isComplete)
+            format: ImageFormat(header.kind),
+            pixelWidth: header.pixelWidth,
+            pixelHeight: header.pixelHeight,
+            orientation: header.orientation,
+            frameCount: header.frameCount,
+            hasAlpha: header.hasAlpha,
+            isComplete: header.isComplete
+        )
     }
 
     static func header(of bytes: [UInt8], limits: PixelLimits) throws(ImagingError) -> PictureHeader {

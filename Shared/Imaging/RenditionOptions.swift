@@ -33,8 +33,12 @@ public struct RenditionOptions: Sendable, Hashable {
     public var quality: Int
 
     public init(
-        target: Target = .maximum, contentMode: ContentMode = .aspectFit, resizeMode: ResizeMode = .fast,
-        crop: UnitRect? = nil, format: ImageFormat = .jpeg, quality: Int = 85
+        target: Target = .maximum,
+        contentMode: ContentMode = .aspectFit,
+        resizeMode: ResizeMode = .fast,
+        crop: UnitRect? = nil,
+        format: ImageFormat = .jpeg,
+        quality: Int = 85
     ) {
         self.target = target
         self.contentMode = contentMode
@@ -50,7 +54,8 @@ public struct RenditionOptions: Sendable, Hashable {
     func validate() throws(ImagingError) {
         guard format.canEncode else {
             throw .invalidOptions(
-                "\(format.rawValue) cannot be written; ask for \(ImageFormat.encodableNames.joined(separator: ", "))")
+                "\(format.rawValue) cannot be written; ask for \(ImageFormat.encodableNames.joined(separator: ", "))"
+            )
         }
         guard (1...100).contains(quality) else { throw .invalidOptions("quality is \(quality); give 1...100") }
         if case .size(let width, let height) = target {

@@ -13,7 +13,8 @@ struct AppleNote {
         for index in 0..<count {
             let entry = 16 + 12 * index
             guard note.big16(entry) == 0x0011, note.big16(entry + 2) == 2, let length = note.big32(entry + 4),
-                (2...128).contains(length), let offset = note.big32(entry + 8), let value = note.text(offset, length - 1)
+                (2...128).contains(length), let offset = note.big32(entry + 8),
+                let value = note.text(offset, length - 1)
             else { continue }
             found = value
         }

@@ -29,7 +29,8 @@ struct CaptureTime: Hashable {
         let rest = text[text.index(after: mark)...]
         let end = rest.firstIndex { $0 == "Z" || $0 == "+" || $0 == "-" } ?? rest.endIndex
         let clock = rest[..<end].split(separator: ":", omittingEmptySubsequences: false)
-        guard date.count == 3, let year = date[0], let month = date[1], let day = date[2], (2...3).contains(clock.count),
+        guard date.count == 3, let year = date[0], let month = date[1], let day = date[2],
+            (2...3).contains(clock.count),
             let hour = Int(clock[0]), let minute = Int(clock[1])
         else { return nil }
         let second = clock.count == 3 ? clock[2].split(separator: ".") : ["0"]
@@ -53,7 +54,8 @@ struct CaptureTime: Hashable {
         guard let sign = text.first, sign == "+" || sign == "-" else { return nil }
         let digits = text.dropFirst().filter { $0 != ":" }
         guard digits.count == 4 || digits.count == 2, digits.allSatisfy({ $0.isASCII && $0.isNumber }),
-            let hours = Int(digits.prefix(2)), let minutes = digits.count == 2 ? 0 : Int(digits.suffix(2)), minutes < 60,
+            let hours = Int(digits.prefix(2)), let minutes = digits.count == 2 ? 0 : Int(digits.suffix(2)),
+            minutes < 60,
             hours * 60 + minutes <= 15 * 60
         else { return nil }
         return (sign == "-" ? -1 : 1) * (hours * 3600 + minutes * 60)
@@ -61,9 +63,15 @@ struct CaptureTime: Hashable {
 
     /// Seconds since 1970 of a date of the Gregorian calendar, 1800...9999.
     private static func seconds(
-        _ year: Int, _ month: Int, _ day: Int, _ hour: Int, _ minute: Int, _ second: Int
+        _ year: Int,
+        _ month: Int,
+        _ day: Int,
+        _ hour: Int,
+        _ minute: Int,
+        _ second: Int
     ) -> Int64? {
-        guard (1800...9999).contains(year), (1...12).contains(month), (0...23).contains(hour), (0...59).contains(minute),
+        guard (1800...9999).contains(year), (1...12).contains(month), (0...23).contains(hour),
+            (0...59).contains(minute),
             (0...60).contains(second)
         else { return nil }
         let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)

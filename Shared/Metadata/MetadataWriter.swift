@@ -17,7 +17,10 @@ public enum MetadataWriter {
     /// - Returns: The render with metadata; the same bytes where the source has none that can be read.
     /// - Throws: `MetadataError.unsupported` for a render of another format.
     public static func transfer(
-        from source: [UInt8], to render: [UInt8], width: Int, height: Int
+        from source: [UInt8],
+        to render: [UInt8],
+        width: Int,
+        height: Int
     ) throws(MetadataError) -> [UInt8] {
         let target = try MetadataReader.header(of: render)
         guard [.jpeg, .png, .webp].contains(target.kind) else {
@@ -33,8 +36,13 @@ public enum MetadataWriter {
         case .png: return PNGWriter.replacing(in: render, exif: exif, xmp: xmp)
         case .webp:
             return WebPWriter.replacing(
-                in: render, exif: exif, xmp: xmp, width: target.storedWidth, height: target.storedHeight,
-                hasAlpha: target.hasAlpha)
+                in: render,
+                exif: exif,
+                xmp: xmp,
+                width: target.storedWidth,
+                height: target.storedHeight,
+                hasAlpha: target.hasAlpha
+            )
         default: return JPEGWriter.replacing(in: render, exif: exif, xmp: xmp)
         }
     }
@@ -54,7 +62,8 @@ public enum MetadataWriter {
     ]
 
     private static let keptXMPFields: Set<String> = [
-        "Xmp.xmp.CreateDate", "Xmp.xmp.Rating", "Xmp.xmp.Label", "Xmp.xmp.CreatorTool", "Xmp.tiff.Make", "Xmp.tiff.Model",
+        "Xmp.xmp.CreateDate", "Xmp.xmp.Rating", "Xmp.xmp.Label", "Xmp.xmp.CreatorTool", "Xmp.tiff.Make",
+        "Xmp.tiff.Model",
         "Xmp.tiff.Artist", "Xmp.tiff.Copyright", "Xmp.exif.DateTimeOriginal", "Xmp.exif.DateTimeDigitized",
         "Xmp.exif.GPSLatitude", "Xmp.exif.GPSLongitude", "Xmp.exif.GPSAltitude", "Xmp.exif.GPSAltitudeRef",
     ]

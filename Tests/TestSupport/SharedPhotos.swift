@@ -15,7 +15,9 @@ public enum SharedPhotos {
     public static func files(_ endings: [String], below path: String = "") -> [URL] {
         guard let folder else { return [] }
         let start = path.isEmpty ? folder : folder.appending(path: path)
-        let files = FileManager.default.enumerator(at: start, includingPropertiesForKeys: nil)?.compactMap { $0 as? URL }
+        let files = FileManager.default.enumerator(at: start, includingPropertiesForKeys: nil)?.compactMap {
+            $0 as? URL
+        }
         return (files ?? []).filter { endings.contains($0.pathExtension.lowercased()) }.sorted { $0.path < $1.path }
     }
 

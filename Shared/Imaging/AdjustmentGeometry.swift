@@ -9,8 +9,8 @@ struct AdjustmentGeometry {
     /// The size of the result.
     private(set) var width: Int
     private(set) var height: Int
-    /// The point (x, y) of the result lies at (m0 x + m1 y + m2, m3 x + m4 y + m5) of the source, in pixels from the upper
-    /// left corner.
+    /// The point (x, y) of the result lies at (m0 x + m1 y + m2, m3 x + m4 y + m5) of the source, in pixels from the
+    /// upper left corner.
     private(set) var map: [Double] = [1, 0, 0, 0, 1, 0]
     private(set) var isStraightened = false
 

@@ -4,7 +4,9 @@ import Foundation
 public import PhotoModel
 import PictureFormats
 
-/// Renders an adjustment list from the original bytes. Sources: rows S-85..S-92, DESIGN.md section 5.
+/// Renders an adjustment list from the original bytes.
+///
+/// Sources: rows S-85..S-92, DESIGN.md section 5.
 ///
 /// Geometry is composed into one resampling (none at all for crops, quarter turns and flips), colour into one pass on
 /// 16-bit pixels. Colour operations act on each pixel alone, so they may come last, where pixels are fewest.
@@ -20,7 +22,8 @@ public enum AdjustmentRendering {
     ///   - list: What to do. A neutral list gives the original pixels encoded again.
     ///   - format: A format that can be written.
     ///   - quality: 1...100 for JPEG and WebP.
-    ///   - maximumSide: For a preview: neither side gets longer than this many pixels, and no more is decoded than it needs.
+    ///   - maximumSide: For a preview: neither side gets longer than this many pixels, and no more is decoded than
+    ///     it needs.
     ///   - limits: Bounds on the original.
     /// - Returns: The encoded picture.
     /// - Throws: `ImagingError`.
@@ -129,7 +132,6 @@ public enum AdjustmentRendering {
                         height,
                         to,
                         output.width,
-                        0,
                         output.height,
                         map,
                         hasAlpha,

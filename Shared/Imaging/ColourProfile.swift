@@ -19,7 +19,9 @@ enum ColourProfile {
         blue: (0.15710, 0.06657, 0.78407)
     )
 
-    /// Converts the picture to sRGB and drops its profile. A broken profile is no error: the colours count as sRGB then.
+    /// Converts the picture to sRGB and drops its profile.
+    ///
+    /// A broken profile is no error: the colours count as sRGB then.
     static func convertToSRGB(_ wand: borrowing Wand) throws(ImagingError) {
         if let profile = wand.profile("icc") {
             if !isSRGB(profile) { MagickProfileImage(wand.pointer, "icc", sRGB, sRGB.count) }

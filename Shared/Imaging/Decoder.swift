@@ -3,11 +3,10 @@ import PictureFormats
 
 /// Turns the bytes of a picture into upright pixels.
 enum Decoder {
-    /// - Parameters:
-    ///   - eighths: The fraction at which a JPEG is decoded.
-    ///   - scale: The fraction of the picture's size that is wanted; a HEIC may answer with its embedded preview.
-    /// - Returns: The first frame, turned as the orientation says, with its colour profile. Without `eighths` and preview
-    ///   its size is that of the header.
+    /// The first frame, turned as the orientation says, with its colour profile.
+    ///
+    /// A JPEG is decoded at a fraction in eighths; a HEIC may answer with an embedded preview that has at least the
+    /// fraction `scale` of its size. Otherwise the size is that of the header.
     static func decode(
         _ bytes: [UInt8],
         _ header: PictureHeader,

@@ -2,10 +2,10 @@ import CMagickWand
 
 /// Turns pixels into the bytes of a file, without any metadata.
 enum Encoder {
-    /// - Parameters:
-    ///   - quality: 1...100 for JPEG and WebP; the others are without loss.
-    ///   - keepsProfile: Whether the colour profile stays; otherwise the picture must be sRGB.
-    ///   - keepsDepth: Whether 16-bit pixels stay so where the format can hold them.
+    /// The file's bytes.
+    ///
+    /// The quality of 1...100 is for JPEG and WebP; the others are without loss. With `keepsProfile` the colour profile
+    /// stays, otherwise the picture must be sRGB; with `keepsDepth` 16-bit pixels stay so where the format holds them.
     static func encode(
         _ wand: borrowing Wand,
         format: ImageFormat,

@@ -3,8 +3,8 @@ import PictureFormats
 
 /// Makes derived pictures: upright, sRGB, without metadata, at the size that was asked for.
 ///
-/// The same bytes and options give the same bytes. In a batch, sizes are the same as alone, but the pixels may come from
-/// a larger decode.
+/// The same bytes and options give the same bytes. In a batch, sizes are the same as alone, but the pixels may come
+/// from a larger decode.
 public enum Rendition {
     /// Makes one rendition.
     public static func render(

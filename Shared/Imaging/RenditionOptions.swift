@@ -1,6 +1,8 @@
 public import PhotoModel
 
-/// What an image request asks for. Source: rows S-40..S-44 and table 8.2.
+/// What an image request asks for.
+///
+/// Source: rows S-40..S-44 and table 8.2.
 public struct RenditionOptions: Sendable, Hashable {
     public enum Target: Sendable, Hashable {
         /// All pixels; the resize mode is ignored.
@@ -16,8 +18,8 @@ public struct RenditionOptions: Sendable, Hashable {
     public enum ResizeMode: String, Sendable, Hashable, CaseIterable {
         /// Full size, whatever the target.
         case none
-        /// At least the target where the source has it, up to twice as large, whichever is cheapest. A JPEG is decoded at
-        /// the smallest fraction that reaches the target. Never enlarged.
+        /// At least the target where the source has it, up to twice as large, whichever is cheapest. A JPEG is
+        /// decoded at the smallest fraction that reaches the target. Never enlarged.
         case fast
         /// The target to the pixel; enlarged if need be.
         case exact

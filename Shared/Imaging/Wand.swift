@@ -29,7 +29,9 @@ struct Wand: ~Copyable {
         throw failure(action)
     }
 
-    /// The error of the last call. ImageMagick fails without a word at times, so the action is always named.
+    /// The error of the last call.
+    ///
+    /// ImageMagick fails without a word at times, so the action is always named.
     func failure(_ action: String) -> ImagingError {
         var severity = UndefinedException
         var text = ""
@@ -64,7 +66,9 @@ struct Wand: ~Copyable {
         return result
     }
 
-    /// Reads the first frame by the coder that is named, and by no other. Answers whether it worked.
+    /// Reads the first frame by the coder that is named, and by no other.
+    ///
+    /// Answers whether it worked.
     func read(_ bytes: [UInt8], by coder: String) -> Bool {
         MagickSetFormat(pointer, coder)
         // A name of our own, so that nothing is guessed from a name.

@@ -1,6 +1,7 @@
 import PictureFormats
 
-/// The one field of Apple's maker note that is needed: the identifier that the still and the video of a Live Photo share.
+/// The one field of Apple's maker note that is needed: the identifier that the still and the video of a Live Photo
+/// share.
 struct AppleNote {
     let contentIdentifier: String?
 

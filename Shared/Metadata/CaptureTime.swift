@@ -8,8 +8,9 @@ struct CaptureTime: Hashable {
     /// Microseconds since 1970-01-01T00:00:00Z.
     func utc(fallbackOffset: Int) -> Int64 { local - Int64(offset ?? fallbackOffset) * 1_000_000 }
 
-    /// An EXIF date "2024:06:01 12:30:00" with the fields that belong to it. Dates that do not exist, blanks and the zeros
-    /// of a camera whose clock was never set are `nil`.
+    /// An EXIF date "2024:06:01 12:30:00" with the fields that belong to it.
+    ///
+    /// Dates that do not exist, blanks and the zeros of a camera whose clock was never set are `nil`.
     init?(exif text: String?, subsec: String?, offset: String?) {
         guard let text else { return nil }
         let separators: Set<Character> = [":", " ", "-", "/", "T"]
@@ -22,7 +23,9 @@ struct CaptureTime: Hashable {
         self.offset = offset.flatMap(Self.offset)
     }
 
-    /// An XMP date "2024-06-01T12:30:00.25+02:00". Dates without a time of day say noon to nobody and are `nil`.
+    /// An XMP date "2024-06-01T12:30:00.25+02:00".
+    ///
+    /// Dates without a time of day say noon to nobody and are `nil`.
     init?(xmp text: String?) {
         guard let text, let mark = text.firstIndex(of: "T") else { return nil }
         let date = text[..<mark].split(separator: "-", omittingEmptySubsequences: false).map { Int($0) }

@@ -1,10 +1,13 @@
-/// Puts EXIF and XMP into the files of the formats that renders are written in. Pixels are copied byte for byte.
+/// Puts EXIF and XMP into the files of the formats that renders are written in.
+///
+/// Pixels are copied byte for byte.
 enum JPEGWriter {
     /// What fits into one segment behind its length.
     static let longestSegment = 65_533
 
-    /// A JPEG with the given blocks right behind its start, and without those that it had. A block that is too long for
-    /// a segment is left out.
+    /// A JPEG with the given blocks right behind its start, and without those that it had.
+    ///
+    /// A block that is too long for a segment is left out.
     static func replacing(in file: [UInt8], exif: [UInt8]?, xmp: [UInt8]?) -> [UInt8] {
         var output: [UInt8] = [0xFF, 0xD8]
         output.reserveCapacity(file.count + (exif?.count ?? 0) + (xmp?.count ?? 0) + 64)

@@ -4,12 +4,12 @@ import PictureFormats
 public enum MetadataReader {
     /// The facts of a picture.
     ///
-    /// Rules:
-    /// - The capture date is `DateTimeOriginal` with its own sub-seconds and offset, else `DateTimeDigitized` with its own,
-    ///   else `DateTime` with its own, else XMP's `exif:DateTimeOriginal`, `photoshop:DateCreated`, `xmp:CreateDate`. An
-    ///   offset of one date is never used for another; GPS time is not used.
-    /// - A panorama is XMP GPano with a projection type, or EXIF CustomRendered 6; HDR is CustomRendered 2, 3, 4 or 7; a
-    ///   depth effect 7 or 8 (Apple's values); a screenshot says so in its user comment.
+    /// The capture date is `DateTimeOriginal` with its own sub-seconds and offset, else `DateTimeDigitized` with its
+    /// own, else `DateTime` with its own, else XMP's `exif:DateTimeOriginal`, `photoshop:DateCreated` or
+    /// `xmp:CreateDate`. An offset of one date is never used for another; GPS time is not used.
+    ///
+    /// A panorama is XMP GPano with a projection type, or EXIF CustomRendered 6; HDR is CustomRendered 2, 3, 4 or 7;
+    /// a depth effect 7 or 8 (Apple's values); a screenshot says so in its user comment.
     ///
     /// - Parameters:
     ///   - bytes: The whole file.

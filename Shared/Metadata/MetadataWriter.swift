@@ -4,10 +4,14 @@ import PictureFormats
 public enum MetadataWriter {
     /// Gives a render the metadata of its source that is still true.
     ///
-    /// Kept: capture dates with offsets, place, camera, lens and exposure, author, copyright, caption, keywords, rating.
+    /// Kept: capture dates with offsets, place, camera, lens and exposure, author, copyright, caption, keywords,
+    /// rating.
+    ///
     /// Set anew: Orientation 1, PixelXDimension and PixelYDimension, ColorSpace sRGB where the render holds no profile.
+    ///
     /// Left out: the embedded thumbnail and maker notes, both of which may show the picture before it was cropped;
-    /// everything that describes the old raster, gain maps (hdrgm), regions, panorama geometry and raw-developing settings.
+    /// everything that describes the old raster, gain maps (hdrgm), regions, panorama geometry and raw-developing
+    /// settings.
     ///
     /// - Parameters:
     ///   - source: The original.

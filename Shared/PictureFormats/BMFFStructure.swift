@@ -152,7 +152,9 @@ enum BMFFStructure {
         return items
     }
 
-    /// Sets where the items stand. Only items of one extent are of use here; EXIF and XMP always are.
+    /// Sets where the items stand.
+    ///
+    /// Only items of one extent are of use here; EXIF and XMP always are.
     private static func locate(_ items: inout [Int: Item], _ box: ByteReader, _ data: ByteReader?, _ file: ByteReader) {
         guard let version = box.byte(0), let sizes = box.big16(4) else { return }
         let (offsetSize, lengthSize, baseSize) = (sizes >> 12, sizes >> 8 & 15, sizes >> 4 & 15)

@@ -54,7 +54,9 @@ public enum JPEGStructure {
         return false
     }
 
-    /// The next marker at or after `offset`, which then stands behind it. Entropy-coded data is stepped over.
+    /// The next marker at or after `offset`, which then stands behind it.
+    ///
+    /// Entropy-coded data is stepped over.
     private static func nextMarker(_ reader: ByteReader, _ offset: inout Int) -> UInt8? {
         let start = offset
         let found: (UInt8, Int)? = reader.bytes.withUnsafeBufferPointer { buffer in

@@ -33,7 +33,8 @@ struct AdjustmentListTests {
                 {"version":1,"operations":[{"operation":"exposure","value":0.5},{"operation":"contrast","value":-1.0},\
                 {"operation":"saturation","value":0.0},{"operation":"temperature","value":1.0},\
                 {"operation":"blackAndWhite","value":1.0},\
-                {"operation":"crop","x":0.25,"y":0.0,"width":0.5,"height":1.0},{"operation":"straighten","value":-12.5},\
+                {"operation":"crop","x":0.25,"y":0.0,"width":0.5,"height":1.0},\
+                {"operation":"straighten","value":-12.5},\
                 {"operation":"rotate","value":270},{"operation":"flip","value":"vertical"}]}
                 """
         )

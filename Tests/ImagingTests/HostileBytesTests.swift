@@ -22,14 +22,14 @@ struct HostileBytesTests {
             (
                 "SVG",
                 Array(
-                    "<?xml version=\"1.0\"?><svg xmlns=\"http://www.w3.org/2000/svg\"><image href=\"text:/etc/passwd\"/></svg>"
+                    "<?xml version=\"1.0\"?><svg><image href=\"text:/etc/passwd\"/></svg>"
                         .utf8
                 )
             ),
             (
                 "text",
                 Array(
-                    "push graphic-context\nviewbox 0 0 9 9\nimage over 0,0 0,0 'https://example.com/'\npop graphic-context"
+                    "push graphic-context\nimage over 0,0 0,0 'https://example.com/'\npop graphic-context"
                         .utf8
                 )
             ),

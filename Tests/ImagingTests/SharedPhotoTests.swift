@@ -40,7 +40,9 @@ struct SharedPhotoTests {
         }
     }
 
-    /// Files that cannot be rendered, with the reason. Anything else must be.
+    /// Files that cannot be rendered, with the reason.
+    ///
+    /// Anything else must be.
     static let broken: [String: String] = [
         "exif-samples/jpg/corrupted.jpg": ImagingError.truncated.message
     ]

@@ -26,7 +26,9 @@ enum ExifTool {
 /// Every real photograph against exiftool, which knows more about metadata than anything else.
 @Suite(.timeLimit(.minutes(3)))
 struct ExifToolTests {
-    /// Facts in which we differ, and why. A new difference fails, and so does one that has gone.
+    /// Facts in which we differ, and why.
+    ///
+    /// A new difference fails, and so does one that has gone.
     static let differences: [String: String] = [
         "exif-samples/jpg/tests/87_OSError.jpg altitude":
             "no GPSAltitudeRef: EXIF's default is above the sea, exiftool's composite needs the reference"
@@ -84,7 +86,9 @@ struct ExifToolTests {
     }
 }
 
-/// What exiftool says, in our words. It prints sizes before any turn.
+/// What exiftool says, in our words.
+///
+/// It prints sizes before any turn.
 private struct Told {
     private let entry: JSON
 

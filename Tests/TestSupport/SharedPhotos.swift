@@ -1,7 +1,8 @@
 public import Foundation
 
-/// The folder of real photographs beside the project, `../shared/photos`, or where `SAFELIGHT_PHOTOS` points. It is no
-/// part of the project: tests that use it say so and pass when it is not there.
+/// The folder of real photographs beside the project, `../shared/photos`, or where `SAFELIGHT_PHOTOS` points.
+///
+/// It is no part of the project: tests that use it say so and pass when it is not there.
 public enum SharedPhotos {
     public static let folder: URL? = {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()

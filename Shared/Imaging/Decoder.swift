@@ -37,7 +37,7 @@ enum Decoder {
             throw wand.failure("decoding")
         }
         if wand.warnings.contains(where: { $0.lowercased().contains("premature end") }) { throw .truncated }
-        if header.kind == .gif { try layOnCanvas(wand) }
+        if header.kind == .gif { try layOnCanvas(wand, header) }
         try check(wand, header, isScaled: isScaled, width, height)
         if isScaled, wand.width != width || wand.height != height {
             try wand.crop(PixelRect(x: 0, y: 0, width: width, height: height))
@@ -67,14 +67,14 @@ enum Decoder {
     }
 
     /// A frame of a GIF may cover only a part of the canvas.
-    private static func layOnCanvas(_ wand: borrowing Wand) throws(ImagingError) {
+    private static func layOnCanvas(_ wand: borrowing Wand, _ header: PictureHeader) throws(ImagingError) {
         var (width, height, x, y) = (0, 0, 0, 0)
         MagickGetImagePage(wand.pointer, &width, &height, &x, &y)
-        guard x != 0 || y != 0 || width > wand.width || height > wand.height else { return }
+        guard x != 0 || y != 0 || wand.width != header.storedWidth || wand.height != header.storedHeight else { return }
         try setBackground(wand, "none")
         try wand.attempt(
             "extending",
-            MagickExtentImage(wand.pointer, max(width, wand.width), max(height, wand.height), -x, -y)
+            MagickExtentImage(wand.pointer, header.storedWidth, header.storedHeight, -x, -y)
         )
         MagickResetImagePage(wand.pointer, "")
     }

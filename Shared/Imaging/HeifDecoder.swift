@@ -49,11 +49,18 @@ enum HeifDecoder {
         guard let context = heif_context_alloc() else { throw .undecodable(reason: "out of memory") }
         defer { heif_context_free(context) }
         heif_context_set_maximum_image_size_limit(context, Int32(clamping: limits.side))
+        // The pool decides about parallelism: tiles are decoded on this thread.
+        heif_context_set_max_decoding_threads(context, 0)
         try check(heif_context_read_from_memory_without_copy(context, buffer.baseAddress, buffer.count, nil))
         var primary: OpaquePointer?
         try check(heif_context_get_primary_image_handle(context, &primary))
         guard let primary else { throw .undecodable(reason: "no primary picture") }
         defer { heif_image_handle_release(primary) }
+        let width = Int(heif_image_handle_get_width(primary))
+        let height = Int(heif_image_handle_get_height(primary))
+        guard width * height <= limits.decodedPixels else {
+            throw .tooLarge(width: width, height: height, limit: limits.decodedPixels)
+        }
         if let preview = preview(of: primary, scale: scale) {
             defer { heif_image_handle_release(preview) }
             if let small = try? decode(preview) { return (small, profile(of: preview) ?? profile(of: primary)) }

@@ -30,6 +30,11 @@ public enum ImagingLibrary {
     }()
 
     private static func withPolicyFolder(_ body: (String) -> Void) -> Bool {
+        // Writing past this limit would end the process.
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0, limit.rlim_cur >= 16_384 else {
+            return false
+        }
         let parent = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
         var template = Array("\(parent)/safelight-policy-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { return false }

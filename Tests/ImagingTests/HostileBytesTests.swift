@@ -104,6 +104,20 @@ struct HostileBytesTests {
         #expect(error(TestPictures.gif(frames: 1001))?.name == "invalid_resource")
     }
 
+    @Test func `a first frame that covers a part of the canvas stands where it belongs`() throws {
+        // A canvas of 6 by 4 with one white pixel at (4, 1), then a frame that reaches beyond the canvas.
+        var gif = Array("GIF89a".utf8) + [6, 0, 4, 0, 0x80, 0, 0, 0, 0, 0, 0xFF, 0xFF, 0xFF]
+        gif += [0x2C, 4, 0, 1, 0, 1, 0, 1, 0, 0, 2, 2, 0x4C, 1, 0]
+        gif += [0x2C, 7, 0, 0, 0, 1, 0, 1, 0, 0, 2, 2, 0x44, 1, 0, 0x3B]
+        let info = try Picture.info(of: gif)
+        #expect((info.pixelWidth, info.pixelHeight, info.frameCount) == (8, 4, 2))
+        let image = try Rendition.render(gif, RenditionOptions(format: .png))
+        #expect((image.pixelWidth, image.pixelHeight) == (8, 4))
+        let pixels = try TestPixels(image.bytes)
+        #expect(pixels[4, 1] == [255, 255, 255])
+        #expect(pixels[3, 1] != [255, 255, 255])
+    }
+
     @Test func `a truncated picture is refused, also with its end glued on`() throws {
         let whole = TestPictures.jpeg(width: 200, height: 160) { x, y in
             (UInt8(truncatingIfNeeded: x &* y), UInt8(truncatingIfNeeded: x), UInt8(truncatingIfNeeded: y))
@@ -119,6 +133,11 @@ struct HostileBytesTests {
         #expect(error([0xFF, 0xD8, 0xFF, 0xD9]) != nil)
         let png = TestPictures.png(width: 20, height: 20) { x, y in (UInt8(x), UInt8(y), 0, 255) }
         #expect(error(Array(png.prefix(png.count - 400))) == .truncated)
+        for format in [ImageFormat.tiff, .webp, .bmp] {
+            let picture = try Rendition.render(whole, RenditionOptions(format: format)).bytes
+            #expect(error(picture) == nil)
+            #expect(error(Array(picture.prefix(picture.count / 2)))?.name == "invalid_resource", "\(format)")
+        }
         let gif = TestPictures.gif(frames: 2)
         #expect(error(Array(gif.dropLast(3))) == .truncated)
     }

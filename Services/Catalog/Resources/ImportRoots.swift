@@ -33,7 +33,9 @@ struct ImportRoots: Sendable {
             throw Refusal.accessDenied.error("paths are accepted over ipc only; send the bytes, or upload them")
         }
         guard !folders.isEmpty || identity == ownIdentity else {
-            throw Refusal.accessDenied.error("\(identity) may not name files here; start the catalog with --import-root")
+            throw Refusal.accessDenied.error(
+                "\(identity) may not name files here; start the catalog with --import-root"
+            )
         }
         guard path.hasPrefix("/"), !path.utf8.contains(0) else {
             throw Refusal.invalidParams.error("a path is absolute: \(path.prefix(200))", ["path": .string(path)])
@@ -51,10 +53,13 @@ struct ImportRoots: Sendable {
         }
         if !folders.isEmpty {
             // Where the open file really is: no link on the way can have led out.
-            guard let real = Self.linkTarget("/proc/self/fd/\(descriptor)"), folders.contains(where: { real.isBelow($0) })
+            guard let real = Self.linkTarget("/proc/self/fd/\(descriptor)"),
+                folders.contains(where: { real.isBelow($0) })
             else {
                 throw Refusal.accessDenied.error(
-                    "\(path) is not below a folder that may be imported from", ["path": .string(path)])
+                    "\(path) is not below a folder that may be imported from",
+                    ["path": .string(path)]
+                )
             }
         }
         return file
@@ -62,7 +67,9 @@ struct ImportRoots: Sendable {
 
     private static func refusal(_ path: String, _ reason: String) -> RPCError {
         Refusal.invalidResource.error(
-            "\(path) cannot be taken in: \(reason)", ["file": .string(path), "reason": .string(reason)])
+            "\(path) cannot be taken in: \(reason)",
+            ["file": .string(path), "reason": .string(reason)]
+        )
     }
 
     private static func realPath(_ path: String) -> String? {

@@ -34,7 +34,9 @@ struct CatalogHandler: RequestHandler {
     }
 
     private func answer(
-        _ request: CatalogRequest, _ incoming: IncomingRequest, _ notifier: Notifier
+        _ request: CatalogRequest,
+        _ incoming: IncomingRequest,
+        _ notifier: Notifier
     ) async throws -> Reply {
         switch request {
         case .fetchAssets(let fetch):
@@ -51,7 +53,8 @@ struct CatalogHandler: RequestHandler {
         case .beginUpload(let upload): return Reply(try await uploads.begin(upload, owner: incoming.identity).json)
         case .appendUpload(let upload):
             return Reply(
-                try await uploads.append(upload, incoming.attachments, owner: incoming.identity).json)
+                try await uploads.append(upload, incoming.attachments, owner: incoming.identity).json
+            )
         case .finishUpload(let upload): return Reply(try await uploads.finish(upload, owner: incoming.identity).json)
         case .cancelUpload(let upload):
             try await uploads.cancel(upload, owner: incoming.identity)
@@ -59,8 +62,11 @@ struct CatalogHandler: RequestHandler {
         case .discover:
             return Reply(
                 openRPCDocument(
-                    service: ServiceName.catalog.rawValue, version: ServiceVersion.current,
-                    methods: CatalogRequest.methods))
+                    service: ServiceName.catalog.rawValue,
+                    version: ServiceVersion.current,
+                    methods: CatalogRequest.methods
+                )
+            )
         case .health: return Reply(health().json)
         case .figures: return Reply(.object(await figures.json()))
         }
@@ -69,8 +75,12 @@ struct CatalogHandler: RequestHandler {
     private func health() -> Health.Result {
         let problems = [writer.problem].compactMap { $0 }
         return Health.Result(
-            service: ServiceName.catalog.rawValue, version: ServiceVersion.current, isHealthy: problems.isEmpty,
-            problems: problems, sequence: tail.head)
+            service: ServiceName.catalog.rawValue,
+            version: ServiceVersion.current,
+            isHealthy: problems.isEmpty,
+            problems: problems,
+            sequence: tail.head
+        )
     }
 
     // MARK: Writing
@@ -129,7 +139,7 @@ struct CatalogHandler: RequestHandler {
         guard token.sequence > tail.head else { return }
         // A little before the deadline, so that the answer says why.
         let left = incoming.deadlineMicroseconds.subtractingReportingOverflow(clock.nowMicroseconds())
-        let patience = min(left.overflow ? .max : left.partialValue * 9 / 10, 30_000_000)
+        let patience = min(left.overflow ? .max : left.partialValue / 4 * 3, 30_000_000)
         let tail = tail
         let isReached = await withTaskGroup(of: Bool.self) { group in
             group.addTask { await tail.wait(for: token.sequence) }
@@ -144,7 +154,8 @@ struct CatalogHandler: RequestHandler {
         guard isReached else {
             throw Refusal.behind.error(
                 "the catalog is at \(tail.head) and has not reached \(token.sequence); ask again later",
-                ["head": .string(ChangeToken(library: head.library, sequence: tail.head).description)])
+                ["head": .string(ChangeToken(library: head.library, sequence: tail.head).description)]
+            )
         }
     }
 }

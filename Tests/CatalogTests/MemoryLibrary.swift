@@ -53,13 +53,21 @@ struct MemoryLibrary: LibraryState {
     mutating func perform(_ changes: [PreparedChange], limit: Int = 1000) throws -> (ChangeRecord, [String: ObjectID]) {
         var ids = random
         var transaction = ChangeTransaction(
-            state: self, sequence: sequence + 1, now: (sequence + 1) * 1_000_000, limit: limit,
-            makeID: { kind in ObjectID(kind, milliseconds: 1, using: &ids) })
+            state: self,
+            sequence: sequence + 1,
+            now: (sequence + 1) * 1_000_000,
+            limit: limit,
+            makeID: { kind in ObjectID(kind, milliseconds: 1, using: &ids) }
+        )
         try transaction.apply(changes)
         let result = try transaction.finish()
         random = ids
         var record = ChangeRecord(
-            sequence: sequence + 1, library: "", date: 0, origin: ChangeOrigin(identity: "test"))
+            sequence: sequence + 1,
+            library: "",
+            date: 0,
+            origin: ChangeOrigin(identity: "test")
+        )
         record.assets = result.assets
         record.collections = result.collections
         record.lists = result.lists
@@ -76,7 +84,9 @@ struct MemoryLibrary: LibraryState {
     }
 
     /// An asset with made-up bytes.
-    mutating func add(_ seed: Int, date: Int64? = nil, burst: String? = nil, set: AssetPatch = AssetPatch()) throws -> ObjectID {
+    mutating func add(_ seed: Int, date: Int64? = nil, burst: String? = nil, set: AssetPatch = AssetPatch()) throws
+        -> ObjectID
+    {
         let (_, ids) = try perform([.create("p", seed, date: date, burst: burst, set: set)])
         guard let id = ids["p"] else { throw DamagedRow("no asset was made") }
         return id
@@ -93,7 +103,11 @@ struct MemoryLibrary: LibraryState {
 
 extension PreparedChange {
     static func create(
-        _ ref: String, _ seed: Int, date: Int64? = nil, burst: String? = nil, set: AssetPatch = AssetPatch(),
+        _ ref: String,
+        _ seed: Int,
+        date: Int64? = nil,
+        burst: String? = nil,
+        set: AssetPatch = AssetPatch(),
         ifDuplicate: DuplicateRule = .useExisting
     ) -> PreparedChange {
         var facts = PictureFacts()
@@ -103,7 +117,11 @@ extension PreparedChange {
         facts.creationDate = date
         facts.burstIdentifier = burst
         let request = ChangeRequest.CreateAsset(
-            ref: ref, resources: [NewResource(source: .path("/p"))], set: set, ifDuplicate: ifDuplicate)
+            ref: ref,
+            resources: [NewResource(source: .path("/p"))],
+            set: set,
+            ifDuplicate: ifDuplicate
+        )
         return PreparedChange(.createAsset(request), resources: [.bytes(seed, .photo, facts)])
     }
 
@@ -113,12 +131,16 @@ extension PreparedChange {
         facts.pixelWidth = 200
         facts.pixelHeight = 100
         let request = ChangeRequest.EditAsset(
-            id: id, render: NewResource(source: .attachment(0)),
+            id: id,
+            render: NewResource(source: .attachment(0)),
             adjustmentData: AdjustmentData(formatIdentifier: format, formatVersion: "1", attachment: 1),
-            ifContentRevision: revision)
+            ifContentRevision: revision
+        )
         return PreparedChange(
-            .editAsset(request), resources: [.bytes(seed, .fullSizePhoto, facts)],
-            adjustment: .bytes(seed + 1_000_000, .adjustmentData, nil))
+            .editAsset(request),
+            resources: [.bytes(seed, .fullSizePhoto, facts)],
+            adjustment: .bytes(seed + 1_000_000, .adjustmentData, nil)
+        )
     }
 }
 

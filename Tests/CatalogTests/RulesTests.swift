@@ -42,7 +42,8 @@ struct RulesTests {
             try library.perform(.updateAsset(.init(id: .id(id), set: AssetPatch(isFavorite: true)))),
             try library.perform(
                 .updateAsset(.init(id: .id(id), set: AssetPatch(rating: 3))),
-                .updateAsset(.init(id: .id(id), set: AssetPatch(rating: 0)))),
+                .updateAsset(.init(id: .id(id), set: AssetPatch(rating: 0)))
+            ),
             try library.perform(.updateCollection(.init(id: .id(album), title: "A", add: [.id(id)]))),
             try library.perform(.revertAsset(.init(id: id))),
         ]
@@ -69,7 +70,8 @@ struct RulesTests {
         let ids = try (1...5).map { try library.add($0) }
         let album = try library.addAlbum("A", [ids[2], ids[0]])
         try library.perform(
-            .updateCollection(.init(id: .id(album), add: [ids[0], ids[4], ids[1], ids[4]].map { .id($0) })))
+            .updateCollection(.init(id: .id(album), add: [ids[0], ids[4], ids[1], ids[4]].map { .id($0) }))
+        )
         #expect(library.members(of: album, limit: 10) == [ids[2], ids[0], ids[4], ids[1]])
         try library.perform(.updateCollection(.init(id: .id(album), add: [.id(ids[0])], remove: [ids[0], ids[3]])))
         #expect(library.members(of: album, limit: 10) == [ids[2], ids[4], ids[1], ids[0]])
@@ -119,7 +121,8 @@ struct RulesTests {
         let error = #expect(throws: RPCError.self) {
             try library.perform(
                 .updateAsset(.init(id: .id(id), set: AssetPatch(rating: 1))),
-                .updateAsset(.init(id: .id(id), set: AssetPatch(rating: 2), ifRevision: stale)))
+                .updateAsset(.init(id: .id(id), set: AssetPatch(rating: 2), ifRevision: stale))
+            )
         }
         #expect(error?.name == "conflict" && error?.data["request"] == 1)
         #expect(library.asset(id)?.rating == 1)
@@ -191,6 +194,21 @@ struct RulesTests {
         ] {
             let error = #expect(throws: RPCError.self) { try library.perform(request) }
             #expect(error?.name == "change_not_supported")
+        }
+    }
+
+    @Test func `identifiers made later sort later, also while the clock stands or is set back`() {
+        let time = ManualTime()
+        let source = IdentifierSource(now: { time.now })
+        var last = source.make(.asset)
+        for step in 0..<100_000 {
+            if step % 30_000 == 1 { time.advance(by: step < 50_000 ? 5000 : -9000) }
+            let next = source.make(.asset)
+            guard next > last else {
+                Issue.record("\(next) is not after \(last) at step \(step)")
+                return
+            }
+            last = next
         }
     }
 }

@@ -11,16 +11,21 @@ import Testing
 
 /// A store in a folder of its own, without a service around it.
 final class StoreFixture: Sendable {
-    let folder: TemporaryFolder
+    let folder: TemporaryFolder?
     let store: LibraryStore
 
-    init(_ folder: TemporaryFolder? = nil) throws {
-        self.folder = try folder ?? TemporaryFolder("store")
+    /// In a new folder, or over what is in a folder already.
+    init(at path: String? = nil) throws {
+        let folder = path == nil ? try TemporaryFolder("store") : nil
+        self.folder = folder
         var random = SystemRandomNumberGenerator()
         let name = (0..<32).map { _ in String(Int.random(in: 0..<10, using: &random)) }.joined()
         store = try LibraryStore(
-            folder: self.folder.path, now: 1_700_000_000_000_000, newHistory: name,
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            folder: path ?? folder?.path ?? "",
+            now: 1_700_000_000_000_000,
+            newHistory: name,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
     }
 
     deinit { try? store.close() }
@@ -28,12 +33,17 @@ final class StoreFixture: Sendable {
     /// Writes one transaction as it is.
     func write(_ result: TransactionResult, sequence: Int64) async throws {
         var record = ChangeRecord(
-            sequence: sequence, library: store.history, date: sequence, origin: ChangeOrigin(identity: "test"))
+            sequence: sequence,
+            library: store.history,
+            date: sequence,
+            origin: ChangeOrigin(identity: "test")
+        )
         record.assets = result.assets
         record.collections = result.collections
         record.lists = result.lists
         try await store.append(
-            LibraryGenerator.Batch(result: result, record: record, bytes: record.bytes, assetsSoFar: 0))
+            LibraryGenerator.Batch(result: result, record: record, bytes: record.bytes, assetsSoFar: 0)
+        )
     }
 }
 

@@ -122,7 +122,9 @@ struct TransactionTests {
                     case 0, 1:
                         requests.append(
                             .createAsset(
-                                .init(ref: "a\(step)", resources: [NewResource(source: .attachment(pictures.count))])))
+                                .init(ref: "a\(step)", resources: [NewResource(source: .attachment(pictures.count))])
+                            )
+                        )
                         pictures.append(picture(next, date: "20\(10 + next % 14):06:01 12:30:00"))
                         next += 1
                     case 2:
@@ -137,12 +139,18 @@ struct TransactionTests {
                         requests.append(
                             .updateCollection(
                                 .init(
-                                    id: .id(random.pick(albums)), title: random.chance(20) ? "New" : nil,
-                                    add: (0..<3).map { _ in .id(random.pick(assets)) }, remove: [random.pick(assets)])))
+                                    id: .id(random.pick(albums)),
+                                    title: random.chance(20) ? "New" : nil,
+                                    add: (0..<3).map { _ in .id(random.pick(assets)) },
+                                    remove: [random.pick(assets)]
+                                )
+                            )
+                        )
                     default:
                         guard !assets.isEmpty else { continue }
                         var patch = AssetPatch(isFavorite: random.chance(50), isHidden: random.chance(20))
-                        patch.creationDate = random.chance(50) ? .some(Int64.random(in: 0...100, using: &random)) : .none
+                        patch.creationDate =
+                            random.chance(50) ? .some(Int64.random(in: 0...100, using: &random)) : .none
                         patch.keywords = random.chance(30) ? ["x", "é"] : nil
                         requests.append(.updateAsset(.init(id: .id(random.pick(assets)), set: patch)))
                     }
@@ -179,7 +187,9 @@ struct TransactionTests {
             return TestPlace.say("sqlite3 is not installed: the integrity check by another program was left out")
         }
         let check = try RunningProgram.run(
-            sqlite, [folder.file("library/library.sqlite"), "PRAGMA integrity_check; PRAGMA foreign_key_check;"])
+            sqlite,
+            [folder.file("library/library.sqlite"), "PRAGMA integrity_check; PRAGMA foreign_key_check;"]
+        )
         #expect(check.output == "ok\n")
     }
 
@@ -266,7 +276,10 @@ struct TransactionTests {
             let records = try await catalog.history()
             #expect(records.map(\.sequence) == Array((tokens.oldest.sequence + 1)...tokens.token.sequence))
             let (counted, stored) = try await catalog.service.store.read { reader in
-                (try reader.history.bytes(), try reader.history.records(after: 0, through: .max, count: 100, bytes: .max))
+                (
+                    try reader.history.bytes(),
+                    try reader.history.records(after: 0, through: .max, count: 100, bytes: .max)
+                )
             }
             #expect(counted == stored.records.reduce(0) { $0 + $1.bytes.count })
             #expect(counted <= (1 << 20) + 50_000)

@@ -165,17 +165,27 @@ public struct PerformChanges: Request {
     /// idempotent, which is for typing by hand.
     public var transaction: String?
     public var onBehalfOf: String?
+    /// Digest of what the client asked for, at most 64 bytes: compared instead of the parameters where the transaction
+    /// comes again, because a service's own parameters differ from one attempt to the next.
+    public var requestDigest: String?
+    /// Performs nothing: answers the outcome of the transaction of this name, `identifier_not_found` where none was
+    /// committed, and `id_reused` where it was one of another digest. Nothing is remembered of the question.
+    public var recall: Bool
 
     public init(
         requests: [ChangeRequest],
         client: String = "",
         transaction: String? = nil,
-        onBehalfOf: String? = nil
+        onBehalfOf: String? = nil,
+        requestDigest: String? = nil,
+        recall: Bool = false
     ) {
         self.requests = requests
         self.client = client
         self.transaction = transaction
         self.onBehalfOf = onBehalfOf
+        self.requestDigest = requestDigest
+        self.recall = recall
     }
 
     public static let table = JSONTable(
@@ -193,6 +203,12 @@ public struct PerformChanges: Request {
             .defaulted("client", \.client, .text(maxBytes: 128), "The name the client gives itself.", default: ""),
             .optional("transaction", \.transaction, .text(maxBytes: 128), "The client's name for the transaction."),
             .optional("onBehalfOf", \.onBehalfOf, .text(maxBytes: 256), "For services: the client they act for."),
+            .optional(
+                "requestDigest", \.requestDigest, .text(maxBytes: 64),
+                "For services: digest of what the client asked for, compared instead of the parameters."),
+            .defaulted(
+                "recall", \.recall, .flag, "Performs nothing, answers the outcome of the transaction if it was committed.",
+                default: false),
         ]
     )
 

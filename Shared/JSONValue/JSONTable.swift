@@ -127,7 +127,9 @@ public struct JSONField<Root>: Sendable {
             },
             encode: { root in
                 let current = root[keyPath: path]
-                return isWritten || current != value ? type.encode(current) : nil
+                // `nil` alone would be JSON's null here, which is a value.
+                guard isWritten || current != value else { return Optional.none }
+                return type.encode(current)
             }
         )
     }

@@ -33,7 +33,7 @@ public actor Puller {
         logger: Logger
     ) throws(MessagingError) {
         let socket = try Socket(ZMQ_PULL, context: thread.context)
-        try socket.configure(limits, send: 1, receive: limits.receiveHighWaterMark, linger: .zero)
+        try socket.configure(limits, send: 1, receive: limits.receiveHighWaterMark, linger: .zero, hasHeartbeat: false)
         self.boundAddress = try socket.bind(address)
         self.thread = thread
         self.limits = limits

@@ -26,7 +26,13 @@ public actor Pusher {
         logger: Logger
     ) throws(MessagingError) {
         let socket = try Socket(ZMQ_PUSH, context: thread.context)
-        try socket.configure(limits, send: limits.sendHighWaterMark, receive: 1, linger: limits.linger)
+        try socket.configure(
+            limits,
+            send: limits.sendHighWaterMark,
+            receive: 1,
+            linger: limits.linger,
+            hasHeartbeat: false
+        )
         try socket.set(ZMQ_IMMEDIATE, 1 as Int32)
         try socket.connect(address)
         self.thread = thread

@@ -159,6 +159,37 @@ struct PublishingTests {
         }
     }
 
+    @Test(arguments: [MessagingRoom.Kind.ipc, .tcp])
+    func `a reader may stand still for longer than any heartbeat and loses nothing`(
+        kind: MessagingRoom.Kind
+    ) async throws {
+        try await MessagingRoom.with { room in
+            var limits = MessagingLimits()
+            limits.inboxMessages = 1
+            limits.receiveHighWaterMark = 1
+            limits.sendHighWaterMark = 1
+            limits.heartbeatInterval = .milliseconds(50)
+            limits.heartbeatTimeout = .milliseconds(100)
+            let puller = try Puller(
+                address: room.address(kind, "edits"),
+                thread: room.serverThread,
+                limits: limits,
+                logger: room.logger
+            )
+            let pusher = try Pusher(
+                address: puller.boundAddress,
+                thread: room.clientThread,
+                limits: limits,
+                logger: room.logger
+            )
+            for number in 0..<40 { try await pusher.push([[UInt8(number)], Bytes(repeating: 1, count: 40_000)]) }
+            // Time itself is the matter here: several heartbeats that nobody could have answered.
+            try await Task.sleep(for: .milliseconds(500))
+            var messages = puller.messages.makeAsyncIterator()
+            for number in 0..<40 { #expect(await messages.next()?.frames.first == [UInt8(number)]) }
+        }
+    }
+
     @Test(arguments: MessagingRoom.Kind.allCases)
     func `pushed messages arrive in order, and a slow reader makes the pusher wait`(
         kind: MessagingRoom.Kind

@@ -1,0 +1,106 @@
+import ArgumentParser
+import Hosting
+import JSONValue
+
+/// `catalog`: the one writer of the library.
+@main
+struct CatalogCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "catalog",
+        abstract: "Keeps the library: photos, albums and their history.",
+        version: ServiceVersion.current,
+        subcommands: [ServeCommand.self, GenerateCommand.self, WorkerCommand.self],
+        defaultSubcommand: ServeCommand.self
+    )
+}
+
+/// `catalog serve`: the service itself.
+struct ServeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "serve", abstract: "Serves the library until SIGTERM or SIGINT.")
+
+    @OptionGroup var endpoints: EndpointOptions
+    @OptionGroup var libraryOptions: LibraryOptions
+    @OptionGroup var service: ServiceOptions
+
+    @Option(help: "Worker processes that read metadata. (SAFELIGHT_CATALOG_WORKERS, else 2)")
+    var workers: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "A folder that paths in requests may name; may be given several times.",
+            discussion: "SAFELIGHT_IMPORT_ROOTS, separated by colons. Without any: what this user can read."))
+    var importRoot: [String] = []
+
+    @Option(help: "The largest file taken in, in bytes. (SAFELIGHT_MAX_FILE_BYTES, else 8 GiB)")
+    var maxFileBytes: Int64?
+
+    @Option(help: "Transactions that may wait. (SAFELIGHT_WRITE_QUEUE, else 1024)")
+    var writeQueue: Int?
+
+    @Option(help: "Memory of results that are paged through, in bytes. (SAFELIGHT_RESULT_CACHE_BYTES, else 64 MiB)")
+    var resultCacheBytes: Int?
+
+    @Option(help: "How long change records are kept, in days. (SAFELIGHT_HISTORY_DAYS, else 30)")
+    var historyDays: Int?
+
+    @Option(help: "Bytes of change records that are kept. (SAFELIGHT_HISTORY_BYTES, else 2 GiB)")
+    var historyBytes: Int?
+
+    @Option(help: "Connections that read the database. (SAFELIGHT_READERS, else 4)")
+    var readers: Int?
+
+    @Flag(help: "Prints the configuration and leaves.")
+    var check = false
+
+    func run() async throws {
+        let configuration = try settings()
+        if check { return print(configuration.json.prettyText) }
+        let logger = try service.logger("catalog")
+        let locks = try endpoints.resolve().claim(for: .catalog)
+        let catalog = try await CatalogService(configuration, logger: logger)
+        try await catalog.run(ready: service.ready)
+        withExtendedLifetime(locks) {}
+    }
+
+    /// The settings by flag, then by variable, then the default.
+    func settings(environment: (String) -> String? = { Hosting.Environment[$0] }) throws -> CatalogConfiguration {
+        func number<Value: FixedWidthInteger>(
+            _ flag: Value?, _ variable: String, _ fallback: Value
+        ) throws(HostingError) -> Value {
+            if let flag { return flag }
+            guard let text = environment(variable) else { return fallback }
+            guard let value = Value(text) else {
+                throw .badSetting(source: variable, reason: "\(text) is no whole number")
+            }
+            return value
+        }
+        var settings = CatalogConfiguration(
+            library: try libraryOptions.resolve(environment: environment),
+            address: try endpoints.resolve(environment: environment)[.catalog])
+        settings.workers = try number(workers, "SAFELIGHT_CATALOG_WORKERS", settings.workers)
+        settings.maxFileBytes = try number(maxFileBytes, "SAFELIGHT_MAX_FILE_BYTES", settings.maxFileBytes)
+        settings.writeQueue = try number(writeQueue, "SAFELIGHT_WRITE_QUEUE", settings.writeQueue)
+        settings.resultCacheBytes = try number(
+            resultCacheBytes, "SAFELIGHT_RESULT_CACHE_BYTES", settings.resultCacheBytes)
+        settings.historyDays = try number(historyDays, "SAFELIGHT_HISTORY_DAYS", settings.historyDays)
+        settings.historyBytes = try number(historyBytes, "SAFELIGHT_HISTORY_BYTES", settings.historyBytes)
+        settings.readers = try number(readers, "SAFELIGHT_READERS", settings.readers)
+        settings.importRoots =
+            importRoot.isEmpty
+            ? environment("SAFELIGHT_IMPORT_ROOTS").map { $0.split(separator: ":").map(String.init) } ?? []
+            : importRoot
+        try settings.validate()
+        return settings
+    }
+}
+
+/// `catalog worker`: reads bytes nobody trusts, for the service that started it.
+struct WorkerCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "worker", abstract: "Reads pictures for the service.", shouldDisplay: false)
+
+    func run() {
+        WorkerProcess.serve(PictureReader.handle)
+    }
+}

@@ -1,0 +1,91 @@
+import Glibc
+import Hosting
+import JSONValue
+import Logging
+import Messaging
+
+/// Everything that can be set, with the bounds of what the catalog holds.
+struct CatalogConfiguration: Sendable {
+    /// The folder of the library: database, head file, lock and resources.
+    var library: String
+    var address: EndpointAddress
+    /// Worker processes that read metadata.
+    var workers = 2
+    /// How a worker is started.
+    var workerExecutable = WorkerPool.ownExecutable
+    /// Folders that paths in requests may name; none: whatever the service's own user can read, for that user.
+    var importRoots: [String] = []
+    /// The largest file that is taken in, in bytes.
+    var maxFileBytes: Int64 = 8 << 30
+    /// Entities that one transaction may touch.
+    var maxEntities = 1000
+    /// Bytes of one change record.
+    var maxRecordBytes = 8 << 20
+    /// Transactions that may wait to be committed.
+    var writeQueue = 1024
+    /// Memory of results that are paged through, in bytes.
+    var resultCacheBytes = 64 << 20
+    /// How long change records are kept, in days.
+    var historyDays = 30
+    /// Bytes of change records that are kept.
+    var historyBytes = 2 << 30
+    /// Connections that read the database.
+    var readers = 4
+    var uploads = UploadDesk.Limits()
+    /// Microseconds between removing old records while there is little to remove.
+    var trimInterval: Int64 = 60_000_000
+
+    init(library: String, address: EndpointAddress) {
+        self.library = library
+        self.address = address
+    }
+
+    /// What is set, for `--check`.
+    var json: JSON {
+        [
+            "library": .string(library), "address": .string(address.description), "workers": JSON(workers),
+            "importRoots": JSON(importRoots), "maxFileBytes": .int(maxFileBytes), "maxEntities": JSON(maxEntities),
+            "maxRecordBytes": JSON(maxRecordBytes), "writeQueue": JSON(writeQueue),
+            "resultCacheBytes": JSON(resultCacheBytes), "historyDays": JSON(historyDays),
+            "historyBytes": JSON(historyBytes), "readers": JSON(readers),
+            "uploadLeaseSeconds": .int(uploads.lease / 1_000_000), "uploadsPerIdentity": JSON(uploads.perIdentity),
+            "uploadBytes": .int(uploads.bytes), "uploadBytesPerIdentity": .int(uploads.bytesPerIdentity),
+        ]
+    }
+
+    /// Refuses values that cannot be.
+    func validate() throws(HostingError) {
+        func require(_ isGood: Bool, _ setting: String, _ reason: String) throws(HostingError) {
+            if !isGood { throw .badSetting(source: setting, reason: reason) }
+        }
+        try require(library.hasPrefix("/"), "--library", "\(library) is no absolute path")
+        try require((1...64).contains(workers), "--workers", "1 to 64 workers")
+        try require((1...100_000).contains(writeQueue), "--write-queue", "1 to 100000 transactions")
+        try require((1...36_500).contains(historyDays), "--history-days", "1 to 36500 days")
+        try require(historyBytes >= 1 << 20, "--history-bytes", "at least 1048576 bytes")
+        try require(maxFileBytes > 0, "--max-file-bytes", "at least one byte")
+        try require((0...(1 << 40)).contains(resultCacheBytes), "--result-cache-bytes", "0 to 1 TiB")
+        try require((1...64).contains(readers), "--readers", "1 to 64 connections")
+        for root in importRoots { try require(root.hasPrefix("/"), "--import-root", "\(root) is no absolute path") }
+    }
+}
+
+/// Clocks and names, which tests choose.
+struct CatalogSurroundings: Sendable {
+    /// Microseconds since 1970.
+    var now: @Sendable () -> Int64 = {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
+    }
+    var clock = MonotonicClock.system
+    /// 128 random bits in hexadecimal.
+    var makeName: @Sendable () -> String = {
+        var random = SystemRandomNumberGenerator()
+        let parts = (0..<2).map { _ in UInt64.random(in: .min ... .max, using: &random) }
+        return parts.map { part in
+            let digits = String(part, radix: 16)
+            return String(repeating: "0", count: 16 - digits.count) + digits
+        }.joined()
+    }
+}

@@ -1,0 +1,154 @@
+import Contracts
+import Crypto
+import Hosting
+import JSONValue
+import Logging
+import Messaging
+import PhotoModel
+import Storage
+
+/// Answers the catalog's requests, one line a request.
+struct CatalogHandler: RequestHandler {
+    let store: LibraryStore
+    let writer: Writer
+    let tail: ChangeTail
+    let fetches: FetchEngine
+    let history: HistoryReader
+    let intake: ResourceIntake
+    let delivery: ResourceDelivery
+    let uploads: UploadDesk
+    let figures: Hosting.Figures
+    let clock: MonotonicClock
+    let logger: Logger
+
+    @concurrent
+    func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
+        do {
+            return try await answer(CatalogRequest(method: request.method, params: request.params), request, notifier)
+        } catch {
+            if CatalogRefusals.isFault(error) {
+                logger.error("a request failed", metadata: ["method": "\(request.method)", "error": "\(error)"])
+            }
+            throw CatalogRefusals.refusal(error)
+        }
+    }
+
+    private func answer(
+        _ request: CatalogRequest, _ incoming: IncomingRequest, _ notifier: Notifier
+    ) async throws -> Reply {
+        switch request {
+        case .fetchAssets(let fetch):
+            try await catchUp(with: fetch.atLeast, incoming)
+            return Reply(try await fetches.assets(fetch).json)
+        case .fetchCollections(let fetch):
+            try await catchUp(with: fetch.atLeast, incoming)
+            return Reply(try await fetches.collections(fetch).json)
+        case .perform(let changes): return Reply(try await perform(changes, incoming))
+        case .since(let page): return Reply(try await history.since(page).json)
+        case .follow(let stream): return try await history.follow(stream, incoming, notifier)
+        case .token: return Reply(try await history.token().json)
+        case .readResource(let read): return try await delivery.read(read, incoming, notifier)
+        case .beginUpload(let upload): return Reply(try await uploads.begin(upload, owner: incoming.identity).json)
+        case .appendUpload(let upload):
+            return Reply(
+                try await uploads.append(upload, incoming.attachments, owner: incoming.identity).json)
+        case .finishUpload(let upload): return Reply(try await uploads.finish(upload, owner: incoming.identity).json)
+        case .cancelUpload(let upload):
+            try await uploads.cancel(upload, owner: incoming.identity)
+            return Reply(Done().json)
+        case .discover:
+            return Reply(
+                openRPCDocument(
+                    service: ServiceName.catalog.rawValue, version: ServiceVersion.current,
+                    methods: CatalogRequest.methods))
+        case .health: return Reply(health().json)
+        case .figures: return Reply(.object(await figures.json()))
+        }
+    }
+
+    private func health() -> Health.Result {
+        let problems = [writer.problem].compactMap { $0 }
+        return Health.Result(
+            service: ServiceName.catalog.rawValue, version: ServiceVersion.current, isHealthy: problems.isEmpty,
+            problems: problems, sequence: tail.head)
+    }
+
+    // MARK: Writing
+
+    private func perform(_ changes: PerformChanges, _ incoming: IncomingRequest) async throws -> JSON {
+        let digest = Self.digest(of: changes, incoming.attachments)
+        let key = changes.transaction.map {
+            OutcomeKey(
+                identity: changes.onBehalfOf ?? incoming.identity, client: changes.client, transaction: $0)
+        }
+        // The bytes of a repeated request may be gone by now, and need not be looked at.
+        if let key, let known = try await store.read({ try $0.history.outcome(key) }) {
+            return try known.result(for: digest, key)
+        }
+        guard !changes.recall else {
+            throw Refusal.identifierNotFound.error("no transaction \"\(changes.transaction ?? "")\" was committed")
+        }
+        var origin = ChangeOrigin(identity: incoming.identity)
+        origin.client = changes.client.isEmpty ? nil : changes.client
+        origin.transaction = changes.transaction
+        origin.onBehalfOf = changes.onBehalfOf
+        var alwaysReads = false
+        while true {
+            let prepared = try await intake.prepare(changes.requests, incoming, alwaysReads: alwaysReads)
+            do throws(WriteFailure) {
+                let write = WriteRequest(changes: prepared, origin: origin, key: key, digest: digest)
+                return try await writer.perform(write).result
+            } catch {
+                switch error {
+                case .refused(let refusal): throw refusal
+                case .factsNeeded:
+                    guard !alwaysReads else { throw Refusal.internalError.error("the facts of the bytes are missing") }
+                    alwaysReads = true
+                }
+            }
+        }
+    }
+
+    /// What is asked for, as 32 bytes: what the service's client asked for where it says so, else the parameters in
+    /// canonical form and every attachment.
+    private static func digest(of changes: PerformChanges, _ attachments: [Bytes]) -> [UInt8] {
+        if let asked = changes.requestDigest { return SHA256.hash(data: Array("request:\(asked)".utf8)).bytes }
+        var hash = SHA256()
+        hash.update(data: SHA256.hash(data: changes.json.canonical.bytes).bytes)
+        for attachment in attachments { hash.update(data: SHA256.hash(data: attachment).bytes) }
+        return hash.finalize().bytes
+    }
+
+    // MARK: Catching up
+
+    /// Waits until the moment a client has seen elsewhere is reached here; `behind` where that does not come in time.
+    private func catchUp(with token: ChangeToken?, _ incoming: IncomingRequest) async throws {
+        guard let token else { return }
+        let head = try await store.read { try $0.head() }
+        guard token.library == head.library else { throw CatalogRefusals.tokenExpired(token, head) }
+        guard token.sequence > tail.head else { return }
+        // A little before the deadline, so that the answer says why.
+        let left = incoming.deadlineMicroseconds.subtractingReportingOverflow(clock.nowMicroseconds())
+        let patience = min(left.overflow ? .max : left.partialValue * 9 / 10, 30_000_000)
+        let tail = tail
+        let isReached = await withTaskGroup(of: Bool.self) { group in
+            group.addTask { await tail.wait(for: token.sequence) }
+            group.addTask {
+                try? await Task.sleep(for: .microseconds(max(0, patience)))
+                return false
+            }
+            let first = await group.next() ?? false
+            group.cancelAll()
+            return first
+        }
+        guard isReached else {
+            throw Refusal.behind.error(
+                "the catalog is at \(tail.head) and has not reached \(token.sequence); ask again later",
+                ["head": .string(ChangeToken(library: head.library, sequence: tail.head).description)])
+        }
+    }
+}
+
+extension SHA256.Digest {
+    fileprivate var bytes: [UInt8] { Array(self) }
+}

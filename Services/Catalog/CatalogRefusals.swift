@@ -1,0 +1,65 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+import Storage
+
+/// The errors of the catalog's parts as they go over the wire.
+enum CatalogRefusals {
+    /// What a client is told of any error; faults of our own are told as such, and the log says more.
+    static func refusal(_ error: any Error) -> RPCError {
+        switch error {
+        case let error as RPCError: error
+        case let error as StorageError: error.refusal
+        case let error as PredicateError: refusal(error)
+        case is CancellationError: Refusal.userCancelled.error("the request was cancelled")
+        default: Refusal.internalError.error("the catalog failed; its log says why")
+        }
+    }
+
+    /// Whether it is a fault of our own, to be logged.
+    static func isFault(_ error: any Error) -> Bool {
+        switch error {
+        case is RPCError, is PredicateError, is CancellationError: false
+        default: true
+        }
+    }
+
+    private static func refusal(_ error: PredicateError) -> RPCError {
+        var data = JSONObject()
+        if let key = error.key { data["key"] = .string(key) }
+        if let entityClass = error.entityClass { data["class"] = .string(entityClass.rawValue) }
+        if let offset = error.offset { data["offset"] = JSON(offset) }
+        if !error.allowed.isEmpty { data["allowed"] = JSON(error.allowed) }
+        return (Refusal(rawValue: error.name.rawValue) ?? .invalidOptions).error(error.message, data)
+    }
+
+    /// The token is of another history, or the records after it are gone.
+    static func tokenExpired(_ token: ChangeToken, _ head: LibraryHead) -> RPCError {
+        Refusal.tokenExpired.error(
+            "the history after \(token) is not kept here; fetch again and go on from the head",
+            ["oldest": .string(head.oldestToken.description), "head": .string(head.token.description)])
+    }
+
+    /// Refuses a token from which history is not complete, or that this library never gave.
+    static func check(_ token: ChangeToken, _ head: LibraryHead) throws(RPCError) {
+        guard token.library == head.library, token.sequence >= head.oldest, token.sequence <= head.sequence else {
+            throw tokenExpired(token, head)
+        }
+    }
+}
+extension StorageError {
+    /// The error as a client sees it; file names of this machine stay in the log.
+    var refusal: RPCError {
+        switch self {
+        case .notEnoughSpace: Refusal.notEnoughSpace.error("the disk of the library is full; free some space")
+        case .busy: Refusal.busy.error("the database is locked; ask again later")
+        case .tooLarge(let message): Refusal.limitExceeded.error(message)
+        case .notFound: Refusal.missingResource.error("the bytes are not in the library's resource store")
+        case .resourceChanged:
+            Refusal.resourceChanged.error("the stored bytes are damaged; put back the file from a backup")
+        case .io, .corrupt, .inUse, .readOnly, .invalid:
+            Refusal.internalError.error("the library's disk failed (\(name)); the catalog's log says why")
+        }
+    }
+}

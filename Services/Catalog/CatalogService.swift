@@ -1,0 +1,136 @@
+import Hosting
+import JSONValue
+import Logging
+import Messaging
+import PhotoModel
+import ServiceLifecycle
+import Storage
+
+/// The catalog, wired: the only place that knows all of its parts.
+struct CatalogService: Sendable {
+    let configuration: CatalogConfiguration
+    let logger: Logger
+    let store: LibraryStore
+    let writer: Writer
+    let tail: ChangeTail
+    let resources: ResourceStore
+    let server: RequestServer
+    private let workers: WorkerPool
+    private let thread: PollThread
+    /// Held until the process ends.
+    private let lock: LockFile
+
+    /// Where requests are taken.
+    var address: EndpointAddress { server.boundAddress }
+
+    /// Locks and opens the library, starts the workers and binds; requests are taken once the parts run.
+    init(
+        _ configuration: CatalogConfiguration, surroundings: CatalogSurroundings = CatalogSurroundings(),
+        logger: Logger
+    ) async throws {
+        try configuration.validate()
+        let folder = configuration.library
+        try LibraryFolder.make(folder)
+        lock = try LockFile(
+            path: "\(folder)/lock", program: "catalog", using: folder,
+            advice: "stop it or choose another --library")
+        let resources = try ResourceStore(root: "\(folder)/resources")
+        let cleared = try resources.clearIncoming()
+        if cleared > 0 { logger.info("unfinished files removed", metadata: ["count": "\(cleared)"]) }
+        var options = DatabaseFileOptions()
+        options.readers = configuration.readers
+        let store = try LibraryStore(
+            folder: folder, options: options, now: surroundings.now(), newHistory: surroundings.makeName(),
+            logger: logger)
+        let workers = WorkerPool(
+            executable: configuration.workerExecutable, count: configuration.workers, logger: logger)
+        try await workers.start()
+        let tail = ChangeTail(head: store.startSequence)
+        let writer = Writer(
+            store: store, tail: tail, retention: Self.retention(configuration),
+            rules: Self.rules(configuration, surroundings),
+            limits: Writer.Limits(waiting: configuration.writeQueue), logger: logger, clock: surroundings.clock)
+        let crew = FileCrew()
+        let uploads = UploadDesk(
+            resources: resources, crew: crew, clock: surroundings.clock, limits: configuration.uploads,
+            makeName: surroundings.makeName)
+        let figures = Hosting.Figures()
+        let fetches = FetchEngine(store: store, cacheBytes: configuration.resultCacheBytes)
+        let handler = CatalogHandler(
+            store: store, writer: writer, tail: tail, fetches: fetches,
+            history: HistoryReader(store: store, tail: tail),
+            intake: ResourceIntake(
+                resources: resources, crew: crew, uploads: uploads, roots: try ImportRoots(configuration.importRoots),
+                pictures: PictureReader(workers: workers, resources: resources), store: store,
+                maxBytes: configuration.maxFileBytes),
+            delivery: ResourceDelivery(store: store, resources: resources, crew: crew), uploads: uploads,
+            figures: figures, clock: surroundings.clock, logger: logger)
+        let thread = PollThread(name: "catalog")
+        let server = try RequestServer(
+            address: configuration.address, thread: thread, clock: surroundings.clock, logger: logger,
+            handler: handler)
+        figures.section("requests") { await server.figures() }
+        figures.section("workers") { workers.figures() }
+        figures.section("writes") {
+            var json = writer.figures.json
+            json["queued"] = JSON(writer.queueDepth)
+            json["walBytes"] = .int(store.walBytes)
+            json["sequence"] = .int(tail.head)
+            json["waitingForRecords"] = JSON(tail.waiting)
+            return json
+        }
+        figures.section("fetches") {
+            ["cachedResults": JSON(fetches.cachedResults), "cachedBytes": JSON(fetches.cacheBytes)]
+        }
+        figures.section("uploads") { ["open": JSON(await uploads.count)] }
+        figures.section("library") {
+            (try? await store.read { try $0.figures() }) ?? [:]
+        }
+        self.configuration = configuration
+        self.logger = logger
+        self.store = store
+        self.writer = writer
+        self.tail = tail
+        self.resources = resources
+        self.server = server
+        self.workers = workers
+        self.thread = thread
+    }
+
+    /// The parts in the order in which they lean on each other; they stop last to first.
+    var parts: [any Service] {
+        let (store, thread, tail) = (store, thread, tail)
+        return [
+            ClosingPart("database") { try store.close() },
+            ClosingPart("poll thread") { await thread.shutdown() },
+            WorkerPoolPart(workers),
+            RequestServerPart(server),
+            // Streams end by themselves before the server waits for its requests.
+            ClosingPart("streams") { tail.close() },
+        ]
+    }
+
+    /// Serves until a signal.
+    func run(ready: ReadySignal) async throws {
+        try await ServiceHost.run(
+            name: .catalog, logger: logger, endpoints: [address.description], ready: ready, parts: parts)
+    }
+
+    private static func retention(_ configuration: CatalogConfiguration) -> Retention {
+        Retention(
+            age: Int64(configuration.historyDays) * 86_400_000_000, bytes: configuration.historyBytes,
+            interval: configuration.trimInterval)
+    }
+
+    private static func rules(
+        _ configuration: CatalogConfiguration, _ surroundings: CatalogSurroundings
+    ) -> BatchStore.WriteRules {
+        BatchStore.WriteRules(
+            maxEntities: configuration.maxEntities, maxRecordBytes: configuration.maxRecordBytes,
+            now: surroundings.now,
+            makeID: { kind in
+                var random = SystemRandomNumberGenerator()
+                return ObjectID(kind, milliseconds: surroundings.now() / 1000, using: &random)
+            })
+    }
+}

@@ -1,0 +1,128 @@
+import JSONValue
+import Messaging
+import Synchronization
+
+/// The newest records in memory, and whoever waits for the next one. Woken by commits, never by a clock.
+final class ChangeTail: Sendable {
+    struct Entry: Sendable {
+        let sequence: Int64
+        let record: JSON
+        let bytes: Int
+    }
+
+    /// What there is after a position.
+    enum Page: Sendable {
+        case records([JSON], last: Int64)
+        /// Everything was seen.
+        case atHead
+        /// Older than what is kept here: the database has it.
+        case older
+    }
+
+    private struct State {
+        var head: Int64
+        var entries: [Entry] = []
+        /// Entries before this index are gone.
+        var first = 0
+        var bytes = 0
+        var isClosed = false
+        var nextWaiter: UInt64 = 0
+        var waiters: [UInt64: (sequence: Int64, continuation: CheckedContinuation<Bool, Never>)] = [:]
+        var cancelledEarly: Set<UInt64> = []
+    }
+
+    private let state: Mutex<State>
+    private let maxBytes: Int
+
+    init(head: Int64, maxBytes: Int = 4 << 20) {
+        self.maxBytes = maxBytes
+        state = Mutex(State(head: head))
+    }
+
+    /// The newest committed sequence.
+    var head: Int64 { state.withLock { $0.head } }
+
+    /// How many wait for a record.
+    var waiting: Int { state.withLock { $0.waiters.count } }
+
+    /// Takes the records of a commit, in order.
+    func append(_ entries: [Entry], head: Int64) {
+        let woken = state.withLock { state in
+            state.entries += entries
+            state.bytes += entries.reduce(0) { $0 + $1.bytes }
+            while state.bytes > maxBytes, state.first < state.entries.count - 1 {
+                state.bytes -= state.entries[state.first].bytes
+                state.first += 1
+            }
+            if state.first > 64, state.first > state.entries.count / 2 {
+                state.entries.removeFirst(state.first)
+                state.first = 0
+            }
+            state.head = max(state.head, head)
+            let ready = state.waiters.filter { $0.value.sequence <= state.head }
+            for id in ready.keys { state.waiters[id] = nil }
+            return ready.values.map(\.continuation)
+        }
+        for continuation in woken { continuation.resume(returning: true) }
+    }
+
+    func page(after position: Int64, bytes limit: Int) -> Page {
+        state.withLock { state in
+            guard position < state.head else { return .atHead }
+            guard state.first < state.entries.count, state.entries[state.first].sequence <= position + 1 else {
+                return .older
+            }
+            let start = state.first + Int(position + 1 - state.entries[state.first].sequence)
+            var records: [JSON] = []
+            var total = 0
+            var last = position
+            for entry in state.entries[start...] {
+                if !records.isEmpty, total + entry.bytes > limit { break }
+                records.append(entry.record)
+                total += entry.bytes
+                last = entry.sequence
+            }
+            return .records(records, last: last)
+        }
+    }
+
+    /// Waits until a sequence is committed.
+    ///
+    /// - Returns: whether it is: false where the task was cancelled or the service stops
+    func wait(for sequence: Int64) async -> Bool {
+        let id = state.withLock { state in
+            state.nextWaiter += 1
+            return state.nextWaiter
+        }
+        let isReached = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let answer: Bool? = state.withLock { state in
+                    if state.head >= sequence { return true }
+                    if state.isClosed || state.cancelledEarly.contains(id) { return false }
+                    state.waiters[id] = (sequence, continuation)
+                    return nil
+                }
+                if let answer { continuation.resume(returning: answer) }
+            }
+        } onCancel: {
+            let waiter = state.withLock { state in
+                let waiter = state.waiters.removeValue(forKey: id)
+                if waiter == nil { state.cancelledEarly.insert(id) }
+                return waiter
+            }
+            waiter?.continuation.resume(returning: false)
+        }
+        state.withLock { _ = $0.cancelledEarly.remove(id) }
+        return isReached
+    }
+
+    /// Lets everyone go who waits, now and later.
+    func close() {
+        let woken = state.withLock { state in
+            state.isClosed = true
+            defer { state.waiters = [:] }
+            return state.waiters.values.map(\.continuation)
+        }
+        for continuation in woken { continuation.resume(returning: false) }
+    }
+}

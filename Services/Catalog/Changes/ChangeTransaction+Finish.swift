@@ -1,0 +1,92 @@
+import PhotoModel
+
+/// What a transaction came to.
+struct TransactionResult: Sendable, Equatable {
+    var assets: [EntityChange<Asset>] = []
+    var collections: [EntityChange<AssetCollection>] = []
+    var lists: [EntityChange<CollectionList>] = []
+
+    var isEmpty: Bool { assets.isEmpty && collections.isEmpty && lists.isEmpty }
+}
+
+extension ChangeTransaction {
+    /// The entities that really changed, with their new revisions and everything that follows: facts of albums, dates.
+    mutating func finish() throws -> TransactionResult {
+        var result = TransactionResult()
+        for (id, before, current) in assets.changes() {
+            if let change = finished(id, before, current) { result.assets.append(change) }
+        }
+        let haveOtherMembers = try updateAlbums(result.assets)
+        for (_, before, current) in collections.changes() {
+            let isTouched = (before ?? current).map { haveOtherMembers.contains($0.id) } ?? false
+            if let change = finished(before, current, isTouched) { result.collections.append(change) }
+        }
+        for (_, before, current) in lists.changes() {
+            if let change = finished(before, current) { result.lists.append(change) }
+        }
+        return result
+    }
+
+    /// An asset's modification date is that of its own facts: to be put into an album is a new revision, not a
+    /// modification.
+    private func finished(_ id: ObjectID, _ before: Asset?, _ current: Asset?) -> EntityChange<Asset>? {
+        guard var after = current else { return before.map { EntityChange(before: $0, after: nil) } }
+        guard let before else { return EntityChange(before: nil, after: after) }
+        if contentChanged.contains(id) {
+            after.contentRevision = Revision(sequence)
+            after.contentModificationDate = now
+        }
+        guard after != before else { return nil }
+        var withoutAlbums = after
+        withoutAlbums.memberships = before.memberships
+        if withoutAlbums != before { after.modificationDate = now }
+        after.revision = Revision(sequence)
+        return EntityChange(before: before, after: after)
+    }
+
+    private func finished(
+        _ before: AssetCollection?, _ current: AssetCollection?, _ hasOtherMembers: Bool
+    ) -> EntityChange<AssetCollection>? {
+        guard var after = current else { return before.map { EntityChange(before: $0, after: nil) } }
+        guard let before else { return EntityChange(before: nil, after: after) }
+        guard after != before || hasOtherMembers else { return nil }
+        after.modificationDate = now
+        after.revision = Revision(sequence)
+        return EntityChange(before: before, after: after)
+    }
+
+    private func finished(_ before: CollectionList?, _ current: CollectionList?) -> EntityChange<CollectionList>? {
+        guard var after = current else { return before.map { EntityChange(before: $0, after: nil) } }
+        guard let before else { return EntityChange(before: nil, after: after) }
+        guard after != before else { return nil }
+        after.modificationDate = now
+        after.revision = Revision(sequence)
+        return EntityChange(before: before, after: after)
+    }
+
+    /// Brings first and last capture dates up to date; returns the albums whose members or their order changed.
+    private mutating func updateAlbums(_ changes: [EntityChange<Asset>]) throws -> Set<ObjectID> {
+        var albums: [ObjectID] = []
+        var withOtherMembers: Set<ObjectID> = []
+        for change in changes {
+            let (before, after) = (change.before?.memberships ?? [], change.after?.memberships ?? [])
+            for id in Set((before + after).map(\.collection)) {
+                let hasMoved = change.before?.orderKey(in: id) != change.after?.orderKey(in: id)
+                guard hasMoved || change.before?.creationDate != change.after?.creationDate else { continue }
+                if !albums.contains(id) { albums.append(id) }
+                if hasMoved { withOtherMembers.insert(id) }
+            }
+        }
+        let touched = Set(changes.map(\.id))
+        for id in albums.sorted() {
+            guard var collection = try collection(id) else { continue }
+            let ours = changes.compactMap(\.after).filter { $0.orderKey(in: id) != nil }.compactMap(\.creationDate)
+            let others = try state.captureDates(of: id, excluding: touched)
+            collection.startDate = [ours.min(), others?.lowerBound].compactMap { $0 }.min()
+            collection.endDate = [ours.max(), others?.upperBound].compactMap { $0 }.max()
+            let isNew = try self.collection(id) != collection
+            if isNew || withOtherMembers.contains(id) { try set(collection) }
+        }
+        return withOtherMembers
+    }
+}

@@ -1,0 +1,168 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+
+/// One transaction while its requests are applied, in order, each seeing what the ones before did.
+///
+/// Nothing is written: ``finish()`` gives the entities before and after, with the facts that follow from the changes.
+struct ChangeTransaction<State: LibraryState> {
+    let state: State
+    let sequence: Int64
+    /// Microseconds since 1970.
+    let now: Int64
+    let limit: Int
+    let makeID: (ObjectKind) -> ObjectID
+
+    private(set) var assets = Touched<Asset>()
+    private(set) var collections = Touched<AssetCollection>()
+    private(set) var lists = Touched<CollectionList>()
+    /// What each placeholder stands for.
+    private(set) var placeholders: [(ref: String, id: ObjectID)] = []
+    private(set) var duplicates: [String] = []
+    /// Assets whose pixels are new.
+    var contentChanged: Set<ObjectID> = []
+    /// Originals that this transaction took in.
+    var newOriginals: [String: ObjectID] = [:]
+    /// The last key that this transaction gave in an album.
+    var lastKeys: [ObjectID: OrderKey] = [:]
+    /// The last key that this transaction gave in a folder.
+    var lastChildKeys: [ObjectID: OrderKey] = [:]
+
+    init(
+        state: State, sequence: Int64, now: Int64, limit: Int = ChangeRecord.maxEntities,
+        makeID: @escaping (ObjectKind) -> ObjectID
+    ) {
+        self.state = state
+        self.sequence = sequence
+        self.now = now
+        self.limit = limit
+        self.makeID = makeID
+    }
+
+    /// Applies all requests; an error names the index of the request that it is about.
+    mutating func apply(_ changes: [PreparedChange]) throws {
+        for (index, change) in changes.enumerated() {
+            do {
+                try apply(change)
+            } catch let error as RPCError {
+                throw error.about(request: index)
+            }
+        }
+    }
+
+    private mutating func apply(_ change: PreparedChange) throws {
+        switch change.request {
+        case .createAsset(let request): try create(request, change.resources)
+        case .updateAsset(let request): try update(request)
+        case .deleteAssets(let request): try deleteAssets(request)
+        case .editAsset(let request): try edit(request, change.resources.first, change.adjustment)
+        case .revertAsset(let request): try revert(request)
+        case .createCollection(let request): try create(request)
+        case .updateCollection(let request): try update(request)
+        case .deleteCollections(let request): try deleteCollections(request)
+        }
+    }
+
+    // MARK: Entities as they are now
+
+    func asset(_ id: ObjectID) throws -> Asset? {
+        if let touched = assets.state(of: id) { return touched }
+        return try state.asset(id)
+    }
+
+    func collection(_ id: ObjectID) throws -> AssetCollection? {
+        if let touched = collections.state(of: id) { return touched }
+        return try state.collection(id)
+    }
+
+    func existingAsset(_ id: ObjectID) throws -> Asset {
+        guard id.kind == .asset else { throw Refusal.invalidParams.error("\(id) is no asset") }
+        guard let asset = try asset(id) else { throw notFound(id) }
+        return asset
+    }
+
+    func existingCollection(_ id: ObjectID) throws -> AssetCollection {
+        guard id.kind == .assetCollection else { throw Refusal.invalidParams.error("\(id) is no collection") }
+        guard let collection = try collection(id) else { throw notFound(id) }
+        return collection
+    }
+
+    private func notFound(_ id: ObjectID) -> RPCError {
+        Refusal.identifierNotFound.error("nothing has the identifier \(id)", ["id": .string(id.text)])
+    }
+
+    func id(_ reference: ObjectReference) throws -> ObjectID {
+        switch reference {
+        case .id(let id): return id
+        case .placeholder(let ref):
+            guard let id = placeholders.first(where: { $0.ref == ref })?.id else {
+                throw Refusal.invalidParams.error(
+                    "no earlier request of this transaction has the ref \"\(ref)\"", ["ref": .string(ref)])
+            }
+            return id
+        }
+    }
+
+    /// The revision an entity had before the transaction; a precondition is about that one.
+    func require(_ wanted: Revision?, _ current: Revision, of id: ObjectID) throws {
+        guard let wanted, wanted != current else { return }
+        throw Refusal.conflict.error(
+            "\(id) has changed: it has \(current), not \(wanted); fetch it again",
+            ["id": .string(id.text), "revision": .string(current.description)])
+    }
+
+    // MARK: Touching
+
+    mutating func set(_ asset: Asset) throws { try set(asset.id, asset) }
+
+    mutating func remove(asset id: ObjectID) throws { try set(id, nil as Asset?) }
+
+    private mutating func set(_ id: ObjectID, _ asset: Asset?) throws {
+        let original = assets.state(of: id) == nil ? try state.asset(id) : nil
+        assets.set(id, to: asset, from: original)
+        try checkLimit()
+    }
+
+    mutating func set(_ collection: AssetCollection) throws { try set(collection.id, collection) }
+
+    mutating func remove(collection id: ObjectID) throws { try set(id, nil as AssetCollection?) }
+
+    private mutating func set(_ id: ObjectID, _ collection: AssetCollection?) throws {
+        let original = collections.state(of: id) == nil ? try state.collection(id) : nil
+        collections.set(id, to: collection, from: original)
+        try checkLimit()
+    }
+
+    mutating func changeChildren(of id: ObjectID, by step: Int) throws {
+        let stored = try state.list(id)
+        guard var list = lists.state(of: id) ?? stored else { throw notFound(id) }
+        list.childCount += step
+        lists.set(id, to: list, from: stored)
+        try checkLimit()
+    }
+
+    mutating func bind(_ ref: String?, to id: ObjectID, isDuplicate: Bool = false) throws {
+        guard let ref else { return }
+        guard !placeholders.contains(where: { $0.ref == ref }) else {
+            throw Refusal.invalidParams.error("the ref \"\(ref)\" stands twice", ["ref": .string(ref)])
+        }
+        placeholders.append((ref, id))
+        if isDuplicate { duplicates.append(ref) }
+    }
+
+    private func checkLimit() throws {
+        guard assets.count + collections.count + lists.count > limit else { return }
+        throw Refusal.limitExceeded.error(
+            "the transaction touches more than \(limit) assets and collections; split it", ["limit": JSON(limit)])
+    }
+}
+
+extension RPCError {
+    /// The same error with the index of the request that it is about.
+    func about(request index: Int) -> RPCError {
+        var error = self
+        if error.data["request"] == nil { error.data["request"] = JSON(index) }
+        return error
+    }
+}

@@ -1,0 +1,80 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+
+/// `changes.since`, `changes.token` and `changes.follow`: the durable feed.
+struct HistoryReader: Sendable {
+    let store: LibraryStore
+    let tail: ChangeTail
+    /// Bytes of records in one page of `changes.since`.
+    let pageBytes = 4 << 20
+    /// Bytes of records in one notification of `changes.follow`.
+    let followBytes = 256 << 10
+
+    func token() async throws -> CurrentToken.Result {
+        let head = try await store.read { try $0.head() }
+        return CurrentToken.Result(token: head.token, oldest: head.oldestToken)
+    }
+
+    func since(_ request: ChangesSince) async throws -> ChangePage {
+        let pageBytes = pageBytes
+        return try await store.read { reader in
+            let head = try reader.head()
+            let start = request.token ?? head.oldestToken
+            try CatalogRefusals.check(start, head)
+            let takesAll = request.topics.isEmpty || request.topics.contains(FeedTopic.changes)
+            let page =
+                takesAll
+                ? try reader.history.records(
+                    after: start.sequence, through: head.sequence, count: request.limit, bytes: pageBytes)
+                : try reader.history.records(
+                    after: start.sequence, through: head.sequence, topics: request.topics, count: request.limit,
+                    bytes: pageBytes)
+            // A page that ends at no bound has seen everything up to the head, whatever it carries.
+            let last = page.isCut ? page.records.last?.sequence ?? head.sequence : head.sequence
+            return ChangePage(
+                records: try page.records.map { try JSON(parsing: $0.bytes) },
+                token: ChangeToken(library: head.library, sequence: last), oldest: head.oldestToken, head: head.token)
+        }
+    }
+
+    /// Streams records until the request is cancelled, waiting for credit and for commits.
+    func follow(_ request: ChangesFollow, _ incoming: IncomingRequest, _ notifier: Notifier) async throws -> Reply {
+        guard incoming.acceptsNotifications else {
+            throw Refusal.invalidOptions.error("changes.follow needs a DEALER socket; a REQ socket polls changes.since")
+        }
+        let head = try await store.read { try $0.head() }
+        let start = request.token ?? head.token
+        try CatalogRefusals.check(start, head)
+        var position = start.sequence
+        func token() -> ChangeToken { ChangeToken(library: head.library, sequence: position) }
+        while !Task.isCancelled {
+            let records: [JSON]
+            switch tail.page(after: position, bytes: followBytes) {
+            case .atHead:
+                guard await tail.wait(for: position + 1) else { return Reply(FollowEnd(token: token()).json) }
+                continue
+            case .records(let found, let last): (records, position) = (found, last)
+            case .older: (records, position) = try await stored(after: position)
+            }
+            try await notifier.notify(
+                ChangesFollow.notification, ["records": .array(records), "token": .string(token().description)])
+        }
+        return Reply(FollowEnd(token: token()).json)
+    }
+
+    private func stored(after position: Int64) async throws -> ([JSON], Int64) {
+        let followBytes = followBytes
+        return try await store.read { reader in
+            let head = try reader.head()
+            let records = try reader.history.records(
+                after: position, through: head.sequence, count: 1000, bytes: followBytes
+            ).records
+            guard let last = records.last, records.first?.sequence == position + 1 else {
+                throw CatalogRefusals.tokenExpired(ChangeToken(library: head.library, sequence: position), head)
+            }
+            return (try records.map { try JSON(parsing: $0.bytes) }, last.sequence)
+        }
+    }
+}

@@ -1,0 +1,266 @@
+import Contracts
+import JSONValue
+import Logging
+import Messaging
+import PhotoModel
+import Storage
+import Synchronization
+
+/// Commits transactions in groups: everything that waits goes into one commit of the database (DESIGN 3.2).
+///
+/// It runs on the thread of the one connection that writes. An outcome is told after the commit is durable and the head
+/// file knows of it.
+final class Writer: Sendable {
+    /// Bounds of the queue and of one commit.
+    struct Limits: Sendable {
+        /// Transactions that may wait; the next one is refused as busy.
+        var waiting = 1024
+        /// Transactions of one commit.
+        var batch = 128
+        /// Change requests of one commit, beyond its first transaction.
+        var batchRequests = 2048
+    }
+
+    private struct Waiting: Sendable {
+        let request: WriteRequest
+        let continuation: CheckedContinuation<Result<PerformedWrite, WriteFailure>, Never>
+    }
+
+    private struct State {
+        var queue: [Waiting] = []
+        var isScheduled = false
+        var figures = WriterFigures()
+        var problem: String?
+    }
+
+    private let store: LibraryStore
+    private let tail: ChangeTail
+    private let retention: Retention
+    private let rules: BatchStore.WriteRules
+    private let limits: Limits
+    private let logger: Logger
+    private let clock: MonotonicClock
+    private let state = Mutex(State())
+
+    init(
+        store: LibraryStore, tail: ChangeTail, retention: Retention, rules: BatchStore.WriteRules,
+        limits: Limits = Limits(), logger: Logger, clock: MonotonicClock = .system
+    ) {
+        self.store = store
+        self.tail = tail
+        self.retention = retention
+        self.rules = rules
+        self.limits = limits
+        self.logger = logger
+        self.clock = clock
+    }
+
+    /// What was done so far, for `figures`.
+    var figures: WriterFigures { state.withLock { $0.figures } }
+
+    var queueDepth: Int { state.withLock { $0.queue.count } }
+
+    /// Why the last commit failed; nil where it did not.
+    var problem: String? { state.withLock { $0.problem } }
+
+    /// Makes a transaction, together with whatever else waits; returns after the commit.
+    func perform(_ request: WriteRequest) async throws(WriteFailure) -> PerformedWrite {
+        let outcome = await withCheckedContinuation { continuation in
+            let (isTaken, isFirst) = state.withLock { state in
+                guard state.queue.count < limits.waiting else { return (false, false) }
+                state.queue.append(Waiting(request: request, continuation: continuation))
+                defer { state.isScheduled = true }
+                return (true, !state.isScheduled)
+            }
+            if !isTaken {
+                let error = Refusal.busy.error("\(limits.waiting) transactions are waiting already; ask again later")
+                continuation.resume(returning: .failure(.refused(error)))
+            }
+            if isFirst { schedule() }
+        }
+        return try outcome.get()
+    }
+
+    private func schedule() {
+        store.onWriter { [self] batches in
+            while true {
+                // Old records are removed a few at a time, between commits and while nothing else is to be done.
+                if retention.isDue(clock.nowMicroseconds()) { trim(batches) }
+                let batch = nextBatch()
+                if !batch.isEmpty { commit(batch, in: batches(rules)) } else if stopsWhenIdle() { return }
+            }
+        }
+    }
+
+    private func nextBatch() -> [Waiting] {
+        state.withLock { state in
+            var count = 0
+            var requests = 0
+            while count < min(limits.batch, state.queue.count) {
+                requests += state.queue[count].request.changes.count
+                if count > 0, requests > limits.batchRequests { break }
+                count += 1
+            }
+            let batch = Array(state.queue.prefix(count))
+            state.queue.removeFirst(count)
+            return batch
+        }
+    }
+
+    /// Leaves the thread, unless something arrived meanwhile or old records are left to be removed.
+    private func stopsWhenIdle() -> Bool {
+        state.withLock { state in
+            guard state.queue.isEmpty, !retention.hasMore else { return false }
+            state.isScheduled = false
+            return true
+        }
+    }
+
+    private func commit(_ batch: [Waiting], in transaction: BatchStore) {
+        let start = clock.nowMicroseconds()
+        do {
+            let (outcomes, head) = try transaction.commit(
+                batch.map(\.request), isOfTheDisk: { store.database.mapped($0) is StorageError })
+            rememberHead(head)
+            let duration = clock.nowMicroseconds() - start
+            var entries: [ChangeTail.Entry] = []
+            var answers: [Result<PerformedWrite, WriteFailure>] = []
+            for outcome in outcomes {
+                switch outcome {
+                case .success(let performed):
+                    if let record = performed.record {
+                        entries.append(
+                            ChangeTail.Entry(sequence: record.sequence, record: record.json, bytes: record.bytes))
+                    }
+                    answers.append(.success(performed))
+                case .failure(let error): answers.append(.failure(failure(error)))
+                }
+            }
+            state.withLock { state in
+                state.problem = nil
+                state.figures.committed(answers, microseconds: duration)
+            }
+            tail.append(entries, head: head.sequence)
+            for (waiting, answer) in zip(batch, answers) { waiting.continuation.resume(returning: answer) }
+        } catch {
+            let refusal = refusal(forBatch: error)
+            state.withLock { state in
+                state.problem = refusal.message
+                state.figures.failedCommits += 1
+            }
+            logger.error("a commit failed; nothing of it was kept", metadata: ["error": "\(error)"])
+            for waiting in batch { waiting.continuation.resume(returning: .failure(.refused(refusal))) }
+        }
+    }
+
+    /// The commit stands whatever becomes of this: a head file that lags only guards less.
+    private func rememberHead(_ head: LibraryHead) {
+        do throws(StorageError) {
+            try store.headFile.store(library: head.library, sequence: head.sequence)
+        } catch {
+            logger.error("the head file cannot be written", metadata: ["error": "\(error)"])
+        }
+    }
+
+    private func failure(_ error: any Error) -> WriteFailure {
+        switch error {
+        case let refusal as RPCError: return .refused(refusal)
+        case is FactsNeeded: return .factsNeeded
+        default:
+            logger.error("a transaction failed", metadata: ["error": "\(error)"])
+            return .refused(Refusal.internalError.error("the transaction failed; the catalog's log says why"))
+        }
+    }
+
+    private func refusal(forBatch error: any Error) -> RPCError {
+        guard let error = store.database.mapped(error) as? StorageError else {
+            return Refusal.internalError.error("the commit failed; the catalog's log says why")
+        }
+        return error.refusal
+    }
+
+    // MARK: Retention
+
+    private func trim(_ batches: LibraryStore.Batches) {
+        do {
+            let isMore = try batches(rules).trim(retention, now: rules.now())
+            retention.done(isMore: isMore, at: clock.nowMicroseconds())
+        } catch {
+            retention.done(isMore: false, at: clock.nowMicroseconds())
+            logger.error("old change records cannot be removed", metadata: ["error": "\(error)"])
+        }
+    }
+}
+
+/// How long change records and outcomes are kept.
+final class Retention: Sendable {
+    /// Microseconds.
+    let age: Int64
+    /// Bytes of all records.
+    let bytes: Int
+    /// Records looked at in one step, and their bytes.
+    let stepRecords = 64
+    let stepBytes = 1 << 20
+    /// Microseconds between steps while nothing is left to do.
+    let interval: Int64
+    private let state = Mutex((nextStep: Int64.min, hasMore: false))
+
+    init(age: Int64 = 30 * 86_400_000_000, bytes: Int = 2 << 30, interval: Int64 = 1_000_000) {
+        self.age = age
+        self.bytes = bytes
+        self.interval = interval
+    }
+
+    func isDue(_ now: Int64) -> Bool { state.withLock { $0.nextStep <= now } }
+
+    /// Whether the last step left something to be removed.
+    var hasMore: Bool { state.withLock { $0.hasMore } }
+
+    func done(isMore: Bool, at now: Int64) {
+        state.withLock { $0 = (isMore ? now : now + interval, isMore) }
+    }
+}
+
+/// What the writer counts.
+struct WriterFigures: Sendable {
+    var commits = 0
+    var transactions = 0
+    var refused = 0
+    var repeats = 0
+    var failedCommits = 0
+    var largestBatch = 0
+    /// Microseconds of the last commits.
+    private var durations: [Int64] = []
+    private var position = 0
+    private static let kept = 1024
+
+    mutating func committed(_ answers: [Result<PerformedWrite, WriteFailure>], microseconds: Int64) {
+        commits += 1
+        largestBatch = max(largestBatch, answers.count)
+        for answer in answers {
+            switch answer {
+            case .success(let performed) where performed.isRepeat: repeats += 1
+            case .success: transactions += 1
+            case .failure: refused += 1
+            }
+        }
+        if durations.count < Self.kept {
+            durations.append(microseconds)
+        } else {
+            durations[position] = microseconds
+            position = (position + 1) % Self.kept
+        }
+    }
+
+    var json: JSONObject {
+        let sorted = durations.sorted()
+        func quantile(_ share: Double) -> JSON {
+            sorted.isEmpty ? .null : .int(sorted[min(sorted.count - 1, Int(Double(sorted.count) * share))])
+        }
+        return [
+            "commits": JSON(commits), "transactions": JSON(transactions), "refused": JSON(refused),
+            "repeats": JSON(repeats), "failedCommits": JSON(failedCommits), "largestBatch": JSON(largestBatch),
+            "commitMicrosecondsP50": quantile(0.5), "commitMicrosecondsP99": quantile(0.99),
+        ]
+    }
+}

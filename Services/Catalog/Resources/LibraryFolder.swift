@@ -1,0 +1,24 @@
+import Glibc
+import Hosting
+
+/// The folder of a library.
+enum LibraryFolder {
+    /// Makes the folder, and those it is in, for this user alone; durable when it returns.
+    static func make(_ path: String) throws(HostingError) {
+        var current = ""
+        for part in path.split(separator: "/") {
+            let parent = current.isEmpty ? "/" : current
+            current += "/\(part)"
+            if mkdir(current, 0o700) == 0 {
+                let descriptor = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+                if descriptor >= 0 {
+                    fsync(descriptor)
+                    close(descriptor)
+                }
+            } else if errno != EEXIST {
+                let reason = String(cString: strerror(errno))
+                throw .badSetting(source: "--library", reason: "\(current) cannot be made: \(reason)")
+            }
+        }
+    }
+}

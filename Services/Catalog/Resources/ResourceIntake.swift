@@ -1,0 +1,167 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+import Storage
+
+/// Takes the bytes of a transaction's requests into the resource store, before the transaction: what is in the database
+/// is durable on disk. Bytes that no transaction names after all are harmless.
+struct ResourceIntake: Sendable {
+    let resources: ResourceStore
+    let crew: FileCrew
+    let uploads: UploadDesk
+    let roots: ImportRoots
+    let pictures: PictureReader
+    let store: LibraryStore
+    /// The largest file, in bytes.
+    let maxBytes: Int64
+    /// Requests of one transaction that are prepared at a time.
+    let width = 4
+
+    /// Prepares all requests; an error names the index of the request that it is about.
+    ///
+    /// - Parameter alwaysReads: also the facts of bytes that an asset has already
+    func prepare(
+        _ requests: [ChangeRequest], _ incoming: IncomingRequest, alwaysReads: Bool
+    ) async throws -> [PreparedChange] {
+        var prepared = requests.map { PreparedChange($0) }
+        try await withThrowingTaskGroup(of: (Int, PreparedChange).self) { group in
+            var next = requests.startIndex
+            var running = 0
+            while true {
+                while running < width, next < requests.endIndex {
+                    let index = next
+                    next += 1
+                    guard requests[index].hasBytes else { continue }
+                    running += 1
+                    group.addTask {
+                        do {
+                            return (index, try await prepare(requests[index], incoming, alwaysReads))
+                        } catch {
+                            throw CatalogRefusals.refusal(error).about(request: index)
+                        }
+                    }
+                }
+                guard let (index, change) = try await group.next() else { break }
+                prepared[index] = change
+                running -= 1
+            }
+        }
+        return prepared
+    }
+
+    private func prepare(
+        _ request: ChangeRequest, _ incoming: IncomingRequest, _ alwaysReads: Bool
+    ) async throws -> PreparedChange {
+        switch request {
+        case .createAsset(let create):
+            try check(create.resources)
+            var resources: [PreparedResource] = []
+            for resource in create.resources {
+                let taken = try await take(resource, incoming)
+                resources.append(taken)
+            }
+            if !alwaysReads, create.ifDuplicate == .useExisting, let original = resources.first(where: \.type.isOriginal) {
+                let digest = original.digest
+                let isKnown = try await store.read { try $0.assets.asset(withOriginal: digest) != nil }
+                if isKnown { return PreparedChange(request, resources: resources) }
+            }
+            for index in resources.indices { try await read(&resources[index]) }
+            return PreparedChange(request, resources: resources)
+        case .editAsset(let edit):
+            var render = try await take(edit.render, incoming)
+            render.type = .fullSizePhoto
+            try await read(&render)
+            guard render.facts?.orientation == 1 else {
+                throw Refusal.invalidResource.error(
+                    "the render is not upright: turn its pixels and set the orientation to 1",
+                    ["file": .string(render.name)])
+            }
+            return PreparedChange(
+                request, resources: [render], adjustment: try await take(edit.adjustmentData, incoming))
+        default: return PreparedChange(request)
+        }
+    }
+
+    private func check(_ resources: [NewResource]) throws {
+        guard resources.count(where: { $0.type.isOriginal }) == 1, Set(resources.map(\.type)).count == resources.count
+        else {
+            throw Refusal.invalidParams.error("an asset has exactly one original, and one resource of each type")
+        }
+        for resource in resources {
+            guard resource.type == .photo || resource.type == .alternatePhoto else {
+                throw Refusal.unsupportedFormat.error(
+                    "resources of the type \(resource.type.rawValue) cannot be taken in; send photo or alternatePhoto")
+            }
+        }
+    }
+
+    // MARK: Bytes
+
+    private func take(_ resource: NewResource, _ incoming: IncomingRequest) async throws -> PreparedResource {
+        let (resources, maxBytes) = (resources, maxBytes)
+        let stored: StoredResource
+        var name = try resource.originalFilename.map { try storable($0, "originalFilename") }
+        switch resource.source {
+        case .attachment(let number):
+            let bytes = try attachment(number, incoming)
+            stored = try await crew.run { try resources.put(bytes: bytes) }
+        case .upload(let upload): stored = try await uploads.finished(upload, owner: incoming.identity)
+        case .path(let path):
+            let file = try roots.open(path, for: incoming.identity)
+            name = name ?? PictureFacts.text(path.split(separator: "/").last.map(String.init), 1024)
+            do {
+                stored = try await crew.run {
+                    try resources.put(copying: file, limit: maxBytes)
+                }
+            } catch StorageError.tooLarge(let reason) {
+                throw Refusal.invalidResource.error(
+                    "\(path) cannot be taken in: \(reason)", ["file": .string(path), "reason": .string(reason)])
+            }
+        case nil:
+            throw Refusal.invalidParams.error("a resource names exactly one of attachment, upload and path")
+        }
+        return PreparedResource(
+            type: resource.type, digest: stored.digest.text, size: stored.size, originalFilename: name)
+    }
+
+    private func take(_ data: AdjustmentData, _ incoming: IncomingRequest) async throws -> PreparedResource {
+        let bytes = try attachment(data.attachment, incoming)
+        guard bytes.count <= AdjustmentData.maxBytes else {
+            throw Refusal.limitExceeded.error(
+                "adjustment data has at most \(AdjustmentData.maxBytes) bytes",
+                ["limit": JSON(AdjustmentData.maxBytes)])
+        }
+        let resources = resources
+        let stored = try await crew.run { try resources.put(bytes: bytes) }
+        return PreparedResource(type: .adjustmentData, digest: stored.digest.text, size: stored.size)
+    }
+
+    private func attachment(_ number: Int, _ incoming: IncomingRequest) throws -> Bytes {
+        guard incoming.attachments.indices.contains(number) else {
+            throw Refusal.invalidParams.error(
+                "there is no attachment \(number); the message has \(incoming.attachments.count)")
+        }
+        return incoming.attachments[number]
+    }
+
+    private func read(_ resource: inout PreparedResource) async throws {
+        guard let digest = ResourceDigest(resource.digest) else { throw Refusal.internalError.error("a bad digest") }
+        resource.facts = try await pictures.facts(of: digest, name: resource.name)
+    }
+}
+
+extension PreparedResource {
+    /// What to call it in an error.
+    var name: String { originalFilename ?? "the \(type.rawValue)" }
+}
+
+extension ChangeRequest {
+    /// Whether it brings bytes that must be taken in first.
+    var hasBytes: Bool {
+        switch self {
+        case .createAsset, .editAsset: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,190 @@
+import Contracts
+import JSONValue
+import Messaging
+import Storage
+
+/// Uploads under way and finished ones that no transaction has used yet.
+///
+/// Each has an owner and a lease that use renews; what is left of one that ran out is removed when the desk is next
+/// asked anything, and all are gone at a restart: `handle_expired`.
+actor UploadDesk {
+    struct Limits: Sendable {
+        /// Microseconds without use.
+        var lease: Int64 = 600_000_000
+        /// Uploads of one identity.
+        var perIdentity = 64
+        /// Bytes of one upload.
+        var bytes: Int64 = 8 << 30
+        /// Bytes of all uploads of one identity.
+        var bytesPerIdentity: Int64 = 32 << 30
+        /// Uploads of everyone.
+        var all = 1024
+    }
+
+    private struct Upload {
+        let owner: String
+        let writer: ResourceWriter
+        var size: Int64 = 0
+        var finished: StoredResource?
+        var isBusy = false
+        var usedAt: Int64
+    }
+
+    private let resources: ResourceStore
+    private let crew: FileCrew
+    private let clock: MonotonicClock
+    private let limits: Limits
+    private let makeName: @Sendable () -> String
+    private var uploads: [String: Upload] = [:]
+
+    init(
+        resources: ResourceStore, crew: FileCrew, clock: MonotonicClock, limits: Limits = Limits(),
+        makeName: @escaping @Sendable () -> String
+    ) {
+        self.resources = resources
+        self.crew = crew
+        self.clock = clock
+        self.limits = limits
+        self.makeName = makeName
+    }
+
+    var count: Int { uploads.count }
+
+    func begin(_ request: BeginUpload, owner: String) async throws -> BeginUpload.Result {
+        removeExpired()
+        let own = uploads.values.filter { $0.owner == owner }
+        guard own.count < limits.perIdentity, uploads.count < limits.all else {
+            throw Refusal.limitExceeded.error(
+                "there are \(own.count) uploads open; finish or cancel some (limit \(limits.perIdentity))",
+                ["limit": JSON(limits.perIdentity)])
+        }
+        let used = own.reduce(Int64(0)) { $0 + $1.size }
+        let room = min(limits.bytes, limits.bytesPerIdentity - used)
+        guard request.size ?? 0 <= room, room > 0 else {
+            throw Refusal.limitExceeded.error("an upload may have \(room) bytes now", ["limit": .int(room)])
+        }
+        let resources = resources
+        let writer = try await crew.run { try resources.writer(limit: room) }
+        let name = makeName()
+        uploads[name] = Upload(owner: owner, writer: writer, usedAt: clock.nowMicroseconds())
+        return BeginUpload.Result(upload: name)
+    }
+
+    func append(_ request: AppendUpload, _ attachments: [Bytes], owner: String) async throws -> AppendUpload.Result {
+        var upload = try open(request.upload, owner)
+        guard attachments.count == 1 else {
+            throw Refusal.invalidParams.error("upload.append has exactly one attachment, the next bytes")
+        }
+        let bytes = attachments[0]
+        guard bytes.count <= BeginUpload.chunkBytes else {
+            throw Refusal.limitExceeded.error(
+                "an append has at most \(BeginUpload.chunkBytes) bytes", ["limit": JSON(BeginUpload.chunkBytes)])
+        }
+        guard upload.finished == nil else {
+            throw Refusal.invalidParams.error("the upload \(request.upload) is finished")
+        }
+        let (end, overflow) = request.offset.addingReportingOverflow(Int64(bytes.count))
+        // Received already: the answer got lost.
+        if !overflow, end <= upload.size { return AppendUpload.Result(size: upload.size) }
+        guard !overflow, request.offset == upload.size else {
+            throw Refusal.rangeError.error(
+                "the upload has \(upload.size) bytes; the next ones begin there and not at \(request.offset)",
+                ["size": .int(upload.size)])
+        }
+        let used = uploads.values.reduce(Int64(0)) { $1.owner == owner ? $0 + $1.size : $0 }
+        guard Int64(bytes.count) <= limits.bytesPerIdentity - used else {
+            throw Refusal.limitExceeded.error(
+                "all uploads of \(owner) may have \(limits.bytesPerIdentity) bytes together",
+                ["limit": .int(limits.bytesPerIdentity)])
+        }
+        upload.isBusy = true
+        uploads[request.upload] = upload
+        do {
+            let writer = upload.writer
+            try await crew.run { try writer.append(bytes) }
+        } catch {
+            // The writer gave up, and what it had is gone.
+            uploads[request.upload] = nil
+            throw error
+        }
+        upload.size = end
+        release(request.upload, upload)
+        return AppendUpload.Result(size: end)
+    }
+
+    func finish(_ request: FinishUpload, owner: String) async throws -> FinishUpload.Result {
+        var upload = try open(request.upload, owner)
+        if upload.finished == nil {
+            upload.isBusy = true
+            uploads[request.upload] = upload
+            do {
+                let writer = upload.writer
+                upload.finished = try await crew.run { try writer.finish() }
+            } catch {
+                uploads[request.upload] = nil
+                throw error
+            }
+            release(request.upload, upload)
+        }
+        guard let finished = upload.finished else { throw Self.expired(request.upload) }
+        guard request.digest == nil || request.digest == finished.digest.text else {
+            uploads[request.upload] = nil
+            throw Refusal.invalidResource.error(
+                "the bytes have the SHA-256 \(finished.digest), not the one announced; upload them again",
+                ["digest": .string(finished.digest.text)])
+        }
+        return FinishUpload.Result(
+            upload: request.upload, digest: finished.digest.text, size: finished.size)
+    }
+
+    func cancel(_ request: CancelUpload, owner: String) throws {
+        let upload = try open(request.upload, owner)
+        upload.writer.cancel()
+        uploads[request.upload] = nil
+    }
+
+    /// The bytes of a finished upload, for a transaction.
+    func finished(_ name: String, owner: String) throws -> StoredResource {
+        let upload = try open(name, owner)
+        guard let finished = upload.finished else {
+            throw Refusal.invalidParams.error("the upload \(name) is not finished; call upload.finish first")
+        }
+        return finished
+    }
+
+    // MARK: Parts
+
+    private func open(_ name: String, _ owner: String) throws -> Upload {
+        removeExpired()
+        // Somebody else's upload is none.
+        guard var upload = uploads[name], upload.owner == owner else { throw Self.expired(name) }
+        guard !upload.isBusy else {
+            throw Refusal.busy.error("the upload \(name) is still taking the bytes before these; wait for the answer")
+        }
+        upload.usedAt = clock.nowMicroseconds()
+        uploads[name] = upload
+        return upload
+    }
+
+    private func release(_ name: String, _ upload: Upload) {
+        guard uploads[name] != nil else { return }
+        var upload = upload
+        upload.isBusy = false
+        upload.usedAt = clock.nowMicroseconds()
+        uploads[name] = upload
+    }
+
+    private func removeExpired() {
+        let now = clock.nowMicroseconds()
+        for (name, upload) in uploads where !upload.isBusy && now - upload.usedAt > limits.lease {
+            upload.writer.cancel()
+            uploads[name] = nil
+        }
+    }
+
+    private static func expired(_ name: String) -> RPCError {
+        Refusal.handleExpired.error(
+            "there is no upload \(name.prefix(64)): it was not used for ten minutes, or the catalog was restarted; "
+                + "begin again")
+    }
+}

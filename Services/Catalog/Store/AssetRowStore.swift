@@ -1,0 +1,151 @@
+import GRDB
+import PhotoModel
+
+/// An asset as a row of the table `asset`: which column holds which fact.
+enum AssetRowStore {
+    /// Every column but the row number, in the order of ``values(of:)`` and of the reading below.
+    static let columns = [
+        "id", "visible", "revision", "content_revision", "media_type", "media_subtypes", "playback_style",
+        "playback_variation", "source_type", "content_type", "pixel_width", "pixel_height", "duration",
+        "creation_date", "creation_offset", "modification_date", "content_modification_date", "added_date",
+        "trashed_date", "latitude", "longitude", "altitude", "is_favorite", "is_hidden", "burst_identifier",
+        "represents_burst", "burst_selection_types", "rating", "caption", "caption_folded", "original_filename",
+        "original_filename_folded", "camera_make", "camera_make_folded", "camera_model", "camera_model_folded",
+        "lens_model", "lens_model_folded", "adjustment_format_identifier", "adjustment_format_version",
+        "adjustment_date",
+    ]
+
+    static let insertion =
+        "INSERT INTO asset (\(columns.joined(separator: ", "))) VALUES (\(columns.map { _ in "?" }.joined(separator: ", ")))"
+
+    /// The row number, then every column.
+    static let selection = "a.row, " + columns.map { "a.\($0)" }.joined(separator: ", ")
+
+    static func values(of asset: Asset) -> [DatabaseValue] {
+        [
+            asset.id.text.databaseValue, asset.isVisible.databaseValue, asset.revision.sequence.databaseValue,
+            asset.contentRevision.sequence.databaseValue, asset.mediaType.number.databaseValue,
+            asset.mediaSubtypes.rawValue.databaseValue, asset.playbackStyle.number.databaseValue,
+            asset.playbackVariation.rawValue.databaseValue, asset.sourceType.number.databaseValue,
+            asset.contentType.databaseValue, asset.pixelWidth.databaseValue, asset.pixelHeight.databaseValue,
+            asset.duration.databaseValue, value(asset.creationDate), value(asset.creationOffset),
+            asset.modificationDate.databaseValue, asset.contentModificationDate.databaseValue,
+            asset.addedDate.databaseValue, value(asset.trashedDate), value(asset.location?.latitude),
+            value(asset.location?.longitude), value(asset.location?.altitude), asset.isFavorite.databaseValue,
+            asset.isHidden.databaseValue, value(asset.burstIdentifier), asset.representsBurst.databaseValue,
+            asset.burstSelectionTypes.rawValue.databaseValue, asset.rating.databaseValue, value(asset.caption),
+            value(asset.caption.map(folded)), value(asset.originalFilename), value(asset.originalFilename.map(folded)),
+            value(asset.cameraMake), value(asset.cameraMake.map(folded)), value(asset.cameraModel),
+            value(asset.cameraModel.map(folded)), value(asset.lensModel), value(asset.lensModel.map(folded)),
+            value(asset.adjustmentFormatIdentifier), value(asset.adjustmentFormatVersion),
+            value(asset.adjustmentDate),
+        ]
+    }
+
+    private static func value(_ value: (some DatabaseValueConvertible)?) -> DatabaseValue {
+        value?.databaseValue ?? .null
+    }
+
+    /// The asset without what other tables hold: resources, keywords and memberships.
+    static func asset(_ row: Row) throws -> Asset {
+        var asset = Asset(
+            id: try identifier(row[1]), revision: Revision(row[3]), contentRevision: Revision(row[4])
+        )
+        asset.mediaType = try named(row[5])
+        asset.mediaSubtypes = MediaSubtypes(rawValue: row[6])
+        asset.playbackStyle = try named(row[7])
+        asset.playbackVariation = PlaybackVariation(rawValue: row[8]) ?? .none
+        asset.sourceType = try named(row[9])
+        asset.contentType = row[10]
+        asset.pixelWidth = row[11]
+        asset.pixelHeight = row[12]
+        asset.duration = row[13]
+        asset.creationDate = row[14]
+        asset.creationOffset = row[15]
+        asset.modificationDate = row[16]
+        asset.contentModificationDate = row[17]
+        asset.addedDate = row[18]
+        asset.trashedDate = row[19]
+        if let latitude: Double = row[20], let longitude: Double = row[21] {
+            asset.location = Location(latitude: latitude, longitude: longitude, altitude: row[22])
+        }
+        asset.isFavorite = row[23]
+        asset.isHidden = row[24]
+        asset.burstIdentifier = row[25]
+        asset.representsBurst = row[26]
+        asset.burstSelectionTypes = BurstSelectionTypes(rawValue: row[27])
+        asset.rating = row[28]
+        asset.caption = row[29]
+        asset.originalFilename = row[31]
+        asset.cameraMake = row[33]
+        asset.cameraModel = row[35]
+        asset.lensModel = row[37]
+        asset.adjustmentFormatIdentifier = row[39]
+        asset.adjustmentFormatVersion = row[40]
+        asset.adjustmentDate = row[41]
+        return asset
+    }
+
+    static func identifier(_ text: String) throws -> ObjectID {
+        guard let id = ObjectID(text) else { throw DamagedRow("\(text.prefix(64)) is no identifier") }
+        return id
+    }
+
+    static func named<Name: NumberedName>(_ number: Int) throws -> Name {
+        guard let name = Name(number: number) else { throw DamagedRow("\(number) is no \(Name.self)") }
+        return name
+    }
+
+    static func orderKey(_ text: String) throws -> OrderKey {
+        guard let key = OrderKey(text) else { throw DamagedRow("\(text.prefix(64)) is no order key") }
+        return key
+    }
+}
+
+/// A stored value that this version cannot read.
+struct DamagedRow: Error, CustomStringConvertible {
+    let description: String
+    init(_ description: String) { self.description = description }
+}
+
+extension Asset {
+    /// Whether it is seen by a fetch of an album without options.
+    var isShown: Bool { !isHidden && trashedDate == nil && isVisibleInBurst }
+
+    /// Whether it is seen by a fetch of the library without options.
+    var isVisible: Bool { isShown && sourceType == .typeUserLibrary }
+}
+
+/// 32 bytes from 64 hexadecimal digits, and back.
+enum Hexadecimal {
+    private static let digits = Array("0123456789abcdef".utf8)
+
+    static func bytes(_ text: String) -> [UInt8]? {
+        let digits = Array(text.utf8)
+        guard digits.count % 2 == 0 else { return nil }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(digits.count / 2)
+        for position in stride(from: 0, to: digits.count, by: 2) {
+            guard let high = value(digits[position]), let low = value(digits[position + 1]) else { return nil }
+            bytes.append(high << 4 | low)
+        }
+        return bytes
+    }
+
+    static func text(_ bytes: some Sequence<UInt8>) -> String {
+        var text: [UInt8] = []
+        for byte in bytes {
+            text.append(digits[Int(byte >> 4)])
+            text.append(digits[Int(byte & 15)])
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    private static func value(_ digit: UInt8) -> UInt8? {
+        switch digit {
+        case 0x30...0x39: digit - 0x30
+        case 0x61...0x66: digit - 0x61 + 10
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,228 @@
+import GRDB
+import PhotoModel
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Assets in the database, within one transaction.
+struct AssetStore {
+    let database: Database
+
+    // MARK: Reading
+
+    func asset(_ id: ObjectID) throws -> Asset? {
+        guard let row = try rowNumber(of: id) else { return nil }
+        return try assets([row])[row]
+    }
+
+    func rowNumber(of id: ObjectID) throws -> Int64? {
+        let statement = try database.cachedStatement(sql: "SELECT row FROM asset WHERE id = ?")
+        return try Int64.fetchOne(statement, arguments: [id.text])
+    }
+
+    /// Whole assets by row number; numbers that no row has are left out.
+    func assets(_ rows: [Int64]) throws -> [Int64: Asset] {
+        // One statement for any number of rows.
+        let list = "[" + rows.map(String.init).joined(separator: ",") + "]"
+        var assets: [Int64: Asset] = [:]
+        assets.reserveCapacity(rows.count)
+        try each(
+            "SELECT \(AssetRowStore.selection) FROM asset a WHERE a.row IN (SELECT value FROM json_each(?))", list
+        ) { row in
+            assets[row[0]] = try AssetRowStore.asset(row)
+        }
+        try each(
+            """
+            SELECT asset, type, digest, size, content_type, original_filename, pixel_width, pixel_height
+            FROM resource WHERE asset IN (SELECT value FROM json_each(?)) ORDER BY asset, position
+            """, list
+        ) { row in
+            let resource = AssetResource(
+                type: try AssetRowStore.named(row[1]), digest: Hexadecimal.text(row[2] as Data), size: row[3],
+                contentType: row[4], originalFilename: row[5], pixelWidth: row[6], pixelHeight: row[7])
+            assets[row[0]]?.resources.append(resource)
+        }
+        try each(
+            "SELECT asset, text FROM keyword WHERE asset IN (SELECT value FROM json_each(?)) ORDER BY asset, position",
+            list
+        ) { row in
+            assets[row[0]]?.keywords.append(row[1])
+        }
+        try each(
+            """
+            SELECT m.asset, c.id, m.order_key FROM membership m JOIN collection c ON c.row = m.collection
+            WHERE m.asset IN (SELECT value FROM json_each(?)) ORDER BY m.asset, m.collection
+            """, list
+        ) { row in
+            let membership = Membership(
+                collection: try AssetRowStore.identifier(row[1]), key: try AssetRowStore.orderKey(row[2]))
+            assets[row[0]]?.memberships.append(membership)
+        }
+        return assets
+    }
+
+    private func each(_ sql: String, _ list: String, _ visit: (Row) throws -> Void) throws {
+        let rows = try Row.fetchCursor(try database.cachedStatement(sql: sql), arguments: [list])
+        while let row = try rows.next() { try visit(row) }
+    }
+
+    /// The asset whose original has these bytes; the first that was taken in.
+    func asset(withOriginal digest: String) throws -> ObjectID? {
+        guard let bytes = Hexadecimal.bytes(digest) else { return nil }
+        let statement = try database.cachedStatement(
+            sql: """
+                SELECT a.id FROM resource r JOIN asset a ON a.row = r.asset
+                WHERE r.digest = ? AND r.type IN (1, 2, 3) ORDER BY r.asset LIMIT 1
+                """)
+        return try String.fetchOne(statement, arguments: [Data(bytes)]).map(AssetRowStore.identifier)
+    }
+
+    /// The frames of a burst, in the order of their identifiers.
+    func frames(ofBurst identifier: String, limit: Int) throws -> [ObjectID] {
+        let statement = try database.cachedStatement(
+            sql: "SELECT id FROM asset WHERE burst_identifier = ? ORDER BY id LIMIT ?")
+        return try String.fetchAll(statement, arguments: [identifier, limit]).map(AssetRowStore.identifier)
+    }
+
+    // MARK: Writing
+
+    /// Writes what a transaction did to assets: insertions, changes and deletions.
+    func save(_ changes: [EntityChange<Asset>]) throws {
+        var counters = CounterChanges()
+        for change in changes {
+            counters.count(change.before, by: -1)
+            counters.count(change.after, by: 1)
+            switch (change.before, change.after) {
+            case (nil, let after?): try insert(after)
+            case (let before?, let after?): try update(before, after)
+            case (let before?, nil):
+                try run("DELETE FROM asset WHERE id = ?", [before.id.text])
+            case (nil, nil): break
+            }
+        }
+        try counters.save(database)
+    }
+
+    private func run(_ sql: String, _ arguments: StatementArguments) throws {
+        let statement = try database.cachedStatement(sql: sql)
+        statement.setUncheckedArguments(arguments)
+        try statement.execute()
+    }
+
+    private func insert(_ asset: Asset) throws {
+        try run(AssetRowStore.insertion, StatementArguments(AssetRowStore.values(of: asset)))
+        let row = database.lastInsertedRowID
+        try insertResources(of: asset, row)
+        try insertKeywords(of: asset, row)
+        for membership in asset.memberships { try insert(membership, of: asset, row) }
+    }
+
+    /// Only columns that differ are set: an index is written where its columns change.
+    private func update(_ before: Asset, _ after: Asset) throws {
+        guard let row = try rowNumber(of: after.id) else { throw DamagedRow("\(after.id) is gone") }
+        let (old, new) = (AssetRowStore.values(of: before), AssetRowStore.values(of: after))
+        let changed = new.indices.filter { old[$0] != new[$0] }
+        if !changed.isEmpty {
+            let columns = changed.map { "\(AssetRowStore.columns[$0]) = ?" }.joined(separator: ", ")
+            try run(
+                "UPDATE asset SET \(columns) WHERE row = ?",
+                StatementArguments(changed.map { new[$0] } + [row.databaseValue]))
+        }
+        if before.resources != after.resources {
+            try run("DELETE FROM resource WHERE asset = ?", [row])
+            try insertResources(of: after, row)
+        }
+        if before.keywords != after.keywords {
+            try run("DELETE FROM keyword WHERE asset = ?", [row])
+            try insertKeywords(of: after, row)
+        }
+        try updateMemberships(before, after, row)
+    }
+
+    private func updateMemberships(_ before: Asset, _ after: Asset, _ row: Int64) throws {
+        let areCopiesStale =
+            before.isShown != after.isShown || before.creationDate != after.creationDate
+            || before.addedDate != after.addedDate
+        guard areCopiesStale || before.memberships != after.memberships else { return }
+        for membership in before.memberships where !after.memberships.contains(membership) {
+            try run(
+                """
+                DELETE FROM membership
+                WHERE asset = ? AND collection = (SELECT row FROM collection WHERE id = ?)
+                """, [row, membership.collection.text])
+        }
+        for membership in after.memberships where !before.memberships.contains(membership) {
+            try insert(membership, of: after, row)
+        }
+        if areCopiesStale {
+            try run(
+                "UPDATE membership SET shown = ?, creation_date = ?, added_date = ? WHERE asset = ?",
+                [after.isShown, after.creationDate, after.addedDate, row])
+        }
+    }
+
+    private func insert(_ membership: Membership, of asset: Asset, _ row: Int64) throws {
+        try run(
+            """
+            INSERT INTO membership (collection, order_key, asset, shown, creation_date, added_date)
+            VALUES ((SELECT row FROM collection WHERE id = ?), ?, ?, ?, ?, ?)
+            """,
+            [
+                membership.collection.text, membership.key.text, row, asset.isShown, asset.creationDate,
+                asset.addedDate,
+            ])
+    }
+
+    private func insertResources(of asset: Asset, _ row: Int64) throws {
+        for (position, resource) in asset.resources.enumerated() {
+            try run(
+                "INSERT INTO resource VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                [
+                    row, position, resource.type.number, Hexadecimal.bytes(resource.digest).map { Data($0) },
+                    resource.size, resource.contentType, resource.originalFilename, resource.pixelWidth,
+                    resource.pixelHeight,
+                ])
+        }
+    }
+
+    private func insertKeywords(of asset: Asset, _ row: Int64) throws {
+        for (position, keyword) in asset.keywords.enumerated() {
+            try run("INSERT INTO keyword VALUES (?, ?, ?, ?)", [row, position, keyword, folded(keyword)])
+        }
+    }
+}
+
+/// How the counts of the library move with one transaction.
+struct CounterChanges {
+    private var changes: [String: Int] = [:]
+
+    mutating func count(_ asset: Asset?, by step: Int) {
+        guard let asset else { return }
+        changes["assets", default: 0] += step
+        if asset.isVisible {
+            changes["visible", default: 0] += step
+            changes["visible.\(asset.mediaType.rawValue)", default: 0] += step
+            if asset.isFavorite { changes["visible.favorite", default: 0] += step }
+        }
+        if asset.isHidden { changes["hidden", default: 0] += step }
+    }
+
+    func save(_ database: Database) throws {
+        for (name, change) in changes where change != 0 { try Self.add(change, to: name, database) }
+    }
+
+    static func add(_ change: Int, to name: String, _ database: Database) throws {
+        let statement = try database.cachedStatement(
+            sql: "INSERT INTO counter VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = value + ?")
+        statement.setUncheckedArguments([name, max(0, change), change])
+        try statement.execute()
+    }
+
+    static func value(of name: String, _ database: Database) throws -> Int {
+        let statement = try database.cachedStatement(sql: "SELECT value FROM counter WHERE name = ?")
+        return try Int.fetchOne(statement, arguments: [name]) ?? 0
+    }
+}

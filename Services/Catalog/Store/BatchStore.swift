@@ -1,0 +1,127 @@
+import GRDB
+import JSONValue
+import Messaging
+import PhotoModel
+
+/// A transaction to be made.
+struct WriteRequest: Sendable {
+    var changes: [PreparedChange]
+    var origin: ChangeOrigin
+    /// Nil: the write is not idempotent.
+    var key: OutcomeKey?
+    /// SHA-256 of what was asked for.
+    var digest: [UInt8]
+}
+
+/// A transaction that was made, or whose outcome was known already.
+struct PerformedWrite: Sendable {
+    /// The result as it goes over the wire.
+    var result: JSON
+    /// The record and its bytes; nil where nothing changed or the outcome was known.
+    var record: (json: JSON, sequence: Int64, bytes: Int)?
+    var isRepeat = false
+}
+
+/// Why a request of a batch was not carried out; the others are.
+enum WriteFailure: Error, Sendable {
+    case refused(RPCError)
+    /// Facts of some bytes are needed after all: ask again with them.
+    case factsNeeded
+}
+
+/// One commit: several requests, each in a savepoint of its own and with its own sequence.
+struct BatchStore {
+    let database: Database
+    let rules: WriteRules
+
+    /// What a commit needs besides the database.
+    struct WriteRules: Sendable {
+        /// The most entities one transaction may touch.
+        var maxEntities = ChangeRecord.maxEntities
+        /// The most bytes of one record.
+        var maxRecordBytes = 8 << 20
+        /// Microseconds since 1970.
+        var now: @Sendable () -> Int64
+        var makeID: @Sendable (ObjectKind) -> ObjectID
+    }
+
+    /// Carries out requests and commits them together.
+    ///
+    /// - Throws: what makes the whole batch fail: nothing of it is committed then
+    func commit(
+        _ requests: [WriteRequest], isOfTheDisk: (any Error) -> Bool
+    ) throws -> (outcomes: [Result<PerformedWrite, any Error>], head: LibraryHead) {
+        var outcomes: [Result<PerformedWrite, any Error>] = []
+        var head = LibraryHead(library: "", sequence: 0, oldest: 0)
+        try database.inTransaction(.immediate) {
+            let history = HistoryStore(database: database)
+            guard let start = try history.head() else { throw DamagedRow("the database has no library row") }
+            head = start
+            for request in requests {
+                var performed = PerformedWrite(result: .null)
+                do {
+                    try database.inSavepoint {
+                        performed = try perform(request, head)
+                        return .commit
+                    }
+                } catch where !isOfTheDisk(error) {
+                    // Rolled back to its savepoint: its number is used again.
+                    outcomes.append(.failure(error))
+                    continue
+                }
+                outcomes.append(.success(performed))
+                if let record = performed.record { head.sequence = record.sequence }
+            }
+            if head.sequence != start.sequence { try history.setHead(head.sequence) }
+            return .commit
+        }
+        return (outcomes, head)
+    }
+
+    /// Forgets a few of the oldest records; returns whether there are more to forget.
+    func trim(_ retention: Retention, now: Int64) throws -> Bool {
+        var isMore = false
+        try database.inTransaction(.immediate) {
+            isMore = try HistoryStore(database: database).trim(
+                before: now - retention.age, bytes: retention.bytes, records: retention.stepRecords,
+                recordBytes: retention.stepBytes)
+            return .commit
+        }
+        return isMore
+    }
+
+    private func perform(_ request: WriteRequest, _ head: LibraryHead) throws -> PerformedWrite {
+        let history = HistoryStore(database: database)
+        if let key = request.key, let known = try history.outcome(key) {
+            return PerformedWrite(result: try known.result(for: request.digest, key), isRepeat: true)
+        }
+        let library = DatabaseLibrary(database)
+        let now = rules.now()
+        var transaction = ChangeTransaction(
+            state: library, sequence: head.sequence + 1, now: now, limit: rules.maxEntities, makeID: rules.makeID)
+        try transaction.apply(request.changes)
+        let changes = try transaction.finish()
+        var performed = PerformedWrite(result: .null)
+        var token = head.token
+        if !changes.isEmpty {
+            try library.save(changes)
+            var record = ChangeRecord(
+                sequence: head.sequence + 1, library: head.library, date: now, origin: request.origin)
+            record.assets = changes.assets
+            record.collections = changes.collections
+            record.lists = changes.lists
+            let json = record.json
+            let bytes = json.bytes
+            guard bytes.count <= rules.maxRecordBytes else { throw tooLarge(bytes.count) }
+            try history.append(record, bytes: bytes)
+            performed.record = (json, record.sequence, bytes.count)
+            token = record.token
+        }
+        performed.result = transaction.result(token: token, isChanged: !changes.isEmpty)
+        if let key = request.key {
+            let outcome = StoredOutcome(digest: request.digest, reply: performed.result.bytes)
+            try history.remember(outcome, for: key, sequence: token.sequence, date: now)
+        }
+        return performed
+    }
+}

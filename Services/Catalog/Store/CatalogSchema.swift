@@ -1,0 +1,203 @@
+import GRDB
+
+/// The tables of the catalog, version by version.
+///
+/// A fact that a predicate, a sort key or a membership rule reads has a column of its own; constraints stand here and not
+/// in code. Enumerations are stored as PhotoKit's numbers, dates as microseconds since 1970, text in normal form C.
+enum CatalogSchema {
+    static var migrator: DatabaseMigrator {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("1 entities") { database in
+            try database.execute(sql: library)
+            try database.execute(sql: assets)
+            try database.execute(sql: collections)
+            try database.execute(sql: memberships)
+        }
+        migrator.registerMigration("1 history") { database in
+            try database.execute(sql: history)
+        }
+        return migrator
+    }
+
+    /// `head` is the newest committed sequence; history is complete after `oldest`.
+    private static let library = """
+        CREATE TABLE library (
+            only INTEGER PRIMARY KEY CHECK (only = 1),
+            history TEXT NOT NULL CHECK (length(history) = 32),
+            created INTEGER NOT NULL,
+            head INTEGER NOT NULL CHECK (head >= 0),
+            oldest INTEGER NOT NULL CHECK (oldest BETWEEN 0 AND head)
+        ) STRICT;
+        CREATE TABLE counter (
+            name TEXT PRIMARY KEY NOT NULL,
+            value INTEGER NOT NULL CHECK (value >= 0)
+        ) STRICT, WITHOUT ROWID;
+        """
+
+    // AUTOINCREMENT: a row number is never given to another asset, because kept results name assets by it.
+    // `visible` leads the usual indexes: neither hidden nor in the trash, the user's own, and for a burst its
+    // representative or a pick.
+    private static let assets = """
+        CREATE TABLE asset (
+            row INTEGER PRIMARY KEY AUTOINCREMENT,
+            id TEXT NOT NULL UNIQUE CHECK (length(id) = 27),
+            visible INTEGER NOT NULL CHECK (visible IN (0, 1)),
+            revision INTEGER NOT NULL,
+            content_revision INTEGER NOT NULL,
+            media_type INTEGER NOT NULL,
+            media_subtypes INTEGER NOT NULL,
+            playback_style INTEGER NOT NULL,
+            playback_variation TEXT NOT NULL,
+            source_type INTEGER NOT NULL,
+            content_type TEXT NOT NULL,
+            pixel_width INTEGER NOT NULL CHECK (pixel_width >= 0),
+            pixel_height INTEGER NOT NULL CHECK (pixel_height >= 0),
+            duration INTEGER NOT NULL CHECK (duration >= 0),
+            creation_date INTEGER,
+            creation_offset INTEGER,
+            modification_date INTEGER NOT NULL,
+            content_modification_date INTEGER NOT NULL,
+            added_date INTEGER NOT NULL,
+            trashed_date INTEGER,
+            latitude REAL CHECK (latitude BETWEEN -90 AND 90),
+            longitude REAL CHECK (longitude BETWEEN -180 AND 180),
+            altitude REAL,
+            is_favorite INTEGER NOT NULL CHECK (is_favorite IN (0, 1)),
+            is_hidden INTEGER NOT NULL CHECK (is_hidden IN (0, 1)),
+            burst_identifier TEXT,
+            represents_burst INTEGER NOT NULL CHECK (represents_burst IN (0, 1)),
+            burst_selection_types INTEGER NOT NULL,
+            rating INTEGER NOT NULL CHECK (rating BETWEEN 0 AND 5),
+            caption TEXT,
+            caption_folded TEXT,
+            original_filename TEXT,
+            original_filename_folded TEXT,
+            camera_make TEXT,
+            camera_make_folded TEXT,
+            camera_model TEXT,
+            camera_model_folded TEXT,
+            lens_model TEXT,
+            lens_model_folded TEXT,
+            adjustment_format_identifier TEXT,
+            adjustment_format_version TEXT,
+            adjustment_date INTEGER,
+            CHECK ((latitude IS NULL) = (longitude IS NULL)),
+            CHECK (burst_identifier IS NOT NULL OR represents_burst = 0)
+        ) STRICT;
+        CREATE INDEX asset_added ON asset (visible, added_date, id);
+        CREATE INDEX asset_created ON asset (visible, creation_date DESC, id);
+        CREATE INDEX asset_modified ON asset (visible, modification_date DESC, id);
+        CREATE INDEX asset_favorite ON asset (visible, creation_date DESC, id) WHERE is_favorite = 1;
+        CREATE INDEX asset_burst ON asset (burst_identifier, id) WHERE burst_identifier IS NOT NULL;
+
+        CREATE TABLE resource (
+            asset INTEGER NOT NULL REFERENCES asset ON DELETE CASCADE,
+            position INTEGER NOT NULL,
+            type INTEGER NOT NULL,
+            digest BLOB NOT NULL CHECK (length(digest) = 32),
+            size INTEGER NOT NULL CHECK (size >= 0),
+            content_type TEXT NOT NULL,
+            original_filename TEXT,
+            pixel_width INTEGER NOT NULL,
+            pixel_height INTEGER NOT NULL,
+            PRIMARY KEY (asset, position)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX resource_digest ON resource (digest, type, asset);
+
+        CREATE TABLE keyword (
+            asset INTEGER NOT NULL REFERENCES asset ON DELETE CASCADE,
+            position INTEGER NOT NULL,
+            text TEXT NOT NULL,
+            folded TEXT NOT NULL,
+            PRIMARY KEY (asset, position)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX keyword_text ON keyword (text, asset);
+        CREATE INDEX keyword_folded ON keyword (folded, asset);
+        """
+
+    private static let collections = """
+        CREATE TABLE list (
+            row INTEGER PRIMARY KEY AUTOINCREMENT,
+            id TEXT NOT NULL UNIQUE CHECK (length(id) = 27),
+            revision INTEGER NOT NULL,
+            type INTEGER NOT NULL,
+            subtype INTEGER NOT NULL,
+            title TEXT,
+            title_folded TEXT,
+            parent INTEGER REFERENCES list,
+            parent_key TEXT,
+            creation_date INTEGER NOT NULL,
+            modification_date INTEGER NOT NULL,
+            start_date INTEGER,
+            end_date INTEGER,
+            child_count INTEGER NOT NULL CHECK (child_count >= 0),
+            CHECK ((parent IS NULL) = (parent_key IS NULL))
+        ) STRICT;
+        CREATE UNIQUE INDEX list_place ON list (parent, parent_key) WHERE parent IS NOT NULL;
+
+        CREATE TABLE collection (
+            row INTEGER PRIMARY KEY AUTOINCREMENT,
+            id TEXT NOT NULL UNIQUE CHECK (length(id) = 27),
+            revision INTEGER NOT NULL,
+            type INTEGER NOT NULL,
+            subtype INTEGER NOT NULL,
+            title TEXT,
+            title_folded TEXT,
+            parent INTEGER REFERENCES list,
+            parent_key TEXT,
+            creation_date INTEGER NOT NULL,
+            modification_date INTEGER NOT NULL,
+            start_date INTEGER,
+            end_date INTEGER,
+            asset_count INTEGER CHECK (asset_count >= 0),
+            key_asset TEXT,
+            CHECK ((parent IS NULL) = (parent_key IS NULL))
+        ) STRICT;
+        CREATE UNIQUE INDEX collection_place ON collection (parent, parent_key) WHERE parent IS NOT NULL;
+        CREATE INDEX collection_created ON collection (type, subtype, creation_date, id);
+        """
+
+    // The members of an album in its order; the columns after the asset are copies of its facts, for the usual sorts and
+    // filters inside an album. `shown`: neither hidden nor in the trash, and for a burst its representative or a pick.
+    private static let memberships = """
+        CREATE TABLE membership (
+            collection INTEGER NOT NULL REFERENCES collection ON DELETE CASCADE,
+            order_key TEXT NOT NULL,
+            asset INTEGER NOT NULL REFERENCES asset ON DELETE CASCADE,
+            shown INTEGER NOT NULL CHECK (shown IN (0, 1)),
+            creation_date INTEGER,
+            added_date INTEGER NOT NULL,
+            PRIMARY KEY (collection, order_key)
+        ) STRICT, WITHOUT ROWID;
+        CREATE UNIQUE INDEX membership_asset ON membership (asset, collection);
+        CREATE INDEX membership_created ON membership (collection, shown, creation_date DESC, asset);
+        """
+
+    // A change's record is its final JSON bytes. Topics let a filtered reader find its records without reading the rest.
+    private static let history = """
+        CREATE TABLE change (
+            sequence INTEGER PRIMARY KEY CHECK (sequence > 0),
+            date INTEGER NOT NULL,
+            library TEXT NOT NULL,
+            size INTEGER NOT NULL,
+            record BLOB NOT NULL
+        ) STRICT;
+        CREATE TABLE change_topic (
+            topic TEXT NOT NULL,
+            sequence INTEGER NOT NULL,
+            PRIMARY KEY (topic, sequence)
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE outcome (
+            identity TEXT NOT NULL,
+            client TEXT NOT NULL,
+            "transaction" TEXT NOT NULL,
+            digest BLOB NOT NULL CHECK (length(digest) = 32),
+            reply BLOB NOT NULL,
+            sequence INTEGER NOT NULL,
+            date INTEGER NOT NULL,
+            PRIMARY KEY (identity, client, "transaction")
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX outcome_date ON outcome (date);
+        """
+}

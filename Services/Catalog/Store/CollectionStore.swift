@@ -1,0 +1,206 @@
+import GRDB
+import PhotoModel
+
+/// Albums and folders in the database, within one transaction.
+struct CollectionStore {
+    let database: Database
+
+    // MARK: Reading
+
+    static let collectionColumns = """
+        c.row, c.id, c.revision, c.type, c.subtype, c.title, p.id, c.parent_key, c.creation_date, c.modification_date,
+        c.start_date, c.end_date, c.asset_count, c.key_asset
+        """
+    static let collectionSource = "collection c LEFT JOIN list p ON p.row = c.parent"
+
+    static func collection(_ row: Row) throws -> AssetCollection {
+        var collection = AssetCollection(id: try AssetRowStore.identifier(row[1]), revision: Revision(row[2]))
+        collection.type = try AssetRowStore.named(row[3])
+        collection.subtype = try AssetRowStore.named(row[4])
+        collection.title = row[5]
+        collection.parent = try (row[6] as String?).map(AssetRowStore.identifier)
+        collection.parentKey = try (row[7] as String?).map(AssetRowStore.orderKey)
+        collection.creationDate = row[8]
+        collection.modificationDate = row[9]
+        collection.startDate = row[10]
+        collection.endDate = row[11]
+        collection.estimatedAssetCount = row[12]
+        collection.keyAsset = try (row[13] as String?).map(AssetRowStore.identifier)
+        return collection
+    }
+
+    func collection(_ id: ObjectID) throws -> AssetCollection? {
+        let statement = try database.cachedStatement(
+            sql: "SELECT \(Self.collectionColumns) FROM \(Self.collectionSource) WHERE c.id = ?")
+        return try Row.fetchOne(statement, arguments: [id.text]).map(Self.collection)
+    }
+
+    func rowNumber(of id: ObjectID) throws -> Int64? {
+        let statement = try database.cachedStatement(sql: "SELECT row FROM collection WHERE id = ?")
+        return try Int64.fetchOne(statement, arguments: [id.text])
+    }
+
+    func list(_ id: ObjectID) throws -> CollectionList? {
+        let statement = try database.cachedStatement(
+            sql: """
+                SELECT l.id, l.revision, l.type, l.subtype, l.title, p.id, l.parent_key, l.creation_date,
+                    l.modification_date, l.start_date, l.end_date, l.child_count
+                FROM list l LEFT JOIN list p ON p.row = l.parent WHERE l.id = ?
+                """)
+        guard let row = try Row.fetchOne(statement, arguments: [id.text]) else { return nil }
+        var list = CollectionList(id: try AssetRowStore.identifier(row[0]), revision: Revision(row[1]))
+        list.type = try AssetRowStore.named(row[2])
+        list.subtype = try AssetRowStore.named(row[3])
+        list.title = row[4]
+        list.parent = try (row[5] as String?).map(AssetRowStore.identifier)
+        list.parentKey = try (row[6] as String?).map(AssetRowStore.orderKey)
+        list.creationDate = row[7]
+        list.modificationDate = row[8]
+        list.startDate = row[9]
+        list.endDate = row[10]
+        list.childCount = row[11]
+        return list
+    }
+
+    /// Members in the album's order, at most `limit`.
+    func members(of collection: ObjectID, limit: Int) throws -> [ObjectID] {
+        let statement = try database.cachedStatement(
+            sql: """
+                SELECT a.id FROM membership m JOIN asset a ON a.row = m.asset
+                WHERE m.collection = (SELECT row FROM collection WHERE id = ?) ORDER BY m.order_key LIMIT ?
+                """)
+        return try String.fetchAll(statement, arguments: [collection.text, limit]).map(AssetRowStore.identifier)
+    }
+
+    func lastMemberKey(of collection: ObjectID) throws -> OrderKey? {
+        let statement = try database.cachedStatement(
+            sql: """
+                SELECT order_key FROM membership WHERE collection = (SELECT row FROM collection WHERE id = ?)
+                ORDER BY order_key DESC LIMIT 1
+                """)
+        return try String.fetchOne(statement, arguments: [collection.text]).map(AssetRowStore.orderKey)
+    }
+
+    func lastChildKey(of list: ObjectID) throws -> OrderKey? {
+        let keys = try ["collection", "list"].compactMap { table in
+            let statement = try database.cachedStatement(
+                sql: """
+                    SELECT parent_key FROM \(table) WHERE parent = (SELECT row FROM list WHERE id = ?)
+                    ORDER BY parent_key DESC LIMIT 1
+                    """)
+            return try String.fetchOne(statement, arguments: [list.text]).map(AssetRowStore.orderKey)
+        }
+        return keys.max()
+    }
+
+    /// Earliest and latest capture date of the members that are not among `excluded`.
+    func captureDates(of collection: ObjectID, excluding excluded: Set<ObjectID>) throws -> ClosedRange<Int64>? {
+        guard let row = try rowNumber(of: collection) else { return nil }
+        var dates: [Int64] = []
+        for shown in [0, 1] {
+            for direction in ["ASC", "DESC"] {
+                let statement = try database.cachedStatement(
+                    sql: """
+                        SELECT m.creation_date, a.id FROM membership m JOIN asset a ON a.row = m.asset
+                        WHERE m.collection = ? AND m.shown = ? AND m.creation_date IS NOT NULL
+                        ORDER BY m.creation_date \(direction)
+                        """)
+                let rows = try Row.fetchCursor(statement, arguments: [row, shown])
+                while let row = try rows.next() {
+                    if excluded.contains(try AssetRowStore.identifier(row[1])) { continue }
+                    dates.append(row[0])
+                    break
+                }
+            }
+        }
+        guard let first = dates.min(), let last = dates.max() else { return nil }
+        return first...last
+    }
+
+    // MARK: Writing
+
+    func save(_ changes: [EntityChange<AssetCollection>]) throws {
+        for change in changes {
+            switch (change.before, change.after) {
+            case (nil, let after?): try insert(after)
+            case (_?, let after?): try update(after)
+            case (let before?, nil): try run("DELETE FROM collection WHERE id = ?", [before.id.text])
+            case (nil, nil): break
+            }
+        }
+    }
+
+    func save(_ changes: [EntityChange<CollectionList>]) throws {
+        for change in changes {
+            switch (change.before, change.after) {
+            case (nil, let after?): try insert(after)
+            case (_?, let after?): try update(after)
+            case (let before?, nil): try run("DELETE FROM list WHERE id = ?", [before.id.text])
+            case (nil, nil): break
+            }
+        }
+    }
+
+    private func run(_ sql: String, _ arguments: StatementArguments) throws {
+        let statement = try database.cachedStatement(sql: sql)
+        statement.setUncheckedArguments(arguments)
+        try statement.execute()
+    }
+
+    private func insert(_ collection: AssetCollection) throws {
+        try run(
+            """
+            INSERT INTO collection (id, revision, type, subtype, title, title_folded, parent, parent_key,
+                creation_date, modification_date, start_date, end_date, asset_count, key_asset)
+            VALUES (?, ?, ?, ?, ?, ?, (SELECT row FROM list WHERE id = ?), ?, ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                collection.id.text, collection.revision.sequence, collection.type.number, collection.subtype.number,
+                collection.title, collection.title.map(folded), collection.parent?.text, collection.parentKey?.text,
+                collection.creationDate, collection.modificationDate, collection.startDate, collection.endDate,
+                collection.estimatedAssetCount, collection.keyAsset?.text,
+            ])
+    }
+
+    private func update(_ collection: AssetCollection) throws {
+        try run(
+            """
+            UPDATE collection SET revision = ?, title = ?, title_folded = ?,
+                parent = (SELECT row FROM list WHERE id = ?), parent_key = ?, modification_date = ?, start_date = ?,
+                end_date = ?, asset_count = ?, key_asset = ?
+            WHERE id = ?
+            """,
+            [
+                collection.revision.sequence, collection.title, collection.title.map(folded), collection.parent?.text,
+                collection.parentKey?.text, collection.modificationDate, collection.startDate, collection.endDate,
+                collection.estimatedAssetCount, collection.keyAsset?.text, collection.id.text,
+            ])
+    }
+
+    private func insert(_ list: CollectionList) throws {
+        try run(
+            """
+            INSERT INTO list (id, revision, type, subtype, title, title_folded, parent, parent_key, creation_date,
+                modification_date, start_date, end_date, child_count)
+            VALUES (?, ?, ?, ?, ?, ?, (SELECT row FROM list WHERE id = ?), ?, ?, ?, ?, ?, ?)
+            """,
+            [
+                list.id.text, list.revision.sequence, list.type.number, list.subtype.number, list.title,
+                list.title.map(folded), list.parent?.text, list.parentKey?.text, list.creationDate,
+                list.modificationDate, list.startDate, list.endDate, list.childCount,
+            ])
+    }
+
+    private func update(_ list: CollectionList) throws {
+        try run(
+            """
+            UPDATE list SET revision = ?, title = ?, title_folded = ?, parent = (SELECT row FROM list WHERE id = ?),
+                parent_key = ?, modification_date = ?, start_date = ?, end_date = ?, child_count = ?
+            WHERE id = ?
+            """,
+            [
+                list.revision.sequence, list.title, list.title.map(folded), list.parent?.text, list.parentKey?.text,
+                list.modificationDate, list.startDate, list.endDate, list.childCount, list.id.text,
+            ])
+    }
+}

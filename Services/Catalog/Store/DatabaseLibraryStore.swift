@@ -1,0 +1,42 @@
+import GRDB
+import PhotoModel
+
+/// The library as the rules of a transaction see it, out of the database, within the write transaction.
+struct DatabaseLibrary: LibraryState {
+    let assets: AssetStore
+    let collections: CollectionStore
+
+    init(_ database: Database) {
+        assets = AssetStore(database: database)
+        collections = CollectionStore(database: database)
+    }
+
+    func asset(_ id: ObjectID) throws -> Asset? { try assets.asset(id) }
+    func collection(_ id: ObjectID) throws -> AssetCollection? { try collections.collection(id) }
+    func list(_ id: ObjectID) throws -> CollectionList? { try collections.list(id) }
+    func asset(withOriginal digest: String) throws -> ObjectID? { try assets.asset(withOriginal: digest) }
+
+    func frames(ofBurst identifier: String, limit: Int) throws -> [ObjectID] {
+        try assets.frames(ofBurst: identifier, limit: limit)
+    }
+
+    func members(of collection: ObjectID, limit: Int) throws -> [ObjectID] {
+        try collections.members(of: collection, limit: limit)
+    }
+
+    func lastMemberKey(of collection: ObjectID) throws -> OrderKey? { try collections.lastMemberKey(of: collection) }
+    func lastChildKey(of list: ObjectID) throws -> OrderKey? { try collections.lastChildKey(of: list) }
+
+    func captureDates(of collection: ObjectID, excluding excluded: Set<ObjectID>) throws -> ClosedRange<Int64>? {
+        try collections.captureDates(of: collection, excluding: excluded)
+    }
+
+    /// Writes what a transaction came to. A collection is there before its members, and until its members are gone.
+    func save(_ result: TransactionResult) throws {
+        try collections.save(result.lists.filter { $0.after != nil })
+        try collections.save(result.collections.filter { $0.after != nil })
+        try assets.save(result.assets)
+        try collections.save(result.collections.filter { $0.after == nil })
+        try collections.save(result.lists.filter { $0.after == nil })
+    }
+}

@@ -1,0 +1,214 @@
+import GRDB
+import JSONValue
+import PhotoModel
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Where the library stands: its history, the newest sequence, and the one after which history is complete.
+struct LibraryHead: Sendable, Equatable {
+    var library: String
+    var sequence: Int64
+    var oldest: Int64
+
+    var token: ChangeToken { ChangeToken(library: library, sequence: sequence) }
+    var oldestToken: ChangeToken { ChangeToken(library: library, sequence: oldest) }
+}
+
+/// A committed transaction as its record's bytes.
+struct StoredRecord: Sendable, Equatable {
+    let sequence: Int64
+    let bytes: [UInt8]
+}
+
+/// A run of records, oldest first.
+struct RecordPage: Sendable {
+    var records: [StoredRecord] = []
+    /// Whether there may be more: the page ended at a bound, not at the end of the history.
+    var isCut = false
+}
+
+/// The outcome of a transaction that a client may ask for again.
+struct StoredOutcome: Sendable, Equatable {
+    let digest: [UInt8]
+    let reply: [UInt8]
+}
+
+/// Who asked for a transaction under which name.
+struct OutcomeKey: Sendable, Hashable {
+    let identity: String
+    let client: String
+    let transaction: String
+}
+
+/// The change log and the outcomes, within one transaction.
+struct HistoryStore {
+    let database: Database
+
+    // MARK: Head
+
+    func head() throws -> LibraryHead? {
+        let statement = try database.cachedStatement(sql: "SELECT history, head, oldest FROM library")
+        return try Row.fetchOne(statement).map { LibraryHead(library: $0[0], sequence: $0[1], oldest: $0[2]) }
+    }
+
+    /// Makes the library row, and the root folder, in a new database.
+    func begin(library: String, sequence: Int64, date: Int64) throws {
+        try database.execute(
+            sql: "INSERT INTO library VALUES (1, ?, ?, ?, ?)", arguments: [library, date, sequence, sequence])
+        var root = CollectionList(id: .root)
+        root.subtype = .rootFolder
+        root.creationDate = date
+        root.modificationDate = date
+        try CollectionStore(database: database).save([EntityChange(before: nil, after: root)])
+    }
+
+    /// Begins another history of the same library: no token of the old one is good any more.
+    func beginAnew(library: String, sequence: Int64) throws {
+        try database.execute(
+            sql: "UPDATE library SET history = ?, head = ?, oldest = ?", arguments: [library, sequence, sequence])
+    }
+
+    func setHead(_ sequence: Int64) throws {
+        try run("UPDATE library SET head = ?", [sequence])
+    }
+
+    // MARK: Records
+
+    func append(_ record: ChangeRecord, bytes: [UInt8]) throws {
+        try run(
+            "INSERT INTO change (sequence, date, library, size, record) VALUES (?, ?, ?, ?, ?)",
+            [record.sequence, record.date, record.library, bytes.count, Data(bytes)])
+        for topic in Set(record.topics) {
+            try run("INSERT INTO change_topic VALUES (?, ?)", [topic, record.sequence])
+        }
+        try CounterChanges.add(bytes.count, to: Self.bytesCounter, database)
+    }
+
+    /// Records after a sequence, oldest first, until there are `count` of them or their bytes pass `bytes`; at least
+    /// one where there is any.
+    func records(after sequence: Int64, through last: Int64, count: Int, bytes: Int) throws -> RecordPage {
+        let statement = try database.cachedStatement(
+            sql: "SELECT sequence, record FROM change WHERE sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?")
+        return try page(Row.fetchCursor(statement, arguments: [sequence, last, count]), count: count, bytes: bytes)
+    }
+
+    /// The same, of records that one of some topics carries.
+    func records(
+        after sequence: Int64, through last: Int64, topics: [String], count: Int, bytes: Int
+    ) throws -> RecordPage {
+        let list = jsonList(topics)
+        let statement = try database.cachedStatement(
+            sql: """
+                SELECT c.sequence, c.record FROM change c WHERE c.sequence IN (
+                    SELECT t.sequence FROM json_each(?) e JOIN change_topic t ON t.topic = e.value
+                    WHERE t.sequence > ? AND t.sequence <= ?)
+                ORDER BY c.sequence LIMIT ?
+                """)
+        return try page(Row.fetchCursor(statement, arguments: [list, sequence, last, count]), count: count, bytes: bytes)
+    }
+
+    private func page(_ rows: RowCursor, count: Int, bytes: Int) throws -> RecordPage {
+        var page = RecordPage()
+        var total = 0
+        while let row = try rows.next() {
+            let record = StoredRecord(sequence: row[0], bytes: Array(row[1] as Data))
+            if !page.records.isEmpty, total + record.bytes.count > bytes {
+                page.isCut = true
+                return page
+            }
+            total += record.bytes.count
+            page.records.append(record)
+        }
+        page.isCut = page.records.count == count
+        return page
+    }
+
+    /// The sequence of the first record after another one that a topic carries.
+    func firstSequence(of topic: String, after sequence: Int64, through last: Int64) throws -> Int64? {
+        let statement = try database.cachedStatement(
+            sql: """
+                SELECT sequence FROM change_topic WHERE topic = ? AND sequence > ? AND sequence <= ?
+                ORDER BY sequence LIMIT 1
+                """)
+        return try Int64.fetchOne(statement, arguments: [topic, sequence, last])
+    }
+
+    func record(_ sequence: Int64) throws -> [UInt8]? {
+        let statement = try database.cachedStatement(sql: "SELECT record FROM change WHERE sequence = ?")
+        return try Data.fetchOne(statement, arguments: [sequence]).map { Array($0) }
+    }
+
+    // MARK: Outcomes
+
+    func outcome(_ key: OutcomeKey) throws -> StoredOutcome? {
+        let statement = try database.cachedStatement(
+            sql: #"SELECT digest, reply FROM outcome WHERE identity = ? AND client = ? AND "transaction" = ?"#)
+        return try Row.fetchOne(statement, arguments: [key.identity, key.client, key.transaction]).map {
+            StoredOutcome(digest: Array($0[0] as Data), reply: Array($0[1] as Data))
+        }
+    }
+
+    func remember(_ outcome: StoredOutcome, for key: OutcomeKey, sequence: Int64, date: Int64) throws {
+        try run(
+            "INSERT INTO outcome VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [
+                key.identity, key.client, key.transaction, Data(outcome.digest), Data(outcome.reply), sequence, date,
+            ])
+    }
+
+    // MARK: Retention
+
+    private static let bytesCounter = "history.bytes"
+
+    /// Bytes of all records.
+    func bytes() throws -> Int { try CounterChanges.value(of: Self.bytesCounter, database) }
+
+    /// Forgets the oldest records that are older than `date`, or that stand above `bytes` in total, a few at a time.
+    ///
+    /// - Returns: whether there is more to forget.
+    func trim(before date: Int64, bytes limit: Int, records: Int, recordBytes: Int) throws -> Bool {
+        try run(
+            """
+            DELETE FROM outcome WHERE (identity, client, "transaction") IN (
+                SELECT identity, client, "transaction" FROM outcome WHERE date < ? ORDER BY date LIMIT ?)
+            """, [date, records])
+        var excess = try bytes() - limit
+        let statement = try database.cachedStatement(
+            sql: "SELECT sequence, date, size, record FROM change ORDER BY sequence LIMIT ?")
+        var last: Int64?
+        var removed = 0
+        var count = 0
+        var topics: [(String, Int64)] = []
+        let rows = try Row.fetchCursor(statement, arguments: [records])
+        while let row = try rows.next() {
+            let size: Int = row[2]
+            guard (row[1] as Int64) < date || excess > 0, removed == 0 || removed + size <= recordBytes else { break }
+            let sequence: Int64 = row[0]
+            let record = try ChangeRecord(json: JSON(parsing: Array(row[3] as Data)))
+            topics += record.topics.map { ($0, sequence) }
+            (last, removed, count, excess) = (sequence, removed + size, count + 1, excess - size)
+        }
+        guard let last else { return false }
+        for (topic, sequence) in topics {
+            try run("DELETE FROM change_topic WHERE topic = ? AND sequence = ?", [topic, sequence])
+        }
+        try run("DELETE FROM change WHERE sequence <= ?", [last])
+        // Records of an earlier history stand below `oldest` already.
+        try run("UPDATE library SET oldest = max(oldest, ?)", [last])
+        try CounterChanges.add(-removed, to: Self.bytesCounter, database)
+        return true
+    }
+
+    private func run(_ sql: String, _ arguments: StatementArguments) throws {
+        let statement = try database.cachedStatement(sql: sql)
+        statement.setUncheckedArguments(arguments)
+        try statement.execute()
+    }
+}
+
+/// Texts as one bound value, for `json_each`.
+func jsonList(_ texts: [String]) -> String { JSON(texts).text }

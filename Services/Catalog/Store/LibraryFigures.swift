@@ -1,0 +1,20 @@
+import JSONValue
+import Storage
+
+/// Named here so that only `*Store` files and these lean on the database's own types.
+typealias DatabaseFileOptions = DatabaseFile.Options
+
+extension LibraryReader {
+    /// The usual counts of the library.
+    func figures() throws -> JSONObject {
+        let head = try head()
+        var counts = JSONObject()
+        for name in ["assets", "visible", "visible.image", "visible.video", "visible.favorite", "hidden"] {
+            counts[name] = JSON(try counter(name))
+        }
+        counts["library"] = .string(head.library)
+        counts["oldest"] = .int(head.oldest)
+        counts["historyBytes"] = JSON(try history.bytes())
+        return counts
+    }
+}

@@ -1,0 +1,83 @@
+import CMagickWand
+import Foundation
+
+/// ICC profiles, and the way to sRGB.
+enum ColourProfile {
+    /// sRGB (IEC 61966-2-1) as a version 4 matrix profile, made here so that no file is needed.
+    static let sRGB = matrix(
+        name: "sRGB",
+        red: (0.43607, 0.22249, 0.01392),
+        green: (0.38515, 0.71687, 0.09708),
+        blue: (0.14307, 0.06061, 0.71410)
+    )
+
+    /// Display P3, for HEIC and AVIF files that name their primaries by number and hold no profile.
+    static let displayP3 = matrix(
+        name: "Display P3",
+        red: (0.51512, 0.24120, -0.00105),
+        green: (0.29198, 0.69225, 0.04189),
+        blue: (0.15710, 0.06657, 0.78407)
+    )
+
+    /// Converts the picture to sRGB and drops its profile.
+    ///
+    /// A broken profile is no error: the colours count as sRGB then.
+    static func convertToSRGB(_ wand: borrowing Wand) throws(ImagingError) {
+        if let profile = wand.profile("icc") {
+            if !isSRGB(profile) { MagickProfileImage(wand.pointer, "icc", sRGB, sRGB.count) }
+            var length = 0
+            if let removed = MagickRemoveImageProfile(wand.pointer, "icc", &length) { MagickRelinquishMemory(removed) }
+        }
+        let space = MagickGetImageColorspace(wand.pointer)
+        if space != sRGBColorspace, space != GRAYColorspace {
+            try wand.attempt("converting to sRGB", MagickTransformImageColorspace(wand.pointer, sRGBColorspace))
+        }
+    }
+
+    /// Whether the profile calls itself sRGB: converting would change nothing.
+    static func isSRGB(_ profile: [UInt8]) -> Bool {
+        let data = Data(profile)
+        let inDescription = data.prefix(4096)
+        return inDescription.range(of: Data("sRGB".utf8)) != nil
+            || inDescription.range(of: Data([0, 0x73, 0, 0x52, 0, 0x47, 0, 0x42])) != nil
+    }
+
+    private typealias Triple = (Double, Double, Double)
+
+    private static func matrix(name: String, red: Triple, green: Triple, blue: Triple) -> [UInt8] {
+        let curve =
+            text("para") + big(0) + [0, 3, 0, 0] + [2.4, 1 / 1.055, 0.055 / 1.055, 1 / 12.92, 0.04045].flatMap(fixed)
+        let tags: [(String, [UInt8])] = [
+            ("desc", words(name)), ("cprt", words("CC0")), ("wtpt", xyz((0.9642, 1, 0.8249))), ("rXYZ", xyz(red)),
+            ("gXYZ", xyz(green)), ("bXYZ", xyz(blue)), ("rTRC", curve), ("gTRC", curve), ("bTRC", curve),
+        ]
+        var table = big(tags.count)
+        var body: [UInt8] = []
+        let start = 128 + 4 + 12 * tags.count
+        for (tag, content) in tags {
+            table += text(tag) + big(start + body.count) + big(content.count)
+            body += content + [UInt8](repeating: 0, count: -content.count & 3)
+        }
+        var head = big(start + body.count) + big(0) + [4, 0x20, 0, 0] + text("mntr") + text("RGB ") + text("XYZ ")
+        head += [0x07, 0xE8, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0] + text("acsp") + [UInt8](repeating: 0, count: 28)
+        head += [0.9642, 1, 0.8249].flatMap(fixed) + [UInt8](repeating: 0, count: 48)
+        return head + table + body
+    }
+
+    private static func text(_ text: String) -> [UInt8] { Array(text.utf8) }
+
+    private static func big(_ number: Int) -> [UInt8] {
+        (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) }
+    }
+
+    private static func fixed(_ number: Double) -> [UInt8] { big(Int((number * 65536).rounded())) }
+
+    private static func xyz(_ value: Triple) -> [UInt8] {
+        text("XYZ ") + big(0) + fixed(value.0) + fixed(value.1) + fixed(value.2)
+    }
+
+    private static func words(_ words: String) -> [UInt8] {
+        let units = words.utf16.flatMap { [UInt8($0 >> 8), UInt8($0 & 255)] }
+        return text("mluc") + big(0) + big(1) + big(12) + text("enUS") + big(units.count) + big(28) + units
+    }
+}

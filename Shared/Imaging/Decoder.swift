@@ -1,0 +1,88 @@
+import CMagickWand
+import PictureFormats
+
+/// Turns the bytes of a picture into upright pixels.
+enum Decoder {
+    /// The first frame, turned as the orientation says, with its colour profile.
+    ///
+    /// A JPEG is decoded at a fraction in eighths; a HEIC may answer with an embedded preview that has at least the
+    /// fraction `scale` of its size. Otherwise the size is that of the header.
+    static func decode(
+        _ bytes: [UInt8],
+        _ header: PictureHeader,
+        eighths: Int,
+        scale: Double,
+        limits: PixelLimits
+    ) throws(ImagingError) -> Wand {
+        ImagingLibrary.start()
+        guard header.isComplete else { throw .truncated }
+        let isScaled = header.kind == .jpeg && eighths < DecodeScale.full
+        let width = isScaled ? DecodeScale.side(header.storedWidth, eighths) : header.storedWidth
+        let height = isScaled ? DecodeScale.side(header.storedHeight, eighths) : header.storedHeight
+        guard width * height <= limits.decodedPixels else {
+            throw .tooLarge(width: header.pixelWidth, height: header.pixelHeight, limit: limits.decodedPixels)
+        }
+        if header.kind == .heic || header.kind == .avif {
+            return try HeifDecoder.decode(bytes, scale: scale, limits: limits)
+        }
+        let wand = try Wand()
+        if isScaled {
+            let divisor = DecodeScale.divisor(eighths)
+            let hint = "\(header.storedWidth / divisor)x\(header.storedHeight / divisor)"
+            MagickSetOption(wand.pointer, "jpeg:size", hint)
+        }
+        guard wand.read(bytes, by: ImageFormat(header.kind).coder), MagickGetNumberImages(wand.pointer) > 0,
+            wand.width * wand.height > 0
+        else {
+            throw wand.failure("decoding")
+        }
+        if wand.warnings.contains(where: { $0.lowercased().contains("premature end") }) { throw .truncated }
+        if header.kind == .gif { try layOnCanvas(wand, header) }
+        try check(wand, header, isScaled: isScaled, width, height)
+        if isScaled, wand.width != width || wand.height != height {
+            try wand.crop(PixelRect(x: 0, y: 0, width: width, height: height))
+        }
+        try wand.obey(orientation: header.orientation)
+        return wand
+    }
+
+    /// The decoder must agree with the header, because limits and sizes were computed from it.
+    private static func check(
+        _ wand: borrowing Wand,
+        _ header: PictureHeader,
+        isScaled: Bool,
+        _ width: Int,
+        _ height: Int
+    ) throws(ImagingError) {
+        let agrees =
+            isScaled
+            ? (width...width + 1).contains(wand.width) && (height...height + 1).contains(wand.height)
+            : wand.width == width && wand.height == height
+        guard agrees else {
+            throw .undecodable(
+                reason: "the header says \(header.storedWidth) by \(header.storedHeight) pixels, the data "
+                    + "\(wand.width) by \(wand.height)"
+            )
+        }
+    }
+
+    /// A frame of a GIF may cover only a part of the canvas.
+    private static func layOnCanvas(_ wand: borrowing Wand, _ header: PictureHeader) throws(ImagingError) {
+        var (width, height, x, y) = (0, 0, 0, 0)
+        MagickGetImagePage(wand.pointer, &width, &height, &x, &y)
+        guard x != 0 || y != 0 || wand.width != header.storedWidth || wand.height != header.storedHeight else { return }
+        try setBackground(wand, "none")
+        try wand.attempt(
+            "extending",
+            MagickExtentImage(wand.pointer, header.storedWidth, header.storedHeight, -x, -y)
+        )
+        MagickResetImagePage(wand.pointer, "")
+    }
+
+    static func setBackground(_ wand: borrowing Wand, _ colour: String) throws(ImagingError) {
+        guard let pixel = NewPixelWand() else { throw .undecodable(reason: "out of memory") }
+        defer { DestroyPixelWand(pixel) }
+        PixelSetColor(pixel, colour)
+        MagickSetImageBackgroundColor(wand.pointer, pixel)
+    }
+}

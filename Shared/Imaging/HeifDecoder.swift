@@ -1,0 +1,157 @@
+import CHeif
+import CMagickWand
+
+/// HEIC and AVIF through libheif itself: ImageMagick's reader drops transparency and ignores embedded previews.
+///
+/// libheif applies the file's own turns and mirrors; the EXIF orientation is therefore not obeyed a second time.
+enum HeifDecoder {
+    static func decode(_ bytes: [UInt8], scale: Double, limits: PixelLimits) throws(ImagingError) -> Wand {
+        var result: Result<(pixels: Pixels, profile: [UInt8]?), ImagingError> = .failure(
+            .undecodable(reason: "no bytes")
+        )
+        bytes.withUnsafeBytes { buffer in
+            do throws(ImagingError) { result = .success(try Self.read(buffer, scale: scale, limits: limits)) } catch {
+                result = .failure(error)
+            }
+        }
+        let (pixels, profile) = try result.get()
+        let wand = try Wand()
+        try wand.attempt(
+            "decoding",
+            pixels.bytes.withUnsafeBytes {
+                MagickConstituteImage(
+                    wand.pointer,
+                    pixels.width,
+                    pixels.height,
+                    pixels.hasAlpha ? "RGBA" : "RGB",
+                    CharPixel,
+                    $0.baseAddress
+                )
+            }
+        )
+        if let profile { MagickSetImageProfile(wand.pointer, "icc", profile, profile.count) }
+        MagickSetImageDepth(wand.pointer, 8)
+        return wand
+    }
+
+    private struct Pixels {
+        let width: Int
+        let height: Int
+        let hasAlpha: Bool
+        let bytes: [UInt8]
+    }
+
+    private static func read(
+        _ buffer: UnsafeRawBufferPointer,
+        scale: Double,
+        limits: PixelLimits
+    ) throws(ImagingError) -> (pixels: Pixels, profile: [UInt8]?) {
+        guard let context = heif_context_alloc() else { throw .undecodable(reason: "out of memory") }
+        defer { heif_context_free(context) }
+        heif_context_set_maximum_image_size_limit(context, Int32(clamping: limits.side))
+        // The pool decides about parallelism: tiles are decoded on this thread.
+        heif_context_set_max_decoding_threads(context, 0)
+        try check(heif_context_read_from_memory_without_copy(context, buffer.baseAddress, buffer.count, nil))
+        var primary: OpaquePointer?
+        try check(heif_context_get_primary_image_handle(context, &primary))
+        guard let primary else { throw .undecodable(reason: "no primary picture") }
+        defer { heif_image_handle_release(primary) }
+        let width = Int(heif_image_handle_get_width(primary))
+        let height = Int(heif_image_handle_get_height(primary))
+        guard width * height <= limits.decodedPixels else {
+            throw .tooLarge(width: width, height: height, limit: limits.decodedPixels)
+        }
+        if let preview = preview(of: primary, scale: scale) {
+            defer { heif_image_handle_release(preview) }
+            if let small = try? decode(preview) { return (small, profile(of: preview) ?? profile(of: primary)) }
+        }
+        return (try decode(primary), profile(of: primary))
+    }
+
+    /// The smallest embedded preview that has the picture's shape and at least the pixels that are wanted.
+    private static func preview(of primary: OpaquePointer, scale: Double) -> OpaquePointer? {
+        let width = Double(heif_image_handle_get_width(primary))
+        let height = Double(heif_image_handle_get_height(primary))
+        let count = min(heif_image_handle_get_number_of_thumbnails(primary), 16)
+        guard scale < 1, count > 0, width > 0, height > 0 else { return nil }
+        var ids = [heif_item_id](repeating: 0, count: Int(count))
+        let found = heif_image_handle_get_list_of_thumbnail_IDs(primary, &ids, count)
+        var best: OpaquePointer?
+        var bestWidth = Double.infinity
+        for id in ids.prefix(Int(found)) {
+            var handle: OpaquePointer?
+            guard heif_image_handle_get_thumbnail(primary, id, &handle).code == heif_error_Ok, let handle else {
+                continue
+            }
+            let across = Double(heif_image_handle_get_width(handle))
+            let down = Double(heif_image_handle_get_height(handle))
+            let isSameShape = abs(across * height - down * width) <= max(width, height)
+            if isSameShape, across >= width * scale, down >= height * scale, across < bestWidth {
+                if let best { heif_image_handle_release(best) }
+                best = handle
+                bestWidth = across
+            } else {
+                heif_image_handle_release(handle)
+            }
+        }
+        return best
+    }
+
+    private static func decode(_ handle: OpaquePointer) throws(ImagingError) -> Pixels {
+        let hasAlpha = heif_image_handle_has_alpha_channel(handle) != 0
+        guard let options = heif_decoding_options_alloc() else { throw .undecodable(reason: "out of memory") }
+        defer { heif_decoding_options_free(options) }
+        options.pointee.convert_hdr_to_8bit = 1
+        var image: OpaquePointer?
+        try check(
+            heif_decode_image(
+                handle,
+                &image,
+                heif_colorspace_RGB,
+                hasAlpha ? heif_chroma_interleaved_RGBA : heif_chroma_interleaved_RGB,
+                options
+            )
+        )
+        guard let image else { throw .undecodable(reason: "no picture") }
+        defer { heif_image_release(image) }
+        let width = Int(heif_image_get_primary_width(image))
+        let height = Int(heif_image_get_primary_height(image))
+        var stride: Int32 = 0
+        let row = width * (hasAlpha ? 4 : 3)
+        guard let plane = heif_image_get_plane_readonly(image, heif_channel_interleaved, &stride), width > 0,
+            height > 0,
+            stride >= row
+        else { throw .undecodable(reason: "no pixels") }
+        let bytes = [UInt8](unsafeUninitializedCapacity: row * height) { target, count in
+            for y in 0..<height {
+                target.baseAddress?.advanced(by: y * row).initialize(
+                    from: plane.advanced(by: y * Int(stride)),
+                    count: row
+                )
+            }
+            count = row * height
+        }
+        return Pixels(width: width, height: height, hasAlpha: hasAlpha, bytes: bytes)
+    }
+
+    private static func profile(of handle: OpaquePointer) -> [UInt8]? {
+        let size = heif_image_handle_get_raw_color_profile_size(handle)
+        if size > 0, size < 16 << 20 {
+            var profile = [UInt8](repeating: 0, count: size)
+            return heif_image_handle_get_raw_color_profile(handle, &profile).code == heif_error_Ok ? profile : nil
+        }
+        var numbers: UnsafeMutablePointer<heif_color_profile_nclx>?
+        guard heif_image_handle_get_nclx_color_profile(handle, &numbers).code == heif_error_Ok, let numbers else {
+            return nil
+        }
+        defer { heif_nclx_color_profile_free(numbers) }
+        let isP3 = numbers.pointee.color_primaries == heif_color_primaries_SMPTE_EG_432_1
+        return isP3 ? ColourProfile.displayP3 : nil
+    }
+
+    private static func check(_ error: heif_error) throws(ImagingError) {
+        guard error.code != heif_error_Ok else { return }
+        let text = error.message.map { String(cString: $0) } ?? "libheif failed"
+        throw .undecodable(reason: text)
+    }
+}

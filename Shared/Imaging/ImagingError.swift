@@ -1,0 +1,44 @@
+/// Why a picture could not be opened or made.
+public enum ImagingError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The bytes begin no format of the list.
+    case unsupportedFormat(found: String, supported: [String])
+    /// The file ends too early.
+    case truncated
+    /// The decoder refused the file.
+    case undecodable(reason: String)
+    /// More pixels, longer sides or more frames than allowed; `limit` is the limit that was passed.
+    case tooLarge(width: Int, height: Int, limit: Int)
+    /// What was asked for cannot be done.
+    case invalidOptions(String)
+    /// The encoder failed.
+    case encodingFailed(String)
+
+    /// The name of the error on the wire.
+    public var name: String {
+        switch self {
+        case .unsupportedFormat: "unsupported_format"
+        case .truncated, .undecodable: "invalid_resource"
+        case .tooLarge: "limit_exceeded"
+        case .invalidOptions: "invalid_options"
+        case .encodingFailed: "internal_error"
+        }
+    }
+
+    /// What is wrong and what to do, for a person.
+    ///
+    /// Holds nothing of the file's content.
+    public var message: String {
+        switch self {
+        case .unsupportedFormat(let found, let supported):
+            "the file is \(found); give one of \(supported.joined(separator: ", "))"
+        case .truncated: "the picture file ends too early; copy it again from its source"
+        case .undecodable(let reason): "the picture cannot be decoded: \(reason)"
+        case .tooLarge(let width, let height, let limit):
+            "the picture of \(width) by \(height) pixels passes the limit of \(limit); give a smaller one"
+        case .invalidOptions(let reason): reason
+        case .encodingFailed(let reason): "the picture cannot be encoded: \(reason)"
+        }
+    }
+
+    public var description: String { message }
+}

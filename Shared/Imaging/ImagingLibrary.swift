@@ -1,0 +1,86 @@
+import CHeif
+import CMagickWand
+import Foundation
+
+/// ImageMagick's life in this process.
+public enum ImagingLibrary {
+    /// Starts ImageMagick once, with one thread and our own policy.
+    ///
+    /// Everything in this room calls it first.
+    ///
+    /// The policy is read from a file when the library starts, because ImageMagick lets a program only lower the limits
+    /// of the policies that it found, and Debian's stop at 16,000 pixels a side. Where no file can be written (a worker
+    /// without a temporary folder), the same policy is set at run time: then coders are closed as well, but Debian's
+    /// lower limits stay.
+    public static func start() { _ = started }
+
+    private static let started: Void = {
+        let hasPolicy = withPolicyFolder { folder in
+            setenv("MAGICK_CONFIGURE_PATH", folder, 1)
+            MagickWandGenesis()
+            unsetenv("MAGICK_CONFIGURE_PATH")
+        }
+        if !hasPolicy {
+            MagickWandGenesis()
+            let wand = NewMagickWand()
+            MagickSetSecurityPolicy(wand, policy)
+            DestroyMagickWand(wand)
+        }
+        MagickSetResourceLimit(ThreadResource, 1)
+    }()
+
+    private static func withPolicyFolder(_ body: (String) -> Void) -> Bool {
+        // Writing past this limit would end the process.
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0, limit.rlim_cur >= 16_384 else {
+            return false
+        }
+        let parent = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
+        var template = Array("\(parent)/safelight-policy-XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else { return false }
+        let folder = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+        let file = "\(folder)/policy.xml"
+        defer {
+            unlink(file)
+            rmdir(folder)
+        }
+        guard FileManager.default.createFile(atPath: file, contents: Data(policy.utf8)),
+            FileManager.default.contents(atPath: file)?.count == policy.utf8.count
+        else { return false }
+        body(folder)
+        return true
+    }
+
+    /// Only the coders of the list, no delegates, no filters, no indirect reads.
+    ///
+    /// No time limit: ImageMagick counts it from its start, so a worker that lives longer would refuse everything;
+    /// the pool's clock guards instead.
+    static let policy = """
+        <policymap>
+          <policy domain="resource" name="memory" value="4GiB"/>
+          <policy domain="resource" name="map" value="4GiB"/>
+          <policy domain="resource" name="area" value="1GP"/>
+          <policy domain="resource" name="disk" value="0"/>
+          <policy domain="resource" name="width" value="65500"/>
+          <policy domain="resource" name="height" value="65500"/>
+          <policy domain="resource" name="list-length" value="64"/>
+          <policy domain="resource" name="thread" value="1"/>
+          <policy domain="delegate" rights="none" pattern="*"/>
+          <policy domain="filter" rights="none" pattern="*"/>
+          <policy domain="path" rights="none" pattern="@*"/>
+          <policy domain="coder" rights="none" pattern="*"/>
+          <policy domain="coder" rights="read|write" pattern="{JPEG,PNG,GIF,WEBP,TIFF,BMP}"/>
+        </policymap>
+        """
+
+    /// The libraries that decode and encode, by name.
+    public static var versions: [String: String] {
+        start()
+        var number = 0
+        let magick = MagickGetVersion(&number).map { String(cString: $0) } ?? ""
+        return [
+            "imagemagick": magick.split(separator: " ").dropFirst().first.map(String.init) ?? magick,
+            "libheif": heif_get_version().map { String(cString: $0) } ?? "",
+        ]
+    }
+}

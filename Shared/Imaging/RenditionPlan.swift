@@ -1,0 +1,102 @@
+import PhotoModel
+import PictureFormats
+
+/// The sizes of one rendition, computed before anything is decoded.
+struct RenditionPlan {
+    /// The region that is shown, in units of the upright picture.
+    let crop: UnitRect
+    /// The region's size at full size.
+    let region: (width: Int, height: Int)
+    /// The region's size after the resize.
+    let resized: (width: Int, height: Int)
+    /// The size after the centre was cut out; smaller than `resized` only when filling.
+    let output: (width: Int, height: Int)
+    /// The fraction at which a JPEG is decoded.
+    let eighths: Int
+
+    var isUpscaled: Bool { resized.width > region.width || resized.height > region.height }
+    /// The smallest fraction of the picture's size from which this can be made: an embedded preview is good enough for
+    /// fast as soon as it reaches the size, for exact only at twice the size, because phones compress previews hard.
+    var scale: Double {
+        let wanted = max(Double(resized.width) / Double(region.width), Double(resized.height) / Double(region.height))
+        return isFast ? wanted : 2 * wanted
+    }
+    private let isFast: Bool
+
+    init(_ options: RenditionOptions, for header: PictureHeader) throws(ImagingError) {
+        try options.validate()
+        crop = options.crop ?? .full
+        let cut = Self.pixels(of: crop, width: header.pixelWidth, height: header.pixelHeight)
+        region = (cut.width, cut.height)
+        let isJPEG = header.kind == .jpeg
+        isFast = options.resizeMode == .fast
+        switch (options.target, options.resizeMode) {
+        case (.maximum, _), (_, .none):
+            resized = region
+            output = region
+            eighths = DecodeScale.full
+        case (.size(let width, let height), .exact):
+            let fits = options.contentMode == .aspectFit
+            resized = fits ? Self.fitted(region, width, height) : Self.covering(region, width, height)
+            output = fits ? resized : (width, height)
+            let ratio = min(
+                Double(region.width) / Double(resized.width),
+                Double(region.height) / Double(resized.height)
+            )
+            eighths = isJPEG ? DecodeScale.eighths(ratio: ratio) : DecodeScale.full
+        case (.size(let width, let height), .fast):
+            let scaled =
+                options.contentMode == .aspectFit
+                ? Self.fitted(region, width, height) : Self.covering(region, width, height)
+            let goal = scaled.width >= region.width || scaled.height >= region.height ? region : scaled
+            eighths =
+                isJPEG
+                ? DecodeScale.eighths(width: region.width, height: region.height, reaching: goal) : DecodeScale.full
+            let decoded = (
+                width: DecodeScale.side(region.width, eighths), height: DecodeScale.side(region.height, eighths)
+            )
+            let isFarLarger = decoded.width > 2 * goal.width && decoded.height > 2 * goal.height
+            resized = isFarLarger ? goal : decoded
+            output = resized
+        }
+        guard output.width <= options.format.longestSide, output.height <= options.format.longestSide else {
+            throw .invalidOptions(
+                "\(options.format.rawValue) holds at most \(options.format.longestSide) pixels a side"
+            )
+        }
+        guard !isUpscaled || resized.width * resized.height <= RenditionOptions.largestArea else {
+            throw .invalidOptions("an enlarged picture may have \(RenditionOptions.largestArea) pixels; ask for fewer")
+        }
+    }
+
+    /// A rectangle of whole pixels, at least one.
+    static func pixels(of rect: UnitRect, width: Int, height: Int) -> PixelRect {
+        func span(_ start: Double, _ length: Double, _ side: Int) -> (Int, Int) {
+            let first = min(max(Int((start * Double(side)).rounded()), 0), side - 1)
+            let last = min(max(Int(((start + length) * Double(side)).rounded()), first + 1), side)
+            return (first, last - first)
+        }
+        let (x, across) = span(rect.x, rect.width, width)
+        let (y, down) = span(rect.y, rect.height, height)
+        return PixelRect(x: x, y: y, width: across, height: down)
+    }
+
+    /// The largest size of the region's shape inside the target; one side is the target's.
+    static func fitted(_ region: (width: Int, height: Int), _ width: Int, _ height: Int) -> (width: Int, height: Int) {
+        if width * region.height <= height * region.width {
+            return (width, min(height, max(1, rounded(region.height * width, by: region.width))))
+        }
+        return (min(width, max(1, rounded(region.width * height, by: region.height))), height)
+    }
+
+    /// The smallest size of the region's shape around the target; one side is the target's.
+    static func covering(_ region: (width: Int, height: Int), _ width: Int, _ height: Int) -> (width: Int, height: Int)
+    {
+        if width * region.height >= height * region.width {
+            return (width, max(height, rounded(region.height * width, by: region.width)))
+        }
+        return (max(width, rounded(region.width * height, by: region.height)), height)
+    }
+
+    private static func rounded(_ number: Int, by divisor: Int) -> Int { (2 * number + divisor) / (2 * divisor) }
+}

@@ -1,0 +1,125 @@
+import CMagickWand
+import Foundation
+
+/// One picture in ImageMagick's memory; freed with its owner.
+struct Wand: ~Copyable {
+    let pointer: OpaquePointer
+
+    init() throws(ImagingError) {
+        guard let pointer = NewMagickWand() else { throw .undecodable(reason: "out of memory") }
+        self.pointer = pointer
+    }
+
+    private init(owning pointer: OpaquePointer) { self.pointer = pointer }
+
+    deinit { DestroyMagickWand(pointer) }
+
+    func copy() throws(ImagingError) -> Wand {
+        guard let copy = CloneMagickWand(pointer) else { throw .undecodable(reason: "out of memory") }
+        return Wand(owning: copy)
+    }
+
+    var width: Int { MagickGetImageWidth(pointer) }
+    var height: Int { MagickGetImageHeight(pointer) }
+    var hasAlpha: Bool { MagickGetImageAlphaChannel(pointer) == MagickTrue }
+
+    /// Runs a call that answers whether it worked.
+    func attempt(_ action: String, _ status: MagickBooleanType) throws(ImagingError) {
+        guard status != MagickTrue else { return }
+        throw failure(action)
+    }
+
+    /// The error of the last call.
+    ///
+    /// ImageMagick fails without a word at times, so the action is always named.
+    func failure(_ action: String) -> ImagingError {
+        var severity = UndefinedException
+        var text = ""
+        if let message = MagickGetException(pointer, &severity) {
+            text = Self.readable(message)
+            MagickRelinquishMemory(message)
+        }
+        if severity == ResourceLimitError || severity == ResourceLimitFatalError {
+            return .tooLarge(width: width, height: height, limit: Int(clamping: MagickGetResourceLimit(MemoryResource)))
+        }
+        return .undecodable(reason: text.isEmpty ? "\(action) failed" : "\(action): \(text)")
+    }
+
+    /// A message without the file name and the source line that ImageMagick adds.
+    private static func readable(_ message: UnsafePointer<CChar>) -> String {
+        let text = String(cString: message)
+        let end = text.range(of: " `")?.lowerBound ?? text.range(of: " @ ")?.lowerBound ?? text.endIndex
+        return String(text[..<end])
+    }
+
+    /// The messages that the decoder left on the picture itself; only there do JPEG warnings stand.
+    var warnings: [String] {
+        guard let image = GetImageFromMagickWand(pointer), let list = image.pointee.exception.exceptions else {
+            return []
+        }
+        var result: [String] = []
+        ResetLinkedListIterator(OpaquePointer(list))
+        while let next = GetNextValueInLinkedList(OpaquePointer(list)) {
+            let entry = next.assumingMemoryBound(to: ExceptionInfo.self)
+            if let reason = entry.pointee.reason { result.append(String(cString: reason)) }
+        }
+        return result
+    }
+
+    /// Reads the first frame by the coder that is named, and by no other.
+    ///
+    /// Answers whether it worked.
+    func read(_ bytes: [UInt8], by coder: String) -> Bool {
+        MagickSetFormat(pointer, coder)
+        // A name of our own, so that nothing is guessed from a name.
+        MagickSetFilename(pointer, "\(coder):picture[0]")
+        return bytes.withUnsafeBytes { MagickReadImageBlob(pointer, $0.baseAddress, $0.count) } == MagickTrue
+    }
+
+    func resize(_ width: Int, _ height: Int) throws(ImagingError) {
+        guard width != self.width || height != self.height else { return }
+        try attempt("resizing", MagickResizeImage(pointer, width, height, LanczosFilter, 1))
+    }
+
+    func crop(_ rect: PixelRect) throws(ImagingError) {
+        guard rect != PixelRect(x: 0, y: 0, width: width, height: height) else { return }
+        try attempt("cropping", MagickCropImage(pointer, rect.width, rect.height, rect.x, rect.y))
+        MagickResetImagePage(pointer, "")
+    }
+
+    /// Turns the picture as the EXIF orientation 1...8 says; the result is upright.
+    func obey(orientation: Int) throws(ImagingError) {
+        MagickSetImageOrientation(pointer, OrientationType(rawValue: UInt32(orientation)))
+        if orientation != 1 { try attempt("turning", MagickAutoOrientImage(pointer)) }
+        MagickSetImageOrientation(pointer, TopLeftOrientation)
+        MagickResetImagePage(pointer, "")
+    }
+
+    /// All pixels, each blue, green, red, opacity in 16 bits, to be read or changed in place.
+    func withPixels(_ body: (UnsafeMutablePointer<UInt16>, Int) -> Void) throws(ImagingError) {
+        guard let image = GetImageFromMagickWand(pointer) else { throw .undecodable(reason: "no picture") }
+        let count = width * height
+        guard SetImageStorageClass(image, DirectClass) == MagickTrue,
+            let pixels = GetAuthenticPixels(image, 0, 0, width, height, &image.pointee.exception)
+        else { throw failure("reading pixels") }
+        body(UnsafeMutableRawPointer(pixels).assumingMemoryBound(to: UInt16.self), count)
+        guard SyncAuthenticPixels(image, &image.pointee.exception) == MagickTrue else {
+            throw failure("writing pixels")
+        }
+    }
+
+    func profile(_ name: String) -> [UInt8]? {
+        var length = 0
+        guard let bytes = MagickGetImageProfile(pointer, name, &length) else { return nil }
+        defer { MagickRelinquishMemory(bytes) }
+        return length > 0 ? Array(UnsafeBufferPointer(start: bytes, count: length)) : nil
+    }
+}
+
+/// A rectangle of whole pixels.
+struct PixelRect: Hashable {
+    var x: Int
+    var y: Int
+    var width: Int
+    var height: Int
+}

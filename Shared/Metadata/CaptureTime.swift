@@ -1,0 +1,91 @@
+/// When a picture was taken, from the texts that cameras write.
+struct CaptureTime: Hashable {
+    /// Microseconds since 1970 on the camera's own clock.
+    var local: Int64
+    /// Seconds east of UTC, where the file says so.
+    var offset: Int?
+
+    /// Microseconds since 1970-01-01T00:00:00Z.
+    func utc(fallbackOffset: Int) -> Int64 { local - Int64(offset ?? fallbackOffset) * 1_000_000 }
+
+    /// An EXIF date "2024:06:01 12:30:00" with the fields that belong to it.
+    ///
+    /// Dates that do not exist, blanks and the zeros of a camera whose clock was never set are `nil`.
+    init?(exif text: String?, subsec: String?, offset: String?) {
+        guard let text else { return nil }
+        let separators: Set<Character> = [":", " ", "-", "/", "T"]
+        let parts = text.split(omittingEmptySubsequences: false, whereSeparator: separators.contains)
+        let numbers = parts.compactMap { $0.allSatisfy { $0.isASCII && $0.isNumber } ? Int($0) : nil }
+        guard parts.count == 6, numbers.count == 6, parts[0].count == 4,
+            let seconds = Self.seconds(numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5])
+        else { return nil }
+        local = seconds * 1_000_000 + Self.fraction(subsec ?? "")
+        self.offset = offset.flatMap(Self.offset)
+    }
+
+    /// An XMP date "2024-06-01T12:30:00.25+02:00".
+    ///
+    /// Dates without a time of day say noon to nobody and are `nil`.
+    init?(xmp text: String?) {
+        guard let text, let mark = text.firstIndex(of: "T") else { return nil }
+        let date = text[..<mark].split(separator: "-", omittingEmptySubsequences: false).map { Int($0) }
+        let rest = text[text.index(after: mark)...]
+        let end = rest.firstIndex { $0 == "Z" || $0 == "+" || $0 == "-" } ?? rest.endIndex
+        let clock = rest[..<end].split(separator: ":", omittingEmptySubsequences: false)
+        guard date.count == 3, let year = date[0], let month = date[1], let day = date[2],
+            (2...3).contains(clock.count),
+            let hour = Int(clock[0]), let minute = Int(clock[1])
+        else { return nil }
+        let second = clock.count == 3 ? clock[2].split(separator: ".") : ["0"]
+        guard let whole = second.first.flatMap({ Int($0) }),
+            let seconds = Self.seconds(year, month, day, hour, minute, whole)
+        else { return nil }
+        local = seconds * 1_000_000 + Self.fraction(second.count > 1 ? String(second[1]) : "")
+        offset = end < rest.endIndex ? Self.offset(String(rest[end...])) : nil
+    }
+
+    /// "123" is 123,000 microseconds; digits beyond the sixth are cut.
+    private static func fraction(_ digits: String) -> Int64 {
+        let kept = digits.prefix { $0.isASCII && $0.isNumber }.prefix(6)
+        guard let number = Int64(kept) else { return 0 }
+        return (0..<6 - kept.count).reduce(number) { value, _ in value * 10 }
+    }
+
+    /// "+02:00", "-0530", "Z"; up to fifteen hours, which is what EXIF allows.
+    static func offset(_ text: String) -> Int? {
+        if text == "Z" { return 0 }
+        guard let sign = text.first, sign == "+" || sign == "-" else { return nil }
+        let digits = text.dropFirst().filter { $0 != ":" }
+        guard digits.count == 4 || digits.count == 2, digits.allSatisfy({ $0.isASCII && $0.isNumber }),
+            let hours = Int(digits.prefix(2)), let minutes = digits.count == 2 ? 0 : Int(digits.suffix(2)),
+            minutes < 60,
+            hours * 60 + minutes <= 15 * 60
+        else { return nil }
+        return (sign == "-" ? -1 : 1) * (hours * 3600 + minutes * 60)
+    }
+
+    /// Seconds since 1970 of a date of the Gregorian calendar, 1800...9999.
+    private static func seconds(
+        _ year: Int,
+        _ month: Int,
+        _ day: Int,
+        _ hour: Int,
+        _ minute: Int,
+        _ second: Int
+    ) -> Int64? {
+        guard (1800...9999).contains(year), (1...12).contains(month), (0...23).contains(hour),
+            (0...59).contains(minute),
+            (0...60).contains(second)
+        else { return nil }
+        let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+        let lengths = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+        guard (1...lengths[month - 1]).contains(day) else { return nil }
+        // Years are counted from March, so that the leap day comes last (Howard Hinnant's days_from_civil).
+        let shifted = month > 2 ? year : year - 1
+        let era = shifted / 400
+        let yearOfEra = shifted - era * 400
+        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+        let days = era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+        return Int64(days * 86_400 + hour * 3600 + minute * 60 + second)
+    }
+}

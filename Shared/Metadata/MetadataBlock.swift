@@ -1,0 +1,94 @@
+import CMetadata
+import Glibc
+import PictureFormats
+
+/// The metadata of one picture, opened by the metadata library; freed with its owner.
+struct MetadataBlock: ~Copyable {
+    private let pointer: OpaquePointer
+
+    /// Opens what can be opened.
+    ///
+    /// That is the file itself where the library is good at it, otherwise a small JPEG made of the file's EXIF and XMP:
+    /// the library knows neither a PNG's eXIf chunk nor the newest HEIC files, and one broken block makes it refuse the
+    /// whole file.
+    init?(_ bytes: [UInt8], _ header: PictureHeader) {
+        if header.kind == .jpeg || header.kind == .tiff, let opened = Self.open(bytes) {
+            pointer = opened
+        } else if let opened = Self.open(Self.carrier(bytes, exif: header.exif, xmp: header.xmp)) {
+            pointer = opened
+        } else if let opened = Self.open(Self.carrier(bytes, exif: header.exif, xmp: nil)) {
+            pointer = opened
+        } else if let opened = Self.open(Self.carrier(bytes, exif: nil, xmp: header.xmp)) {
+            pointer = opened
+        } else {
+            return nil
+        }
+    }
+
+    deinit { safelight_metadata_close(pointer) }
+
+    private static func open(_ bytes: [UInt8]) -> OpaquePointer? { safelight_metadata_open(bytes, bytes.count) }
+
+    private static func carrier(_ bytes: [UInt8], exif: Range<Int>?, xmp: Range<Int>?) -> [UInt8] {
+        if let exif, exif.count > JPEGWriter.longestSegment - 6, xmp == nil { return Array(bytes[exif]) }
+        let file: [UInt8] = [0xFF, 0xD8, 0xFF, 0xD9]
+        return JPEGWriter.replacing(in: file, exif: exif.map { Array(bytes[$0]) }, xmp: xmp.map { Array(bytes[$0]) })
+    }
+
+    /// The raw text of a field without surrounding white space; `nil` where it is missing or empty.
+    func text(_ tag: String) -> String? {
+        guard let pointer = safelight_metadata_text(pointer, tag) else { return nil }
+        defer { safelight_metadata_free(pointer) }
+        return Self.clean(pointer)
+    }
+
+    /// The values of a repeated field, at most 256.
+    func texts(_ tag: String) -> [String] {
+        var result: [String] = []
+        while result.count < 256, let element = safelight_metadata_element(pointer, tag, result.count) {
+            defer { safelight_metadata_free(element) }
+            result.append(Self.clean(element) ?? "")
+        }
+        return result.filter { !$0.isEmpty }
+    }
+
+    func number(_ tag: String) -> Int? { text(tag).flatMap { Int($0.prefix { $0 != " " }) } }
+
+    /// The names of all fields.
+    func names(isXMP: Bool) -> [String] {
+        guard let names = safelight_metadata_names(pointer, isXMP ? 1 : 0) else { return [] }
+        defer { safelight_metadata_free(names) }
+        return String(cString: names).split(separator: "\n").map(String.init)
+    }
+
+    func remove(_ tag: String) { safelight_metadata_remove(pointer, tag) }
+    func set(_ tag: String, _ value: String) { _ = safelight_metadata_set(pointer, tag, value) }
+    func removeThumbnail() { safelight_metadata_remove_thumbnail(pointer) }
+
+    /// The EXIF fields as a TIFF structure.
+    func exif() -> [UInt8]? {
+        var count = 0
+        guard let bytes = safelight_metadata_exif(pointer, &count) else { return nil }
+        defer { safelight_metadata_free(bytes) }
+        return count > 0 ? Array(UnsafeBufferPointer(start: bytes, count: count)) : nil
+    }
+
+    /// The XMP fields as a packet.
+    func xmp() -> [UInt8]? {
+        guard let packet = safelight_metadata_xmp(pointer) else { return nil }
+        defer { safelight_metadata_free(packet) }
+        let bytes = Array(String(cString: packet).utf8)
+        return bytes.isEmpty ? nil : bytes
+    }
+
+    /// UTF-8, or else Latin-1, which old cameras and programs write; control characters and outer spaces are dropped.
+    private static func clean(_ pointer: UnsafePointer<CChar>) -> String? {
+        let bytes = UnsafeBufferPointer(start: pointer, count: min(strlen(pointer), 65_536))
+        let raw = bytes.map(UInt8.init(bitPattern:))
+        let text = String(validating: raw, as: UTF8.self) ?? String(raw.map { Character(Unicode.Scalar($0)) })
+        let kept = text.unicodeScalars.filter { $0.value >= 0x20 || $0 == "\n" || $0 == "\t" }
+        let trimmed = String(String.UnicodeScalarView(kept)).drop { $0.isWhitespace }
+        let end = trimmed.lastIndex(where: { !$0.isWhitespace }).map { trimmed.index(after: $0) } ?? trimmed.startIndex
+        return end > trimmed.startIndex ? String(trimmed[..<end]) : nil
+    }
+}

@@ -1,0 +1,119 @@
+import PictureFormats
+
+/// Reads what a photo file says about itself.
+public enum MetadataReader {
+    /// The facts of a picture.
+    ///
+    /// The capture date is `DateTimeOriginal` with its own sub-seconds and offset, else `DateTimeDigitized` with its
+    /// own, else `DateTime` with its own, else XMP's `exif:DateTimeOriginal`, `photoshop:DateCreated` or
+    /// `xmp:CreateDate`. An offset of one date is never used for another; GPS time is not used.
+    ///
+    /// A panorama is XMP GPano with a projection type, or EXIF CustomRendered 6; HDR is CustomRendered 2, 3, 4 or 7;
+    /// a depth effect 7 or 8 (Apple's values); a screenshot says so in its user comment.
+    ///
+    /// - Parameters:
+    ///   - bytes: The whole file.
+    ///   - fallbackOffset: Seconds east of UTC for dates without a time zone.
+    /// - Returns: The facts; metadata that is broken is `nil` in them.
+    /// - Throws: `MetadataError` where the bytes are no picture at all.
+    public static func facts(of bytes: [UInt8], fallbackOffset: Int = 0) throws(MetadataError) -> PhotoFacts {
+        let header = try header(of: bytes)
+        var facts = PhotoFacts(
+            contentType: header.kind.contentType,
+            pixelWidth: header.pixelWidth,
+            pixelHeight: header.pixelHeight
+        )
+        facts.orientation = header.orientation
+        facts.isAnimated = header.frameCount > 1
+        if facts.isAnimated { facts.mediaSubtypes |= PhotoFacts.Subtype.animation }
+        guard let block = MetadataBlock(bytes, header) else { return facts }
+
+        if let time = captureTime(block) {
+            facts.captureDate = time.utc(fallbackOffset: fallbackOffset)
+            facts.captureOffset = time.offset
+        }
+        facts.location = PlaceReader.location(block)
+        facts.cameraMake = block.text("Exif.Image.Make") ?? block.text("Xmp.tiff.Make")
+        facts.cameraModel = block.text("Exif.Image.Model") ?? block.text("Xmp.tiff.Model")
+        facts.lensModel = block.text("Exif.Photo.LensModel") ?? block.text("Xmp.aux.Lens")
+        facts.mediaSubtypes |= subtypes(block, bytes, header)
+        facts.rating = min(5, max(0, block.number("Xmp.xmp.Rating") ?? block.number("Exif.Image.Rating") ?? 0))
+        facts.caption = caption(block)
+        facts.keywords = keywords(block)
+        facts.contentIdentifier = AppleNote(block.text("Exif.Photo.MakerNote"))?.contentIdentifier
+        return facts
+    }
+
+    static func header(of bytes: [UInt8]) throws(MetadataError) -> PictureHeader {
+        do {
+            return try PictureHeader.read(bytes)
+        } catch {
+            switch error {
+            case .unsupported(let found): throw .unsupported(found: found, supported: PictureKind.supportedNames)
+            case .truncated: throw .truncated
+            case .invalid(let reason): throw .invalid(reason)
+            }
+        }
+    }
+
+    private static func captureTime(_ block: borrowing MetadataBlock) -> CaptureTime? {
+        CaptureTime(
+            exif: block.text("Exif.Photo.DateTimeOriginal"),
+            subsec: block.text("Exif.Photo.SubSecTimeOriginal"),
+            offset: block.text("Exif.Photo.OffsetTimeOriginal")
+        )
+            ?? CaptureTime(
+                exif: block.text("Exif.Photo.DateTimeDigitized"),
+                subsec: block.text("Exif.Photo.SubSecTimeDigitized"),
+                offset: block.text("Exif.Photo.OffsetTimeDigitized")
+            )
+            ?? CaptureTime(
+                exif: block.text("Exif.Image.DateTime"),
+                subsec: block.text("Exif.Photo.SubSecTime"),
+                offset: block.text("Exif.Photo.OffsetTime")
+            )
+            ?? CaptureTime(xmp: block.text("Xmp.exif.DateTimeOriginal"))
+            ?? CaptureTime(xmp: block.text("Xmp.photoshop.DateCreated"))
+            ?? CaptureTime(xmp: block.text("Xmp.xmp.CreateDate"))
+    }
+
+    private static func subtypes(_ block: borrowing MetadataBlock, _ bytes: [UInt8], _ header: PictureHeader) -> Int {
+        var mask = 0
+        switch block.number("Exif.Photo.CustomRendered") {
+        case 6: mask |= PhotoFacts.Subtype.panorama
+        case 2, 3, 4: mask |= PhotoFacts.Subtype.hdr
+        case 7: mask |= PhotoFacts.Subtype.hdr | PhotoFacts.Subtype.depthEffect
+        case 8: mask |= PhotoFacts.Subtype.depthEffect
+        default: break
+        }
+        if let xmp = header.xmp, ByteReader(bytes[xmp]).find("GPano:ProjectionType") != nil {
+            mask |= PhotoFacts.Subtype.panorama
+        }
+        let comment = block.text("Exif.Photo.UserComment") ?? block.texts("Xmp.exif.UserComment").first
+        if comment?.hasSuffix("Screenshot") == true { mask |= PhotoFacts.Subtype.screenshot }
+        return mask
+    }
+
+    /// Descriptions that cameras write into every picture.
+    private static let emptyCaptions: Set<String> = [
+        "OLYMPUS DIGITAL CAMERA", "SONY DSC", "SAMSUNG", "MINOLTA DIGITAL CAMERA", "KONICA MINOLTA DIGITAL CAMERA",
+        "DIGITAL CAMERA", "SAMSUNG DIGITAL CAMERA", "Exif_JPEG_PICTURE", "DCIM",
+    ]
+
+    private static func caption(_ block: borrowing MetadataBlock) -> String? {
+        let found =
+            block.texts("Xmp.dc.description").first ?? block.text("Iptc.Application2.Caption")
+            ?? block.text("Exif.Image.ImageDescription")
+        guard var text = found else { return nil }
+        if text.hasPrefix("lang=\""), let space = text.firstIndex(of: " ") {
+            text = String(text[text.index(after: space)...])
+        }
+        return emptyCaptions.contains(text) || text.isEmpty ? nil : text
+    }
+
+    private static func keywords(_ block: borrowing MetadataBlock) -> [String] {
+        var seen: Set<String> = []
+        let all = block.texts("Xmp.dc.subject") + block.texts("Iptc.Application2.Keywords")
+        return all.map { String($0.prefix(256)) }.filter { seen.insert($0).inserted }
+    }
+}

@@ -1,0 +1,66 @@
+/// The first directory of a TIFF structure: of a TIFF file or of an EXIF block.
+public enum TIFFStructure {
+    private static let longest = 4096
+
+    static func read(_ file: ByteReader) throws(PictureHeader.Failure) -> PictureHeader {
+        guard let directory = Directory(file, at: nil) else { throw .truncated }
+        guard let width = directory.number(0x0100), let height = directory.number(0x0101) else {
+            throw .invalid("a TIFF file whose first directory names no size")
+        }
+        var header = PictureHeader(kind: .tiff, storedWidth: width, storedHeight: height)
+        header.exif = file.bytes.startIndex..<file.bytes.endIndex
+        header.hasAlpha = directory.number(0x0152) != nil
+        if let packet = directory.bytes(0x02BC) { header.xmp = packet }
+        return header
+    }
+
+    /// The orientation (tag 0x0112) of an EXIF block, as it stands there.
+    public static func orientation(_ block: ByteReader) -> Int? {
+        Directory(block, at: nil)?.number(0x0112)
+    }
+
+    /// One directory, its entries found by tag.
+    private struct Directory {
+        let reader: ByteReader
+        let start: Int
+        let count: Int
+
+        init?(_ block: ByteReader, at offset: Int?) {
+            switch block.text(0, 2) {
+            case "II": reader = ByteReader(block.bytes, isLittle: true)
+            case "MM": reader = ByteReader(block.bytes, isLittle: false)
+            default: return nil
+            }
+            guard reader.short(2) == 42, let start = offset ?? reader.long(4), let count = reader.short(start),
+                count <= TIFFStructure.longest
+            else { return nil }
+            self.start = start
+            self.count = count
+        }
+
+        private func entry(_ tag: Int) -> Int? {
+            for index in 0..<count where reader.short(start + 2 + 12 * index) == tag { return start + 2 + 12 * index }
+            return nil
+        }
+
+        /// The first value of a field of type byte, short or long.
+        func number(_ tag: Int) -> Int? {
+            guard let entry = entry(tag) else { return nil }
+            return switch reader.short(entry + 2) {
+            case 1: reader.byte(entry + 8)
+            case 3: reader.short(entry + 8)
+            case 4: reader.long(entry + 8)
+            default: nil
+            }
+        }
+
+        /// Where the bytes of a field of type byte or undefined stand.
+        func bytes(_ tag: Int) -> Range<Int>? {
+            guard let entry = entry(tag), let type = reader.short(entry + 2), type == 1 || type == 7,
+                let length = reader.long(entry + 4), length > 4, let offset = reader.long(entry + 8),
+                let content = reader.slice(offset, length)
+            else { return nil }
+            return content.startIndex..<content.endIndex
+        }
+    }
+}

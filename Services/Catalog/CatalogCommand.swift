@@ -17,7 +17,9 @@ struct CatalogCommand: AsyncParsableCommand {
 /// `catalog serve`: the service itself.
 struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "serve", abstract: "Serves the library until SIGTERM or SIGINT.")
+        commandName: "serve",
+        abstract: "Serves the library until SIGTERM or SIGINT."
+    )
 
     @OptionGroup var endpoints: EndpointOptions
     @OptionGroup var libraryOptions: LibraryOptions
@@ -29,7 +31,9 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             "A folder that paths in requests may name; may be given several times.",
-            discussion: "SAFELIGHT_IMPORT_ROOTS, separated by colons. Without any: what this user can read."))
+            discussion: "SAFELIGHT_IMPORT_ROOTS, separated by colons. Without any: what this user can read."
+        )
+    )
     var importRoot: [String] = []
 
     @Option(help: "The largest file taken in, in bytes. (SAFELIGHT_MAX_FILE_BYTES, else 8 GiB)")
@@ -66,7 +70,9 @@ struct ServeCommand: AsyncParsableCommand {
     /// The settings by flag, then by variable, then the default.
     func settings(environment: (String) -> String? = { Hosting.Environment[$0] }) throws -> CatalogConfiguration {
         func number<Value: FixedWidthInteger>(
-            _ flag: Value?, _ variable: String, _ fallback: Value
+            _ flag: Value?,
+            _ variable: String,
+            _ fallback: Value
         ) throws(HostingError) -> Value {
             if let flag { return flag }
             guard let text = environment(variable) else { return fallback }
@@ -77,12 +83,16 @@ struct ServeCommand: AsyncParsableCommand {
         }
         var settings = CatalogConfiguration(
             library: try libraryOptions.resolve(environment: environment),
-            address: try endpoints.resolve(environment: environment)[.catalog])
+            address: try endpoints.resolve(environment: environment)[.catalog]
+        )
         settings.workers = try number(workers, "SAFELIGHT_CATALOG_WORKERS", settings.workers)
         settings.maxFileBytes = try number(maxFileBytes, "SAFELIGHT_MAX_FILE_BYTES", settings.maxFileBytes)
         settings.writeQueue = try number(writeQueue, "SAFELIGHT_WRITE_QUEUE", settings.writeQueue)
         settings.resultCacheBytes = try number(
-            resultCacheBytes, "SAFELIGHT_RESULT_CACHE_BYTES", settings.resultCacheBytes)
+            resultCacheBytes,
+            "SAFELIGHT_RESULT_CACHE_BYTES",
+            settings.resultCacheBytes
+        )
         settings.historyDays = try number(historyDays, "SAFELIGHT_HISTORY_DAYS", settings.historyDays)
         settings.historyBytes = try number(historyBytes, "SAFELIGHT_HISTORY_BYTES", settings.historyBytes)
         settings.readers = try number(readers, "SAFELIGHT_READERS", settings.readers)
@@ -98,7 +108,10 @@ struct ServeCommand: AsyncParsableCommand {
 /// `catalog worker`: reads bytes nobody trusts, for the service that started it.
 struct WorkerCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "worker", abstract: "Reads pictures for the service.", shouldDisplay: false)
+        commandName: "worker",
+        abstract: "Reads pictures for the service.",
+        shouldDisplay: false
+    )
 
     func run() {
         WorkerProcess.serve(PictureReader.handle)

@@ -34,7 +34,9 @@ struct CatalogHandler: RequestHandler {
     }
 
     private func answer(
-        _ request: CatalogRequest, _ incoming: IncomingRequest, _ notifier: Notifier
+        _ request: CatalogRequest,
+        _ incoming: IncomingRequest,
+        _ notifier: Notifier
     ) async throws -> Reply {
         switch request {
         case .fetchAssets(let fetch):
@@ -51,7 +53,8 @@ struct CatalogHandler: RequestHandler {
         case .beginUpload(let upload): return Reply(try await uploads.begin(upload, owner: incoming.identity).json)
         case .appendUpload(let upload):
             return Reply(
-                try await uploads.append(upload, incoming.attachments, owner: incoming.identity).json)
+                try await uploads.append(upload, incoming.attachments, owner: incoming.identity).json
+            )
         case .finishUpload(let upload): return Reply(try await uploads.finish(upload, owner: incoming.identity).json)
         case .cancelUpload(let upload):
             try await uploads.cancel(upload, owner: incoming.identity)
@@ -59,8 +62,11 @@ struct CatalogHandler: RequestHandler {
         case .discover:
             return Reply(
                 openRPCDocument(
-                    service: ServiceName.catalog.rawValue, version: ServiceVersion.current,
-                    methods: CatalogRequest.methods))
+                    service: ServiceName.catalog.rawValue,
+                    version: ServiceVersion.current,
+                    methods: CatalogRequest.methods
+                )
+            )
         case .health: return Reply(health().json)
         case .figures: return Reply(.object(await figures.json()))
         }
@@ -69,8 +75,12 @@ struct CatalogHandler: RequestHandler {
     private func health() -> Health.Result {
         let problems = [writer.problem].compactMap { $0 }
         return Health.Result(
-            service: ServiceName.catalog.rawValue, version: ServiceVersion.current, isHealthy: problems.isEmpty,
-            problems: problems, sequence: tail.head)
+            service: ServiceName.catalog.rawValue,
+            version: ServiceVersion.current,
+            isHealthy: problems.isEmpty,
+            problems: problems,
+            sequence: tail.head
+        )
     }
 
     // MARK: Writing
@@ -78,11 +88,15 @@ struct CatalogHandler: RequestHandler {
     private func perform(_ changes: PerformChanges, _ incoming: IncomingRequest) async throws -> JSON {
         let digest = Self.digest(of: changes, incoming.attachments)
         let key = changes.transaction.map {
-            OutcomeKey(identity: incoming.identity, client: changes.client, transaction: $0)
+            OutcomeKey(
+                identity: changes.onBehalfOf ?? incoming.identity, client: changes.client, transaction: $0)
         }
         // The bytes of a repeated request may be gone by now, and need not be looked at.
         if let key, let known = try await store.read({ try $0.history.outcome(key) }) {
             return try known.result(for: digest, key)
+        }
+        guard !changes.recall else {
+            throw Refusal.identifierNotFound.error("no transaction \"\(changes.transaction ?? "")\" was committed")
         }
         var origin = ChangeOrigin(identity: incoming.identity)
         origin.client = changes.client.isEmpty ? nil : changes.client
@@ -105,8 +119,10 @@ struct CatalogHandler: RequestHandler {
         }
     }
 
-    /// What is asked for, as 32 bytes: the parameters in canonical form and every attachment.
+    /// What is asked for, as 32 bytes: what the service's client asked for where it says so, else the parameters in
+    /// canonical form and every attachment.
     private static func digest(of changes: PerformChanges, _ attachments: [Bytes]) -> [UInt8] {
+        if let asked = changes.requestDigest { return SHA256.hash(data: Array("request:\(asked)".utf8)).bytes }
         var hash = SHA256()
         hash.update(data: SHA256.hash(data: changes.json.canonical.bytes).bytes)
         for attachment in attachments { hash.update(data: SHA256.hash(data: attachment).bytes) }
@@ -123,7 +139,7 @@ struct CatalogHandler: RequestHandler {
         guard token.sequence > tail.head else { return }
         // A little before the deadline, so that the answer says why.
         let left = incoming.deadlineMicroseconds.subtractingReportingOverflow(clock.nowMicroseconds())
-        let patience = min(left.overflow ? .max : left.partialValue * 9 / 10, 30_000_000)
+        let patience = min(left.overflow ? .max : left.partialValue / 4 * 3, 30_000_000)
         let tail = tail
         let isReached = await withTaskGroup(of: Bool.self) { group in
             group.addTask { await tail.wait(for: token.sequence) }
@@ -138,7 +154,8 @@ struct CatalogHandler: RequestHandler {
         guard isReached else {
             throw Refusal.behind.error(
                 "the catalog is at \(tail.head) and has not reached \(token.sequence); ask again later",
-                ["head": .string(ChangeToken(library: head.library, sequence: tail.head).description)])
+                ["head": .string(ChangeToken(library: head.library, sequence: tail.head).description)]
+            )
         }
     }
 }

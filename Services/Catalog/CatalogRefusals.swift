@@ -38,7 +38,8 @@ enum CatalogRefusals {
     static func tokenExpired(_ token: ChangeToken, _ head: LibraryHead) -> RPCError {
         Refusal.tokenExpired.error(
             "the history after \(token) is not kept here; fetch again and go on from the head",
-            ["oldest": .string(head.oldestToken.description), "head": .string(head.token.description)])
+            ["oldest": .string(head.oldestToken.description), "head": .string(head.token.description)]
+        )
     }
 
     /// Refuses a token from which history is not complete, or that this library never gave.

@@ -15,7 +15,9 @@ struct CatalogService: Sendable {
     let tail: ChangeTail
     let resources: ResourceStore
     let server: RequestServer
-    private let workers: WorkerPool
+    let handler: CatalogHandler
+    let uploads: UploadDesk
+    let workers: WorkerPool
     private let thread: PollThread
     /// Held until the process ends.
     private let lock: LockFile
@@ -25,50 +27,86 @@ struct CatalogService: Sendable {
 
     /// Locks and opens the library, starts the workers and binds; requests are taken once the parts run.
     init(
-        _ configuration: CatalogConfiguration, surroundings: CatalogSurroundings = CatalogSurroundings(),
+        _ configuration: CatalogConfiguration,
+        surroundings: CatalogSurroundings = CatalogSurroundings(),
         logger: Logger
     ) async throws {
         try configuration.validate()
         let folder = configuration.library
         try LibraryFolder.make(folder)
         lock = try LockFile(
-            path: "\(folder)/lock", program: "catalog", using: folder,
-            advice: "stop it or choose another --library")
+            path: "\(folder)/lock",
+            program: "catalog",
+            using: folder,
+            advice: "stop it or choose another --library"
+        )
         let resources = try ResourceStore(root: "\(folder)/resources")
         let cleared = try resources.clearIncoming()
         if cleared > 0 { logger.info("unfinished files removed", metadata: ["count": "\(cleared)"]) }
         var options = DatabaseFileOptions()
         options.readers = configuration.readers
         let store = try LibraryStore(
-            folder: folder, options: options, now: surroundings.now(), newHistory: surroundings.makeName(),
-            logger: logger)
+            folder: folder,
+            options: options,
+            now: surroundings.now(),
+            newHistory: surroundings.makeName(),
+            logger: logger
+        )
         let workers = WorkerPool(
-            executable: configuration.workerExecutable, count: configuration.workers, logger: logger)
+            executable: configuration.workerExecutable,
+            count: configuration.workers,
+            logger: logger
+        )
         try await workers.start()
         let tail = ChangeTail(head: store.startSequence)
         let writer = Writer(
-            store: store, tail: tail, retention: Self.retention(configuration),
+            store: store,
+            tail: tail,
+            retention: Self.retention(configuration),
             rules: Self.rules(configuration, surroundings),
-            limits: Writer.Limits(waiting: configuration.writeQueue), logger: logger, clock: surroundings.clock)
+            limits: Writer.Limits(waiting: configuration.writeQueue),
+            logger: logger,
+            clock: surroundings.clock
+        )
         let crew = FileCrew()
         let uploads = UploadDesk(
-            resources: resources, crew: crew, clock: surroundings.clock, limits: configuration.uploads,
-            makeName: surroundings.makeName)
+            resources: resources,
+            crew: crew,
+            clock: surroundings.clock,
+            limits: configuration.uploads,
+            makeName: surroundings.makeName
+        )
         let figures = Hosting.Figures()
         let fetches = FetchEngine(store: store, cacheBytes: configuration.resultCacheBytes)
         let handler = CatalogHandler(
-            store: store, writer: writer, tail: tail, fetches: fetches,
+            store: store,
+            writer: writer,
+            tail: tail,
+            fetches: fetches,
             history: HistoryReader(store: store, tail: tail),
             intake: ResourceIntake(
-                resources: resources, crew: crew, uploads: uploads, roots: try ImportRoots(configuration.importRoots),
-                pictures: PictureReader(workers: workers, resources: resources), store: store,
-                maxBytes: configuration.maxFileBytes),
-            delivery: ResourceDelivery(store: store, resources: resources, crew: crew), uploads: uploads,
-            figures: figures, clock: surroundings.clock, logger: logger)
+                resources: resources,
+                crew: crew,
+                uploads: uploads,
+                roots: try ImportRoots(configuration.importRoots),
+                pictures: PictureReader(workers: workers, resources: resources),
+                store: store,
+                maxBytes: configuration.maxFileBytes
+            ),
+            delivery: ResourceDelivery(store: store, resources: resources, crew: crew),
+            uploads: uploads,
+            figures: figures,
+            clock: surroundings.clock,
+            logger: logger
+        )
         let thread = PollThread(name: "catalog")
         let server = try RequestServer(
-            address: configuration.address, thread: thread, clock: surroundings.clock, logger: logger,
-            handler: handler)
+            address: configuration.address,
+            thread: thread,
+            clock: surroundings.clock,
+            logger: logger,
+            handler: handler
+        )
         figures.section("requests") { await server.figures() }
         figures.section("workers") { workers.figures() }
         figures.section("writes") {
@@ -93,6 +131,8 @@ struct CatalogService: Sendable {
         self.tail = tail
         self.resources = resources
         self.server = server
+        self.handler = handler
+        self.uploads = uploads
         self.workers = workers
         self.thread = thread
     }
@@ -113,24 +153,31 @@ struct CatalogService: Sendable {
     /// Serves until a signal.
     func run(ready: ReadySignal) async throws {
         try await ServiceHost.run(
-            name: .catalog, logger: logger, endpoints: [address.description], ready: ready, parts: parts)
+            name: .catalog,
+            logger: logger,
+            endpoints: [address.description],
+            ready: ready,
+            parts: parts
+        )
     }
 
     private static func retention(_ configuration: CatalogConfiguration) -> Retention {
         Retention(
-            age: Int64(configuration.historyDays) * 86_400_000_000, bytes: configuration.historyBytes,
-            interval: configuration.trimInterval)
+            age: Int64(configuration.historyDays) * 86_400_000_000,
+            bytes: configuration.historyBytes,
+            interval: configuration.trimInterval
+        )
     }
 
     private static func rules(
-        _ configuration: CatalogConfiguration, _ surroundings: CatalogSurroundings
+        _ configuration: CatalogConfiguration,
+        _ surroundings: CatalogSurroundings
     ) -> BatchStore.WriteRules {
         BatchStore.WriteRules(
-            maxEntities: configuration.maxEntities, maxRecordBytes: configuration.maxRecordBytes,
+            maxEntities: configuration.maxEntities,
+            maxRecordBytes: configuration.maxRecordBytes,
             now: surroundings.now,
-            makeID: { kind in
-                var random = SystemRandomNumberGenerator()
-                return ObjectID(kind, milliseconds: surroundings.now() / 1000, using: &random)
-            })
+            makeID: IdentifierSource(now: surroundings.now).make
+        )
     }
 }

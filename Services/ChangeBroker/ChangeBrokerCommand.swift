@@ -10,7 +10,8 @@ struct ChangeBrokerCommand: AsyncParsableCommand {
             Follows the catalog, publishes each change on the feed and answers for what a reader missed. It keeps \
             nothing that must survive, and may be stopped and started at any moment.
             """,
-        version: ServiceVersion.current)
+        version: ServiceVersion.current
+    )
 
     @OptionGroup var endpoints: EndpointOptions
     @OptionGroup var service: ServiceOptions

@@ -30,17 +30,25 @@ struct ChangeBrokerHandler: RequestHandler {
     private func since(_ request: FeedSince, _ incoming: IncomingRequest) async throws(RPCError) -> ChangePage {
         let remaining = incoming.deadlineMicroseconds.subtractingReportingOverflow(clock.nowMicroseconds()).partialValue
         return try await history.page(
-            after: request.token, limit: request.limit, topics: request.topics, maxBytes: configuration.pageBytes,
-            deadline: min(.seconds(30), .microseconds(max(1000, remaining))))
+            after: request.token,
+            limit: request.limit,
+            topics: request.topics,
+            maxBytes: configuration.pageBytes,
+            deadline: min(.seconds(30), .microseconds(max(1000, remaining)))
+        )
     }
 
     private func follow(
-        _ request: FeedFollow, _ incoming: IncomingRequest, _ notifier: Notifier
+        _ request: FeedFollow,
+        _ incoming: IncomingRequest,
+        _ notifier: Notifier
     ) async throws(RPCError) -> FollowEnd {
         guard incoming.acceptsNotifications, incoming.credit != nil else {
             throw Refusal.invalidParams.error(
                 "feed.follow sends notifications: use a DEALER socket and open it with credit, the bytes that may be "
-                    + "under way; a REQ socket asks feed.since", ["parameter": "credit"])
+                    + "under way; a REQ socket asks feed.since",
+                ["parameter": "credit"]
+            )
         }
         return try await Following(history: history, configuration: configuration, clock: clock)
             .run(request, from: incoming.identity, notifier: notifier)
@@ -60,7 +68,11 @@ struct ChangeBrokerHandler: RequestHandler {
     private func health() async -> Health.Result {
         let problems = await feed.problems
         return Health.Result(
-            service: Self.service, version: version, isHealthy: problems.isEmpty, problems: problems,
-            sequence: await feed.token?.sequence ?? 0)
+            service: Self.service,
+            version: version,
+            isHealthy: problems.isEmpty,
+            problems: problems,
+            sequence: await feed.token?.sequence ?? 0
+        )
     }
 }

@@ -33,13 +33,25 @@ struct ChangeBrokerService: Sendable {
         let catalog = try ServiceClient(address: configuration.catalog, thread: thread, limits: limits, logger: logger)
         let publisher = try Publisher(address: configuration.feed, thread: thread, limits: limits, logger: logger)
         let feed = RecordFeed(
-            configuration, publisher: publisher, instance: PhotoLibrary.randomTransaction(), logger: logger)
+            configuration,
+            publisher: publisher,
+            instance: PhotoLibrary.randomTransaction(),
+            logger: logger
+        )
         let figures = Hosting::Figures()
         let server = try RequestServer(
-            address: configuration.requests, thread: thread, limits: limits, logger: logger,
+            address: configuration.requests,
+            thread: thread,
+            limits: limits,
+            logger: logger,
             handler: ChangeBrokerHandler(
-                history: History(feed: feed, catalog: catalog), configuration: configuration,
-                version: ServiceVersion.current, clock: .system, figures: { await figures.json() }))
+                history: History(feed: feed, catalog: catalog),
+                configuration: configuration,
+                version: ServiceVersion.current,
+                clock: .system,
+                figures: { await figures.json() }
+            )
+        )
         figures.section("feed") { await feed.figures() }
         figures.section("requests") { [weak server] in await server?.figures() ?? [:] }
         figures.section("publisher") { [weak publisher] in await publisher?.figures() ?? [:] }
@@ -57,8 +69,10 @@ struct ChangeBrokerService: Sendable {
     /// Runs until a signal.
     func run(ready: ReadySignal) async throws {
         try await ServiceHost.run(
-            name: .changeBroker, logger: logger,
-            endpoints: [requestsAddress.description, feedAddress.description], ready: ready,
+            name: .changeBroker,
+            logger: logger,
+            endpoints: [requestsAddress.description, feedAddress.description],
+            ready: ready,
             parts: [
                 ClosingPart("sockets") { [thread] in await thread.shutdown() },
                 LoopPart("head messages") { [feed] in await feed.publishHeads() },
@@ -66,7 +80,8 @@ struct ChangeBrokerService: Sendable {
                 RequestServerPart(server),
                 // Stopped first: followers would keep the server waiting.
                 ClosingPart("followers") { [feed] in await feed.dismissFollowers() },
-            ])
+            ]
+        )
     }
 
     /// Runs until cancelled, without signals: for tests.

@@ -52,16 +52,25 @@ struct Following: Sendable {
     ///
     /// - Returns: whether there may be more at once
     private func step(
-        _ request: FeedFollow, _ cursor: inout ChangeToken, _ told: inout Told, _ notifier: Notifier
+        _ request: FeedFollow,
+        _ cursor: inout ChangeToken,
+        _ told: inout Told,
+        _ notifier: Notifier
     ) async throws(RPCError) -> Bool {
         let page = try await history.page(
-            after: cursor, limit: configuration.followRecords, topics: request.topics,
-            maxBytes: configuration.followBytes, deadline: .seconds(30))
+            after: cursor,
+            limit: configuration.followRecords,
+            topics: request.topics,
+            maxBytes: configuration.followBytes,
+            deadline: .seconds(30)
+        )
         let isMoved = page.token != cursor
         cursor = page.token
         if !page.records.isEmpty {
             try await notifier.notify(
-                FeedFollow.notification, ["records": .array(page.records), "token": token(cursor)])
+                FeedFollow.notification,
+                ["records": .array(page.records), "token": token(cursor)]
+            )
             told = Told(token: cursor, time: clock.nowMicroseconds())
         } else if cursor.sequence - told.token.sequence >= Int64(RecordRing.scan) {
             try await progress(cursor, &told, notifier)
@@ -70,7 +79,9 @@ struct Following: Sendable {
     }
 
     private func progress(
-        _ cursor: ChangeToken, _ told: inout Told, _ notifier: Notifier
+        _ cursor: ChangeToken,
+        _ told: inout Told,
+        _ notifier: Notifier
     ) async throws(RPCError) {
         try await notifier.notify(FeedFollow.progress, ["token": token(cursor)])
         told = Told(token: cursor, time: clock.nowMicroseconds())

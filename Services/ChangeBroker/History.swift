@@ -16,14 +16,20 @@ struct History: Sendable {
     ///   - deadline: for the catalog, where it has to be asked
     /// - Throws: `token_expired` as the catalog says; `unavailable` while it is away
     func page(
-        after token: ChangeToken?, limit: Int, topics: [String], maxBytes: Int, deadline: Duration
+        after token: ChangeToken?,
+        limit: Int,
+        topics: [String],
+        maxBytes: Int,
+        deadline: Duration
     ) async throws(RPCError) -> ChangePage {
-        if let page = await feed.page(after: token, limit: limit, topics: Set(topics), maxBytes: maxBytes) { return page }
+        if let page = await feed.page(after: token, limit: limit, topics: Set(topics), maxBytes: maxBytes) {
+            return page
+        }
         let page: ChangePage
         do throws(RPCError) {
             let request = ChangesSince(token: token, limit: limit, topics: topics)
             page = try await catalog.ask(request, deadline: deadline).result
-        } catch where error.isPassing && error.refusal != .deadlineExceeded {
+        } catch  where error.isPassing && error.refusal != .deadlineExceeded {
             throw Refusal.unavailable.error("the catalog, which has the older history, is away; ask again")
         }
         await feed.note(oldest: page.oldest)

@@ -1,12 +1,13 @@
 import Contracts
 import JSONValue
+import PhotoModel
 
 /// The JSON frames of the live feed (DESIGN 3.3).
 enum LiveFrames {
-    /// The frame of topic `changes`: the whole record and `previous`; above the limit the identifiers only, and
-    /// `truncated`.
+    /// The frame of topic `changes`: the whole record, `previous` and its `token`; above the limit the identifiers only,
+    /// and `truncated`.
     static func changes(_ record: BrokerRecord, previous: Int64, limit: Int) -> [UInt8] {
-        let ending = Array(",\"previous\":\(previous)}".utf8)
+        let ending = Array(",\"previous\":\(previous),\"token\":\"\(record.token)\"}".utf8)
         let size = record.bytes.count - 1 + ending.count
         guard size > limit else {
             var frame: [UInt8] = []
@@ -41,6 +42,7 @@ enum LiveFrames {
         var message: JSONObject = [:]
         for name in ["sequence", "library", "date", "origin"] { message[name] = record.json[name] }
         message["previous"] = .int(previous)
+        message["token"] = .string(record.token.description)
         return message
     }
 }

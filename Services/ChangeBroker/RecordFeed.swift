@@ -59,7 +59,7 @@ actor RecordFeed {
     /// The last token taken in; nil before the first contact.
     var token: ChangeToken? { ring?.token }
 
-    /// The catalog answers, and stands here. Where that is not the history or not after the place known, the feed begins
+    /// The catalog answers, and stands here. Where that is another history, or before the place known, the feed begins
     /// anew there.
     ///
     /// - Returns: the token after which records are wanted
@@ -77,11 +77,15 @@ actor RecordFeed {
             counts.restarts += 1
             logger.warning(
                 "the feed begins anew at the catalog's head",
-                metadata: ["was": "\(ring.token)", "now": "\(current.token)"])
+                metadata: ["was": "\(ring.token)", "now": "\(current.token)"]
+            )
         }
         oldest = current.oldest.sequence
         ring = RecordRing(
-            after: current.token, maxCount: configuration.ringRecords, maxBytes: configuration.ringBytes)
+            after: current.token,
+            maxCount: configuration.ringRecords,
+            maxBytes: configuration.ringBytes
+        )
         wake()
         return current.token
     }
@@ -114,7 +118,9 @@ actor RecordFeed {
 
     private func publish(_ record: BrokerRecord) throws(JSONProblem) {
         guard let head = ring?.head, let library = ring?.library else { return }
-        guard record.library == library else { throw JSONProblem("is of the history \(record.library), not \(library)") }
+        guard record.library == library else {
+            throw JSONProblem("is of the history \(record.library), not \(library)")
+        }
         guard record.sequence > head else { return }
         let limit = configuration.liveMessageBytes
         let parts = record.parts
@@ -177,11 +183,18 @@ actor RecordFeed {
     func page(after token: ChangeToken?, limit: Int, topics: Set<String>, maxBytes: Int) -> ChangePage? {
         guard let ring, token?.library ?? ring.library == ring.library,
             let page = ring.page(
-                after: token?.sequence ?? oldest, limit: limit, topics: topics, maxBytes: maxBytes)
+                after: token?.sequence ?? oldest,
+                limit: limit,
+                topics: topics,
+                maxBytes: maxBytes
+            )
         else { return nil }
         return ChangePage(
-            records: page.records, token: ChangeToken(library: ring.library, sequence: page.sequence),
-            oldest: ChangeToken(library: ring.library, sequence: oldest), head: ring.token)
+            records: page.records,
+            token: ChangeToken(library: ring.library, sequence: page.sequence),
+            oldest: ChangeToken(library: ring.library, sequence: oldest),
+            head: ring.token
+        )
     }
 
     // MARK: Followers
@@ -191,8 +204,9 @@ actor RecordFeed {
         guard !isStopping else { throw Refusal.unavailable.error("the change-broker is stopping; ask again") }
         guard followers.count < configuration.maxFollowers else {
             throw Refusal.limitExceeded.error(
-                "\(configuration.maxFollowers) readers follow the feed already; subscribe to the live feed, or ask later",
-                ["limit": JSON(configuration.maxFollowers)])
+                "\(configuration.maxFollowers) readers follow the feed already; subscribe to the live feed",
+                ["limit": JSON(configuration.maxFollowers)]
+            )
         }
         lastFollower += 1
         let (signal, sink) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -227,7 +241,8 @@ actor RecordFeed {
         }
         return [
             "head": .int(head), "oldest": .int(oldest), "library": .string(ring?.library ?? ""),
-            "instance": .string(instance), "isCatalogFollowed": .bool(problem == nil), "restarts": JSON(counts.restarts),
+            "instance": .string(instance), "isCatalogFollowed": .bool(problem == nil),
+            "restarts": JSON(counts.restarts),
             "ring": [
                 "floor": .int(ring?.floor ?? 0), "records": JSON(ring?.count ?? 0), "bytes": JSON(ring?.bytes ?? 0),
                 "maxRecords": JSON(configuration.ringRecords), "maxBytes": JSON(configuration.ringBytes),
@@ -237,7 +252,9 @@ actor RecordFeed {
                 "truncated": JSON(counts.truncated), "heads": JSON(counts.heads), "topics": JSON(wanted.count),
             ],
             "unreadableRecords": JSON(counts.unreadable),
-            "followers": ["count": JSON(followers.count), "limit": JSON(configuration.maxFollowers), "lags": .array(lags)],
+            "followers": [
+                "count": JSON(followers.count), "limit": JSON(configuration.maxFollowers), "lags": .array(lags),
+            ],
         ]
     }
 }

@@ -8,8 +8,8 @@ public import PhotoModel
 /// The changes of a library, each once, in order, without a gap: through lost messages, restarts of the broker and long
 /// pauses of the reader.
 ///
-/// Each iteration is a reader of its own. A reader that pauses costs nobody anything: what its bounded inbox cannot hold
-/// it reads from history later.
+/// Each iteration is a reader of its own. A reader that pauses costs nobody anything: what its bounded inbox cannot
+/// hold it reads from history later.
 public struct ChangeFeed: AsyncSequence, Sendable {
     public typealias Element = FeedEvent
     public typealias Failure = RPCError
@@ -106,7 +106,11 @@ final class FeedReader {
         let subscriber: Subscriber
         do throws(MessagingError) {
             subscriber = try Subscriber(
-                address: feed.feed, thread: feed.thread, limits: feed.limits, logger: feed.logger)
+                address: feed.feed,
+                thread: feed.thread,
+                limits: feed.limits,
+                logger: feed.logger
+            )
         } catch {
             throw Refusal.unavailable.error("the feed cannot be subscribed to: \(error)")
         }
@@ -114,7 +118,8 @@ final class FeedReader {
         guard leftOut.isEmpty, await subscriber.subscribe([FeedTopic.head]).isEmpty else {
             throw Refusal.limitExceeded.error(
                 "a feed takes at most \(feed.limits.topicsPerSubscriber) topics of at most \(FeedTopic.maxBytes) bytes",
-                ["topics": JSON(Array(leftOut.prefix(10)))])
+                ["topics": JSON(Array(leftOut.prefix(10)))]
+            )
         }
         self.subscriber = subscriber
         self.messages = subscriber.messages.makeAsyncIterator()
@@ -127,7 +132,10 @@ final class FeedReader {
             case .change(let change): if let event = machine.live(change) { events.append(event) }
             }
         } catch {
-            feed.logger.warning("a message of the feed cannot be read", metadata: ["topic": "\(topic)", "why": "\(error)"])
+            feed.logger.warning(
+                "a message of the feed cannot be read",
+                metadata: ["topic": "\(topic)", "why": "\(error)"]
+            )
             machine.unreadable()
         }
     }
@@ -137,7 +145,7 @@ final class FeedReader {
         do throws(RPCError) {
             try await question()
             backoff.reset()
-        } catch where error.isPassing {
+        } catch  where error.isPassing {
             feed.logger.debug("the change-broker does not answer, asking again", metadata: ["why": "\(error.message)"])
             try await pause(backoff.pause(chance: .random(in: 0..<1)))
         }
@@ -156,7 +164,7 @@ final class FeedReader {
             records.reserveCapacity(page.records.count)
             for json in page.records { records.append(try Self.record(json)) }
             events.append(contentsOf: machine.page(.init(records: records, token: page.token, head: page.head)))
-        } catch where error.refusal == .tokenExpired {
+        } catch  where error.refusal == .tokenExpired {
             let (head, oldest) = try await newStart(error)
             events.append(machine.expired(head: head, oldest: oldest))
         }

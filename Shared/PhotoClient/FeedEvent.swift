@@ -6,8 +6,8 @@ public enum FeedEvent: Sendable, Hashable {
     /// A change, each once and in the order of the sequences. Where the feed was opened for some topics, the record
     /// holds only what those topics carry.
     case change(ChangeRecord)
-    /// The history does not reach back to the reader's token, or is another one (spec P-30): fetch everything again. The
-    /// feed goes on after `head`, so a fetch begun now misses nothing.
+    /// The history does not reach back to the reader's token, or is another one (spec P-30): fetch everything again.
+    /// The feed goes on after `head`, so a fetch begun now misses nothing.
     case expired(head: ChangeToken, oldest: ChangeToken)
     /// Everything up to this token has been told; a reader who keeps it can go on from there another day.
     case caughtUp(ChangeToken)

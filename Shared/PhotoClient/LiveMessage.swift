@@ -19,7 +19,9 @@ enum LiveMessage: Sendable {
         } catch {
             throw JSONProblem("not JSON: \(error)")
         }
-        self = topic == FeedTopic.head ? .head(try FeedHead(json: json)) : .change(try LiveChange(topic: topic, json: json))
+        self =
+            topic == FeedTopic.head
+            ? .head(try FeedHead(json: json)) : .change(try LiveChange(topic: topic, json: json))
     }
 }
 

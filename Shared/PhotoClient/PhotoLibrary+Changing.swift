@@ -21,8 +21,11 @@ extension PhotoLibrary {
         deadline: Duration = .seconds(30)
     ) async throws(RPCError) -> PerformChanges.Result {
         let request = PerformChanges(
-            requests: requests, client: client, transaction: transaction ?? Self.randomTransaction(),
-            onBehalfOf: onBehalfOf)
+            requests: requests,
+            client: client,
+            transaction: transaction ?? Self.randomTransaction(),
+            onBehalfOf: onBehalfOf
+        )
         return try await retrying(deadline) { time throws(RPCError) in
             try await self.catalog.ask(request, attachments: attachments, deadline: time).result
         }

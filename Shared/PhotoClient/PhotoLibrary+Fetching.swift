@@ -97,7 +97,11 @@ public struct AssetPages: AsyncSequence, Sendable {
             if index == page.count {
                 guard position < count else { return nil }
                 let result = try await pages.library.assets(
-                    pages.fetch, token: token, from: position, count: pages.pageSize)
+                    pages.fetch,
+                    token: token,
+                    from: position,
+                    count: pages.pageSize
+                )
                 (page, index, token, count) = (result.assets, 0, result.token, result.count)
                 position += page.count
                 guard !page.isEmpty else {

@@ -27,7 +27,10 @@ extension PhotoLibrary {
             do {
                 while filled < length {
                     let count = try chunk.withUnsafeMutableBytes { buffer in
-                        try file.read(fromAbsoluteOffset: offset + Int64(filled), into: .init(rebasing: buffer[filled...]))
+                        try file.read(
+                            fromAbsoluteOffset: offset + Int64(filled),
+                            into: .init(rebasing: buffer[filled...])
+                        )
                     }
                     if count == 0 { break }
                     filled += count
@@ -55,14 +58,15 @@ extension PhotoLibrary {
     private static let uploadAttempts = 5
 
     private func upload(
-        _ deadline: Duration, read: (_ offset: Int64, _ length: Int) throws(RPCError) -> Bytes
+        _ deadline: Duration,
+        read: (_ offset: Int64, _ length: Int) throws(RPCError) -> Bytes
     ) async throws(RPCError) -> String {
         let clock = ContinuousClock()
         let end = clock.now + deadline
         for attempt in 1... {
             do throws(RPCError) {
                 return try await uploadOnce(until: end, read: read)
-            } catch where error.refusal == .handleExpired && attempt < Self.uploadAttempts {
+            } catch  where error.refusal == .handleExpired && attempt < Self.uploadAttempts {
                 logger.info("the catalog forgot an upload, beginning again", metadata: ["attempt": "\(attempt)"])
             }
         }
@@ -70,7 +74,8 @@ extension PhotoLibrary {
     }
 
     private func uploadOnce(
-        until end: ContinuousClock.Instant, read: (_ offset: Int64, _ length: Int) throws(RPCError) -> Bytes
+        until end: ContinuousClock.Instant,
+        read: (_ offset: Int64, _ length: Int) throws(RPCError) -> Bytes
     ) async throws(RPCError) -> String {
         var remaining: Duration { end - ContinuousClock().now }
         let upload = try await retrying(remaining) { time throws(RPCError) in

@@ -7,11 +7,16 @@ public import PhotoModel
 ///
 /// Connects by itself and again when a service comes back. Use one for the life of a program, from any task.
 public final class PhotoLibrary: Sendable {
+    /// Fetches, changes, resources.
     public let catalog: ServiceClient
+    /// Images.
     public let thumbnailer: ServiceClient
+    /// Adjustments.
     public let editor: ServiceClient
+    /// History and live changes.
     public let changeBroker: ServiceClient
 
+    /// Where those four are.
     public let endpoints: ServiceEndpoints
     /// The name this program gives itself: the `client` in the origin of its changes.
     public let client: String
@@ -26,7 +31,10 @@ public final class PhotoLibrary: Sendable {
     ///   - client: at most 128 bytes; transactions are told apart by this name together with the connection's identity
     /// - Throws: only what is wrong with this side: no socket is left, or an address cannot be used
     public init(
-        endpoints: ServiceEndpoints, client: String, limits: MessagingLimits = MessagingLimits(), logger: Logger
+        endpoints: ServiceEndpoints,
+        client: String,
+        limits: MessagingLimits = MessagingLimits(),
+        logger: Logger
     ) throws(MessagingError) {
         let thread = PollThread(name: "library")
         self.endpoints = endpoints
@@ -53,12 +61,19 @@ public final class PhotoLibrary: Sendable {
     /// The changes after a token, each once, in order, without a gap.
     ///
     /// - Parameters:
-    ///   - token: the last token seen; nil: from now on. For the whole history give ``currentToken(deadline:)``'s oldest.
+    ///   - token: the last token seen; nil: from now on; for the whole history give the oldest that
+    ///     ``currentToken(deadline:)`` answers
     ///   - topics: as ``FeedTopic`` names them; none: all changes
     public func changes(since token: ChangeToken?, topics: [String] = []) -> ChangeFeed {
         ChangeFeed(
-            broker: changeBroker, feed: endpoints.feed, thread: thread, limits: limits, logger: logger, since: token,
-            topics: topics)
+            broker: changeBroker,
+            feed: endpoints.feed,
+            thread: thread,
+            limits: limits,
+            logger: logger,
+            since: token,
+            topics: topics
+        )
     }
 
     /// Closes every connection; what is under way ends with `connection_lost`, and feeds end.
@@ -66,7 +81,8 @@ public final class PhotoLibrary: Sendable {
 
     /// Repeats what failed in passing, with growing pauses, until the time is up; then throws the last error.
     func retrying<Value>(
-        _ deadline: Duration, _ attempt: (_ remaining: Duration) async throws(RPCError) -> Value
+        _ deadline: Duration,
+        _ attempt: (_ remaining: Duration) async throws(RPCError) -> Value
     ) async throws(RPCError) -> Value {
         let clock = ContinuousClock()
         let end = clock.now + deadline
@@ -74,7 +90,7 @@ public final class PhotoLibrary: Sendable {
         while true {
             do throws(RPCError) {
                 return try await attempt(end - clock.now)
-            } catch where error.isPassing {
+            } catch  where error.isPassing {
                 let pause = backoff.pause(chance: .random(in: 0..<1))
                 guard clock.now + pause < end else { throw error }
                 try await PhotoClient.pause(pause)

@@ -63,7 +63,7 @@ public struct ResourceBytes: AsyncSequence, Sendable {
             while !isOver {
                 do throws(RPCError) {
                     if let chunk = try await step() { return chunk }
-                } catch where error.isPassing && failures < Self.patience {
+                } catch  where error.isPassing && failures < Self.patience {
                     failures += 1
                     stream = nil
                     try await pause(backoff.pause(chance: .random(in: 0..<1)))
@@ -90,7 +90,8 @@ public struct ResourceBytes: AsyncSequence, Sendable {
                 if offset == answer.result.offset, let chunk = answer.attachments.first { hash.update(data: chunk) }
                 guard hash.finalize().hexadecimal == answer.result.resource.digest else {
                     throw Refusal.resourceChanged.error(
-                        "the bytes of \(resource.type.rawValue) of \(resource.asset) are not those of its digest")
+                        "the bytes of \(resource.type.rawValue) of \(resource.asset) are not those of its digest"
+                    )
                 }
                 return answer.attachments.first
             case nil:

@@ -27,7 +27,10 @@ public final class ServiceClient: Sendable {
     ///
     /// - Throws: only what is wrong with this side: no socket is left, or the address cannot be used
     public init(
-        address: EndpointAddress, thread: PollThread, limits: MessagingLimits = MessagingLimits(), logger: Logger
+        address: EndpointAddress,
+        thread: PollThread,
+        limits: MessagingLimits = MessagingLimits(),
+        logger: Logger
     ) throws(MessagingError) {
         self.address = address
         self.requests = try RequestClient(address: address, thread: thread, limits: limits, logger: logger)
@@ -38,10 +41,16 @@ public final class ServiceClient: Sendable {
     /// - Throws: the service's error; `deadline_exceeded`; `connection_lost` when the service went away meanwhile, and
     ///   then a write may have been carried out or not; `user_cancelled` when the task is cancelled
     public func ask<R: Request>(
-        _ request: R, attachments: [Bytes] = [], deadline: Duration = .seconds(30)
+        _ request: R,
+        attachments: [Bytes] = [],
+        deadline: Duration = .seconds(30)
     ) async throws(RPCError) -> Answer<R.Result> {
         let reply = try await requests.call(
-            R.method, request.json, attachments: attachments, deadline: max(deadline, .milliseconds(1)))
+            R.method,
+            request.json,
+            attachments: attachments,
+            deadline: max(deadline, .milliseconds(1))
+        )
         return Answer(result: try R.result(of: reply.result), attachments: reply.attachments)
     }
 

@@ -5,7 +5,7 @@ import PhotoModel
 
 /// Assets and fetches without rhyme or reason: few values, so that they meet, and the awkward ones among them.
 struct RandomLibrary {
-    var random: SeededRandom
+    var random: RandomSource
     let texts = [
         "", "a", "A", "é", "e\u{301}", "Zürich", "zurich", "ZÜRICH 2", "straße", "STRASSE", "100%", "a_b", "a*b", "a?b",
         "\\", "'; DROP TABLE asset; --", "\"", "日本", "😀 b", "aab", "ab", "İ", "\u{FFFF}x",
@@ -13,7 +13,7 @@ struct RandomLibrary {
     let dates: [Int64] = [0, 1, -1, 1_000_000, 1_700_000_000_000_000, -62_135_596_800_000_000, 5_000_000]
     var albums: [ObjectID] = []
 
-    init(seed: UInt64) { random = SeededRandom(seed: seed) }
+    init(seed: UInt64) { random = RandomSource(seed: seed) }
 
     mutating func maybe<Value>(_ value: (inout RandomLibrary) -> Value) -> Value? {
         random.chance(60) ? value(&self) : nil
@@ -22,7 +22,9 @@ struct RandomLibrary {
     mutating func asset(_ number: Int, sequence: Int64 = 1) -> Asset {
         var asset = Asset(
             id: ObjectID(.asset, milliseconds: Int64.random(in: 0...5, using: &random), using: &random),
-            revision: Revision(sequence), contentRevision: Revision(sequence))
+            revision: Revision(sequence),
+            contentRevision: Revision(sequence)
+        )
         asset.mediaType = random.pick(MediaType.allCases)
         asset.mediaSubtypes = MediaSubtypes(rawValue: Int.random(in: 0..<32, using: &random))
         asset.playbackStyle = random.pick(PlaybackStyle.allCases)
@@ -39,7 +41,8 @@ struct RandomLibrary {
         asset.location = maybe { library in
             Location(
                 latitude: library.random.pick([0, 52.5, 52.50001, -90, 90]),
-                longitude: library.random.pick([0, 13.4, 179.9, -179.9, 180]))
+                longitude: library.random.pick([0, 13.4, 179.9, -179.9, 180])
+            )
         }
         asset.isFavorite = random.chance(30)
         asset.isHidden = random.chance(15)
@@ -126,9 +129,12 @@ struct RandomLibrary {
         case .text:
             if random.chance(70) {
                 let text = random.pick(texts)
-                let pattern = random.pick([text, String(text.prefix(1)), text + "*", "*" + text, "?" + text, text + "\0"])
+                let pattern = random.pick([
+                    text, String(text.prefix(1)), text + "*", "*" + text, "?" + text, text + "\0",
+                ])
                 return [
-                    "key": name, "op": .string(random.pick(["==", "!=", "beginsWith", "contains", "endsWith", "like"])),
+                    "key": name,
+                    "op": .string(random.pick(["==", "!=", "beginsWith", "contains", "endsWith", "like"])),
                     "value": .string(pattern), "options": .string(random.pick(["", "c", "d", "cd"])),
                 ]
             }

@@ -20,11 +20,14 @@ final class RunningCatalog: Sendable {
     static var logger: Logger { Logger(label: "test") { _ in SwiftLogNoOpLogHandler() } }
 
     init(
-        _ folder: TemporaryFolder, surroundings: CatalogSurroundings = CatalogSurroundings(),
+        _ folder: TemporaryFolder,
+        surroundings: CatalogSurroundings = CatalogSurroundings(),
         _ change: (inout CatalogConfiguration) -> Void = { _ in }
     ) async throws {
         var configuration = CatalogConfiguration(
-            library: folder.file("library"), address: try EndpointAddress("ipc://\(folder.file("catalog.sock"))"))
+            library: folder.file("library"),
+            address: try EndpointAddress("ipc://\(folder.file("catalog.sock"))")
+        )
         configuration.workers = 1
         configuration.workerExecutable = TestPlace.executables + "/catalog"
         change(&configuration)
@@ -32,7 +35,11 @@ final class RunningCatalog: Sendable {
         thread = PollThread(name: "client")
         client = try RequestClient(address: service.address, thread: thread, logger: Self.logger)
         group = ServiceGroup(
-            configuration: ServiceGroupConfiguration(services: service.parts.map { .init(service: $0) }, logger: Self.logger))
+            configuration: ServiceGroupConfiguration(
+                services: service.parts.map { .init(service: $0) },
+                logger: Self.logger
+            )
+        )
         life = Task { [group] in try await group.run() }
     }
 
@@ -44,7 +51,8 @@ final class RunningCatalog: Sendable {
 
     /// Runs a body against a catalog and stops it after.
     static func with<Value>(
-        _ folder: TemporaryFolder, surroundings: CatalogSurroundings = CatalogSurroundings(),
+        _ folder: TemporaryFolder,
+        surroundings: CatalogSurroundings = CatalogSurroundings(),
         _ change: (inout CatalogConfiguration) -> Void = { _ in },
         _ body: (RunningCatalog) async throws -> Value
     ) async throws -> Value {
@@ -72,17 +80,23 @@ final class RunningCatalog: Sendable {
 
     @discardableResult
     func perform(
-        _ requests: [ChangeRequest], transaction: String? = nil, client: String = "test", attachments: [Bytes] = []
+        _ requests: [ChangeRequest],
+        transaction: String? = nil,
+        client: String = "test",
+        attachments: [Bytes] = []
     ) async throws -> PerformChanges.Result {
         try await call(
-            PerformChanges(requests: requests, client: client, transaction: transaction), attachments: attachments)
+            PerformChanges(requests: requests, client: client, transaction: transaction),
+            attachments: attachments
+        )
     }
 
     /// Takes pictures in and gives their identifiers.
     func take(_ pictures: [Bytes], set: AssetPatch = AssetPatch()) async throws -> [ObjectID] {
         let requests = pictures.indices.map { index in
             ChangeRequest.createAsset(
-                .init(ref: "p\(index)", resources: [NewResource(source: .attachment(index))], set: set))
+                .init(ref: "p\(index)", resources: [NewResource(source: .attachment(index))], set: set)
+            )
         }
         let result = try await perform(requests, attachments: pictures)
         return try pictures.indices.map { try #require(result.id("p\($0)")) }

@@ -16,8 +16,16 @@ struct ServiceTests {
 
     @Test func `a file is taken in by its path with what it says about itself`() async throws {
         let bytes = TestPictures.jpeg(
-            width: 60, height: 80, orientation: 6, date: "2024:06:01 12:30:00", offset: "+02:00", subsec: "123",
-            latitude: 52.5, longitude: 13.4, seed: 7)
+            width: 60,
+            height: 80,
+            orientation: 6,
+            date: "2024:06:01 12:30:00",
+            offset: "+02:00",
+            subsec: "123",
+            latitude: 52.5,
+            longitude: 13.4,
+            seed: 7
+        )
         let path = try folder.write(bytes, to: "in/one.jpg")
         try await RunningCatalog.with(folder) { catalog in
             let create = ChangeRequest.createAsset(.init(ref: "p", resources: [NewResource(source: .path(path))]))
@@ -67,7 +75,11 @@ struct ServiceTests {
             }
             var seen: [Int64] = []
             let stream = reader.stream(
-                ChangesFollow.method, ChangesFollow(token: start).json, deadline: nil, credit: 64 << 10)
+                ChangesFollow.method,
+                ChangesFollow(token: start).json,
+                deadline: nil,
+                credit: 64 << 10
+            )
             for try await element in stream {
                 guard case .notification(let method, let params, _) = element else { break }
                 #expect(method == ChangesFollow.notification)

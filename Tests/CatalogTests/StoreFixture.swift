@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import JSONValue
 import Logging
@@ -10,16 +11,21 @@ import Testing
 
 /// A store in a folder of its own, without a service around it.
 final class StoreFixture: Sendable {
-    let folder: TemporaryFolder
+    let folder: TemporaryFolder?
     let store: LibraryStore
 
-    init(_ folder: TemporaryFolder? = nil) throws {
-        self.folder = try folder ?? TemporaryFolder("store")
+    /// In a new folder, or over what is in a folder already.
+    init(at path: String? = nil) throws {
+        let folder = path == nil ? try TemporaryFolder("store") : nil
+        self.folder = folder
         var random = SystemRandomNumberGenerator()
         let name = (0..<32).map { _ in String(Int.random(in: 0..<10, using: &random)) }.joined()
         store = try LibraryStore(
-            folder: self.folder.path, now: 1_700_000_000_000_000, newHistory: name,
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+            folder: path ?? folder?.path ?? "",
+            now: 1_700_000_000_000_000,
+            newHistory: name,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
     }
 
     deinit { try? store.close() }
@@ -27,27 +33,17 @@ final class StoreFixture: Sendable {
     /// Writes one transaction as it is.
     func write(_ result: TransactionResult, sequence: Int64) async throws {
         var record = ChangeRecord(
-            sequence: sequence, library: store.history, date: sequence, origin: ChangeOrigin(identity: "test"))
+            sequence: sequence,
+            library: store.history,
+            date: sequence,
+            origin: ChangeOrigin(identity: "test")
+        )
         record.assets = result.assets
         record.collections = result.collections
         record.lists = result.lists
         try await store.append(
-            LibraryGenerator.Batch(result: result, record: record, bytes: record.bytes, assetsSoFar: 0))
-    }
-
-    /// Everything in the tables.
-    func everything() async throws -> Snapshot {
-        try await store.read { reader in
-            var snapshot = Snapshot()
-            let rows = try Int64.fetchAll(reader.database, sql: "SELECT row FROM asset")
-            for asset in try reader.assets.assets(rows).values { snapshot.assets[asset.id] = asset }
-            for text in try String.fetchAll(reader.database, sql: "SELECT id FROM collection") {
-                let id = try #require(ObjectID(text))
-                snapshot.collections[id] = try reader.collections.collection(id)
-            }
-            snapshot.root = try reader.collections.list(.root)
-            return snapshot
-        }
+            LibraryGenerator.Batch(result: result, record: record, bytes: record.bytes, assetsSoFar: 0)
+        )
     }
 }
 
@@ -78,3 +74,33 @@ struct Snapshot: Equatable, Sendable {
         return copy
     }
 }
+
+extension LibraryStore {
+    /// A disk with so many pages left.
+    func limitPages(to count: Int) async throws {
+        try await database.pool.writeWithoutTransaction { database in
+            try database.execute(sql: "PRAGMA max_page_count = \(count)")
+        }
+    }
+
+    /// Everything in the tables.
+    func everything() async throws -> Snapshot {
+        try await read { reader in
+            var snapshot = Snapshot()
+            let rows = try Int64.fetchAll(reader.database, sql: "SELECT row FROM asset")
+            for asset in try reader.assets.assets(rows).values { snapshot.assets[asset.id] = asset }
+            for text in try String.fetchAll(reader.database, sql: "SELECT id FROM collection") {
+                let id = try #require(ObjectID(text))
+                snapshot.collections[id] = try reader.collections.collection(id)
+            }
+            snapshot.root = try reader.collections.list(.root)
+            return snapshot
+        }
+    }
+}
+
+extension RunningCatalog {
+    func everything() async throws -> Snapshot { try await service.store.everything() }
+}
+
+func bytes(ofFile path: String) throws -> [UInt8] { Array(try Data(contentsOf: URL(fileURLWithPath: path))) }

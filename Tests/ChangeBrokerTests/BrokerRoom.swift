@@ -23,16 +23,30 @@ struct BrokerRoom: Sendable {
         let folder = try TemporaryFolder("broker")
         func address(_ name: String) throws -> EndpointAddress { try EndpointAddress("ipc://\(folder.file(name))") }
         let endpoints = ServiceEndpoints(
-            catalog: try address("catalog"), thumbnailer: try address("thumbnailer"), editor: try address("editor"),
-            changeBroker: try address("broker"), feed: try address("feed"), edits: try address("edits"))
+            catalog: try address("catalog"),
+            thumbnailer: try address("thumbnailer"),
+            editor: try address("editor"),
+            changeBroker: try address("broker"),
+            feed: try address("feed"),
+            edits: try address("edits")
+        )
         var limits = MessagingLimits()
         limits.reconnectIntervalMax = .milliseconds(100)
         let library = try PhotoLibrary(endpoints: endpoints, client: "test", limits: limits, logger: logger)
         let heads = try Subscriber(
-            address: endpoints.feed, thread: PollThread(name: "test-heads"), limits: limits, logger: logger)
+            address: endpoints.feed,
+            thread: PollThread(name: "test-heads"),
+            limits: limits,
+            logger: logger
+        )
         await heads.subscribe([FeedTopic.head])
         let room = BrokerRoom(
-            folder: folder, catalog: FakeCatalog(), endpoints: endpoints, library: library, heads: heads)
+            folder: folder,
+            catalog: FakeCatalog(),
+            endpoints: endpoints,
+            library: library,
+            heads: heads
+        )
         do {
             try await body(room)
             await library.close()
@@ -44,7 +58,10 @@ struct BrokerRoom: Sendable {
 
     var configuration: ChangeBrokerConfiguration {
         var configuration = ChangeBrokerConfiguration(
-            catalog: endpoints.catalog, requests: endpoints.changeBroker, feed: endpoints.feed)
+            catalog: endpoints.catalog,
+            requests: endpoints.changeBroker,
+            feed: endpoints.feed
+        )
         configuration.headInterval = .milliseconds(200)
         configuration.headSpacing = .milliseconds(10)
         configuration.catalogPause = .milliseconds(50)
@@ -53,19 +70,31 @@ struct BrokerRoom: Sendable {
 
     /// The catalog answers while the body runs.
     func withCatalog<Value: Sendable>(_ body: @Sendable () async throws -> Value) async throws -> Value {
-        let thread = PollThread(name: "test-catalog")
+        try await serving(endpoints.catalog, FakeCatalogHandler(catalog: catalog), while: body)
+    }
+
+    /// A handler answers at an address while the body runs; what is under way at the end is cut off.
+    func serving<Value: Sendable>(
+        _ address: EndpointAddress,
+        _ handler: any RequestHandler,
+        while body: @Sendable () async throws -> Value
+    ) async throws -> Value {
+        let thread = PollThread(name: "test-server")
         var limits = MessagingLimits()
         limits.drainTimeout = .zero
         let server = try RequestServer(
-            address: endpoints.catalog, thread: thread, limits: limits, logger: Self.logger,
-            handler: FakeCatalogHandler(catalog: catalog))
+            address: address,
+            thread: thread,
+            limits: limits,
+            logger: Self.logger,
+            handler: handler
+        )
         return try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { await server.run() }
             let result: Result<Value, any Error>
             do { result = .success(try await body()) } catch { result = .failure(error) }
             group.cancelAll()
             await thread.shutdown()
-            await catalog.release()
             return try result.get()
         }
     }

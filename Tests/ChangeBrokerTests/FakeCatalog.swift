@@ -8,7 +8,7 @@ actor FakeCatalog {
     private(set) var library: String
     private(set) var records: [ChangeRecord] = []
     private var oldest: Int64 = 0
-    private var waiting: [CheckedContinuation<Void, Never>] = []
+    private var waiting: [AsyncStream<Void>.Continuation] = []
     /// Questions for pages of history so far.
     private(set) var pagesAsked = 0
 
@@ -24,7 +24,11 @@ actor FakeCatalog {
     @discardableResult
     func commit(_ ids: [ObjectID] = [assetID(1)], caption: String? = nil, edit: PublishedEdit? = nil) -> ChangeRecord {
         var record = ChangeRecord(
-            sequence: head + 1, library: library, date: (head + 1) * 1000, origin: ChangeOrigin(identity: "uid:1"))
+            sequence: head + 1,
+            library: library,
+            date: (head + 1) * 1000,
+            origin: ChangeOrigin(identity: "uid:1")
+        )
         record.assets = ids.map { id in
             var asset = Asset(id: id, revision: Revision(record.sequence))
             asset.caption = caption
@@ -55,11 +59,8 @@ actor FakeCatalog {
     private func wake() {
         let ready = waiting
         waiting = []
-        for continuation in ready { continuation.resume() }
+        for continuation in ready { continuation.finish() }
     }
-
-    /// Ends everybody's waiting: the catalog stops.
-    func release() { wake() }
 
     func page(_ request: ChangesSince) throws(RPCError) -> ChangePage {
         pagesAsked += 1
@@ -81,15 +82,17 @@ actor FakeCatalog {
         guard token.library == library, token.sequence >= oldest, token.sequence <= head else {
             throw Refusal.tokenExpired.error(
                 "fetch again",
-                ["head": .string(self.token.description), "oldest": .string(current.oldest.description)])
+                ["head": .string(self.token.description), "oldest": .string(current.oldest.description)]
+            )
         }
         return token.sequence
     }
 
     fileprivate func records(after token: ChangeToken) async throws(RPCError) -> [ChangeRecord] {
         while try check(token) == head {
-            if Task.isCancelled { throw .cancelled("stopped") }
-            await withCheckedContinuation { waiting.append($0) }
+            let (signal, sink) = AsyncStream.makeStream(of: Void.self)
+            waiting.append(sink)
+            for await _ in signal {}
             if Task.isCancelled { throw .cancelled("stopped") }
         }
         return Array(records.filter { $0.sequence > token.sequence }.prefix(100))
@@ -113,7 +116,8 @@ struct FakeCatalogHandler: RequestHandler {
                 token = last.token
                 try await notifier.notify(
                     ChangesFollow.notification,
-                    ["records": .array(records.map(\.json)), "token": .string(token.description)])
+                    ["records": .array(records.map(\.json)), "token": .string(token.description)]
+                )
             }
         default: throw Refusal.methodNotFound.error("not here")
         }

@@ -101,7 +101,8 @@ struct HistoryTests {
 
     /// The records and progress of a stream until a sequence was seen.
     private func read(
-        _ stream: ServiceStream<FeedFollow>, until last: Int64
+        _ stream: ServiceStream<FeedFollow>,
+        until last: Int64
     ) async throws -> (sequences: [Int64], progress: [Int64]) {
         var (found, progress): ([Int64], [Int64]) = ([], [])
         for try await event in stream {
@@ -121,7 +122,9 @@ struct HistoryTests {
         try await BrokerRoom.with { room in
             await room.catalog.commit(times: 500)
             try await room.withCatalog {
-                try await room.withBroker { $0.followRecords = 50 } _: { _ in
+                try await room.withBroker {
+                    $0.followRecords = 50
+                } _: { _ in
                     try await room.caughtUp()
                     await room.catalog.commit(times: 100)
                     let broker = room.library.changeBroker
@@ -171,7 +174,9 @@ struct HistoryTests {
                     await room.catalog.commit(times: 30)
                     let request = FeedFollow(token: token(0), topics: ["asset.\(assetID(4))"])
                     let seen = try await read(
-                        room.library.changeBroker.stream(request, credit: 100_000), until: 30)
+                        room.library.changeBroker.stream(request, credit: 100_000),
+                        until: 30
+                    )
                     #expect(seen.sequences == [])
                     #expect(seen.progress == [30])
                 }
@@ -182,7 +187,9 @@ struct HistoryTests {
     @Test func `without credit nothing comes, and with it the rest`() async throws {
         try await BrokerRoom.with { room in
             try await room.withCatalog {
-                try await room.withBroker { $0.followRecords = 1 } _: { broker in
+                try await room.withBroker {
+                    $0.followRecords = 1
+                } _: { broker in
                     try await room.caughtUp()
                     await room.catalog.commit(times: 200)
                     try await room.caughtUp()
@@ -249,7 +256,9 @@ struct HistoryTests {
         try await BrokerRoom.with { room in
             await room.catalog.commit()
             try await room.withCatalog {
-                try await room.withBroker { $0.maxFollowers = 1 } _: { _ in
+                try await room.withBroker {
+                    $0.maxFollowers = 1
+                } _: { _ in
                     try await room.caughtUp()
                     let broker = room.library.changeBroker
                     var first = broker.stream(FeedFollow(token: token(0)), credit: 1000).makeAsyncIterator()

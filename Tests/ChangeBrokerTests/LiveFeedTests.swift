@@ -22,6 +22,7 @@ struct LiveFeedTests {
                     #expect(changes.map { $0.json["previous"]?.intValue } == (3...22).map { $0 })
                     var record = try #require(changes.last?.json.objectValue)
                     record["previous"] = nil
+                    #expect(record["token"]?.stringValue == "\(testLibrary).23")
                     #expect(try await ChangeRecord(json: .object(record)) == room.catalog.records.last)
                     let head = try #require(try await live.head())
                     #expect(head.sequence == 23)
@@ -45,7 +46,8 @@ struct LiveFeedTests {
                     await room.catalog.commit([], edit: edit)
                     let changes = try await live.changes(3)
                     #expect(
-                        changes.map(\.topic) == ["asset.\(assetID(2))", "asset.\(assetID(2))", "edit.e7"])
+                        changes.map(\.topic) == ["asset.\(assetID(2))", "asset.\(assetID(2))", "edit.e7"]
+                    )
                     #expect(changes.map { $0.json["sequence"]?.intValue } == [2, 4, 5])
                     #expect(changes.map { $0.json["previous"]?.intValue } == [0, 2, 0])
                     #expect(changes.last?.json["change"] == edit.json)
@@ -146,7 +148,8 @@ struct LiveFeedTests {
                     #expect(message.json["library"]?.stringValue == otherLibrary)
                     let error = await #expect(throws: RPCError.self) {
                         try await room.library.changeBroker.ask(
-                            FeedSince(token: ChangeToken(library: testLibrary, sequence: 3)))
+                            FeedSince(token: ChangeToken(library: testLibrary, sequence: 3))
+                        )
                     }
                     #expect(error?.refusal == .tokenExpired)
                     #expect(error?.data["head"]?.stringValue == "\(otherLibrary).4")

@@ -7,7 +7,11 @@ import Testing
 
 func brokerRecord(_ sequence: Int64, _ ids: [ObjectID] = [assetID(1)], caption: String? = nil) throws -> BrokerRecord {
     var record = ChangeRecord(
-        sequence: sequence, library: testLibrary, date: sequence, origin: ChangeOrigin(identity: "uid:1"))
+        sequence: sequence,
+        library: testLibrary,
+        date: sequence,
+        origin: ChangeOrigin(identity: "uid:1")
+    )
     record.assets = ids.map { id in
         var asset = Asset(id: id, revision: Revision(sequence))
         asset.caption = caption
@@ -36,7 +40,11 @@ struct RecordRingTests {
     }
 
     private func page(
-        _ ring: RecordRing, after sequence: Int64, limit: Int = 1000, topics: Set<String> = [], bytes: Int = 1 << 20
+        _ ring: RecordRing,
+        after sequence: Int64,
+        limit: Int = 1000,
+        topics: Set<String> = [],
+        bytes: Int = 1 << 20
     ) -> RecordRing.Page? {
         ring.page(after: sequence, limit: limit, topics: topics, maxBytes: bytes)
     }
@@ -121,6 +129,7 @@ struct LiveFramesTests {
         let frame = LiveFrames.changes(record, previous: 8, limit: 1 << 18)
         var expected = try #require(record.json.objectValue)
         expected["previous"] = 8
+        expected["token"] = .string("\(testLibrary).9")
         #expect(frame == JSON.object(expected).bytes)
     }
 
@@ -145,6 +154,7 @@ struct LiveFramesTests {
         let message = try json(LiveFrames.part(part, of: record, previous: 4, limit: 1 << 18))
         #expect(message["sequence"] == 9)
         #expect(message["previous"] == 4)
+        #expect(message["token"]?.stringValue == "\(testLibrary).9")
         #expect(message["library"]?.stringValue == testLibrary)
         #expect(message["origin"]?["identity"] == "uid:1")
         #expect(message["date"] == 9)

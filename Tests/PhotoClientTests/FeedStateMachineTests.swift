@@ -8,8 +8,10 @@ import Testing
 struct FeedStateMachineTests {
     private func change(_ sequence: Int64, after previous: Int64? = nil, library: String = testLibrary) -> LiveChange {
         LiveChange(
-            token: token(sequence, library: library), previous: previous ?? sequence - 1,
-            record: record(sequence, library: library, touching: [assetID(1)]))
+            token: token(sequence, library: library),
+            previous: previous ?? sequence - 1,
+            record: record(sequence, library: library, touching: [assetID(1)])
+        )
     }
 
     private func head(_ sequence: Int64, library: String = testLibrary, instance: String = "i1") -> FeedHead {
@@ -18,8 +20,10 @@ struct FeedStateMachineTests {
 
     private func page(_ sequences: ClosedRange<Int64>, head: Int64) -> FeedStateMachine.Page {
         .init(
-            records: sequences.map { record($0, touching: [assetID(1)]) }, token: token(sequences.upperBound),
-            head: token(head))
+            records: sequences.map { record($0, touching: [assetID(1)]) },
+            token: token(sequences.upperBound),
+            head: token(head)
+        )
     }
 
     private func empty(upTo sequence: Int64) -> FeedStateMachine.Page {
@@ -137,13 +141,15 @@ struct FeedStateMachineTests {
             events == [
                 .change(record(7, touching: [assetID(2)])), .change(record(8, touching: [assetID(1)])),
                 .caughtUp(token(9)),
-            ])
+            ]
+        )
     }
 
     @Test func `an expired token is told, and the feed goes on at head`() {
         var machine = FeedStateMachine(since: token(2))
         #expect(
-            machine.expired(head: token(50), oldest: token(40)) == .expired(head: token(50), oldest: token(40)))
+            machine.expired(head: token(50), oldest: token(40)) == .expired(head: token(50), oldest: token(40))
+        )
         #expect(machine.want == .live)
         #expect(machine.live(change(51)) != nil)
     }

@@ -32,7 +32,8 @@ struct LiveMessageTests {
     @Test func `a message about one asset is a record with that asset`() throws {
         let asset = Asset(id: assetID(4), revision: Revision(9))
         let change = try #require(
-            try message("asset.\(assetID(4))", start(["change": ["before": .null, "after": asset.json]])))
+            try message("asset.\(assetID(4))", start(["change": ["before": .null, "after": asset.json]]))
+        )
         #expect(change.record?.assets == [EntityChange(before: nil, after: asset)])
         #expect(change.record?.origin.identity == "uid:1")
     }
@@ -45,7 +46,8 @@ struct LiveMessageTests {
 
     @Test func `a truncated message has a place but no record`() throws {
         let change = try #require(
-            try message(FeedTopic.changes, start(["truncated": true, "assets": [.string(assetID(1).text)]])))
+            try message(FeedTopic.changes, start(["truncated": true, "assets": [.string(assetID(1).text)]]))
+        )
         #expect(change.record == nil)
         #expect(change.sequence == 9)
     }

@@ -12,7 +12,8 @@ import Testing
 @Suite(.timeLimit(.minutes(1)), .serialized)
 struct PhotoLibraryTests {
     private let favourite = ChangeRequest.updateAsset(
-        .init(id: .id(assetID(1)), set: AssetPatch(isFavorite: true)))
+        .init(id: .id(assetID(1)), set: AssetPatch(isFavorite: true))
+    )
 
     @Test func `a change is sent again under its transaction id when the catalog goes away`() async throws {
         try await ClientRoom.with { room in
@@ -82,8 +83,11 @@ struct PhotoLibraryTests {
                     #expect(finish.digest == SHA256.hash(data: whole).hexadecimal)
                     return Reply(
                         FinishUpload.Result(
-                            upload: finish.upload, digest: finish.digest ?? "", size: Int64(whole.count)
-                        ).json)
+                            upload: finish.upload,
+                            digest: finish.digest ?? "",
+                            size: Int64(whole.count)
+                        ).json
+                    )
                 default: throw Refusal.methodNotFound.error("not here")
                 }
             } while: {
@@ -106,18 +110,28 @@ struct PhotoLibraryTests {
     }
 
     private static func send(
-        _ bytes: Bytes, digest: String, _ request: IncomingRequest, _ notifier: Notifier
+        _ bytes: Bytes,
+        digest: String,
+        _ request: IncomingRequest,
+        _ notifier: Notifier
     ) async throws(RPCError) -> Reply {
         let read = try ReadResource(params: request.params)
         var offset = Int(read.offset)
         while offset < bytes.count {
             let chunk = Bytes(bytes[offset...].prefix(ReadResource.chunkBytes))
             try await notifier.notify(
-                ReadResource.notification, ["offset": JSON(offset)], attachments: [chunk])
+                ReadResource.notification,
+                ["offset": JSON(offset)],
+                attachments: [chunk]
+            )
             offset += chunk.count
         }
         let resource = AssetResource(
-            type: .photo, digest: digest, size: Int64(bytes.count), contentType: "image/jpeg")
+            type: .photo,
+            digest: digest,
+            size: Int64(bytes.count),
+            contentType: "image/jpeg"
+        )
         let length = Int64(bytes.count) - read.offset
         return Reply(ReadResource.Result(resource: resource, offset: read.offset, length: length).json)
     }
@@ -167,7 +181,9 @@ struct PhotoLibraryTests {
                 return Reply(FetchAssets.Result(token: fetch.token ?? token(3), count: 25, assets: page).json)
             } while: {
                 var ids: [ObjectID] = []
-                for try await asset in library.allAssets(FetchDescription(.assets), pageSize: 10) { ids.append(asset.id) }
+                for try await asset in library.allAssets(FetchDescription(.assets), pageSize: 10) {
+                    ids.append(asset.id)
+                }
                 #expect(ids == (0..<25).map { assetID(UInt64($0)) })
             }
             #expect(tokens.all == [nil, token(3), token(3)])

@@ -29,8 +29,13 @@ struct ClientRoom {
         let folder = try TemporaryFolder("client")
         func address(_ name: String) throws -> EndpointAddress { try EndpointAddress("ipc://\(folder.file(name))") }
         let endpoints = ServiceEndpoints(
-            catalog: try address("catalog"), thumbnailer: try address("thumbnailer"), editor: try address("editor"),
-            changeBroker: try address("broker"), feed: try address("feed"), edits: try address("edits"))
+            catalog: try address("catalog"),
+            thumbnailer: try address("thumbnailer"),
+            editor: try address("editor"),
+            changeBroker: try address("broker"),
+            feed: try address("feed"),
+            edits: try address("edits")
+        )
         var limits = MessagingLimits()
         limits.reconnectIntervalMax = .milliseconds(100)
         let library = try PhotoLibrary(endpoints: endpoints, client: "test", limits: limits, logger: logger)
@@ -46,14 +51,20 @@ struct ClientRoom {
 
     /// Serves at an address while the body runs; what is under way at the end is cut off.
     func serving<Value: Sendable>(
-        _ address: EndpointAddress, _ script: @escaping ScriptedHandler.Script,
+        _ address: EndpointAddress,
+        _ script: @escaping ScriptedHandler.Script,
         while body: @Sendable () async throws -> Value
     ) async throws -> Value {
         let thread = PollThread(name: "test-server")
         var limits = MessagingLimits()
         limits.drainTimeout = .zero
         let server = try RequestServer(
-            address: address, thread: thread, limits: limits, logger: Self.logger, handler: ScriptedHandler(script: script))
+            address: address,
+            thread: thread,
+            limits: limits,
+            logger: Self.logger,
+            handler: ScriptedHandler(script: script)
+        )
         return try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { await server.run() }
             do {
@@ -94,7 +105,11 @@ func token(_ sequence: Int64, library: String = testLibrary) -> ChangeToken {
 
 func record(_ sequence: Int64, library: String = testLibrary, touching ids: [ObjectID] = []) -> ChangeRecord {
     var record = ChangeRecord(
-        sequence: sequence, library: library, date: sequence * 1000, origin: ChangeOrigin(identity: "uid:1"))
+        sequence: sequence,
+        library: library,
+        date: sequence * 1000,
+        origin: ChangeOrigin(identity: "uid:1")
+    )
     record.assets = ids.map { EntityChange(before: nil, after: Asset(id: $0, revision: Revision(sequence))) }
     return record
 }

@@ -17,7 +17,10 @@ extension ChangeTransaction {
         }
         guard let facts = original.facts, resources.allSatisfy({ $0.facts != nil }) else { throw FactsNeeded() }
         var asset = Asset(
-            id: makeID(.asset), revision: Revision(sequence), contentRevision: Revision(sequence))
+            id: makeID(.asset),
+            revision: Revision(sequence),
+            contentRevision: Revision(sequence)
+        )
         asset.sourceType = request.sourceType
         asset.addedDate = now
         asset.modificationDate = now
@@ -62,7 +65,9 @@ extension ChangeTransaction {
     private func requireChangeable(_ asset: Asset) throws {
         guard asset.sourceType != .typeiTunesSynced else {
             throw Refusal.changeNotSupported.error(
-                "\(asset.id) was synced from elsewhere and cannot be changed here", ["id": .string(asset.id.text)])
+                "\(asset.id) was synced from elsewhere and cannot be changed here",
+                ["id": .string(asset.id.text)]
+            )
         }
     }
 
@@ -91,7 +96,9 @@ extension ChangeTransaction {
     // MARK: Edit and revert
 
     mutating func edit(
-        _ request: ChangeRequest.EditAsset, _ render: PreparedResource?, _ adjustment: PreparedResource?
+        _ request: ChangeRequest.EditAsset,
+        _ render: PreparedResource?,
+        _ adjustment: PreparedResource?
     ) throws {
         var asset = try existingAsset(request.id)
         try requireChangeable(asset)
@@ -152,9 +159,14 @@ extension ResourceType {
 extension PreparedResource {
     var resource: AssetResource {
         AssetResource(
-            type: type, digest: digest, size: size, contentType: facts?.contentType ?? "public.data",
-            originalFilename: originalFilename, pixelWidth: facts?.pixelWidth ?? 0,
-            pixelHeight: facts?.pixelHeight ?? 0)
+            type: type,
+            digest: digest,
+            size: size,
+            contentType: facts?.contentType ?? "public.data",
+            originalFilename: originalFilename,
+            pixelWidth: facts?.pixelWidth ?? 0,
+            pixelHeight: facts?.pixelHeight ?? 0
+        )
     }
 }
 

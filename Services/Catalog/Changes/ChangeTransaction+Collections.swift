@@ -26,7 +26,8 @@ extension ChangeTransaction {
         guard collection.type == .album else {
             throw Refusal.changeNotSupported.error(
                 "\(collection.id) follows from facts of the assets and cannot be changed",
-                ["id": .string(collection.id.text)])
+                ["id": .string(collection.id.text)]
+            )
         }
         try require(request.ifRevision, collection.revision, of: collection.id)
         if let title = request.title { collection.title = try storable(title, "title") }
@@ -59,7 +60,8 @@ extension ChangeTransaction {
         guard stored.count <= limit else {
             throw Refusal.limitExceeded.error(
                 "\(id) has more members than one transaction may touch (\(limit)); take them out in steps first",
-                ["id": .string(id.text), "limit": JSON(limit)])
+                ["id": .string(id.text), "limit": JSON(limit)]
+            )
         }
         let known = Set(stored)
         let new = assets.order.filter { !known.contains($0) }

@@ -45,7 +45,9 @@ extension ChangeTransaction {
     }
 
     private func finished(
-        _ before: AssetCollection?, _ current: AssetCollection?, _ hasOtherMembers: Bool
+        _ before: AssetCollection?,
+        _ current: AssetCollection?,
+        _ hasOtherMembers: Bool
     ) -> EntityChange<AssetCollection>? {
         guard var after = current else { return before.map { EntityChange(before: $0, after: nil) } }
         guard let before else { return EntityChange(before: nil, after: after) }

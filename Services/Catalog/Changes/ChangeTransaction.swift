@@ -30,7 +30,10 @@ struct ChangeTransaction<State: LibraryState> {
     var lastChildKeys: [ObjectID: OrderKey] = [:]
 
     init(
-        state: State, sequence: Int64, now: Int64, limit: Int = ChangeRecord.maxEntities,
+        state: State,
+        sequence: Int64,
+        now: Int64,
+        limit: Int = ChangeRecord.maxEntities,
         makeID: @escaping (ObjectKind) -> ObjectID
     ) {
         self.state = state
@@ -98,7 +101,9 @@ struct ChangeTransaction<State: LibraryState> {
         case .placeholder(let ref):
             guard let id = placeholders.first(where: { $0.ref == ref })?.id else {
                 throw Refusal.invalidParams.error(
-                    "no earlier request of this transaction has the ref \"\(ref)\"", ["ref": .string(ref)])
+                    "no earlier request of this transaction has the ref \"\(ref)\"",
+                    ["ref": .string(ref)]
+                )
             }
             return id
         }
@@ -109,7 +114,8 @@ struct ChangeTransaction<State: LibraryState> {
         guard let wanted, wanted != current else { return }
         throw Refusal.conflict.error(
             "\(id) has changed: it has \(current), not \(wanted); fetch it again",
-            ["id": .string(id.text), "revision": .string(current.description)])
+            ["id": .string(id.text), "revision": .string(current.description)]
+        )
     }
 
     // MARK: Touching
@@ -154,7 +160,9 @@ struct ChangeTransaction<State: LibraryState> {
     private func checkLimit() throws {
         guard assets.count + collections.count + lists.count > limit else { return }
         throw Refusal.limitExceeded.error(
-            "the transaction touches more than \(limit) assets and collections; split it", ["limit": JSON(limit)])
+            "the transaction touches more than \(limit) assets and collections; split it",
+            ["limit": JSON(limit)]
+        )
     }
 }
 

@@ -27,15 +27,26 @@ struct HistoryReader: Sendable {
             let page =
                 takesAll
                 ? try reader.history.records(
-                    after: start.sequence, through: head.sequence, count: request.limit, bytes: pageBytes)
+                    after: start.sequence,
+                    through: head.sequence,
+                    count: request.limit,
+                    bytes: pageBytes
+                )
                 : try reader.history.records(
-                    after: start.sequence, through: head.sequence, topics: request.topics, count: request.limit,
-                    bytes: pageBytes)
+                    after: start.sequence,
+                    through: head.sequence,
+                    topics: request.topics,
+                    count: request.limit,
+                    bytes: pageBytes
+                )
             // A page that ends at no bound has seen everything up to the head, whatever it carries.
             let last = page.isCut ? page.records.last?.sequence ?? head.sequence : head.sequence
             return ChangePage(
                 records: try page.records.map { try JSON(parsing: $0.bytes) },
-                token: ChangeToken(library: head.library, sequence: last), oldest: head.oldestToken, head: head.token)
+                token: ChangeToken(library: head.library, sequence: last),
+                oldest: head.oldestToken,
+                head: head.token
+            )
         }
     }
 
@@ -59,7 +70,9 @@ struct HistoryReader: Sendable {
             case .older: (records, position) = try await stored(after: position)
             }
             try await notifier.notify(
-                ChangesFollow.notification, ["records": .array(records), "token": .string(token().description)])
+                ChangesFollow.notification,
+                ["records": .array(records), "token": .string(token().description)]
+            )
         }
         return Reply(FollowEnd(token: token()).json)
     }
@@ -69,7 +82,10 @@ struct HistoryReader: Sendable {
         return try await store.read { reader in
             let head = try reader.head()
             let records = try reader.history.records(
-                after: position, through: head.sequence, count: 1000, bytes: followBytes
+                after: position,
+                through: head.sequence,
+                count: 1000,
+                bytes: followBytes
             ).records
             guard let last = records.last, records.first?.sequence == position + 1 else {
                 throw CatalogRefusals.tokenExpired(ChangeToken(library: head.library, sequence: position), head)

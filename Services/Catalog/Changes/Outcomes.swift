@@ -9,7 +9,10 @@ extension ChangeTransaction {
         var ids = JSONObject()
         for (ref, id) in placeholders { ids[ref] = .string(id.text) }
         return PerformChanges.Result(
-            token: token, isChanged: isChanged, placeholders: ids, duplicates: duplicates
+            token: token,
+            isChanged: isChanged,
+            placeholders: ids,
+            duplicates: duplicates
         ).json
     }
 }
@@ -21,7 +24,8 @@ extension StoredOutcome {
             throw Refusal.idReused.error(
                 "the transaction id \"\(key.transaction)\" was used for other requests; take a new id for each "
                     + "transaction",
-                ["transaction": .string(key.transaction)])
+                ["transaction": .string(key.transaction)]
+            )
         }
         return try JSON(parsing: reply)
     }
@@ -31,6 +35,7 @@ extension BatchStore {
     func tooLarge(_ bytes: Int) -> RPCError {
         Refusal.limitExceeded.error(
             "the change record would have \(bytes) bytes, the limit is \(rules.maxRecordBytes); split the transaction",
-            ["limit": JSON(rules.maxRecordBytes)])
+            ["limit": JSON(rules.maxRecordBytes)]
+        )
     }
 }

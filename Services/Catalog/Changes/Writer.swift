@@ -43,8 +43,13 @@ final class Writer: Sendable {
     private let state = Mutex(State())
 
     init(
-        store: LibraryStore, tail: ChangeTail, retention: Retention, rules: BatchStore.WriteRules,
-        limits: Limits = Limits(), logger: Logger, clock: MonotonicClock = .system
+        store: LibraryStore,
+        tail: ChangeTail,
+        retention: Retention,
+        rules: BatchStore.WriteRules,
+        limits: Limits = Limits(),
+        logger: Logger,
+        clock: MonotonicClock = .system
     ) {
         self.store = store
         self.tail = tail
@@ -120,7 +125,9 @@ final class Writer: Sendable {
         let start = clock.nowMicroseconds()
         do {
             let (outcomes, head) = try transaction.commit(
-                batch.map(\.request), isOfTheDisk: { store.database.mapped($0) is StorageError })
+                batch.map(\.request),
+                isOfTheDisk: { store.database.mapped($0) is StorageError }
+            )
             rememberHead(head)
             let duration = clock.nowMicroseconds() - start
             var entries: [ChangeTail.Entry] = []
@@ -130,7 +137,8 @@ final class Writer: Sendable {
                 case .success(let performed):
                     if let record = performed.record {
                         entries.append(
-                            ChangeTail.Entry(sequence: record.sequence, record: record.json, bytes: record.bytes))
+                            ChangeTail.Entry(sequence: record.sequence, record: record.json, bytes: record.bytes)
+                        )
                     }
                     answers.append(.success(performed))
                 case .failure(let error): answers.append(.failure(failure(error)))

@@ -61,7 +61,10 @@ final class FetchEngine: Sendable {
     // MARK: Now
 
     private static func present(
-        _ fetch: Fetch, _ window: FetchStore.Window, _ head: LibraryHead, _ reader: LibraryReader
+        _ fetch: Fetch,
+        _ window: FetchStore.Window,
+        _ head: LibraryHead,
+        _ reader: LibraryReader
     ) throws -> FetchAssets.Result {
         let store = FetchStore(database: reader.database)
         guard let count = try store.assetCount(fetch), let rows = try store.assetRows(fetch, window) else {
@@ -74,12 +77,15 @@ final class FetchEngine: Sendable {
     // MARK: Earlier
 
     private static func earlier(
-        _ fetch: Fetch, _ window: FetchStore.Window, _ past: PastState, _ cache: ResultCache
+        _ fetch: Fetch,
+        _ window: FetchStore.Window,
+        _ past: PastState,
+        _ cache: ResultCache
     ) throws -> FetchAssets.Result {
         if case .assets(.collection(let id)) = fetch.kind, try !past.hadCollection(id) { throw notFound(fetch) }
         let whole = fetch.window(offset: 0, limit: 0)
         let key = ResultCache.Key(fetch: whole, sequence: past.moment)
-        let array: ResultArray
+        let array: [Int64]
         if let kept = cache[key] {
             array = kept
         } else {
@@ -89,18 +95,13 @@ final class FetchEngine: Sendable {
         let count = fetch.windowed(array.count)
         let from = min(window.from, count)
         let page = from..<(from + min(window.count ?? count, count - from))
-        let elements = page.map { array[fetch.offset + $0] }
-        let rows = elements.compactMap { if case .row(let row) = $0 { row } else { nil } }
+        let rows = page.map { array[fetch.offset + $0] }
         let present = try past.reader.assets.assets(rows)
-        var assets: [Asset] = []
-        for element in elements {
-            switch element {
-            case .ghost(let id):
-                if let asset = try past.earlier(id) ?? nil { assets.append(asset) }
-            case .row(let row):
-                guard let asset = present[row] else { continue }
-                if let asset = try past.earlier(asset.id) ?? asset { assets.append(asset) }
-            }
+        let assets = try rows.map { row in
+            guard let id = try present[row]?.id ?? past.reader.assets.departed(row),
+                let asset = try past.earlier(id) ?? present[row]
+            else { throw DamagedRow("row \(row) is in no record") }
+            return asset
         }
         let token = ChangeToken(library: past.head.library, sequence: past.moment)
         return FetchAssets.Result(token: token, count: count, assets: assets)
@@ -109,7 +110,10 @@ final class FetchEngine: Sendable {
     // MARK: Missing
 
     private static func missing(
-        _ list: IDList, _ moment: Int64, _ head: LibraryHead, _ reader: LibraryReader
+        _ list: IDList,
+        _ moment: Int64,
+        _ head: LibraryHead,
+        _ reader: LibraryReader
     ) throws -> [ObjectID] {
         let past = PastState(reader: reader, moment: moment, head: head)
         return try list.ids.filter { id in

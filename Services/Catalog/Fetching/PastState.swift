@@ -50,14 +50,15 @@ struct PastState {
     // MARK: A whole result
 
     /// The result of a fetch as it was, without offset and limit.
-    func result(of fetch: Fetch) throws -> ResultArray {
+    func result(of fetch: Fetch) throws -> [Int64] {
         let touched = try touchedSince()
-        var array = ResultArray(try FetchStore(database: reader.database).assetRows(fetch, .init()) ?? [])
+        var array = try FetchStore(database: reader.database).assetRows(fetch, .init()) ?? []
         var rows: [ObjectID: Int64] = [:]
         for id in touched.keys {
-            if let row = try reader.assets.rowNumber(of: id) { rows[id] = row }
+            rows[id] = try reader.assets.rowNumber(of: id) ?? reader.assets.departedRowNumber(of: id)
         }
-        array.removeRows(Set(rows.values))
+        let moved = Set(rows.values)
+        array.removeAll(where: moved.contains)
         // What is left was not touched: it stands in the same order then as now.
         var loaded: [Int64: Asset] = [:]
         let before = touched.values.compactMap { $0 }.filter(fetch.includes).sorted(by: fetch.areInIncreasingOrder)
@@ -65,29 +66,22 @@ struct PastState {
             var (low, high) = (0, array.count)
             while low < high {
                 let middle = (low + high) / 2
-                let other = try standing(array[middle], touched, &loaded)
+                let other = try standing(array[middle], &loaded)
                 if fetch.areInIncreasingOrder(other, asset) { low = middle + 1 } else { high = middle }
             }
-            array.insert(rows[asset.id].map { .row($0) } ?? .ghost(asset.id), at: low)
-            if let row = rows[asset.id] { loaded[row] = asset }
+            guard let row = rows[asset.id] else { throw DamagedRow("\(asset.id) has no row") }
+            array.insert(row, at: low)
+            loaded[row] = asset
             if inserted % 1000 == 999 { try Task.checkCancellation() }
         }
         return array
     }
 
-    private func standing(
-        _ element: ResultArray.Element, _ touched: [ObjectID: Asset?], _ loaded: inout [Int64: Asset]
-    ) throws -> Asset {
-        switch element {
-        case .ghost(let id):
-            guard let asset = touched[id] ?? nil else { throw DamagedRow("\(id) is in no record") }
-            return asset
-        case .row(let row):
-            if let asset = loaded[row] { return asset }
-            guard let asset = try reader.assets.assets([row])[row] else { throw DamagedRow("row \(row) is gone") }
-            loaded[row] = asset
-            return asset
-        }
+    private func standing(_ row: Int64, _ loaded: inout [Int64: Asset]) throws -> Asset {
+        if let asset = loaded[row] { return asset }
+        guard let asset = try reader.assets.assets([row])[row] else { throw DamagedRow("row \(row) is gone") }
+        loaded[row] = asset
+        return asset
     }
 
     /// Every asset that was touched after the moment, as it was then; nil where it was not there yet.
@@ -98,7 +92,10 @@ struct PastState {
         while position < head.sequence {
             try Task.checkCancellation()
             let page = try reader.history.records(
-                after: position, through: head.sequence, count: 1000, bytes: 4 << 20
+                after: position,
+                through: head.sequence,
+                count: 1000,
+                bytes: 4 << 20
             ).records
             guard let first = page.first, let last = page.last, first.sequence == position + 1 else {
                 throw CatalogRefusals.tokenExpired(ChangeToken(library: head.library, sequence: moment), head)
@@ -108,7 +105,8 @@ struct PastState {
                 guard total <= Self.maxBytes else {
                     throw CatalogRefusals.tokenExpired(ChangeToken(library: head.library, sequence: moment), head)
                 }
-                for change in try ChangeRecord(json: JSON(parsing: record.bytes)).assets where touched[change.id] == nil {
+                for change in try ChangeRecord(json: JSON(parsing: record.bytes)).assets where touched[change.id] == nil
+                {
                     touched[change.id] = .some(change.before)
                 }
             }

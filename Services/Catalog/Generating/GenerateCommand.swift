@@ -8,7 +8,9 @@ import Storage
 /// `catalog generate`: a library of any size, without pixels.
 struct GenerateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "generate", abstract: "Makes a library with plausible facts and no pixels, for measuring.")
+        commandName: "generate",
+        abstract: "Makes a library with plausible facts and no pixels, for measuring."
+    )
 
     @OptionGroup var libraryOptions: LibraryOptions
 
@@ -36,7 +38,9 @@ struct GenerateCommand: AsyncParsableCommand {
             shown = MonotonicMoment()
             say("\(count) of \(assets) assets, \(start.rate(count))/s")
         }
-        say("\(made.assets) assets and \(albums) albums in \(made.transactions) transactions, \(start.rate(made.assets))/s")
+        say(
+            "\(made.assets) assets and \(albums) albums in \(made.transactions) transactions, \(start.rate(made.assets))/s"
+        )
         say("library \(folder), seed \(seed)")
     }
 
@@ -52,16 +56,27 @@ enum LibraryMaker {
     ///
     /// - Parameter progress: told the number of assets after each transaction
     static func make(
-        folder: String, assets: Int, albums: Int, seed: UInt64, progress: (Int) -> Void = { _ in }
+        folder: String,
+        assets: Int,
+        albums: Int,
+        seed: UInt64,
+        progress: (Int) -> Void = { _ in }
     ) async throws -> (assets: Int, transactions: Int) {
         try LibraryFolder.make(folder)
         let lock = try LockFile(
-            path: "\(folder)/lock", program: "catalog", using: folder, advice: "stop it or choose another --library")
+            path: "\(folder)/lock",
+            program: "catalog",
+            using: folder,
+            advice: "stop it or choose another --library"
+        )
         defer { withExtendedLifetime(lock) {} }
-        var random = SeededRandom(seed: seed ^ 0x5AFE_1167)
+        var random = RandomSource(seed: seed ^ 0x5AFE_1167)
         let store = try LibraryStore(
-            folder: folder, now: 1_262_304_000_000_000, newHistory: random.name(),
-            logger: Logger(label: "generate") { _ in SwiftLogNoOpLogHandler() })
+            folder: folder,
+            now: 1_262_304_000_000_000,
+            newHistory: random.name(),
+            logger: Logger(label: "generate") { _ in SwiftLogNoOpLogHandler() }
+        )
         let (head, root, existing) = try await store.read { reader in
             (try reader.head(), try reader.collections.list(.root), try reader.counter("assets"))
         }
@@ -70,7 +85,14 @@ enum LibraryMaker {
         }
         let source = BatchSource(
             LibraryGenerator(
-                assets: assets, albums: albums, seed: seed, library: head.library, sequence: head.sequence, root: root))
+                assets: assets,
+                albums: albums,
+                seed: seed,
+                library: head.library,
+                sequence: head.sequence,
+                root: root
+            )
+        )
         var transactions = 0
         var made = 0
         var batch = await source.next()

@@ -7,7 +7,7 @@ import PhotoModel
 struct LibraryGenerator: Sendable {
     let assets: Int
     let library: String
-    private var random: SeededRandom
+    private var random: RandomSource
     private var places: [Location]
     private var albums: [AssetCollection] = []
     private var lastKeys: [ObjectID: OrderKey] = [:]
@@ -46,7 +46,7 @@ struct LibraryGenerator: Sendable {
     /// - Parameters:
     ///   - library: the history of the empty library, at `sequence`
     init(assets: Int, albums: Int, seed: UInt64, library: String, sequence: Int64, root: CollectionList) {
-        var random = SeededRandom(seed: seed)
+        var random = RandomSource(seed: seed)
         self.assets = assets
         self.library = library
         self.albumsLeft = albums
@@ -56,7 +56,8 @@ struct LibraryGenerator: Sendable {
             Location(
                 latitude: Double.random(in: -55...65, using: &random),
                 longitude: Double.random(in: -170...175, using: &random),
-                altitude: Double.random(in: 0...900, using: &random).rounded())
+                altitude: Double.random(in: 0...900, using: &random).rounded()
+            )
         }
         self.day = Self.start
         self.dayStep = Self.years * 365.25 * 86_400e6 / max(1, Double(assets) / 28)
@@ -89,7 +90,11 @@ struct LibraryGenerator: Sendable {
 
     private func batch(_ result: TransactionResult, date: Int64) -> Batch {
         var record = ChangeRecord(
-            sequence: sequence, library: library, date: date, origin: ChangeOrigin(identity: "generator"))
+            sequence: sequence,
+            library: library,
+            date: date,
+            origin: ChangeOrigin(identity: "generator")
+        )
         record.assets = result.assets
         record.collections = result.collections
         record.lists = result.lists
@@ -107,7 +112,8 @@ struct LibraryGenerator: Sendable {
         for key in keys {
             var album = AssetCollection(
                 id: ObjectID(.assetCollection, milliseconds: Self.start / 1000, using: &random),
-                revision: Revision(sequence))
+                revision: Revision(sequence)
+            )
             album.title = "\(random.pick(GeneratorWords.occasions)) \(albums.count + 1)"
             album.parent = .root
             album.parentKey = key
@@ -135,13 +141,16 @@ struct LibraryGenerator: Sendable {
         let place = random.chance(85) ? random.pick(places) : nil
         let hour = Int64((12 + random.bell() * 4) * 3600)
         return Session(
-            place: place, camera: random.pick(GeneratorWords.cameras), time: day + max(0, min(86_000, hour)) * 1_000_000,
+            place: place,
+            camera: random.pick(GeneratorWords.cameras),
+            time: day + max(0, min(86_000, hour)) * 1_000_000,
             offset: place.map { Int(($0.longitude / 15).rounded()) * 3600 } ?? 0,
             left: Int.random(in: 1...55, using: &random),
             album: !albums.isEmpty && random.chance(50) ? random.pick(albums).id : nil,
             keywords: random.chance(30)
                 ? (0..<Int.random(in: 1...3, using: &random)).map { _ in random.pick(GeneratorWords.keywords) } : [],
-            burst: nil)
+            burst: nil
+        )
     }
 
     private mutating func nextAsset(
@@ -157,13 +166,16 @@ struct LibraryGenerator: Sendable {
         } else {
             session.time += Int64(Double.random(in: 2...120, using: &random) * 1_000_000)
             session.burst =
-                random.chance(0.5) ? ("b" + String(random.name().prefix(16)), Int.random(in: 3...9, using: &random)) : nil
+                random.chance(0.5)
+                ? ("b" + String(random.name().prefix(16)), Int.random(in: 3...9, using: &random)) : nil
         }
         let added = session.time + Int64.random(in: 1...5, using: &random) * 86_400_000_000
         let revision = Revision(sequence)
         var asset = Asset(
-            id: ObjectID(.asset, milliseconds: added / 1000, using: &random), revision: revision,
-            contentRevision: revision)
+            id: ObjectID(.asset, milliseconds: added / 1000, using: &random),
+            revision: revision,
+            contentRevision: revision
+        )
         asset.creationDate = session.time
         asset.creationOffset = session.offset
         asset.addedDate = added
@@ -172,8 +184,10 @@ struct LibraryGenerator: Sendable {
         setMedium(of: &asset, session.camera)
         if let place = session.place {
             asset.location = Location(
-                latitude: place.latitude + random.bell() * 0.02, longitude: place.longitude + random.bell() * 0.02,
-                altitude: place.altitude)
+                latitude: place.latitude + random.bell() * 0.02,
+                longitude: place.longitude + random.bell() * 0.02,
+                altitude: place.altitude
+            )
         }
         if var burst = session.burst {
             asset.burstIdentifier = burst.identifier
@@ -186,7 +200,9 @@ struct LibraryGenerator: Sendable {
         asset.isHidden = random.chance(1)
         asset.rating = random.chance(12) ? Int.random(in: 1...5, using: &random) : 0
         asset.keywords = session.keywords.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
-        if random.chance(4) { asset.caption = "\(random.pick(GeneratorWords.occasions)), \(random.pick(GeneratorWords.keywords))" }
+        if random.chance(4) {
+            asset.caption = "\(random.pick(GeneratorWords.occasions)), \(random.pick(GeneratorWords.keywords))"
+        }
         if let album = session.album { join(album, &asset, &touched) }
         return asset
     }
@@ -216,15 +232,20 @@ struct LibraryGenerator: Sendable {
         asset.originalFilename = stem + (isVideo ? ".MP4" : camera.suffix)
         asset.resources = [
             AssetResource(
-                type: isVideo ? .video : .photo, digest: random.name() + random.name(),
-                size: Int64.random(in: 1_500_000...14_000_000, using: &random), contentType: asset.contentType,
-                originalFilename: asset.originalFilename, pixelWidth: asset.pixelWidth,
-                pixelHeight: asset.pixelHeight)
+                type: isVideo ? .video : .photo,
+                digest: random.name() + random.name(),
+                size: Int64.random(in: 1_500_000...14_000_000, using: &random),
+                contentType: asset.contentType,
+                originalFilename: asset.originalFilename,
+                pixelWidth: asset.pixelWidth,
+                pixelHeight: asset.pixelHeight
+            )
         ]
     }
 
     private mutating func join(
-        _ id: ObjectID, _ asset: inout Asset,
+        _ id: ObjectID,
+        _ asset: inout Asset,
         _ touched: inout [ObjectID: (before: AssetCollection, after: AssetCollection)]
     ) {
         guard let album = touched[id]?.after ?? albums.first(where: { $0.id == id }) else { return }
@@ -257,26 +278,75 @@ struct Camera: Sendable {
 enum GeneratorWords {
     static let cameras = [
         Camera(
-            make: "Apple", model: "iPhone 12", lens: "iPhone 12 back camera", width: 4032, height: 3024,
-            contentType: "public.heic", prefix: "IMG_", suffix: ".HEIC"),
+            make: "Apple",
+            model: "iPhone 12",
+            lens: "iPhone 12 back camera",
+            width: 4032,
+            height: 3024,
+            contentType: "public.heic",
+            prefix: "IMG_",
+            suffix: ".HEIC"
+        ),
         Camera(
-            make: "Apple", model: "iPhone 6s", lens: "iPhone 6s back camera", width: 4032, height: 3024,
-            contentType: "public.jpeg", prefix: "IMG_", suffix: ".JPG"),
+            make: "Apple",
+            model: "iPhone 6s",
+            lens: "iPhone 6s back camera",
+            width: 4032,
+            height: 3024,
+            contentType: "public.jpeg",
+            prefix: "IMG_",
+            suffix: ".JPG"
+        ),
         Camera(
-            make: "Canon", model: "Canon EOS 80D", lens: "EF-S18-135mm f/3.5-5.6 IS USM", width: 6000, height: 4000,
-            contentType: "public.jpeg", prefix: "IMG_", suffix: ".JPG"),
+            make: "Canon",
+            model: "Canon EOS 80D",
+            lens: "EF-S18-135mm f/3.5-5.6 IS USM",
+            width: 6000,
+            height: 4000,
+            contentType: "public.jpeg",
+            prefix: "IMG_",
+            suffix: ".JPG"
+        ),
         Camera(
-            make: "NIKON CORPORATION", model: "NIKON D750", lens: "24.0-120.0 mm f/4.0", width: 6016, height: 4016,
-            contentType: "public.jpeg", prefix: "DSC_", suffix: ".JPG"),
+            make: "NIKON CORPORATION",
+            model: "NIKON D750",
+            lens: "24.0-120.0 mm f/4.0",
+            width: 6016,
+            height: 4016,
+            contentType: "public.jpeg",
+            prefix: "DSC_",
+            suffix: ".JPG"
+        ),
         Camera(
-            make: "FUJIFILM", model: "X-T3", lens: "XF23mmF1.4 R", width: 6240, height: 4160,
-            contentType: "public.jpeg", prefix: "DSCF", suffix: ".JPG"),
+            make: "FUJIFILM",
+            model: "X-T3",
+            lens: "XF23mmF1.4 R",
+            width: 6240,
+            height: 4160,
+            contentType: "public.jpeg",
+            prefix: "DSCF",
+            suffix: ".JPG"
+        ),
         Camera(
-            make: "SONY", model: "ILCE-7M3", lens: "FE 85mm F1.8", width: 6000, height: 4000,
-            contentType: "public.jpeg", prefix: "DSC0", suffix: ".JPG"),
+            make: "SONY",
+            model: "ILCE-7M3",
+            lens: "FE 85mm F1.8",
+            width: 6000,
+            height: 4000,
+            contentType: "public.jpeg",
+            prefix: "DSC0",
+            suffix: ".JPG"
+        ),
         Camera(
-            make: "samsung", model: "SM-G960F", lens: nil, width: 4032, height: 3024, contentType: "public.jpeg",
-            prefix: "2018_", suffix: ".jpg"),
+            make: "samsung",
+            model: "SM-G960F",
+            lens: nil,
+            width: 4032,
+            height: 3024,
+            contentType: "public.jpeg",
+            prefix: "2018_",
+            suffix: ".jpg"
+        ),
     ]
     static let keywords = [
         "family", "beach", "mountain", "birthday", "Zürich", "café", "garden", "dog", "cat", "snow", "forest", "river",
@@ -284,7 +354,8 @@ enum GeneratorWords {
         "portrait", "school", "football", "bicycle", "harbour", "castle", "autumn",
     ]
     static let occasions = [
-        "Summer", "Winter", "Birthday", "Wedding", "Weekend", "Trip to the sea", "Hike", "Christmas", "School", "Garden",
+        "Summer", "Winter", "Birthday", "Wedding", "Weekend", "Trip to the sea", "Hike", "Christmas", "School",
+        "Garden",
         "Été", "Grandma's visit", "Concert", "New house",
     ]
 }

@@ -75,8 +75,10 @@ extension PictureFacts {
         creationOffset = creationDate == nil ? nil : facts.captureOffset
         location = facts.location.map { place in
             Location(
-                latitude: place.latitude, longitude: place.longitude,
-                altitude: place.altitude.flatMap { (-20_000...100_000).contains($0) ? $0 : nil })
+                latitude: place.latitude,
+                longitude: place.longitude,
+                altitude: place.altitude.flatMap { (-20_000...100_000).contains($0) ? $0 : nil }
+            )
         }
         rating = facts.rating
         caption = Self.text(facts.caption, 65_536)

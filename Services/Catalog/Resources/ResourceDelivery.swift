@@ -11,22 +11,29 @@ struct ResourceDelivery: Sendable {
     let crew: FileCrew
 
     func read(
-        _ request: ReadResource, _ incoming: IncomingRequest, _ notifier: Notifier
+        _ request: ReadResource,
+        _ incoming: IncomingRequest,
+        _ notifier: Notifier
     ) async throws -> Reply {
         let asset = try await store.read { try $0.assets.asset(request.asset) }
         guard let asset else {
             throw Refusal.identifierNotFound.error(
-                "nothing has the identifier \(request.asset)", ["id": .string(request.asset.text)])
+                "nothing has the identifier \(request.asset)",
+                ["id": .string(request.asset.text)]
+            )
         }
         guard let resource = asset.resource(request.type), let digest = ResourceDigest(resource.digest) else {
             let types = asset.resources.map(\.type.rawValue)
             throw Refusal.missingResource.error(
-                "\(asset.id) has no resource \(request.type.rawValue)", ["allowed": JSON(types)])
+                "\(asset.id) has no resource \(request.type.rawValue)",
+                ["allowed": JSON(types)]
+            )
         }
         guard request.offset <= resource.size else {
             throw Refusal.rangeError.error(
                 "the resource has \(resource.size) bytes, there is none at \(request.offset)",
-                ["size": .int(resource.size)])
+                ["size": .int(resource.size)]
+            )
         }
         let length = min(request.length ?? .max, resource.size - request.offset)
         let resources = resources
@@ -41,7 +48,10 @@ struct ResourceDelivery: Sendable {
     }
 
     private func single(
-        _ file: ResourceFile, _ resource: AssetResource, _ request: ReadResource, _ length: Int64
+        _ file: ResourceFile,
+        _ resource: AssetResource,
+        _ request: ReadResource,
+        _ length: Int64
     ) async throws -> Reply {
         let count = Int(min(length, Int64(ReadResource.maxReplyBytes)))
         let isWhole = request.offset == 0 && Int64(count) == resource.size
@@ -57,7 +67,11 @@ struct ResourceDelivery: Sendable {
     }
 
     private func stream(
-        _ file: ResourceFile, _ resource: AssetResource, _ offset: Int64, _ length: Int64, _ notifier: Notifier
+        _ file: ResourceFile,
+        _ resource: AssetResource,
+        _ offset: Int64,
+        _ length: Int64,
+        _ notifier: Notifier
     ) async throws -> Reply {
         if offset == 0, length == resource.size { try await crew.run { try file.verify() } }
         var sent: Int64 = 0
@@ -66,12 +80,16 @@ struct ResourceDelivery: Sendable {
             let bytes = try await crew.run { try file.read(offset: position, count: count) }
             guard bytes.count == count else { throw Self.short }
             try await notifier.notify(
-                ReadResource.notification, ["offset": .int(position)], attachments: [bytes])
+                ReadResource.notification,
+                ["offset": .int(position)],
+                attachments: [bytes]
+            )
             sent += Int64(count)
         }
         return Reply(ReadResource.Result(resource: resource, offset: offset, length: sent).json)
     }
 
     private static let short = Refusal.resourceChanged.error(
-        "the stored bytes end too early; put back the file from a backup")
+        "the stored bytes end too early; put back the file from a backup"
+    )
 }

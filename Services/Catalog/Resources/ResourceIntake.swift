@@ -22,7 +22,9 @@ struct ResourceIntake: Sendable {
     ///
     /// - Parameter alwaysReads: also the facts of bytes that an asset has already
     func prepare(
-        _ requests: [ChangeRequest], _ incoming: IncomingRequest, alwaysReads: Bool
+        _ requests: [ChangeRequest],
+        _ incoming: IncomingRequest,
+        alwaysReads: Bool
     ) async throws -> [PreparedChange] {
         var prepared = requests.map { PreparedChange($0) }
         try await withThrowingTaskGroup(of: (Int, PreparedChange).self) { group in
@@ -51,7 +53,9 @@ struct ResourceIntake: Sendable {
     }
 
     private func prepare(
-        _ request: ChangeRequest, _ incoming: IncomingRequest, _ alwaysReads: Bool
+        _ request: ChangeRequest,
+        _ incoming: IncomingRequest,
+        _ alwaysReads: Bool
     ) async throws -> PreparedChange {
         switch request {
         case .createAsset(let create):
@@ -61,7 +65,9 @@ struct ResourceIntake: Sendable {
                 let taken = try await take(resource, incoming)
                 resources.append(taken)
             }
-            if !alwaysReads, create.ifDuplicate == .useExisting, let original = resources.first(where: \.type.isOriginal) {
+            if !alwaysReads, create.ifDuplicate == .useExisting,
+                let original = resources.first(where: \.type.isOriginal)
+            {
                 let digest = original.digest
                 let isKnown = try await store.read { try $0.assets.asset(withOriginal: digest) != nil }
                 if isKnown { return PreparedChange(request, resources: resources) }
@@ -75,10 +81,14 @@ struct ResourceIntake: Sendable {
             guard render.facts?.orientation == 1 else {
                 throw Refusal.invalidResource.error(
                     "the render is not upright: turn its pixels and set the orientation to 1",
-                    ["file": .string(render.name)])
+                    ["file": .string(render.name)]
+                )
             }
             return PreparedChange(
-                request, resources: [render], adjustment: try await take(edit.adjustmentData, incoming))
+                request,
+                resources: [render],
+                adjustment: try await take(edit.adjustmentData, incoming)
+            )
         default: return PreparedChange(request)
         }
     }
@@ -91,7 +101,8 @@ struct ResourceIntake: Sendable {
         for resource in resources {
             guard resource.type == .photo || resource.type == .alternatePhoto else {
                 throw Refusal.unsupportedFormat.error(
-                    "resources of the type \(resource.type.rawValue) cannot be taken in; send photo or alternatePhoto")
+                    "resources of the type \(resource.type.rawValue) cannot be taken in; send photo or alternatePhoto"
+                )
             }
         }
     }
@@ -112,17 +123,23 @@ struct ResourceIntake: Sendable {
             name = name ?? PictureFacts.text(path.split(separator: "/").last.map(String.init), 1024)
             do {
                 stored = try await crew.run {
-                    try resources.put(copyingDescriptor: file.descriptor, limit: maxBytes)
+                    try resources.put(copying: file, limit: maxBytes)
                 }
             } catch StorageError.tooLarge(let reason) {
                 throw Refusal.invalidResource.error(
-                    "\(path) cannot be taken in: \(reason)", ["file": .string(path), "reason": .string(reason)])
+                    "\(path) cannot be taken in: \(reason)",
+                    ["file": .string(path), "reason": .string(reason)]
+                )
             }
         case nil:
             throw Refusal.invalidParams.error("a resource names exactly one of attachment, upload and path")
         }
         return PreparedResource(
-            type: resource.type, digest: stored.digest.text, size: stored.size, originalFilename: name)
+            type: resource.type,
+            digest: stored.digest.text,
+            size: stored.size,
+            originalFilename: name
+        )
     }
 
     private func take(_ data: AdjustmentData, _ incoming: IncomingRequest) async throws -> PreparedResource {
@@ -130,7 +147,8 @@ struct ResourceIntake: Sendable {
         guard bytes.count <= AdjustmentData.maxBytes else {
             throw Refusal.limitExceeded.error(
                 "adjustment data has at most \(AdjustmentData.maxBytes) bytes",
-                ["limit": JSON(AdjustmentData.maxBytes)])
+                ["limit": JSON(AdjustmentData.maxBytes)]
+            )
         }
         let resources = resources
         let stored = try await crew.run { try resources.put(bytes: bytes) }
@@ -140,7 +158,8 @@ struct ResourceIntake: Sendable {
     private func attachment(_ number: Int, _ incoming: IncomingRequest) throws -> Bytes {
         guard incoming.attachments.indices.contains(number) else {
             throw Refusal.invalidParams.error(
-                "there is no attachment \(number); the message has \(incoming.attachments.count)")
+                "there is no attachment \(number); the message has \(incoming.attachments.count)"
+            )
         }
         return incoming.attachments[number]
     }

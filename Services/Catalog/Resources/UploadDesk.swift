@@ -38,7 +38,10 @@ actor UploadDesk {
     private var uploads: [String: Upload] = [:]
 
     init(
-        resources: ResourceStore, crew: FileCrew, clock: MonotonicClock, limits: Limits = Limits(),
+        resources: ResourceStore,
+        crew: FileCrew,
+        clock: MonotonicClock,
+        limits: Limits = Limits(),
         makeName: @escaping @Sendable () -> String
     ) {
         self.resources = resources
@@ -56,7 +59,8 @@ actor UploadDesk {
         guard own.count < limits.perIdentity, uploads.count < limits.all else {
             throw Refusal.limitExceeded.error(
                 "there are \(own.count) uploads open; finish or cancel some (limit \(limits.perIdentity))",
-                ["limit": JSON(limits.perIdentity)])
+                ["limit": JSON(limits.perIdentity)]
+            )
         }
         let used = own.reduce(Int64(0)) { $0 + $1.size }
         let room = min(limits.bytes, limits.bytesPerIdentity - used)
@@ -78,7 +82,9 @@ actor UploadDesk {
         let bytes = attachments[0]
         guard bytes.count <= BeginUpload.chunkBytes else {
             throw Refusal.limitExceeded.error(
-                "an append has at most \(BeginUpload.chunkBytes) bytes", ["limit": JSON(BeginUpload.chunkBytes)])
+                "an append has at most \(BeginUpload.chunkBytes) bytes",
+                ["limit": JSON(BeginUpload.chunkBytes)]
+            )
         }
         guard upload.finished == nil else {
             throw Refusal.invalidParams.error("the upload \(request.upload) is finished")
@@ -89,13 +95,15 @@ actor UploadDesk {
         guard !overflow, request.offset == upload.size else {
             throw Refusal.rangeError.error(
                 "the upload has \(upload.size) bytes; the next ones begin there and not at \(request.offset)",
-                ["size": .int(upload.size)])
+                ["size": .int(upload.size)]
+            )
         }
         let used = uploads.values.reduce(Int64(0)) { $1.owner == owner ? $0 + $1.size : $0 }
         guard Int64(bytes.count) <= limits.bytesPerIdentity - used else {
             throw Refusal.limitExceeded.error(
                 "all uploads of \(owner) may have \(limits.bytesPerIdentity) bytes together",
-                ["limit": .int(limits.bytesPerIdentity)])
+                ["limit": .int(limits.bytesPerIdentity)]
+            )
         }
         upload.isBusy = true
         uploads[request.upload] = upload
@@ -131,10 +139,14 @@ actor UploadDesk {
             uploads[request.upload] = nil
             throw Refusal.invalidResource.error(
                 "the bytes have the SHA-256 \(finished.digest), not the one announced; upload them again",
-                ["digest": .string(finished.digest.text)])
+                ["digest": .string(finished.digest.text)]
+            )
         }
         return FinishUpload.Result(
-            upload: request.upload, digest: finished.digest.text, size: finished.size)
+            upload: request.upload,
+            digest: finished.digest.text,
+            size: finished.size
+        )
     }
 
     func cancel(_ request: CancelUpload, owner: String) throws {
@@ -185,6 +197,7 @@ actor UploadDesk {
     private static func expired(_ name: String) -> RPCError {
         Refusal.handleExpired.error(
             "there is no upload \(name.prefix(64)): it was not used for ten minutes, or the catalog was restarted; "
-                + "begin again")
+                + "begin again"
+        )
     }
 }

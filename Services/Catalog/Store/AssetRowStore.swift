@@ -49,7 +49,9 @@ enum AssetRowStore {
     /// The asset without what other tables hold: resources, keywords and memberships.
     static func asset(_ row: Row) throws -> Asset {
         var asset = Asset(
-            id: try identifier(row[1]), revision: Revision(row[3]), contentRevision: Revision(row[4])
+            id: try identifier(row[1]),
+            revision: Revision(row[3]),
+            contentRevision: Revision(row[4])
         )
         asset.mediaType = try named(row[5])
         asset.mediaSubtypes = MediaSubtypes(rawValue: row[6])

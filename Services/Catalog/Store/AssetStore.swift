@@ -2,9 +2,9 @@ import GRDB
 import PhotoModel
 
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+    import FoundationEssentials
 #else
-import Foundation
+    import Foundation
 #endif
 
 /// Assets in the database, within one transaction.
@@ -30,7 +30,8 @@ struct AssetStore {
         var assets: [Int64: Asset] = [:]
         assets.reserveCapacity(rows.count)
         try each(
-            "SELECT \(AssetRowStore.selection) FROM asset a WHERE a.row IN (SELECT value FROM json_each(?))", list
+            "SELECT \(AssetRowStore.selection) FROM asset a WHERE a.row IN (SELECT value FROM json_each(?))",
+            list
         ) { row in
             assets[row[0]] = try AssetRowStore.asset(row)
         }
@@ -38,11 +39,18 @@ struct AssetStore {
             """
             SELECT asset, type, digest, size, content_type, original_filename, pixel_width, pixel_height
             FROM resource WHERE asset IN (SELECT value FROM json_each(?)) ORDER BY asset, position
-            """, list
+            """,
+            list
         ) { row in
             let resource = AssetResource(
-                type: try AssetRowStore.named(row[1]), digest: Hexadecimal.text(row[2] as Data), size: row[3],
-                contentType: row[4], originalFilename: row[5], pixelWidth: row[6], pixelHeight: row[7])
+                type: try AssetRowStore.named(row[1]),
+                digest: Hexadecimal.text(row[2] as Data),
+                size: row[3],
+                contentType: row[4],
+                originalFilename: row[5],
+                pixelWidth: row[6],
+                pixelHeight: row[7]
+            )
             assets[row[0]]?.resources.append(resource)
         }
         try each(
@@ -55,10 +63,13 @@ struct AssetStore {
             """
             SELECT m.asset, c.id, m.order_key FROM membership m JOIN collection c ON c.row = m.collection
             WHERE m.asset IN (SELECT value FROM json_each(?)) ORDER BY m.asset, m.collection
-            """, list
+            """,
+            list
         ) { row in
             let membership = Membership(
-                collection: try AssetRowStore.identifier(row[1]), key: try AssetRowStore.orderKey(row[2]))
+                collection: try AssetRowStore.identifier(row[1]),
+                key: try AssetRowStore.orderKey(row[2])
+            )
             assets[row[0]]?.memberships.append(membership)
         }
         return assets
@@ -69,6 +80,18 @@ struct AssetStore {
         while let row = try rows.next() { try visit(row) }
     }
 
+    /// The row number that a deleted asset had, while the history tells of it.
+    func departedRowNumber(of id: ObjectID) throws -> Int64? {
+        let statement = try database.cachedStatement(sql: "SELECT row FROM departed WHERE id = ?")
+        return try Int64.fetchOne(statement, arguments: [id.text])
+    }
+
+    /// The deleted asset that had a row number, while the history tells of it.
+    func departed(_ row: Int64) throws -> ObjectID? {
+        let statement = try database.cachedStatement(sql: "SELECT id FROM departed WHERE row = ?")
+        return try String.fetchOne(statement, arguments: [row]).map(AssetRowStore.identifier)
+    }
+
     /// The asset whose original has these bytes; the first that was taken in.
     func asset(withOriginal digest: String) throws -> ObjectID? {
         guard let bytes = Hexadecimal.bytes(digest) else { return nil }
@@ -76,21 +99,23 @@ struct AssetStore {
             sql: """
                 SELECT a.id FROM resource r JOIN asset a ON a.row = r.asset
                 WHERE r.digest = ? AND r.type IN (1, 2, 3) ORDER BY r.asset LIMIT 1
-                """)
+                """
+        )
         return try String.fetchOne(statement, arguments: [Data(bytes)]).map(AssetRowStore.identifier)
     }
 
     /// The frames of a burst, in the order of their identifiers.
     func frames(ofBurst identifier: String, limit: Int) throws -> [ObjectID] {
         let statement = try database.cachedStatement(
-            sql: "SELECT id FROM asset WHERE burst_identifier = ? ORDER BY id LIMIT ?")
+            sql: "SELECT id FROM asset WHERE burst_identifier = ? ORDER BY id LIMIT ?"
+        )
         return try String.fetchAll(statement, arguments: [identifier, limit]).map(AssetRowStore.identifier)
     }
 
     // MARK: Writing
 
     /// Writes what a transaction did to assets: insertions, changes and deletions.
-    func save(_ changes: [EntityChange<Asset>]) throws {
+    func save(_ changes: [EntityChange<Asset>], sequence: Int64) throws {
         var counters = CounterChanges()
         for change in changes {
             counters.count(change.before, by: -1)
@@ -99,6 +124,10 @@ struct AssetStore {
             case (nil, let after?): try insert(after)
             case (let before?, let after?): try update(before, after)
             case (let before?, nil):
+                try run(
+                    "INSERT INTO departed SELECT row, id, ? FROM asset WHERE id = ?",
+                    [sequence, before.id.text]
+                )
                 try run("DELETE FROM asset WHERE id = ?", [before.id.text])
             case (nil, nil): break
             }
@@ -129,7 +158,8 @@ struct AssetStore {
             let columns = changed.map { "\(AssetRowStore.columns[$0]) = ?" }.joined(separator: ", ")
             try run(
                 "UPDATE asset SET \(columns) WHERE row = ?",
-                StatementArguments(changed.map { new[$0] } + [row.databaseValue]))
+                StatementArguments(changed.map { new[$0] } + [row.databaseValue])
+            )
         }
         if before.resources != after.resources {
             try run("DELETE FROM resource WHERE asset = ?", [row])
@@ -152,7 +182,9 @@ struct AssetStore {
                 """
                 DELETE FROM membership
                 WHERE asset = ? AND collection = (SELECT row FROM collection WHERE id = ?)
-                """, [row, membership.collection.text])
+                """,
+                [row, membership.collection.text]
+            )
         }
         for membership in after.memberships where !before.memberships.contains(membership) {
             try insert(membership, of: after, row)
@@ -160,7 +192,8 @@ struct AssetStore {
         if areCopiesStale {
             try run(
                 "UPDATE membership SET shown = ?, creation_date = ?, added_date = ? WHERE asset = ?",
-                [after.isShown, after.creationDate, after.addedDate, row])
+                [after.isShown, after.creationDate, after.addedDate, row]
+            )
         }
     }
 
@@ -173,7 +206,8 @@ struct AssetStore {
             [
                 membership.collection.text, membership.key.text, row, asset.isShown, asset.creationDate,
                 asset.addedDate,
-            ])
+            ]
+        )
     }
 
     private func insertResources(of asset: Asset, _ row: Int64) throws {
@@ -184,7 +218,8 @@ struct AssetStore {
                     row, position, resource.type.number, Hexadecimal.bytes(resource.digest).map { Data($0) },
                     resource.size, resource.contentType, resource.originalFilename, resource.pixelWidth,
                     resource.pixelHeight,
-                ])
+                ]
+            )
         }
     }
 
@@ -216,7 +251,8 @@ struct CounterChanges {
 
     static func add(_ change: Int, to name: String, _ database: Database) throws {
         let statement = try database.cachedStatement(
-            sql: "INSERT INTO counter VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = value + ?")
+            sql: "INSERT INTO counter VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = value + ?"
+        )
         statement.setUncheckedArguments([name, max(0, change), change])
         try statement.execute()
     }

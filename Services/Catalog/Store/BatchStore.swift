@@ -49,7 +49,8 @@ struct BatchStore {
     ///
     /// - Throws: what makes the whole batch fail: nothing of it is committed then
     func commit(
-        _ requests: [WriteRequest], isOfTheDisk: (any Error) -> Bool
+        _ requests: [WriteRequest],
+        isOfTheDisk: (any Error) -> Bool
     ) throws -> (outcomes: [Result<PerformedWrite, any Error>], head: LibraryHead) {
         var outcomes: [Result<PerformedWrite, any Error>] = []
         var head = LibraryHead(library: "", sequence: 0, oldest: 0)
@@ -64,7 +65,7 @@ struct BatchStore {
                         performed = try perform(request, head)
                         return .commit
                     }
-                } catch where !isOfTheDisk(error) {
+                } catch  where !isOfTheDisk(error) {
                     // Rolled back to its savepoint: its number is used again.
                     outcomes.append(.failure(error))
                     continue
@@ -83,8 +84,11 @@ struct BatchStore {
         var isMore = false
         try database.inTransaction(.immediate) {
             isMore = try HistoryStore(database: database).trim(
-                before: now - retention.age, bytes: retention.bytes, records: retention.stepRecords,
-                recordBytes: retention.stepBytes)
+                before: now - retention.age,
+                bytes: retention.bytes,
+                records: retention.stepRecords,
+                recordBytes: retention.stepBytes
+            )
             return .commit
         }
         return isMore
@@ -98,15 +102,24 @@ struct BatchStore {
         let library = DatabaseLibrary(database)
         let now = rules.now()
         var transaction = ChangeTransaction(
-            state: library, sequence: head.sequence + 1, now: now, limit: rules.maxEntities, makeID: rules.makeID)
+            state: library,
+            sequence: head.sequence + 1,
+            now: now,
+            limit: rules.maxEntities,
+            makeID: rules.makeID
+        )
         try transaction.apply(request.changes)
         let changes = try transaction.finish()
         var performed = PerformedWrite(result: .null)
         var token = head.token
         if !changes.isEmpty {
-            try library.save(changes)
+            try library.save(changes, sequence: head.sequence + 1)
             var record = ChangeRecord(
-                sequence: head.sequence + 1, library: head.library, date: now, origin: request.origin)
+                sequence: head.sequence + 1,
+                library: head.library,
+                date: now,
+                origin: request.origin
+            )
             record.assets = changes.assets
             record.collections = changes.collections
             record.lists = changes.lists

@@ -90,6 +90,14 @@ enum CatalogSchema {
         CREATE INDEX asset_favorite ON asset (visible, creation_date DESC, id) WHERE is_favorite = 1;
         CREATE INDEX asset_burst ON asset (burst_identifier, id) WHERE burst_identifier IS NOT NULL;
 
+        -- Deleted assets that the kept history still tells of: results of earlier moments name them by their rows.
+        CREATE TABLE departed (
+            row INTEGER PRIMARY KEY,
+            id TEXT NOT NULL UNIQUE,
+            sequence INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX departed_sequence ON departed (sequence);
+
         CREATE TABLE resource (
             asset INTEGER NOT NULL REFERENCES asset ON DELETE CASCADE,
             position INTEGER NOT NULL,

@@ -31,7 +31,8 @@ struct CollectionStore {
 
     func collection(_ id: ObjectID) throws -> AssetCollection? {
         let statement = try database.cachedStatement(
-            sql: "SELECT \(Self.collectionColumns) FROM \(Self.collectionSource) WHERE c.id = ?")
+            sql: "SELECT \(Self.collectionColumns) FROM \(Self.collectionSource) WHERE c.id = ?"
+        )
         return try Row.fetchOne(statement, arguments: [id.text]).map(Self.collection)
     }
 
@@ -46,7 +47,8 @@ struct CollectionStore {
                 SELECT l.id, l.revision, l.type, l.subtype, l.title, p.id, l.parent_key, l.creation_date,
                     l.modification_date, l.start_date, l.end_date, l.child_count
                 FROM list l LEFT JOIN list p ON p.row = l.parent WHERE l.id = ?
-                """)
+                """
+        )
         guard let row = try Row.fetchOne(statement, arguments: [id.text]) else { return nil }
         var list = CollectionList(id: try AssetRowStore.identifier(row[0]), revision: Revision(row[1]))
         list.type = try AssetRowStore.named(row[2])
@@ -68,7 +70,8 @@ struct CollectionStore {
             sql: """
                 SELECT a.id FROM membership m JOIN asset a ON a.row = m.asset
                 WHERE m.collection = (SELECT row FROM collection WHERE id = ?) ORDER BY m.order_key LIMIT ?
-                """)
+                """
+        )
         return try String.fetchAll(statement, arguments: [collection.text, limit]).map(AssetRowStore.identifier)
     }
 
@@ -77,7 +80,8 @@ struct CollectionStore {
             sql: """
                 SELECT order_key FROM membership WHERE collection = (SELECT row FROM collection WHERE id = ?)
                 ORDER BY order_key DESC LIMIT 1
-                """)
+                """
+        )
         return try String.fetchOne(statement, arguments: [collection.text]).map(AssetRowStore.orderKey)
     }
 
@@ -87,7 +91,8 @@ struct CollectionStore {
                 sql: """
                     SELECT parent_key FROM \(table) WHERE parent = (SELECT row FROM list WHERE id = ?)
                     ORDER BY parent_key DESC LIMIT 1
-                    """)
+                    """
+            )
             return try String.fetchOne(statement, arguments: [list.text]).map(AssetRowStore.orderKey)
         }
         return keys.max()
@@ -104,7 +109,8 @@ struct CollectionStore {
                         SELECT m.creation_date, a.id FROM membership m JOIN asset a ON a.row = m.asset
                         WHERE m.collection = ? AND m.shown = ? AND m.creation_date IS NOT NULL
                         ORDER BY m.creation_date \(direction)
-                        """)
+                        """
+                )
                 let rows = try Row.fetchCursor(statement, arguments: [row, shown])
                 while let row = try rows.next() {
                     if excluded.contains(try AssetRowStore.identifier(row[1])) { continue }
@@ -159,7 +165,8 @@ struct CollectionStore {
                 collection.title, collection.title.map(folded), collection.parent?.text, collection.parentKey?.text,
                 collection.creationDate, collection.modificationDate, collection.startDate, collection.endDate,
                 collection.estimatedAssetCount, collection.keyAsset?.text,
-            ])
+            ]
+        )
     }
 
     private func update(_ collection: AssetCollection) throws {
@@ -174,7 +181,8 @@ struct CollectionStore {
                 collection.revision.sequence, collection.title, collection.title.map(folded), collection.parent?.text,
                 collection.parentKey?.text, collection.modificationDate, collection.startDate, collection.endDate,
                 collection.estimatedAssetCount, collection.keyAsset?.text, collection.id.text,
-            ])
+            ]
+        )
     }
 
     private func insert(_ list: CollectionList) throws {
@@ -188,7 +196,8 @@ struct CollectionStore {
                 list.id.text, list.revision.sequence, list.type.number, list.subtype.number, list.title,
                 list.title.map(folded), list.parent?.text, list.parentKey?.text, list.creationDate,
                 list.modificationDate, list.startDate, list.endDate, list.childCount,
-            ])
+            ]
+        )
     }
 
     private func update(_ list: CollectionList) throws {
@@ -201,6 +210,7 @@ struct CollectionStore {
             [
                 list.revision.sequence, list.title, list.title.map(folded), list.parent?.text, list.parentKey?.text,
                 list.modificationDate, list.startDate, list.endDate, list.childCount, list.id.text,
-            ])
+            ]
+        )
     }
 }

@@ -32,10 +32,10 @@ struct DatabaseLibrary: LibraryState {
     }
 
     /// Writes what a transaction came to. A collection is there before its members, and until its members are gone.
-    func save(_ result: TransactionResult) throws {
+    func save(_ result: TransactionResult, sequence: Int64) throws {
         try collections.save(result.lists.filter { $0.after != nil })
         try collections.save(result.collections.filter { $0.after != nil })
-        try assets.save(result.assets)
+        try assets.save(result.assets, sequence: sequence)
         try collections.save(result.collections.filter { $0.after == nil })
         try collections.save(result.lists.filter { $0.after == nil })
     }

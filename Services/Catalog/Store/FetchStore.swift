@@ -54,7 +54,9 @@ struct FetchStore {
         case .library: break
         case .ids(let list):
             source = SQLPiece(
-                "json_each(?) e CROSS JOIN asset a ON a.id = e.value", [jsonList(list.ids.map(\.text)).databaseValue])
+                "json_each(?) e CROSS JOIN asset a ON a.id = e.value",
+                [jsonList(list.ids.map(\.text)).databaseValue]
+            )
             order = "e.key"
         case .collection(let id):
             guard let row = try CollectionStore(database: database).rowNumber(of: id) else { return nil }
@@ -77,7 +79,9 @@ struct FetchStore {
                         """
                         (a.burst_identifier IS NULL OR a.represents_burst = 1
                             OR (a.burst_selection_types & \(BurstSelectionTypes.userPick.rawValue)) <> 0)
-                        """))
+                        """
+                    )
+                )
             }
             if fetch.sourceTypes != .all {
                 conditions.append(SQLPiece("(a.source_type & ?) <> 0", [fetch.sourceTypes.rawValue.databaseValue]))
@@ -91,7 +95,8 @@ struct FetchStore {
         }
         return Query(
             source: source + " WHERE " + .joined(conditions, " AND "),
-            order: SQLPiece(" ORDER BY " + (Self.order(fetch.sort, .asset, id: "a.id") ?? order)))
+            order: SQLPiece(" ORDER BY " + (Self.order(fetch.sort, .asset, id: "a.id") ?? order))
+        )
     }
 
     // MARK: Collections
@@ -121,12 +126,16 @@ struct FetchStore {
         let source = prefix + CollectionStore.collectionSource + " WHERE " + .joined(conditions, " AND ")
         let count = "SELECT count(*) FROM " + source
         let all = try Int.fetchOne(
-            try database.makeStatement(sql: count.text), arguments: StatementArguments(count.values))
+            try database.makeStatement(sql: count.text),
+            arguments: StatementArguments(count.values)
+        )
         let page =
             "SELECT \(CollectionStore.collectionColumns) FROM " + source + " ORDER BY "
             + (Self.order(fetch.sort, .collection, id: "c.id") ?? order) + Self.limit(fetch, window)
         let rows = try Row.fetchCursor(
-            try database.makeStatement(sql: page.text), arguments: StatementArguments(page.values))
+            try database.makeStatement(sql: page.text),
+            arguments: StatementArguments(page.values)
+        )
         var collections: [AssetCollection] = []
         while let row = try rows.next() { collections.append(try CollectionStore.collection(row)) }
         return (collections, fetch.windowed(all ?? 0))
@@ -149,7 +158,9 @@ struct FetchStore {
         if fetch.limit > 0 { count = min(count, max(0, fetch.limit - window.from)) }
         if overflow { count = 0 }
         return SQLPiece(
-            " LIMIT ? OFFSET ?", [count.databaseValue, (overflow ? Int.max : from).databaseValue])
+            " LIMIT ? OFFSET ?",
+            [count.databaseValue, (overflow ? Int.max : from).databaseValue]
+        )
     }
 }
 

@@ -3,9 +3,9 @@ import JSONValue
 import PhotoModel
 
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+    import FoundationEssentials
 #else
-import Foundation
+    import Foundation
 #endif
 
 /// Where the library stands: its history, the newest sequence, and the one after which history is complete.
@@ -58,7 +58,9 @@ struct HistoryStore {
     /// Makes the library row, and the root folder, in a new database.
     func begin(library: String, sequence: Int64, date: Int64) throws {
         try database.execute(
-            sql: "INSERT INTO library VALUES (1, ?, ?, ?, ?)", arguments: [library, date, sequence, sequence])
+            sql: "INSERT INTO library VALUES (1, ?, ?, ?, ?)",
+            arguments: [library, date, sequence, sequence]
+        )
         var root = CollectionList(id: .root)
         root.subtype = .rootFolder
         root.creationDate = date
@@ -69,7 +71,9 @@ struct HistoryStore {
     /// Begins another history of the same library: no token of the old one is good any more.
     func beginAnew(library: String, sequence: Int64) throws {
         try database.execute(
-            sql: "UPDATE library SET history = ?, head = ?, oldest = ?", arguments: [library, sequence, sequence])
+            sql: "UPDATE library SET history = ?, head = ?, oldest = ?",
+            arguments: [library, sequence, sequence]
+        )
     }
 
     func setHead(_ sequence: Int64) throws {
@@ -81,7 +85,8 @@ struct HistoryStore {
     func append(_ record: ChangeRecord, bytes: [UInt8]) throws {
         try run(
             "INSERT INTO change (sequence, date, library, size, record) VALUES (?, ?, ?, ?, ?)",
-            [record.sequence, record.date, record.library, bytes.count, Data(bytes)])
+            [record.sequence, record.date, record.library, bytes.count, Data(bytes)]
+        )
         for topic in Set(record.topics) {
             try run("INSERT INTO change_topic VALUES (?, ?)", [topic, record.sequence])
         }
@@ -92,13 +97,18 @@ struct HistoryStore {
     /// one where there is any.
     func records(after sequence: Int64, through last: Int64, count: Int, bytes: Int) throws -> RecordPage {
         let statement = try database.cachedStatement(
-            sql: "SELECT sequence, record FROM change WHERE sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?")
+            sql: "SELECT sequence, record FROM change WHERE sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?"
+        )
         return try page(Row.fetchCursor(statement, arguments: [sequence, last, count]), count: count, bytes: bytes)
     }
 
     /// The same, of records that one of some topics carries.
     func records(
-        after sequence: Int64, through last: Int64, topics: [String], count: Int, bytes: Int
+        after sequence: Int64,
+        through last: Int64,
+        topics: [String],
+        count: Int,
+        bytes: Int
     ) throws -> RecordPage {
         let list = jsonList(topics)
         let statement = try database.cachedStatement(
@@ -107,8 +117,13 @@ struct HistoryStore {
                     SELECT t.sequence FROM json_each(?) e JOIN change_topic t ON t.topic = e.value
                     WHERE t.sequence > ? AND t.sequence <= ?)
                 ORDER BY c.sequence LIMIT ?
-                """)
-        return try page(Row.fetchCursor(statement, arguments: [list, sequence, last, count]), count: count, bytes: bytes)
+                """
+        )
+        return try page(
+            Row.fetchCursor(statement, arguments: [list, sequence, last, count]),
+            count: count,
+            bytes: bytes
+        )
     }
 
     private func page(_ rows: RowCursor, count: Int, bytes: Int) throws -> RecordPage {
@@ -133,7 +148,8 @@ struct HistoryStore {
             sql: """
                 SELECT sequence FROM change_topic WHERE topic = ? AND sequence > ? AND sequence <= ?
                 ORDER BY sequence LIMIT 1
-                """)
+                """
+        )
         return try Int64.fetchOne(statement, arguments: [topic, sequence, last])
     }
 
@@ -146,7 +162,8 @@ struct HistoryStore {
 
     func outcome(_ key: OutcomeKey) throws -> StoredOutcome? {
         let statement = try database.cachedStatement(
-            sql: #"SELECT digest, reply FROM outcome WHERE identity = ? AND client = ? AND "transaction" = ?"#)
+            sql: #"SELECT digest, reply FROM outcome WHERE identity = ? AND client = ? AND "transaction" = ?"#
+        )
         return try Row.fetchOne(statement, arguments: [key.identity, key.client, key.transaction]).map {
             StoredOutcome(digest: Array($0[0] as Data), reply: Array($0[1] as Data))
         }
@@ -157,7 +174,8 @@ struct HistoryStore {
             "INSERT INTO outcome VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
                 key.identity, key.client, key.transaction, Data(outcome.digest), Data(outcome.reply), sequence, date,
-            ])
+            ]
+        )
     }
 
     // MARK: Retention
@@ -175,10 +193,13 @@ struct HistoryStore {
             """
             DELETE FROM outcome WHERE (identity, client, "transaction") IN (
                 SELECT identity, client, "transaction" FROM outcome WHERE date < ? ORDER BY date LIMIT ?)
-            """, [date, records])
+            """,
+            [date, records]
+        )
         var excess = try bytes() - limit
         let statement = try database.cachedStatement(
-            sql: "SELECT sequence, date, size, record FROM change ORDER BY sequence LIMIT ?")
+            sql: "SELECT sequence, date, size, record FROM change ORDER BY sequence LIMIT ?"
+        )
         var last: Int64?
         var removed = 0
         var count = 0
@@ -197,6 +218,7 @@ struct HistoryStore {
             try run("DELETE FROM change_topic WHERE topic = ? AND sequence = ?", [topic, sequence])
         }
         try run("DELETE FROM change WHERE sequence <= ?", [last])
+        try run("DELETE FROM departed WHERE sequence <= ?", [last])
         // Records of an earlier history stand below `oldest` already.
         try run("UPDATE library SET oldest = max(oldest, ?)", [last])
         try CounterChanges.add(-removed, to: Self.bytesCounter, database)

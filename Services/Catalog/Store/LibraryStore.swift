@@ -22,7 +22,10 @@ final class LibraryStore: Sendable {
     ///   - now: microseconds since 1970, the date of a new library
     ///   - newHistory: 32 hexadecimal digits, never given before
     init(
-        folder: String, options: DatabaseFile.Options = DatabaseFile.Options(), now: Int64, newHistory: String,
+        folder: String,
+        options: DatabaseFile.Options = DatabaseFile.Options(),
+        now: Int64,
+        newHistory: String,
         logger: Logger
     ) throws {
         var options = options
@@ -31,7 +34,10 @@ final class LibraryStore: Sendable {
             database.add(function: FetchFunctions.distance)
         }
         let file = try DatabaseFile(
-            path: "\(folder)/library.sqlite", migrator: CatalogSchema.migrator, options: options)
+            path: "\(folder)/library.sqlite",
+            migrator: CatalogSchema.migrator,
+            options: options
+        )
         let headFile = try HeadFile(path: "\(folder)/head")
         let remembered = try headFile.load()
         let head = try file.pool.write { database -> LibraryHead in
@@ -53,7 +59,8 @@ final class LibraryStore: Sendable {
                 metadata: [
                     "library.old": "\(remembered.library)", "library.new": "\(newHistory)",
                     "sequence": "\(remembered.sequence)",
-                ])
+                ]
+            )
         }
         let current = try file.pool.read { try HistoryStore(database: $0).head() ?? head }
         try headFile.store(library: current.library, sequence: current.sequence)
@@ -71,7 +78,7 @@ final class LibraryStore: Sendable {
     /// Writes a whole transaction that was made up, without rules.
     func append(_ batch: LibraryGenerator.Batch) async throws {
         try await database.write { database in
-            try DatabaseLibrary(database).save(batch.result)
+            try DatabaseLibrary(database).save(batch.result, sequence: batch.record.sequence)
             let history = HistoryStore(database: database)
             try history.append(batch.record, bytes: batch.bytes)
             try history.setHead(batch.record.sequence)

@@ -2,9 +2,9 @@ import GRDB
 import PhotoModel
 
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+    import FoundationEssentials
 #else
-import Foundation
+    import Foundation
 #endif
 
 /// A piece of SQL with the values that are bound in it; values never become SQL.
@@ -75,7 +75,9 @@ struct PredicateLowering {
             return text(match, column: table.column(key), folded: table.foldedColumn(key))
         case .bits(let key, let mask, let isEqual, let value):
             return SQLPiece(
-                "((\(table.column(key)) & ?) \(isEqual ? "=" : "<>") ?)", [mask.databaseValue, value.databaseValue])
+                "((\(table.column(key)) & ?) \(isEqual ? "=" : "<>") ?)",
+                [mask.databaseValue, value.databaseValue]
+            )
         case .anyKeyword(.isIn(let words)):
             return "(a.row IN (SELECT asset FROM keyword WHERE text IN ("
                 + .joined(words.map(SQLPiece.bound), ", ") + ")))"
@@ -122,7 +124,8 @@ struct PredicateLowering {
         guard !match.pattern.utf8.contains(0) else { return SQLPiece("0") }
         let test = SQLPiece(
             "safelight_match(\(column), ?, ?, ",
-            [match.kind.rawValue.databaseValue, match.folding.letters.databaseValue])
+            [match.kind.rawValue.databaseValue, match.folding.letters.databaseValue]
+        )
         return "(" + test + .bound(match.pattern) + "))"
     }
 
@@ -130,14 +133,16 @@ struct PredicateLowering {
         "(" + inside(circle.boundingBox)
             + SQLPiece(
                 " AND safelight_distance(a.latitude, a.longitude, ?, ?) <= ?)",
-                [circle.latitude.databaseValue, circle.longitude.databaseValue, circle.radius.databaseValue])
+                [circle.latitude.databaseValue, circle.longitude.databaseValue, circle.radius.databaseValue]
+            )
     }
 
     private func inside(_ box: GeoBox) -> SQLPiece {
         let joint = box.crossesAntimeridian ? "OR" : "AND"
         return SQLPiece(
             "(a.latitude IS NOT NULL AND a.latitude BETWEEN ? AND ? AND (a.longitude >= ? \(joint) a.longitude <= ?))",
-            [box.south, box.north, box.west, box.east].map(\.databaseValue))
+            [box.south, box.north, box.west, box.east].map(\.databaseValue)
+        )
     }
 }
 

@@ -1,5 +1,5 @@
 /// Random numbers that a seed repeats (SplitMix64).
-struct SeededRandom: RandomNumberGenerator, Sendable {
+struct RandomSource: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
     init(seed: UInt64) { state = seed }
@@ -20,7 +20,9 @@ struct SeededRandom: RandomNumberGenerator, Sendable {
     }
 
     /// About normal around zero with a spread of one.
-    mutating func bell() -> Double { (0..<6).reduce(0.0) { sum, _ in sum + Double.random(in: -1...1, using: &self) } / 1.4 }
+    mutating func bell() -> Double {
+        (0..<6).reduce(0.0) { sum, _ in sum + Double.random(in: -1...1, using: &self) } / 1.4
+    }
 
     /// 32 hexadecimal digits.
     mutating func name() -> String { Hexadecimal.text((0..<16).map { _ in UInt8.random(in: 0...255, using: &self) }) }

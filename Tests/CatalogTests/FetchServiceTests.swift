@@ -1,0 +1,231 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+import TestSupport
+import Testing
+
+@testable import Catalog
+
+@Suite(.timeLimit(.minutes(1)))
+struct FetchServiceTests {
+    let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder("cat") }
+
+    @Test func `pages of one moment hold each asset once while others come and go`() async throws {
+        try await RunningCatalog.with(folder) { catalog in
+            let ids = try await catalog.take((1...30).map { picture($0) })
+            var fetch = FetchDescription(.assets)
+            fetch.sort = [SortDescription(key: "addedDate", ascending: false)]
+            let first = try await catalog.call(FetchAssets(fetch: fetch, count: 7))
+            var seen = first.assets
+            var next: UInt64 = 100
+            while seen.count < first.count {
+                _ = try await catalog.take([picture(next)])
+                next += 1
+                let victim = ids[Int(next) % 30]
+                if try await catalog.call(FetchAssets(fetch: FetchDescription(ids: [victim]))).count == 1 {
+                    try await catalog.perform([.deleteAssets(.init(ids: [victim]))])
+                }
+                try await catalog.perform([
+                    .updateAsset(.init(id: .id(try await catalog.assets()[0].id), set: AssetPatch(rating: 5)))
+                ])
+                let page = try await catalog.call(
+                    FetchAssets(fetch: fetch, token: first.token, from: seen.count, count: 7)
+                )
+                #expect(page.count == 30 && page.token == first.token)
+                seen += page.assets
+            }
+            #expect(seen.count == 30 && Set(seen.map(\.id)) == Set(ids))
+            #expect(seen.allSatisfy { $0.rating == 0 })
+        }
+    }
+
+    @Test func `hidden assets are left out but for those who ask`() async throws {
+        try await RunningCatalog.with(folder) { catalog in
+            let ids = try await catalog.take([picture(1), picture(2)])
+            let album = try #require(
+                try await catalog.perform([
+                    .createCollection(.init(ref: "c", title: "A", add: ids.reversed().map { .id($0) })),
+                    .updateAsset(.init(id: .id(ids[0]), set: AssetPatch(isHidden: true))),
+                ]).id("c")
+            )
+            func found(_ change: (inout FetchDescription) -> Void) async throws -> [ObjectID] {
+                var fetch = FetchDescription(.assets)
+                change(&fetch)
+                return try await catalog.assets(fetch).map(\.id)
+            }
+            #expect(try await found { _ in } == [ids[1]])
+            #expect(try await found { $0.includeHidden = true } == ids)
+            #expect(try await found { $0.container = album } == [ids[1]])
+            #expect(
+                try await found {
+                    $0.container = album
+                    $0.includeHidden = true
+                } == [ids[1], ids[0]]
+            )
+            #expect(try await found { $0.ids = ids } == ids)
+            #expect(try await catalog.collections().first?.estimatedAssetCount == 2)
+        }
+    }
+
+    @Test func `identifiers that nothing has are told, and an album that is not there is an error`() async throws {
+        try await RunningCatalog.with(folder) { catalog in
+            let ids = try await catalog.take([picture(1), picture(2)])
+            let stranger = try #require(ObjectID("a" + String(repeating: "1", count: 26)))
+            let page = try await catalog.call(FetchAssets(fetch: FetchDescription(ids: [ids[1], stranger, ids[0]])))
+            #expect(page.assets.map(\.id) == [ids[1], ids[0]] && page.missing == [stranger])
+            var fetch = FetchDescription(.assets)
+            fetch.container = ObjectID("c" + String(repeating: "1", count: 26))
+            let error = await refusal { try await catalog.call(FetchAssets(fetch: fetch)) }
+            #expect(error?.name == "identifier_not_found")
+        }
+    }
+
+    @Test func `what a class does not have is refused with what it has`() async throws {
+        try await RunningCatalog.with(folder) { catalog in
+            var fetch = FetchDescription(.assets)
+            fetch.predicate = "aperture == 8"
+            let predicate = await refusal { try await catalog.call(FetchAssets(fetch: fetch)) }
+            #expect(predicate?.name == "unsupported_predicate" && predicate?.data["key"] == "aperture")
+            #expect(predicate?.data["allowed"]?.arrayValue?.contains("creationDate") == true)
+            fetch.predicate = nil
+            fetch.sort = [SortDescription(key: "SELF")]
+            let sort = await refusal { try await catalog.call(FetchAssets(fetch: fetch)) }
+            #expect(sort?.name == "unsupported_sort_key")
+            let kind = await refusal { try await catalog.call(FetchAssets(fetch: FetchDescription(.collections))) }
+            #expect(kind?.name == "invalid_options")
+        }
+    }
+
+    @Test func `albums are fetched by title, by identifier and as children of the root`() async throws {
+        try await RunningCatalog.with(folder) { catalog in
+            let made = try await catalog.perform(
+                ["Zürich", "zoo", "Alps"].enumerated().map { number, title in
+                    .createCollection(.init(ref: "c\(number)", title: title))
+                }
+            )
+            func titles(_ fetch: FetchDescription) async throws -> [String?] {
+                try await catalog.call(FetchCollections(fetch: fetch)).collections.map(\.title)
+            }
+            var fetch = FetchDescription(.collections)
+            fetch.predicate = "title BEGINSWITH[cd] 'ZU'"
+            #expect(try await titles(fetch) == ["Zürich"])
+            fetch.predicate = nil
+            fetch.sort = [SortDescription(key: "title")]
+            #expect(try await titles(fetch) == ["Alps", "Zürich", "zoo"])
+            #expect(try await titles(FetchDescription(.children)) == ["Zürich", "zoo", "Alps"])
+            var named = FetchDescription(.collections)
+            named.ids = [try #require(made.id("c2")), try #require(made.id("c0"))]
+            #expect(try await titles(named) == ["Alps", "Zürich"])
+            fetch.collectionType = "smartAlbum"
+            #expect(try await titles(fetch).isEmpty)
+        }
+    }
+
+    @Test func `a fetch waits for the moment that it is to see, or says that it is behind`() async throws {
+        try await RunningCatalog.with(folder) { catalog in
+            let id = try await catalog.take([picture(1)])[0]
+            let now = try await catalog.call(CurrentToken()).token
+            let later = ChangeToken(library: now.library, sequence: now.sequence + 1)
+            let request = FetchAssets(fetch: FetchDescription(.assets), atLeast: later)
+            // Without a server around it, which would answer at the deadline itself.
+            let impatient = IncomingRequest(
+                id: 1,
+                method: FetchAssets.method,
+                params: request.json,
+                deadlineMicroseconds: MonotonicClock.system.nowMicroseconds() + 100_000
+            )
+            let behind = await refusal { try await catalog.service.handler.handle(impatient, notifier: .silent) }
+            #expect(behind?.name == "behind" && behind?.data["head"] == .string(now.description))
+            async let waiting = catalog.call(request)
+            try await catalog.perform([.updateAsset(.init(id: .id(id), set: AssetPatch(rating: 4)))])
+            #expect(try await waiting.assets.first?.rating == 4)
+        }
+    }
+
+    @Test func `history is filtered by topic, and an empty page moves the token on`() async throws {
+        try await RunningCatalog.with(folder) { catalog in
+            let ids = try await catalog.take([picture(1), picture(2)])
+            for step in 1...6 {
+                try await catalog.perform([
+                    .updateAsset(.init(id: .id(ids[step % 2]), set: AssetPatch(caption: .some("\(step)"))))
+                ])
+            }
+            let topic = FeedTopic.object(ids[0])
+            let page = try await catalog.call(ChangesSince(token: nil, limit: 2, topics: [topic]))
+            let records = try page.records.map { try ChangeRecord(json: $0) }
+            #expect(records.map(\.sequence) == [1, 3] && page.token.sequence == 3 && page.hasMore)
+            let rest = try await catalog.call(ChangesSince(token: page.token, topics: [topic, "asset.nothing"]))
+            #expect(try rest.records.map { try ChangeRecord(json: $0).sequence } == [5, 7] && !rest.hasMore)
+            let none = try await catalog.call(ChangesSince(token: page.token, topics: ["edit.nothing"]))
+            #expect(none.records.isEmpty && none.token == none.head)
+            #expect(records[1].origin.client == "test" && records[1].origin.identity.hasPrefix("uid:"))
+        }
+    }
+
+    @Test func `a reader that goes away in the middle ends its stream, and the stop does not wait for streams`()
+        async throws
+    {
+        try await RunningCatalog.with(folder) { catalog in
+            _ = try await catalog.take([picture(1)])
+            let reader = try catalog.connect()
+            let stream = reader.stream(
+                ChangesFollow.method,
+                ChangesFollow(token: nil).json,
+                deadline: nil,
+                credit: 1 << 16
+            )
+            let opened = Task { for try await _ in stream {} }
+            while catalog.service.tail.waiting == 0 { await Task.yield() }
+            opened.cancel()
+            while catalog.service.tail.waiting > 0 { await Task.yield() }
+            // Another one stays open over the stop.
+            let second = Task { for try await _ in stream {} }
+            while catalog.service.tail.waiting == 0 { await Task.yield() }
+            second.cancel()
+        }
+    }
+
+    @Test func `the documents name every method, and figures tell of commits`() async throws {
+        try await RunningCatalog.with(folder) { catalog in
+            _ = try await catalog.take([picture(1)])
+            let document = try await catalog.client.call("rpc.discover").result
+            #expect(document["methods"]?.arrayValue?.count == CatalogRequest.methods.count)
+            let figures = try await catalog.client.call("figures").result
+            #expect(figures["writes"]?["transactions"] == 1 && figures["library"]?["assets"] == 1)
+            let unknown = await refusal { try await catalog.client.call("fetch.everything") }
+            #expect(unknown?.name == "method_not_found")
+        }
+    }
+
+    @Test func `the generator gives the same library for the same seed`() async throws {
+        var snapshots: [Snapshot] = []
+        for name in ["one", "two"] {
+            let made = try await LibraryMaker.make(folder: folder.file(name), assets: 2000, albums: 7, seed: 42)
+            #expect(made.assets == 2000)
+            let fixture = try StoreFixture(at: folder.file(name))
+            let snapshot = try await fixture.store.everything()
+            let records = try await fixture.store.read { reader in
+                try reader.history.records(after: 0, through: .max, count: 1000, bytes: .max).records
+            }
+            let replayed = Snapshot(
+                replaying: try records.map { try ChangeRecord(json: JSON(parsing: $0.bytes)) },
+                root: nil
+            )
+            #expect(replayed.normalized() == snapshot.normalized())
+            #expect(records.allSatisfy { $0.bytes.count < 8 << 20 })
+            #expect(snapshot.collections.values.allSatisfy { ($0.estimatedAssetCount ?? 0) > 0 })
+            snapshots.append(snapshot.normalized())
+        }
+        #expect(snapshots[0] == snapshots[1])
+    }
+}
+
+extension FetchDescription {
+    init(ids: [ObjectID]) {
+        self.init(.assets)
+        self.ids = ids
+    }
+}

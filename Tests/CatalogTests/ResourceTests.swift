@@ -1,0 +1,317 @@
+import Contracts
+import Foundation
+import Glibc
+import Hosting
+import JSONValue
+import Messaging
+import PhotoModel
+import Storage
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Catalog
+
+@Suite(.timeLimit(.minutes(1)))
+struct ResourceTests {
+    let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder("cat") }
+
+    @Test func `bytes go in by an upload and come out whole, in part and in chunks`() async throws {
+        // A picture with more bytes behind its end than one chunk has.
+        let bytes = picture(1) + (0..<(2_500_000)).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        try await RunningCatalog.with(folder) { catalog in
+            let name = try await catalog.upload(bytes)
+            let made = try await catalog.perform([
+                .createAsset(
+                    .init(
+                        ref: "p",
+                        resources: [NewResource(source: .upload(name), originalFilename: "é.jpg")]
+                    )
+                )
+            ])
+            let id = try #require(made.id("p"))
+            let whole = try await catalog.client.call(ReadResource.method, ReadResource(asset: id, type: .photo).json)
+            #expect(whole.attachments == [bytes])
+            let result = try ReadResource.Result(json: whole.result)
+            #expect(result.resource.digest == ResourceDigest(of: bytes).text && result.length == Int64(bytes.count))
+            let part = try await catalog.client.call(
+                ReadResource.method,
+                ReadResource(asset: id, type: .photo, offset: 100, length: 50).json
+            )
+            #expect(part.attachments == [Array(bytes[100..<150])])
+
+            var received: Bytes = []
+            let stream = catalog.client.stream(
+                ReadResource.method,
+                ReadResource(asset: id, type: .photo).json,
+                deadline: .seconds(30),
+                credit: 1_200_000
+            )
+            for try await element in stream {
+                guard case .notification(_, let params, let chunks) = element else { continue }
+                #expect(params["offset"]?.intValue == Int64(received.count))
+                received += chunks.joined()
+            }
+            #expect(received == bytes)
+
+            let missing = await refusal {
+                try await catalog.call(ReadResource(asset: id, type: .fullSizePhoto))
+            }
+            #expect(missing?.name == "missing_resource" && missing?.data["allowed"] == ["photo"])
+            let beyond = await refusal {
+                try await catalog.call(ReadResource(asset: id, type: .photo, offset: 1 << 40))
+            }
+            #expect(beyond?.name == "range_error")
+        }
+    }
+
+    @Test func `a peer that takes no notifications gets one reply, and is told that it cannot follow`() async throws {
+        try await RunningCatalog.with(folder) { catalog in
+            let id = try await catalog.take([picture(1)])[0]
+            let handler = catalog.service.handler
+            func ask(_ request: some Request, credit: Int?) async throws -> Reply {
+                let incoming = IncomingRequest(
+                    id: 1,
+                    method: type(of: request).method,
+                    params: request.json,
+                    acceptsNotifications: false,
+                    credit: credit
+                )
+                return try await handler.handle(incoming, notifier: .silent)
+            }
+            let reply = try await ask(ReadResource(asset: id, type: .photo), credit: 1 << 20)
+            #expect(reply.attachments == [picture(1)])
+            let error = await refusal { try await ask(ChangesFollow(token: nil), credit: nil) }
+            #expect(error?.name == "invalid_options")
+        }
+    }
+
+    @Test func `an upload refuses gaps, answers repeats, and belongs to who began it`() async throws {
+        try await RunningCatalog.with(folder) { catalog in
+            let name = try await catalog.call(BeginUpload()).upload
+            func append(_ offset: Int64, _ bytes: Bytes) async throws -> Int64 {
+                try await catalog.call(AppendUpload(upload: name, offset: offset), attachments: [bytes]).size
+            }
+            #expect(try await append(0, [1, 2, 3]) == 3)
+            #expect(try await append(0, [1, 2, 3]) == 3)
+            let gap = await refusal { try await append(7, [1]) }
+            #expect(gap?.name == "range_error" && gap?.data["size"] == 3)
+            let huge = await refusal { try await append(.max, [1]) }
+            #expect(huge?.name == "range_error")
+            #expect(try await append(3, [4]) == 4)
+            let desk = catalog.service.uploads
+            await #expect(throws: RPCError.self) {
+                try await desk.finish(FinishUpload(upload: name), owner: "uid:99999")
+            }
+            let wrong = await refusal {
+                try await catalog.call(FinishUpload(upload: name, digest: String(repeating: "0", count: 64)))
+            }
+            #expect(wrong?.name == "invalid_resource")
+            let gone = await refusal { try await append(4, [5]) }
+            #expect(gone?.name == "handle_expired")
+        }
+    }
+
+    @Test func `uploads have a lease, a number and a size`() async throws {
+        let resources = try ResourceStore(root: folder.file("resources"))
+        let clock = ManualTime()
+        var limits = UploadDesk.Limits()
+        limits.perIdentity = 2
+        limits.bytes = 10
+        limits.bytesPerIdentity = 15
+        let names = ManualTime()
+        let desk = UploadDesk(
+            resources: resources,
+            crew: FileCrew(),
+            clock: clock.clock,
+            limits: limits,
+            makeName: { "u\(names.advance(by: 1))" }
+        )
+        let first = try await desk.begin(BeginUpload(), owner: "a").upload
+        _ = try await desk.append(AppendUpload(upload: first, offset: 0), [Array(repeating: 1, count: 9)], owner: "a")
+        let big = await refusal { try await desk.begin(BeginUpload(size: 7), owner: "a") }
+        #expect(big?.name == "limit_exceeded" && big?.data["limit"] == 6)
+        let second = try await desk.begin(BeginUpload(size: 6), owner: "a").upload
+        let third = await refusal { try await desk.begin(BeginUpload(), owner: "a") }
+        #expect(third?.name == "limit_exceeded")
+        _ = try await desk.begin(BeginUpload(), owner: "b")
+        clock.advance(by: limits.lease - 1)
+        _ = try await desk.append(AppendUpload(upload: second, offset: 0), [[1]], owner: "a")
+        clock.advance(by: 2)
+        let expired = await refusal {
+            try await desk.append(AppendUpload(upload: first, offset: 9), [[1]], owner: "a")
+        }
+        #expect(expired?.name == "handle_expired")
+        #expect(await desk.count == 1)
+        _ = try await desk.finish(FinishUpload(upload: second), owner: "a")
+        _ = try await desk.finish(FinishUpload(upload: second), owner: "a")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("resources/.incoming")).isEmpty)
+    }
+
+    @Test func `broken files are refused by name, and nothing of their transaction is kept`() async throws {
+        let good = try folder.write(picture(1), to: "in/good.jpg")
+        let files = [
+            "empty.jpg": [], "text.jpg": Array("This is no picture at all, but a text.".utf8),
+            "cut.jpg": Array(picture(2).prefix(40)),
+        ]
+        try await RunningCatalog.with(folder) { catalog in
+            func create(_ path: String) -> ChangeRequest {
+                .createAsset(.init(ref: "p", resources: [NewResource(source: .path(path))]))
+            }
+            for (name, bytes) in files {
+                let path = try folder.write(bytes, to: "in/\(name)")
+                let error = await refusal {
+                    try await catalog.perform([
+                        .createAsset(.init(resources: [NewResource(source: .path(good))])), create(path),
+                    ])
+                }
+                #expect(error?.code == 3302 && error?.data["request"] == 1, "\(name): \(String(describing: error))")
+                #expect(error?.message.contains(name) == true && error?.data["reason"] != nil)
+            }
+            symlink(good, folder.file("in/link.jpg"))
+            mkfifo(folder.file("in/pipe.jpg"), 0o600)
+            for name in ["link.jpg", "pipe.jpg", "nowhere.jpg", "."] {
+                let error = await refusal { try await catalog.perform([create(folder.file("in/" + name))]) }
+                #expect(error?.name == "invalid_resource", "\(name): \(String(describing: error))")
+            }
+            let relative = await refusal { try await catalog.perform([create("good.jpg")]) }
+            #expect(relative?.name == "invalid_params")
+            #expect(try await catalog.assets().isEmpty)
+            #expect(try await catalog.history().isEmpty)
+        }
+    }
+
+    @Test func `files are taken from below the import roots only`() async throws {
+        let inside = try folder.write(picture(1), to: "in/good.jpg")
+        let outside = try folder.write(picture(2), to: "out/secret.jpg")
+        symlink(folder.file("out"), folder.file("in/way"))
+        let roots = try ImportRoots([folder.file("in")])
+        _ = try roots.open(inside, for: "uid:12345")
+        for path in [outside, folder.file("in/way/secret.jpg"), folder.file("in/../out/secret.jpg")] {
+            let error = #expect(throws: RPCError.self) { try roots.open(path, for: "uid:\(geteuid())") }
+            #expect(error?.name == "access_denied", "\(path)")
+        }
+        let all = try ImportRoots([])
+        _ = try all.open(outside, for: "uid:\(geteuid())")
+        for identity in ["uid:12345", "loopback", "key:x"] {
+            let error = #expect(throws: RPCError.self) { try all.open(outside, for: identity) }
+            #expect(error?.name == "access_denied")
+        }
+        #expect(throws: RPCError.self) { try ImportRoots([folder.file("nowhere")]) }
+    }
+
+    @Test func `an edit is rendered upright, keeps the original, and a stale one is refused`() async throws {
+        let original = TestPictures.jpeg(width: 60, height: 80, orientation: 6, seed: 1)
+        let render = TestPictures.jpeg(width: 20, height: 10, seed: 2)
+        try await RunningCatalog.with(folder) { catalog in
+            let id = try await catalog.take([original])[0]
+            let before = try await catalog.asset(id)
+            func edit(_ revision: Revision?) -> ChangeRequest {
+                .editAsset(
+                    .init(
+                        id: id,
+                        render: NewResource(source: .attachment(0)),
+                        adjustmentData: AdjustmentData(
+                            formatIdentifier: "org.example.sepia",
+                            formatVersion: "1",
+                            attachment: 1
+                        ),
+                        ifContentRevision: revision
+                    )
+                )
+            }
+            let turned = TestPictures.jpeg(width: 20, height: 10, orientation: 3, seed: 2)
+            let error = await refusal {
+                try await catalog.perform([edit(nil)], attachments: [turned, [1, 2]])
+            }
+            #expect(error?.name == "invalid_resource")
+            try await catalog.perform([edit(before.contentRevision)], attachments: [render, [1, 2]])
+            let edited = try await catalog.asset(id)
+            #expect((edited.pixelWidth, edited.pixelHeight) == (20, 10) && edited.hasAdjustments)
+            #expect(edited.creationDate == before.creationDate)
+            let stale = await refusal {
+                try await catalog.perform([edit(before.contentRevision)], attachments: [render, [3]])
+            }
+            #expect(stale?.name == "conflict")
+            for (type, bytes) in [(ResourceType.photo, original), (.fullSizePhoto, render), (.adjustmentData, [1, 2])] {
+                let reply = try await catalog.client.call(
+                    ReadResource.method,
+                    ReadResource(asset: id, type: type).json
+                )
+                #expect(reply.attachments == [bytes])
+            }
+            try await catalog.perform([.revertAsset(.init(id: id))])
+            let reverted = try await catalog.asset(id)
+            #expect(reverted.resources == before.resources && !reverted.hasAdjustments)
+            #expect((reverted.pixelWidth, reverted.pixelHeight) == (before.pixelWidth, before.pixelHeight))
+        }
+    }
+
+    @Test func `a worker that dies in the middle of an import fails nothing that can be read`() async throws {
+        try await RunningCatalog.with(folder) { catalog in
+            try await withThrowingTaskGroup(of: Bool.self) { group in
+                for seed in UInt64(1)...40 {
+                    group.addTask {
+                        do {
+                            _ = try await catalog.take([picture(seed)])
+                            return true
+                        } catch let error as RPCError where error.name == "worker_crashed" {
+                            return false
+                        }
+                    }
+                }
+                var lost = 0
+                var finished = 0
+                for try await isTaken in group {
+                    finished += 1
+                    if !isTaken { lost += 1 }
+                    if finished % 10 == 0, let pid = catalog.workerPID { kill(pid, SIGKILL) }
+                }
+                let count = try await catalog.assets().count
+                #expect(count == 40 - lost && lost <= 5)
+            }
+            _ = try await catalog.take([picture(1000)])
+            #expect(try await catalog.call(Health()).isHealthy)
+        }
+    }
+}
+
+extension RunningCatalog {
+    /// Uploads bytes in steps and gives the upload's name.
+    func upload(_ bytes: Bytes) async throws -> String {
+        let name = try await call(BeginUpload(size: Int64(bytes.count))).upload
+        var offset = 0
+        while offset < bytes.count {
+            let step = Array(bytes[offset..<min(bytes.count, offset + BeginUpload.chunkBytes)])
+            let size = try await call(AppendUpload(upload: name, offset: Int64(offset)), attachments: [step]).size
+            offset += step.count
+            #expect(size == Int64(offset))
+        }
+        let finished = try await call(FinishUpload(upload: name, digest: ResourceDigest(of: bytes).text))
+        #expect(finished.size == Int64(bytes.count))
+        return name
+    }
+
+    var workerPID: Int32? {
+        service.workers.figures()["pids"]?.arrayValue?.first?.intValue.map { Int32($0) }
+    }
+}
+
+/// Time that stands still until it is moved on.
+final class ManualTime: Sendable {
+    private let value = Mutex<Int64>(0)
+
+    var now: Int64 { value.withLock { $0 } }
+
+    var clock: MonotonicClock { MonotonicClock { [self] in value.withLock { $0 } } }
+
+    @discardableResult
+    func advance(by amount: Int64) -> Int64 {
+        value.withLock { value in
+            value += amount
+            return value
+        }
+    }
+}

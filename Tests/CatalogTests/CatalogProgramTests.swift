@@ -90,12 +90,39 @@ struct CatalogProgramTests {
         program.killHard()
     }
 
+    @Test func `a stop ends open streams with their token and leaves with 0`() async throws {
+        let program = try start()
+        let client = try Connection(folder)
+        let made = try await client.perform(Self.requests(1), "t")
+        let start = ChangeToken(library: try await client.call(CurrentToken()).token.library, sequence: 0)
+        let stream = client.client.stream(
+            ChangesFollow.method,
+            ChangesFollow(token: start).json,
+            deadline: nil,
+            credit: 1 << 20
+        )
+        var end: FollowEnd?
+        for try await element in stream {
+            switch element {
+            case .notification: program.signal(SIGTERM)
+            case .reply(let reply): end = try FollowEnd(json: reply.result)
+            }
+        }
+        #expect(end?.token.description == made["token"]?.stringValue)
+        #expect(program.wait(seconds: 20) == 0, "\(program.errorText)")
+        await client.close()
+    }
+
     @Test func `it says what is set, and what is set wrongly`() throws {
         let check = try RunningProgram.run(
-            "catalog", ["--library", "/tmp/x", "--history-days", "7", "--import-root", "/tmp", "--check"],
-            environment: ["SAFELIGHT_READERS": "3"])
+            "catalog",
+            ["--library", "/tmp/x", "--history-days", "7", "--import-root", "/tmp", "--check"],
+            environment: ["SAFELIGHT_READERS": "3"]
+        )
         let json = try JSON(parsing: check.output)
-        #expect(check.status == 0 && json["historyDays"] == 7 && json["readers"] == 3 && json["importRoots"] == ["/tmp"])
+        #expect(
+            check.status == 0 && json["historyDays"] == 7 && json["readers"] == 3 && json["importRoots"] == ["/tmp"]
+        )
         for (arguments, environment) in [
             (["--library", "relative"], [:]), (["--history-days", "0"], [:]), ([], ["SAFELIGHT_READERS": "many"]),
         ] {
@@ -109,13 +136,16 @@ struct CatalogProgramTests {
     // MARK: Parts
 
     private static func requests(_ number: Int) -> [ChangeRequest] {
-        ["a", "b"].map { (name: String) -> ChangeRequest in .createCollection(.init(ref: name, title: "\(number) \(name)")) }
+        ["a", "b"].map { (name: String) -> ChangeRequest in
+            .createCollection(.init(ref: name, title: "\(number) \(name)"))
+        }
     }
 
     private func start() throws -> RunningProgram {
         let program = try RunningProgram(
             "catalog",
-            ["--library", folder.file("library"), "--run", folder.file("run"), "--ready-fd", "1", "--workers", "1"])
+            ["--library", folder.file("library"), "--run", folder.file("run"), "--ready-fd", "1", "--workers", "1"]
+        )
         guard program.waitForOutput("ready") else {
             throw ProgramFailure(description: program.errorText)
         }
@@ -132,8 +162,10 @@ struct CatalogProgramTests {
         init(_ folder: TemporaryFolder) throws {
             thread = PollThread(name: "client")
             client = try RequestClient(
-                address: try EndpointAddress("ipc://\(folder.file("run/catalog.sock"))"), thread: thread,
-                logger: RunningCatalog.logger)
+                address: try EndpointAddress("ipc://\(folder.file("run/catalog.sock"))"),
+                thread: thread,
+                logger: RunningCatalog.logger
+            )
         }
 
         func call<R: Request>(_ request: R) async throws -> R.Result {
@@ -143,7 +175,8 @@ struct CatalogProgramTests {
         func perform(_ requests: [ChangeRequest], _ transaction: String) async throws -> JSON {
             try await client.call(
                 PerformChanges.method,
-                PerformChanges(requests: requests, client: "test", transaction: transaction).json).result
+                PerformChanges(requests: requests, client: "test", transaction: transaction).json
+            ).result
         }
 
         func close() async { await thread.shutdown() }

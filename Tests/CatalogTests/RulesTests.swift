@@ -141,6 +141,16 @@ struct RulesTests {
         #expect(library.snapshot.assets.count == 6)
     }
 
+    @Test func `an asset is in so few albums that it can always be deleted`() throws {
+        var library = MemoryLibrary()
+        let id = try library.add(1)
+        for number in 0..<20 { _ = try library.perform([.album("\(number)", id)], limit: 120) }
+        let error = #expect(throws: RPCError.self) { _ = try library.perform([.album("more", id)], limit: 120) }
+        #expect(error?.name == "limit_exceeded")
+        try library.perform(.deleteAssets(.init(ids: [id])), limit: 120)
+        #expect(library.snapshot.collections.values.allSatisfy { $0.estimatedAssetCount == 0 })
+    }
+
     @Test func `another frame stands for a burst when its representative goes`() throws {
         var library = MemoryLibrary()
         let ids = try (1...3).map { try library.add($0, date: Int64(10 - $0), burst: "b") }

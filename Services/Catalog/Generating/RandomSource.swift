@@ -1,5 +1,5 @@
 /// Random numbers that a seed repeats (SplitMix64).
-struct SeededRandom: RandomNumberGenerator, Sendable {
+struct RandomSource: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
     init(seed: UInt64) { state = seed }

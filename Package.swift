@@ -24,7 +24,7 @@ let packages: [String: (url: String, version: Version, products: [String])] = [
 
 // MARK: - Rooms
 
-enum Kind { case library, c, system(pkgConfig: String?, apt: String), program(name: String), support, tests }
+enum Kind { case library, c, system(pkgConfig: String?, apt: String), program(name: String), support, tests, bench }
 
 struct Room {
     let floor: Int
@@ -42,7 +42,7 @@ struct Room {
     var path: String {
         switch kind {
         case .program: "Services/\(name)"
-        case .support, .tests: "Tests/\(name)"
+        case .support, .tests, .bench: "Tests/\(name)"
         case .library, .c, .system: "Shared/\(name)"
         }
     }
@@ -185,6 +185,15 @@ let rooms: [Room] = [
         ["TestSupport", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue"] + programs
     ),
     Room(6, "TidyTests", .tests, []),
+    Room(
+        6,
+        "Benchmarks",
+        .bench,
+        [
+            "TestSupport", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Imaging", "GRDB",
+            "CZeroMQ", "Logging", "ArgumentParser",
+        ]
+    ),
 ]
 
 // MARK: - The rules of the house
@@ -226,7 +235,7 @@ func target(_ room: Room) -> Target {
         return .target(name: room.name, dependencies: dependencies, path: room.path)
     case .system(let pkgConfig, let apt):
         return .systemLibrary(name: room.name, path: room.path, pkgConfig: pkgConfig, providers: [.apt([apt])])
-    case .program:
+    case .program, .bench:
         return .executableTarget(name: room.name, dependencies: dependencies, path: room.path, swiftSettings: house)
     case .tests:
         return .testTarget(name: room.name, dependencies: dependencies, path: room.path, swiftSettings: house)

@@ -62,6 +62,7 @@ let rooms: [Room] = [
 
     // 1  words: values only
     Room(1, "CMetadata", .c, ["CGExiv2"]),
+    Room(1, "SamplePictures"),
     Room(1, "PhotoModel", .library, ["JSONValue"]),
     Room(1, "PictureFormats"),
 
@@ -126,7 +127,7 @@ let rooms: [Room] = [
         "Editor",
         .program(name: "editor"),
         [
-            "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "Imaging",
+            "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "Imaging", "Metadata",
             "Logging", "ArgumentParser", "ServiceLifecycle",
         ]
     ),
@@ -136,22 +137,30 @@ let rooms: [Room] = [
         .program(name: "safelight"),
         [
             "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging", "ArgumentParser",
-            "Subprocess", "SystemPackage",
+            "Subprocess", "SystemPackage", "SamplePictures",
         ]
     ),
     Room(
         5,
         "TestSupport",
         .support,
-        ["PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging", "Subprocess", "SystemPackage"]
+        [
+            "PhotoClient", "Contracts", "Messaging", "PhotoModel", "SamplePictures", "JSONValue", "Logging",
+            "Subprocess", "SystemPackage",
+        ]
     ),
 
     // 6  tests
     Room(6, "JSONValueTests", .tests, ["JSONValue", "TestSupport"]),
     Room(6, "PhotoModelTests", .tests, ["PhotoModel", "JSONValue", "TestSupport"]),
     Room(6, "MessagingTests", .tests, ["Messaging", "JSONValue", "TestSupport", "CZeroMQ"]),
-    Room(6, "ImagingTests", .tests, ["Imaging", "PictureFormats", "PhotoModel", "JSONValue", "TestSupport"]),
-    Room(6, "MetadataTests", .tests, ["Metadata", "PhotoModel", "JSONValue", "TestSupport"]),
+    Room(
+        6,
+        "ImagingTests",
+        .tests,
+        ["Imaging", "PictureFormats", "PhotoModel", "JSONValue", "SamplePictures", "TestSupport"]
+    ),
+    Room(6, "MetadataTests", .tests, ["Metadata", "PhotoModel", "JSONValue", "SamplePictures", "TestSupport"]),
     Room(6, "StorageTests", .tests, ["Storage", "TestSupport", "GRDB"]),
     Room(6, "ContractsTests", .tests, ["Contracts", "Messaging", "PhotoModel", "JSONValue", "TestSupport"]),
     Room(6, "HostingTests", .tests, ["Hosting", "Contracts", "Messaging", "JSONValue", "TestSupport"]),
@@ -165,14 +174,18 @@ let rooms: [Room] = [
         6,
         "CatalogTests",
         .tests,
-        ["Catalog", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "GRDB", "TestSupport"]
+        [
+            "Catalog", "Hosting", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "GRDB", "Logging",
+            "ServiceLifecycle", "TestSupport",
+        ]
     ),
     Room(
         6,
         "ChangeBrokerTests",
         .tests,
         [
-            "ChangeBroker", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging", "TestSupport",
+            "ChangeBroker", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging",
+            "TestSupport",
         ]
     ),
     Room(6, "ThumbnailerTests", .tests, ["Thumbnailer", "Contracts", "PhotoModel", "JSONValue", "TestSupport"]),

@@ -35,7 +35,9 @@ enum Program {
             if output.isJSON {
                 output.report(.usage(SafelightCommand.message(for: error)))
             } else {
-                output.note(SafelightCommand.fullMessage(for: error))
+                // The usage of the command follows the first line.
+                let text = SafelightCommand.fullMessage(for: error)
+                output.note(text.hasPrefix("Error: ") ? "safelight: " + text.dropFirst(7) : text)
             }
             exit(CommandFailure.Status.usage.rawValue)
         default:

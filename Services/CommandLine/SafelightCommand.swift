@@ -20,11 +20,16 @@ struct SafelightCommand: AsyncParsableCommand {
                 subcommands: [
                     ImportCommand.self, FetchCommand.self, ShowCommand.self, FavoriteCommand.self, HideCommand.self,
                     DeleteCommand.self, AlbumCommand.self, ExportCommand.self,
-                ]),
+                ]
+            ),
             CommandGroup(
                 name: "Pictures",
-                subcommands: [ThumbCommand.self, SheetCommand.self, EditCommand.self, RevertCommand.self]),
-            CommandGroup(name: "Programs", subcommands: [WatchCommand.self, DescribeCommand.self]),
+                subcommands: [ThumbCommand.self, SheetCommand.self, EditCommand.self, RevertCommand.self]
+            ),
+            CommandGroup(
+                name: "Programs",
+                subcommands: [WatchCommand.self, DescribeCommand.self, SamplePhotosCommand.self]
+            ),
         ]
     )
 }

@@ -10,6 +10,9 @@ struct EditPlan: Sendable, Equatable {
     var adjustments: AdjustmentList
     /// The revision of the pixels that the edit takes the place of.
     var contentRevision: Revision
+    /// Whether the asset goes back to its original in the same transaction, because what is there began with something
+    /// else than the original: then the edit's base is the original again.
+    var revertsFirst = false
 
     /// Whether the plan needs the adjustment data that the asset has.
     static func needsAdjustmentData(_ mode: AdjustmentMode, of asset: Asset) -> Bool {
@@ -32,6 +35,9 @@ struct EditPlan: Sendable, Equatable {
         guard Self.needsAdjustmentData(edit.mode, of: asset) else {
             source = original
             adjustments = edit.adjustments
+            revertsFirst =
+                asset.resource(.adjustmentBasePhoto) != nil
+                || asset.hasAdjustments && asset.adjustmentFormatIdentifier != AdjustmentList.formatIdentifier
             return
         }
         // The edit that is there began with its base: the original, or what another program had made of it.

@@ -24,7 +24,8 @@ final class ResourceFolder: Sendable {
         let store = try opened()
         do throws(StorageError) { return try store.open(name) } catch {
             throw Refusal.missingResource.error(
-                "the bytes \(digest) cannot be read from \(path): \(error.message)", ["digest": .string(digest)])
+                "the bytes \(digest) are not in the library's folder, or cannot be read (\(error.name))",
+                ["digest": .string(digest)])
         }
     }
 
@@ -41,8 +42,8 @@ final class ResourceFolder: Sendable {
             }
         } catch {
             throw Refusal.libraryOffline.error(
-                "the library's resources at \(path) cannot be reached: \(error.message); see that --library is the"
-                    + " catalog's and that the catalog was started once")
+                "the library's resources cannot be reached (\(error.name)); see that this service's --library is the"
+                    + " catalog's, and that the catalog was started once")
         }
     }
 }

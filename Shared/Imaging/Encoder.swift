@@ -37,6 +37,9 @@ enum Encoder {
         guard MagickSetImageFormat(wand.pointer, format.coder) == MagickTrue else {
             throw .encodingFailed("no coder for \(format.rawValue)")
         }
+        // The reader's format and name would win over the picture's.
+        MagickSetFormat(wand.pointer, format.coder)
+        MagickSetFilename(wand.pointer, "")
         MagickSetImageFilename(wand.pointer, "")
         var length = 0
         guard let blob = MagickGetImageBlob(wand.pointer, &length), length > 0 else {

@@ -12,7 +12,8 @@ struct CaptureTime: Hashable {
     /// of a camera whose clock was never set are `nil`.
     init?(exif text: String?, subsec: String?, offset: String?) {
         guard let text else { return nil }
-        let parts = text.split(whereSeparator: { $0 == ":" || $0 == " " || $0 == "-" || $0 == "/" || $0 == "T" })
+        let separators: Set<Character> = [":", " ", "-", "/", "T"]
+        let parts = text.split(omittingEmptySubsequences: false, whereSeparator: separators.contains)
         let numbers = parts.compactMap { $0.allSatisfy { $0.isASCII && $0.isNumber } ? Int($0) : nil }
         guard parts.count == 6, numbers.count == 6, parts[0].count == 4,
             let seconds = Self.seconds(numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5])

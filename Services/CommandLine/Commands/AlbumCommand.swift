@@ -10,7 +10,8 @@ struct AlbumCommand: AsyncParsableCommand {
         commandName: "album",
         abstract: "List, make and fill albums.",
         subcommands: [List.self, Create.self, Rename.self, Add.self, Remove.self, Delete.self],
-        defaultSubcommand: List.self)
+        defaultSubcommand: List.self
+    )
 
     /// `safelight album list`
     struct List: LibraryCommand {
@@ -21,7 +22,7 @@ struct AlbumCommand: AsyncParsableCommand {
             var table = TextTable([
                 .init(title: "id"), .init(title: "photos", alignment: .right), .init(title: "title", width: 80),
             ])
-            let fetch = try Fetch(.collections(type: .album, subtype: nil))
+            let fetch = try Fetch(.collections(type: .album, subtype: nil)).wireForm
             var position = 0
             while true {
                 let page = try await library.collections(fetch, from: position, count: 500)
@@ -67,7 +68,8 @@ struct AlbumCommand: AsyncParsableCommand {
     /// `safelight album add`
     struct Add: LibraryCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Put assets at the end of an album; those in it stay where they are.")
+            abstract: "Put assets at the end of an album; those in it stay where they are."
+        )
         @Argument(help: "Identifier or title.") var album: String
         @Argument(help: "Identifiers, or - for standard input.") var ids: [String]
         @OptionGroup var client: ClientOptions
@@ -84,7 +86,8 @@ struct AlbumCommand: AsyncParsableCommand {
     /// `safelight album remove`
     struct Remove: LibraryCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Take assets out of an album; they stay in the library.")
+            abstract: "Take assets out of an album; they stay in the library."
+        )
         @Argument(help: "Identifier or title.") var album: String
         @Argument(help: "Identifiers, or - for standard input.") var ids: [String]
         @OptionGroup var client: ClientOptions
@@ -101,7 +104,8 @@ struct AlbumCommand: AsyncParsableCommand {
     /// `safelight album delete`
     struct Delete: LibraryCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Delete an album; its photos stay in the library.")
+            abstract: "Delete an album; its photos stay in the library."
+        )
         @Argument(help: "Identifier or title.") var album: String
         @Flag(name: .shortAndLong, help: "Do not ask.") var yes = false
         @OptionGroup var client: ClientOptions

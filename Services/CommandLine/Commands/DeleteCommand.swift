@@ -3,6 +3,7 @@ import Contracts
 import Glibc
 import PhotoClient
 import PhotoModel
+import SystemPackage
 
 /// `safelight delete`
 struct DeleteCommand: LibraryCommand {

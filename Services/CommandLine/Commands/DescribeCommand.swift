@@ -1,6 +1,6 @@
-import ArgumentParser
+public import ArgumentParser
 import Contracts
-import Hosting
+public import Hosting
 import JSONValue
 
 /// `safelight describe`
@@ -8,19 +8,23 @@ struct DescribeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "describe",
         abstract: "Print the protocol of a service as an OpenRPC document.",
-        discussion: "What rpc.discover of the running service answers: every method, parameter, result and error.")
+        discussion: "What rpc.discover of the running service answers: every method, parameter, result and error."
+    )
 
     @Argument(help: "catalog, thumbnailer, editor or change-broker.")
     var service: ServiceName
 
     func run() throws {
         let document = openRPCDocument(
-            service: service.rawValue, version: ServiceVersion.current, methods: service.methods)
+            service: service.rawValue,
+            version: ServiceVersion.current,
+            methods: service.methods
+        )
         try Output(json: true).line(document.prettyText)
     }
 }
 
-extension ServiceName: @retroactive ExpressibleByArgument {}
+extension ServiceName: ExpressibleByArgument {}
 
 extension ServiceName {
     /// What the service answers.

@@ -14,7 +14,8 @@ struct EditCommand: LibraryCommand {
             The flags apply in this order: rotate, flip, straighten, crop, exposure, temperature, contrast, \
             saturation, black-and-white. Any other order is written as an adjustment list: \
             {"version": 1, "operations": [{"operation": "exposure", "value": 0.5}, …]}.
-            """)
+            """
+    )
 
     @Argument(help: "The asset's identifier.")
     var id: String
@@ -36,7 +37,9 @@ struct EditCommand: LibraryCommand {
         let list = try adjustments.list()
         if let preview {
             let answer = try await library.editor.ask(
-                PreviewEdit(asset: id, adjustments: list), deadline: .seconds(120))
+                PreviewEdit(asset: id, adjustments: list),
+                deadline: .seconds(120)
+            )
             guard let image = answer.attachments.first else {
                 throw CommandFailure(message: "the editor sent no image", name: Refusal.internalError.rawValue)
             }
@@ -47,8 +50,12 @@ struct EditCommand: LibraryCommand {
             }
         }
         let request = ApplyEdit(
-            asset: id, adjustments: list, mode: append ? .append : .replace, client: library.client,
-            transaction: PhotoLibrary.randomTransaction())
+            asset: id,
+            adjustments: list,
+            mode: append ? .append : .replace,
+            client: library.client,
+            transaction: PhotoLibrary.randomTransaction()
+        )
         let outcome = try await library.editor.ask(request, deadline: .seconds(300)).result
         try output.result(outcome.json) {
             [outcome.isChanged ? "edited \(id), change #\(outcome.sequence)" : "\(id) was like that already"]

@@ -12,7 +12,8 @@ struct ExportCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "export",
         abstract: "Save files of assets into a folder, checked by their SHA-256.",
-        discussion: "Names the assets by identifier, or takes all of a fetch where none is named.")
+        discussion: "Names the assets by identifier, or takes all of a fetch where none is named."
+    )
 
     @Argument(help: "Identifiers, or - for standard input.")
     var ids: [String] = []
@@ -29,7 +30,10 @@ struct ExportCommand: LibraryCommand {
 
     func run(in library: PhotoLibrary, output: Output) async throws {
         if mkdir(self.output, 0o777) != 0, errno != EEXIST {
-            throw CommandFailure(message: "\(self.output) cannot be made: \(Errno(rawValue: errno))", name: "not_written")
+            throw CommandFailure(
+                message: "\(self.output) cannot be made: \(Errno(rawValue: errno))",
+                name: "not_written"
+            )
         }
         var failed = 0
         if ids.isEmpty {
@@ -50,7 +54,9 @@ struct ExportCommand: LibraryCommand {
     /// Saves one; false where its bytes cannot be had, which is no reason to stop.
     private func export(_ asset: Asset, from library: PhotoLibrary, _ output: Output) async throws -> Bool {
         guard let resource = current ? asset.currentResource : asset.originalResource else {
-            output.report(CommandFailure(message: "\(asset.id) has no such file", name: Refusal.missingResource.rawValue))
+            output.report(
+                CommandFailure(message: "\(asset.id) has no such file", name: Refusal.missingResource.rawValue)
+            )
             return false
         }
         let name = Self.fileName(asset, resource)
@@ -77,7 +83,8 @@ struct ExportCommand: LibraryCommand {
         let given = resource.originalFilename ?? asset.originalFilename ?? "file"
         var name = ""
         for scalar in given.unicodeScalars {
-            let isUnsafe = scalar == "/" || scalar == "\\" || scalar == "\0" || scalar.properties.generalCategory == .control
+            let isUnsafe =
+                scalar == "/" || scalar == "\\" || scalar == "\0" || scalar.properties.generalCategory == .control
             name.unicodeScalars.append(isUnsafe ? "_" : scalar)
         }
         // Names of files have at most 255 bytes.

@@ -5,7 +5,9 @@ import PhotoModel
 /// `safelight favorite`
 struct FavoriteCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
-        commandName: "favorite", abstract: "Mark assets as favorites, or no longer.")
+        commandName: "favorite",
+        abstract: "Mark assets as favorites, or no longer."
+    )
 
     @Argument(help: "Identifiers, or - for standard input.")
     var ids: [String]

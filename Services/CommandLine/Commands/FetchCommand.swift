@@ -9,7 +9,8 @@ struct FetchCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "fetch",
         abstract: "List assets.",
-        discussion: "Flags: F favorite, H hidden, E edited, V video.")
+        discussion: "Flags: F favorite, H hidden, E edited, V video."
+    )
 
     @OptionGroup var fetch: FetchOptions
 
@@ -44,8 +45,12 @@ struct FetchCommand: LibraryCommand {
     static func row(_ asset: Asset) -> String {
         let date = asset.creationDate.map { Quantities.shortMoment($0, offset: asset.creationOffset) }
         return row(
-            asset.id.text, date ?? "-", "\(asset.pixelWidth)x\(asset.pixelHeight)", asset.flagLetters,
-            (asset.originalFilename ?? "-").printable.shortened(to: 60))
+            asset.id.text,
+            date ?? "-",
+            "\(asset.pixelWidth)x\(asset.pixelHeight)",
+            asset.flagLetters,
+            (asset.originalFilename ?? "-").printable.shortened(to: 60)
+        )
     }
 
     private static func row(_ id: String, _ date: String, _ size: String, _ flags: String, _ name: String) -> String {

@@ -5,7 +5,9 @@ import PhotoModel
 /// `safelight hide`
 struct HideCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
-        commandName: "hide", abstract: "Leave assets out of usual fetches, or show them again.")
+        commandName: "hide",
+        abstract: "Leave assets out of usual fetches, or show them again."
+    )
 
     @Argument(help: "Identifiers, or - for standard input.")
     var ids: [String]

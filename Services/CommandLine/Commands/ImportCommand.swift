@@ -1,4 +1,5 @@
 import ArgumentParser
+import Contracts
 import JSONValue
 import PhotoClient
 import PhotoModel
@@ -13,7 +14,8 @@ struct ImportCommand: LibraryCommand {
             Bytes that the library has already are recognised, so running it again goes on where it was stopped. \
             Broken files are named and skipped. Links below folders are not followed; hidden files, and what is clearly \
             no picture, are passed over. Ctrl-C finishes what is under way.
-            """)
+            """
+    )
 
     @Argument(help: "Files and folders.")
     var paths: [String]
@@ -82,7 +84,8 @@ struct ImportCommand: LibraryCommand {
         if !output.isJSON {
             output.note(
                 "would import \(Quantities.count(finder.files.count, "file")), "
-                    + "\(Quantities.count(finder.others, "other")) passed over")
+                    + "\(Quantities.count(finder.others, "other")) passed over"
+            )
         }
     }
 

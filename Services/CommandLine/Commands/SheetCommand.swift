@@ -10,7 +10,8 @@ struct SheetCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "sheet",
         abstract: "Save a contact sheet: the assets of a fetch as one picture.",
-        discussion: "At most \(ImageSheet.maxAssets) assets; choose others with --offset.")
+        discussion: "At most \(ImageSheet.maxAssets) assets; choose others with --offset."
+    )
 
     @OptionGroup var fetch: FetchOptions
 
@@ -49,7 +50,8 @@ struct SheetCommand: LibraryCommand {
             columns: min(columns, page.assets.count),
             cell: cell,
             version: original ? .original : .current,
-            atLeast: page.token)
+            atLeast: page.token
+        )
         let answer = try await library.thumbnailer.ask(request, deadline: .seconds(600))
         guard let image = answer.attachments.first else {
             throw CommandFailure(message: "the thumbnailer sent no image", name: Refusal.internalError.rawValue)

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Contracts
 import JSONValue
 import PhotoClient
 import PhotoModel
@@ -6,7 +7,9 @@ import PhotoModel
 /// `safelight show`
 struct ShowCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
-        commandName: "show", abstract: "Show every fact about assets: dates, place, camera, files, albums.")
+        commandName: "show",
+        abstract: "Show every fact about assets: dates, place, camera, files, albums."
+    )
 
     @Argument(help: "Identifiers, or - for standard input.")
     var ids: [String]
@@ -34,7 +37,7 @@ struct ShowCommand: LibraryCommand {
     private static func titles(of asset: Asset, in library: PhotoLibrary) async throws -> [String] {
         let ids = asset.memberships.prefix(1000).map(\.collection)
         guard !ids.isEmpty else { return [] }
-        let page = try await library.collections(try Fetch(.collectionIDs(IDList(ids))), count: ids.count)
+        let page = try await library.collections(try Fetch(.collectionIDs(IDList(ids))).wireForm, count: ids.count)
         return page.collections.map { $0.title ?? $0.id.text }
     }
 
@@ -69,8 +72,10 @@ struct ShowCommand: LibraryCommand {
         for resource in asset.resources {
             let pixels = resource.pixelWidth > 0 ? ", \(resource.pixelWidth) x \(resource.pixelHeight)" : ""
             add(
-                "file", "\(resource.type.rawValue): \(resource.contentType), \(Quantities.bytes(resource.size))\(pixels), "
-                    + "sha256 \(resource.digest)")
+                "file",
+                "\(resource.type.rawValue): \(resource.contentType), \(Quantities.bytes(resource.size))\(pixels), "
+                    + "sha256 \(resource.digest)"
+            )
         }
         return facts
     }

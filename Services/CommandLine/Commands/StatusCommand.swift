@@ -11,7 +11,8 @@ struct StatusCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
         abstract: "Show the health and the figures of the four services.",
-        discussion: "Succeeds when all of them can do their work; with --wait it gives them time to come up.")
+        discussion: "Succeeds when all of them can do their work; with --wait it gives them time to come up."
+    )
 
     @Flag(help: "All figures.")
     var figures = false
@@ -59,7 +60,8 @@ struct StatusCommand: LibraryCommand {
         try output.result([
             "isHealthy": .bool(isHealthy),
             "services": .object(
-                states.reduce(into: [:]) { object, state in object[state.service.rawValue] = state.json }),
+                states.reduce(into: [:]) { object, state in object[state.service.rawValue] = state.json }
+            ),
         ]) { Self.lines(states, withFigures: figures) }
         if !isHealthy { throw ExitCode(CommandFailure.Status.refused.rawValue) }
     }

@@ -1,14 +1,16 @@
-import ArgumentParser
+public import ArgumentParser
 import Contracts
 import Hosting
 import JSONValue
 import PhotoClient
-import PhotoModel
+public import PhotoModel
 
 /// `safelight thumb`
 struct ThumbCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
-        commandName: "thumb", abstract: "Save an image of an asset at a size.")
+        commandName: "thumb",
+        abstract: "Save an image of an asset at a size."
+    )
 
     @Argument(help: "The asset's identifier.")
     var id: String
@@ -66,7 +68,8 @@ struct ThumbCommand: LibraryCommand {
             resizeMode: exact ? .exact : .fast,
             version: original ? .original : .current,
             format: format,
-            quality: quality)
+            quality: quality
+        )
     }
 
     /// `640x480`, `512` for a square, or `max`.
@@ -77,10 +80,11 @@ struct ThumbCommand: LibraryCommand {
             (1...TargetSize.maxSide).contains(width), (1...TargetSize.maxSide).contains(height)
         else {
             throw CommandFailure.usage(
-                "\"\(text.prefix(40))\" is no size; write 640x480, 512 or max (sides from 1 to \(TargetSize.maxSide))")
+                "\"\(text.prefix(40))\" is no size; write 640x480, 512 or max (sides from 1 to \(TargetSize.maxSide))"
+            )
         }
         return .size(width: width, height: height)
     }
 }
 
-extension DeliveredFormat: @retroactive ExpressibleByArgument {}
+extension DeliveredFormat: ExpressibleByArgument {}

@@ -1,3 +1,4 @@
+import Contracts
 import JSONValue
 import PhotoClient
 import PhotoModel

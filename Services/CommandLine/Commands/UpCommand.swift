@@ -2,6 +2,7 @@ import ArgumentParser
 import Glibc
 import Hosting
 import JSONValue
+import Messaging
 import SystemPackage
 
 /// `safelight up`
@@ -12,7 +13,8 @@ struct UpCommand: AsyncParsableCommand {
         discussion: """
             Prints one line when all of them take requests. Their logs go to standard error. One that dies is started \
             again at once.
-            """)
+            """
+    )
 
     @OptionGroup var library: LibraryOptions
 
@@ -39,7 +41,8 @@ struct UpCommand: AsyncParsableCommand {
         let house = RunningHouse(
             programs: try Self.programFolder(),
             variables: variables(library: folder, addresses: addresses),
-            output: output)
+            output: output
+        )
         let signals = StopSignals(house.stop)
         let isUp = await house.run {
             service.ready.send()
@@ -79,7 +82,8 @@ struct UpCommand: AsyncParsableCommand {
         for name in order where access(folder.appending(name.rawValue).string, X_OK) != 0 {
             throw CommandFailure(
                 message: "\(folder.string) has no program \(name.rawValue); build all of them with `make build`",
-                name: "not_found")
+                name: "not_found"
+            )
         }
         return folder
     }

@@ -13,7 +13,8 @@ struct WatchCommand: LibraryCommand {
         discussion: """
             It goes on through restarts of the services, until Ctrl-C. With --json each line is a change record with \
             its token; give the last one to --since and nothing that happened meanwhile is missed.
-            """)
+            """
+    )
 
     @Option(help: "Only what a topic carries, for example asset.<id>. May be repeated.")
     var topic: [String] = []
@@ -53,7 +54,8 @@ struct WatchCommand: LibraryCommand {
                 } else {
                     output.note(
                         "safelight: the history does not reach back to that token; going on from now, fetch again what "
-                            + "you need (token_expired)")
+                            + "you need (token_expired)"
+                    )
                 }
             case .caughtUp:
                 continue

@@ -9,7 +9,11 @@ final class HouseLock: Sendable {
         let path = runFolder + "/up.lock"
         do {
             file = try FileDescriptor.open(
-                path, .readWrite, options: [.create, .closeOnExec, .noFollow], permissions: [.ownerReadWrite])
+                path,
+                .readWrite,
+                options: [.create, .closeOnExec, .noFollow],
+                permissions: [.ownerReadWrite]
+            )
         } catch {
             throw CommandFailure(message: "\(path) cannot be locked: \(error)", name: "cannot_lock")
         }
@@ -18,7 +22,8 @@ final class HouseLock: Sendable {
             try? file.close()
             throw CommandFailure(
                 message: "another `safelight up`\(holder) runs in \(runFolder); stop it, or choose another --run",
-                name: "already_running")
+                name: "already_running"
+            )
         }
         ftruncate(file.rawValue, 0)
         _ = try? file.writeAll(toAbsoluteOffset: 0, "\(getpid())\n".utf8)

@@ -58,7 +58,7 @@ final class StopRequest: Sendable {
 }
 
 /// Ctrl-C and its kin, as requests instead of sudden ends.
-final class StopSignals: Sendable {
+final class StopSignals {
     private let sources: [any DispatchSourceSignal]
 
     /// The first signal makes the request; a second one ends the program at once.

@@ -1,4 +1,5 @@
 import JSONValue
+import Messaging
 import PhotoModel
 import SystemPackage
 

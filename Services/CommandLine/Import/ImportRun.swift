@@ -49,7 +49,9 @@ struct ImportRun: Sendable {
     /// - Parameter tell: called for each file that is done, one at a time
     /// - Throws: what makes going on pointless: nobody answers, the disk is full
     func run(
-        _ files: [FilePath], stop: StopRequest, tell: (_ index: Int, _ outcome: ImportOutcome) throws -> Void
+        _ files: [FilePath],
+        stop: StopRequest,
+        tell: (_ index: Int, _ outcome: ImportOutcome) throws -> Void
     ) async throws {
         try await withThrowingTaskGroup(of: (Int, ImportOutcome).self) { group in
             var next = 0
@@ -74,7 +76,8 @@ struct ImportRun: Sendable {
                 throw Refusal.internalError.error("the catalog did not name the new asset")
             }
             return result.duplicates.contains("file") ? .duplicate(id) : .imported(id, sequence: result.sequence)
-        } catch where error.isOfTheFile {
+        } catch {
+            guard error.isOfTheFile else { throw error }
             return .broken(error)
         }
     }
@@ -84,7 +87,7 @@ struct ImportRun: Sendable {
         if access.byPath, let text = path.exactText {
             do throws(RPCError) {
                 return try await perform(.path(text), [], path, "\(name)-\(index)")
-            } catch where error.refusal == .accessDenied || error.refusal == .accessRestricted {
+            } catch  where error.refusal == .accessDenied || error.refusal == .accessRestricted {
                 access.refusePaths()
             }
         }
@@ -106,12 +109,18 @@ struct ImportRun: Sendable {
     }
 
     private func perform(
-        _ source: ResourceSource, _ attachments: [Bytes], _ path: FilePath, _ transaction: String
+        _ source: ResourceSource,
+        _ attachments: [Bytes],
+        _ path: FilePath,
+        _ transaction: String
     ) async throws(RPCError) -> PerformChanges.Result {
         let resource = NewResource(source: source, originalFilename: path.lastComponent?.string)
         return try await library.perform(
             [.createAsset(.init(ref: "file", resources: [resource]))],
-            attachments: attachments, transaction: transaction, deadline: Self.deadline)
+            attachments: attachments,
+            transaction: transaction,
+            deadline: Self.deadline
+        )
     }
 
     private static func bytes(of file: FileDescriptor, size: Int) throws(RPCError) -> Bytes {

@@ -5,16 +5,16 @@ import SystemPackage
 
 /// An edit as flags.
 struct AdjustmentOptions: ParsableArguments {
-    @Option(help: "Light, in stops: -5 to 5.")
+    @Option(parsing: .unconditional, help: "Light, in stops: -5 to 5.")
     var exposure: Double?
 
-    @Option(help: "Warmer or cooler: -1 to 1.")
+    @Option(parsing: .unconditional, help: "Warmer or cooler: -1 to 1.")
     var temperature: Double?
 
-    @Option(help: "-1 to 1.")
+    @Option(parsing: .unconditional, help: "-1 to 1.")
     var contrast: Double?
 
-    @Option(help: "-1 (grey) to 1.")
+    @Option(parsing: .unconditional, help: "-1 (grey) to 1.")
     var saturation: Double?
 
     @Flag(help: "Make it black and white.")
@@ -26,7 +26,7 @@ struct AdjustmentOptions: ParsableArguments {
     @Option(help: "Mirror: horizontal or vertical.")
     var flip: String?
 
-    @Option(help: "Turn clockwise by -45 to 45 degrees and crop the corners away.")
+    @Option(parsing: .unconditional, help: "Turn clockwise by -45 to 45 degrees and crop the corners away.")
     var straighten: Double?
 
     @Option(help: ArgumentHelp("Keep a part, in units of the sides from 0 to 1.", valueName: "x,y,w,h"))
@@ -34,7 +34,8 @@ struct AdjustmentOptions: ParsableArguments {
 
     @Option(
         name: .customLong("list"),
-        help: ArgumentHelp("Take an adjustment list of version 1 from a file; - for standard input.", valueName: "file"))
+        help: ArgumentHelp("Take an adjustment list of version 1 from a file; - for standard input.", valueName: "file")
+    )
     var listFile: String?
 
     /// The list in the documented order: rotate, flip, straighten, crop, then exposure, temperature, contrast,
@@ -44,11 +45,13 @@ struct AdjustmentOptions: ParsableArguments {
         if let listFile {
             guard operations.isEmpty else { throw CommandFailure.usage("--list takes the place of the other flags") }
             let bytes = try InputFile.read(listFile, limit: AdjustmentData.maxBytes)
+            let json: JSON
             do throws(JSONError) {
-                return try AdjustmentList(json: JSON(parsing: bytes))
+                json = try JSON(parsing: bytes)
             } catch {
                 throw CommandFailure.usage("\(listFile) is not JSON: \(error)")
             }
+            return try AdjustmentList(json: json)
         }
         guard !operations.isEmpty else {
             throw CommandFailure.usage("say what to change, for example --exposure 0.5; --help lists what there is")

@@ -31,14 +31,20 @@ struct ClientOptions: ParsableArguments {
     /// Where there is no run folder yet, nothing runs: an error at once, unless `--wait` says that something will.
     func serviceEndpoints() throws -> ServiceEndpoints {
         let endpoints = try endpoints.resolve()
-        do {
+        do throws(HostingError) {
             try endpoints.checkForCalling()
-        } catch HostingError.noRunFolder where wait != nil {
+        } catch {
+            guard case .noRunFolder = error, wait != nil else { throw error }
             try endpoints.folder.prepare()
         }
         return ServiceEndpoints(
-            catalog: endpoints[.catalog], thumbnailer: endpoints[.thumbnailer], editor: endpoints[.editor],
-            changeBroker: endpoints[.broker], feed: endpoints[.feed], edits: endpoints[.edits])
+            catalog: endpoints[.catalog],
+            thumbnailer: endpoints[.thumbnailer],
+            editor: endpoints[.editor],
+            changeBroker: endpoints[.broker],
+            feed: endpoints[.feed],
+            edits: endpoints[.edits]
+        )
     }
 }
 
@@ -70,8 +76,10 @@ extension LibraryCommand {
     func connectAndRun() async throws {
         let output = Output(json: client.json)
         let library = try PhotoLibrary(
-            endpoints: try client.serviceEndpoints(), client: "safelight",
-            logger: Logger(label: "safelight", factory: { _ in SwiftLogNoOpLogHandler() }))
+            endpoints: try client.serviceEndpoints(),
+            client: "safelight",
+            logger: Logger(label: "safelight", factory: { _ in SwiftLogNoOpLogHandler() })
+        )
         do {
             for service in services { try await reach(service, in: library) }
             try await run(in: library, output: output)
@@ -87,12 +95,15 @@ extension LibraryCommand {
         let address = service.client(of: library).address
         do throws(RPCError) {
             _ = try await service.client(of: library).health(
-                deadline: .seconds(client.wait ?? ClientOptions.usualWait))
-        } catch where error.isSilence {
+                deadline: .seconds(client.wait ?? ClientOptions.usualWait)
+            )
+        } catch {
+            guard error.isSilence else { throw error }
             throw CommandFailure(
                 message: "the \(service.rawValue) does not answer at \(address); start the house with `safelight up`, "
                     + "or say where it is (--help)",
-                name: Refusal.unavailable.rawValue)
+                name: Refusal.unavailable.rawValue
+            )
         }
     }
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Contracts
 import JSONValue
 import PhotoClient
 import PhotoModel
@@ -10,12 +11,15 @@ struct FetchOptions: ParsableArguments {
         help: ArgumentHelp(
             "Only assets that pass, in NSPredicate's text form.",
             discussion: "For example: 'isFavorite == YES AND creationDate >= \"2024-05-01T00:00:00Z\"'.",
-            valueName: "predicate"))
+            valueName: "predicate"
+        )
+    )
     var predicate: String?
 
     @Option(
         name: .customLong("sort"),
-        help: ArgumentHelp("Order; :desc for the largest first. May be repeated.", valueName: "key[:desc]"))
+        help: ArgumentHelp("Order; :desc for the largest first. May be repeated.", valueName: "key[:desc]")
+    )
     var sort: [String] = []
 
     @Option(help: "The most assets; 0 for all.")
@@ -31,10 +35,10 @@ struct FetchOptions: ParsableArguments {
     var album: String?
 
     /// The fetch; an album's title is looked up in the library.
-    func fetch(in library: PhotoLibrary) async throws -> Fetch {
+    func fetch(in library: PhotoLibrary) async throws -> FetchDescription {
         var container: ObjectID?
         if let album { container = try await Albums.find(album, in: library).id }
-        return try fetch(of: container)
+        return try fetch(of: container).wireForm
     }
 
     /// The fetch of the whole library or of one album.
@@ -64,7 +68,9 @@ struct FetchOptions: ParsableArguments {
         case "desc": return (String(parts[0]), false)
         default:
             throw PredicateError(
-                .unsupportedSortKey, "\"\(text.prefix(100))\" is no order: write key, key:asc or key:desc")
+                .unsupportedSortKey,
+                "\"\(text.prefix(100))\" is no order: write key, key:asc or key:desc"
+            )
         }
     }
 }
@@ -74,7 +80,7 @@ enum Albums {
     /// The album with an identifier or a title.
     static func find(_ text: String, in library: PhotoLibrary) async throws -> AssetCollection {
         if let id = ObjectID(text), id.kind == .assetCollection {
-            let page = try await library.collections(try Fetch(.collectionIDs(IDList([id]))), count: 1)
+            let page = try await library.collections(try Fetch(.collectionIDs(IDList([id]))).wireForm, count: 1)
             if let album = page.collections.first { return album }
             throw CommandFailure(message: "there is no album \(id)", name: "identifier_not_found")
         }
@@ -82,13 +88,15 @@ enum Albums {
         guard let album = albums.first else {
             throw CommandFailure(
                 message: "there is no album \"\(text)\"; `safelight album list` shows those there are",
-                name: "identifier_not_found")
+                name: "identifier_not_found"
+            )
         }
         guard albums.count == 1 else {
             throw CommandFailure(
                 message: "more than one album is called \"\(text)\"; name it by its identifier: "
                     + albums.map(\.id.text).joined(separator: ", "),
-                name: "multiple_identifiers")
+                name: "multiple_identifiers"
+            )
         }
         return album
     }
@@ -97,6 +105,6 @@ enum Albums {
     static func titled(_ title: String, in library: PhotoLibrary) async throws -> [AssetCollection] {
         let predicate = try Predicate(format: "title == %@", arguments: [.string(title)], of: .assetCollection)
         let fetch = try Fetch(.collections(type: .album, subtype: nil), predicate: predicate)
-        return try await library.collections(fetch, count: 10).collections
+        return try await library.collections(fetch.wireForm, count: 10).collections
     }
 }

@@ -56,7 +56,11 @@ struct OutputFileWriter {
         self.partial = FilePath(path + ".\(getpid()).part")
         do {
             file = try FileDescriptor.open(
-                partial, .writeOnly, options: [.create, .truncate], permissions: [.ownerReadWrite, .groupRead, .otherRead])
+                partial,
+                .writeOnly,
+                options: [.create, .truncate],
+                permissions: [.ownerReadWrite, .groupRead, .otherRead]
+            )
         } catch {
             throw CommandFailure(message: "\(path) cannot be written: \(error)", name: "not_written")
         }

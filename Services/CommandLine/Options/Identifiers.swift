@@ -9,7 +9,9 @@ enum Identifiers {
     ///
     /// - Parameter input: the next line of standard input; nil at its end
     static func read(
-        _ arguments: [String], _ kind: ObjectKind = .asset, input: () -> String? = { readLine() }
+        _ arguments: [String],
+        _ kind: ObjectKind = .asset,
+        input: () -> String? = { readLine() }
     ) throws -> [ObjectID] {
         var ids: [ObjectID] = []
         for argument in arguments {
@@ -29,7 +31,8 @@ enum Identifiers {
     static func one(_ text: String, _ kind: ObjectKind = .asset) throws -> ObjectID {
         guard let id = ObjectID(text) else {
             throw CommandFailure.usage(
-                "\"\(text.prefix(80))\" is no identifier; give it whole, as `safelight \(kind.listing)` prints it")
+                "\"\(text.prefix(80))\" is no identifier; give it whole, as `safelight \(kind.listing)` prints it"
+            )
         }
         guard id.kind == kind else { throw CommandFailure.usage("\(id) is the identifier of another kind of thing") }
         return id

@@ -47,24 +47,31 @@ enum ChangeWords {
             }
             say(
                 (before.pixelWidth, before.pixelHeight) != (after.pixelWidth, after.pixelHeight),
-                "now \(after.pixelWidth) x \(after.pixelHeight)")
+                "now \(after.pixelWidth) x \(after.pixelHeight)"
+            )
         }
         say(before.isFavorite != after.isFavorite, after.isFavorite ? "favorite" : "no longer a favorite")
         say(before.isHidden != after.isHidden, after.isHidden ? "hidden" : "no longer hidden")
         say(
             before.creationDate != after.creationDate || before.creationOffset != after.creationOffset,
-            after.creationDate.map { "date is \(Quantities.moment($0, offset: after.creationOffset))" } ?? "no date")
+            after.creationDate.map { "date is \(Quantities.moment($0, offset: after.creationOffset))" } ?? "no date"
+        )
         say(before.location != after.location, after.location.map { "is at \(Quantities.location($0))" } ?? "no place")
         say(before.caption != after.caption, after.caption.map { "caption is \"\($0.printable)\"" } ?? "no caption")
         say(before.rating != after.rating, "rating is \(after.rating)")
-        say(before.keywords != after.keywords, "keywords are \(after.keywords.map(\.printable).joined(separator: ", "))")
+        say(
+            before.keywords != after.keywords,
+            "keywords are \(after.keywords.map(\.printable).joined(separator: ", "))"
+        )
         say(before.trashedDate != after.trashedDate, after.trashedDate == nil ? "out of the trash" : "in the trash")
         words += memberships(from: before.memberships, to: after.memberships, titles)
         return words.isEmpty ? "changed" : words.joined(separator: ", ")
     }
 
     private static func memberships(
-        from before: [Membership], to after: [Membership], _ titles: [ObjectID: String]
+        from before: [Membership],
+        to after: [Membership],
+        _ titles: [ObjectID: String]
     ) -> [String] {
         let (old, new) = (Set(before.map(\.collection)), Set(after.map(\.collection)))
         func title(_ id: ObjectID) -> String { titles[id] ?? id.text }

@@ -1,3 +1,4 @@
+import Hosting
 import JSONValue
 import Messaging
 import PhotoModel
@@ -40,10 +41,22 @@ struct CommandFailure: Error {
             status = .usage
         case let error as AdjustmentError:
             self.init(message: "\(error)", name: "invalid_params", status: .usage)
+        case let error as HostingError:
+            self.init(error)
         case is CancellationError:
             self.init(message: "stopped", name: "user_cancelled")
         default:
             self.init(message: "\(error)", name: "error")
+        }
+    }
+
+    private init(_ error: HostingError) {
+        switch error {
+        case .badSetting: self.init(message: error.description, name: "usage", status: .usage)
+        case .noRunFolder: self.init(message: error.description, name: "unavailable")
+        case .unsafeRunFolder, .runFolder: self.init(message: error.description, name: "run_folder")
+        case .alreadyRunning: self.init(message: error.description, name: "already_running")
+        case .cannotLock: self.init(message: error.description, name: "cannot_lock")
         }
     }
 

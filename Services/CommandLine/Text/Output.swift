@@ -55,7 +55,7 @@ struct Output: Sendable {
             try file.writeAll(text.utf8)
         } catch Errno.brokenPipe where file == .standardOutput {
             exit(0)
-        } catch where file == .standardOutput {
+        } catch  where file == .standardOutput {
             throw CommandFailure(message: "standard output cannot be written: \(error)", name: "not_written")
         }
     }

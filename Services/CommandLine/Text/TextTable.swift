@@ -21,7 +21,8 @@ struct TextTable {
         rows.append(
             columns.indices.map { index in
                 index < cells.count ? cells[index].printable.shortened(to: columns[index].width) : ""
-            })
+            }
+        )
     }
 
     /// The lines, the titles first, two spaces between columns and none at the end.

@@ -3,8 +3,15 @@ import Foundation
 /// A baseline JPEG encoder: three components without subsampling, the standard Huffman tables, fine quantisation.
 ///
 /// It knows nothing of ImageMagick, so that any room can make real pictures.
-enum TestJPEGEncoder {
-    static func encode(
+public enum JPEGEncoder {
+    /// The bytes of a picture.
+    ///
+    /// - Parameters:
+    ///   - width: stored pixels across, 1...65,535
+    ///   - height: stored pixels down
+    ///   - segments: EXIF, XMP and the like, whole as `segment` makes them
+    ///   - pixel: the colour of a stored pixel
+    public static func encode(
         width: Int,
         height: Int,
         segments: [[UInt8]],
@@ -12,15 +19,15 @@ enum TestJPEGEncoder {
     ) -> [UInt8] {
         var output: [UInt8] = [0xFF, 0xD8]
         for segment in segments { output += segment }
-        output += TestPictures.segment(0xDB, [0] + zigzag.map { UInt8(quantisation($0)) })
-        output += TestPictures.segment(
+        output += segment(0xDB, [0] + zigzag.map { UInt8(quantisation($0)) })
+        output += segment(
             0xC0,
             [8, UInt8(height >> 8), UInt8(height & 255), UInt8(width >> 8), UInt8(width & 255), 3]
                 + [1, 0x11, 0, 2, 0x11, 0, 3, 0x11, 0]
         )
-        output += TestPictures.segment(0xC4, [0x00] + dcCounts + Array(0..<12))
-        output += TestPictures.segment(0xC4, [0x10] + acCounts + acSymbols)
-        output += TestPictures.segment(0xDA, [3, 1, 0, 2, 0, 3, 0, 0, 63, 0])
+        output += segment(0xC4, [0x00] + dcCounts + Array(0..<12))
+        output += segment(0xC4, [0x10] + acCounts + acSymbols)
+        output += segment(0xDA, [3, 1, 0, 2, 0, 3, 0, 0, 63, 0])
         var writer = BitWriter(output: output)
         let dc = codes(dcCounts, Array(0..<12))
         let ac = codes(acCounts, acSymbols)
@@ -36,6 +43,12 @@ enum TestJPEGEncoder {
         }
         writer.finish()
         return writer.output + [0xFF, 0xD9]
+    }
+
+    /// A segment: marker, length, content of at most 65,533 bytes.
+    public static func segment(_ marker: UInt8, _ content: [UInt8]) -> [UInt8] {
+        let length = content.count + 2
+        return [0xFF, marker, UInt8(truncatingIfNeeded: length >> 8), UInt8(truncatingIfNeeded: length)] + content
     }
 
     private static func samples(

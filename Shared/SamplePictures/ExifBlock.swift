@@ -1,5 +1,5 @@
-/// An EXIF block built field by field, so that a test can say exactly what a camera wrote, also nonsense.
-public struct TestExif: Sendable {
+/// An EXIF block built field by field, so that one can say exactly what a camera wrote, also nonsense.
+public struct ExifBlock: Sendable {
     /// One field of a directory.
     public struct Field: Sendable {
         public var tag: UInt16
@@ -56,6 +56,9 @@ public struct TestExif: Sendable {
             gps.append(.rationals(6, [(Int((abs(altitude) * 1000).rounded()), 1000)]))
         }
     }
+
+    /// The block as a segment of a JPEG.
+    public var segment: [UInt8] { JPEGEncoder.segment(0xE1, Array("Exif\0\0".utf8) + bytes) }
 
     private static func sexagesimal(_ degrees: Double) -> [(Int, Int)] {
         let units = Int((degrees * 36_000_000).rounded())

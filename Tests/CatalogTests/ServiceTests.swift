@@ -1,0 +1,82 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+import Storage
+import TestSupport
+import Testing
+
+@testable import Catalog
+
+@Suite(.timeLimit(.minutes(1)))
+struct ServiceTests {
+    let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder("cat") }
+
+    @Test func `a file is taken in by its path with what it says about itself`() async throws {
+        let bytes = TestPictures.jpeg(
+            width: 60, height: 80, orientation: 6, date: "2024:06:01 12:30:00", offset: "+02:00", subsec: "123",
+            latitude: 52.5, longitude: 13.4, seed: 7)
+        let path = try folder.write(bytes, to: "in/one.jpg")
+        try await RunningCatalog.with(folder) { catalog in
+            let create = ChangeRequest.createAsset(.init(ref: "p", resources: [NewResource(source: .path(path))]))
+            let made = try await catalog.perform([create])
+            let id = try #require(made.id("p"))
+            let asset = try await catalog.asset(id)
+            #expect(asset.originalFilename == "one.jpg")
+            #expect((asset.pixelWidth, asset.pixelHeight) == (60, 80))
+            #expect(asset.creationDate == 1_717_237_800_123_000)
+            #expect(asset.creationOffset == 7200)
+            #expect(asset.contentType == "public.jpeg")
+            #expect(asset.location.map { abs($0.latitude - 52.5) < 1e-6 } == true)
+            #expect(asset.resources.first?.digest == ResourceDigest(of: bytes).text)
+
+            let favorite = try await catalog.perform([
+                .updateAsset(.init(id: .id(id), set: AssetPatch(isFavorite: true)))
+            ])
+            #expect(favorite.isChanged && favorite.sequence == made.sequence + 1)
+            let changed = try await catalog.asset(id)
+            #expect(changed.isFavorite && changed.revision != asset.revision)
+            #expect(changed.contentRevision == asset.contentRevision)
+
+            let again = try await catalog.perform([create])
+            #expect(again.id("p") == id && again.duplicates == ["p"] && !again.isChanged)
+            #expect(try await catalog.history().map(\.sequence) == [1, 2])
+        }
+    }
+
+    @Test func `a follower sees every change in order while a thousand are made`() async throws {
+        try await RunningCatalog.with(folder) { catalog in
+            let id = try await catalog.take([picture(1)])[0]
+            let start = try await catalog.call(CurrentToken()).token
+            let reader = try catalog.connect()
+            let writers = Task {
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for writer in 0..<10 {
+                        group.addTask {
+                            for step in 0..<100 {
+                                try await catalog.perform([
+                                    .updateAsset(.init(id: .id(id), set: AssetPatch(caption: "\(writer) \(step)")))
+                                ])
+                            }
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+            }
+            var seen: [Int64] = []
+            let stream = reader.stream(
+                ChangesFollow.method, ChangesFollow(token: start).json, deadline: nil, credit: 64 << 10)
+            for try await element in stream {
+                guard case .notification(let method, let params, _) = element else { break }
+                #expect(method == ChangesFollow.notification)
+                seen += try (params["records"]?.arrayValue ?? []).map { try ChangeRecord(json: $0).sequence }
+                if seen.count == 1000 { break }
+            }
+            try await writers.value
+            #expect(seen == Array((start.sequence + 1)...(start.sequence + 1000)))
+            #expect(try await catalog.history().map(\.sequence) == Array(1...(start.sequence + 1000)))
+        }
+    }
+}

@@ -127,7 +127,8 @@ let rooms: [Room] = [
         "Editor",
         .program(name: "editor"),
         [
-            "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "Imaging", "Metadata",
+            "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "Imaging",
+            "Metadata",
             "Logging", "ArgumentParser", "ServiceLifecycle",
         ]
     ),

@@ -73,7 +73,8 @@ final class BareSocket {
     ///
     /// - Returns: what `look` says, and whether further frames of the message follow
     func receive<Value>(
-        wait: Bool = true, _ look: (UnsafeRawBufferPointer) throws -> Value
+        wait: Bool = true,
+        _ look: (UnsafeRawBufferPointer) throws -> Value
     ) throws -> (value: Value, more: Bool)? {
         guard zmq_msg_recv(&message, pointer, wait ? 0 : ZMQ_DONTWAIT) >= 0 else {
             if zmq_errno() == EAGAIN { return nil }

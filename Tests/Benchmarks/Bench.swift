@@ -32,21 +32,31 @@ final class Bench {
     ///
     /// - Parameter notes: asked after the runs
     func compare(
-        _ comparisons: [Comparison], pairs: Int? = nil, warmUps: Int = 1, ours: Run, peer: Run,
+        _ comparisons: [Comparison],
+        pairs: Int? = nil,
+        warmUps: Int = 1,
+        ours: Run,
+        peer: Run,
         notes: () -> [String] = { [] }
     ) async throws {
         guard comparisons.contains(where: { wants($0.name) }) else { return }
         let names = comparisons.map(\.name).joined(separator: ", ")
         say("measuring \(names)")
         var outcomes = try await measure(
-            comparisons, pairs: pairs ?? self.pairs, warmUps: warmUps, ours: ours, peer: peer)
+            comparisons,
+            pairs: pairs ?? self.pairs,
+            warmUps: warmUps,
+            ours: ours,
+            peer: peer
+        )
         outcomes[0].notes = notes()
         for outcome in outcomes where wants(outcome.comparison.name) {
             report.outcomes.append(outcome)
             say(
                 "  \(outcome.comparison.name): A \(Figure.text(outcome.ours.median)), B "
                     + "\(Figure.text(outcome.peer.median)) \(outcome.comparison.unit), ratio "
-                    + "\(Figure.ratio(outcome.ratio.median)), \(outcome.verdict.rawValue)")
+                    + "\(Figure.ratio(outcome.ratio.median)), \(outcome.verdict.rawValue)"
+            )
         }
     }
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import JSONValue
 
 /// `make bench`: every figure of the house as a ratio against a named peer or limit of the same run.
 @main
@@ -8,11 +9,12 @@ struct BenchmarksCommand: AsyncParsableCommand {
         commandName: "Benchmarks",
         abstract: "Measures the house against named peers and limits.",
         subcommands: [MeasureCommand.self, EchoCommand.self, PublishCommand.self, SubscribeCommand.self],
-        defaultSubcommand: MeasureCommand.self)
+        defaultSubcommand: MeasureCommand.self
+    )
 }
 
 /// What is measured, in this order.
-private let groups: [(name: String, measure: (Bench) async throws -> Void)] = [
+private let groups: [(name: String, measure: @Sendable (Bench) async throws -> Void)] = [
     ("memory-rates", InMemoryBenchmarks.run),
     ("thumbnails", ThumbnailBenchmarks.run),
     ("requests", RequestBenchmarks.run),
@@ -26,12 +28,16 @@ private let groups: [(name: String, measure: (Bench) async throws -> Void)] = [
 
 struct MeasureCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "measure", abstract: "Runs the benchmarks and prints one table.")
+        commandName: "measure",
+        abstract: "Runs the benchmarks and prints one table."
+    )
 
     @Option(
         help: ArgumentHelp(
             "Only benchmarks whose name begins so, as requests or fetch.first; may be given several times.",
-            valueName: "name"))
+            valueName: "name"
+        )
+    )
     var only: [String] = []
 
     @Option(help: "A/B pairs of each comparison.")
@@ -52,13 +58,21 @@ struct MeasureCommand: AsyncParsableCommand {
     @Option(help: "The folder of the built services; else beside this program.")
     var programs: String?
 
+    @Option(help: "A folder with real photos; else ../shared/photos beside the checkout, where it is there.")
+    var photos: String?
+
     func validate() throws {
         guard (1...1000).contains(pairs) else { throw ValidationError("--pairs is a number from 1 to 1000") }
     }
 
     func run() async throws {
         let bench = Bench(
-            place: try Place(programs: programs), pairs: quick ? 2 : pairs, isQuick: quick, isLarge: large, only: only)
+            place: try Place(programs: programs, photos: photos),
+            pairs: quick ? 2 : pairs,
+            isQuick: quick,
+            isLarge: large,
+            only: only
+        )
         for group in groups {
             do {
                 try await group.measure(bench)

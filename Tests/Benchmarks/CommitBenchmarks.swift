@@ -1,5 +1,7 @@
+import Contracts
 import Foundation
 import GRDB
+import JSONValue
 import Messaging
 import PhotoClient
 import PhotoModel
@@ -33,27 +35,45 @@ enum CommitBenchmarks {
         try await bench.compare(
             [
                 Comparison(
-                    name: "commits.64", ours: "catalog, 64 favourite changes outstanding, group commit",
-                    peer: "bare SQLite FULL, 1 row of 1 KiB a commit", unit: "changes/s", aim: .figure(50_000))
+                    name: "commits.64",
+                    ours: "catalog, 64 favourite changes outstanding, group commit",
+                    peer: "bare SQLite FULL, 1 row of 1 KiB a commit",
+                    unit: "changes/s",
+                    aim: .figure(50_000)
+                )
             ],
-            ours: ours, peer: { [try await database.rate(bench.amount(3_000, quick: 200), group: 1)] }, notes: cost)
+            ours: ours,
+            peer: { [try await database.rate(bench.amount(3_000, quick: 200), group: 1)] },
+            notes: cost
+        )
         try await bench.compare(
             [
                 Comparison(
-                    name: "commits.64.grouped", ours: "catalog, 64 favourite changes outstanding, group commit",
-                    peer: "bare SQLite FULL, 16 rows of 1 KiB a commit", unit: "changes/s", aim: nil)
+                    name: "commits.64.grouped",
+                    ours: "catalog, 64 favourite changes outstanding, group commit",
+                    peer: "bare SQLite FULL, 16 rows of 1 KiB a commit",
+                    unit: "changes/s",
+                    aim: nil
+                )
             ],
-            ours: ours, peer: { [try await database.rate(bench.amount(16_000, quick: 1_600), group: 16)] })
+            ours: ours,
+            peer: { [try await database.rate(bench.amount(16_000, quick: 1_600), group: 16)] }
+        )
         let few = bench.amount(1_000, quick: 100)
         try await bench.compare(
             [
                 Comparison(
-                    name: "commits.one", ours: "catalog, 1 favourite change outstanding, median time",
-                    peer: "bare SQLite FULL, 1 row of 1 KiB a commit, median time", unit: "µs",
-                    smallerIsBetter: true, aim: .figure(240))
+                    name: "commits.one",
+                    ours: "catalog, 1 favourite change outstanding, median time",
+                    peer: "bare SQLite FULL, 1 row of 1 KiB a commit, median time",
+                    unit: "µs",
+                    smallerIsBetter: true,
+                    aim: .figure(240)
+                )
             ],
             ours: { [try await favourites.medianMicroseconds(few)] },
-            peer: { [try await database.medianMicroseconds(few)] })
+            peer: { [try await database.medianMicroseconds(few)] }
+        )
         await services.stop()
     }
 }

@@ -28,7 +28,10 @@ enum FeedBenchmarks {
     // MARK: Live
 
     private static func fanOut(
-        _ bench: Bench, _ services: Services, _ source: SyntheticCatalog, subscribers: Int
+        _ bench: Bench,
+        _ services: Services,
+        _ source: SyntheticCatalog,
+        subscribers: Int
     ) async throws {
         let name = "feed.live.\(subscribers)"
         guard bench.wants(name) else { return }
@@ -42,9 +45,12 @@ enum FeedBenchmarks {
         try await bench.compare(
             [
                 Comparison(
-                    name: name, ours: "change-broker over a synthetic catalog, \(subscribers) bare subscribers",
+                    name: name,
+                    ours: "change-broker over a synthetic catalog, \(subscribers) bare subscribers",
                     peer: "bare XPUB without loss, the same \(source.liveFrame.count) bytes and subscribers, ipc",
-                    unit: "deliveries/s", aim: .ratio(0.6))
+                    unit: "deliveries/s",
+                    aim: .ratio(0.6)
+                )
             ],
             ours: {
                 let before = ProcessTable.processorSeconds(broker)
@@ -60,14 +66,18 @@ enum FeedBenchmarks {
                     "\(lost) of \(told * subscribers) deliveries lost on the live path; broker "
                         + "\(Figure.text(spent / Double(max(1, told)) * 1e6)) µs of processor a record"
                 ]
-            })
+            }
+        )
     }
 
     // MARK: Durable
 
     /// Pages through the broker's memory of history, against a bare ROUTER that sends pages of the same size.
     private static func replay(
-        _ bench: Bench, _ services: Services, _ source: SyntheticCatalog, readers: Int
+        _ bench: Bench,
+        _ services: Services,
+        _ source: SyntheticCatalog,
+        readers: Int
     ) async throws {
         let name = "feed.replay.\(readers)"
         guard bench.wants(name) else { return }
@@ -90,12 +100,16 @@ enum FeedBenchmarks {
         try await bench.compare(
             [
                 Comparison(
-                    name: name, ours: "feed.since from the broker's memory, \(readers) bare readers",
+                    name: name,
+                    ours: "feed.since from the broker's memory, \(readers) bare readers",
                     peer: "bare ROUTER, pages of the same \(first.bytes >> 10) KiB (\(first.records) records)",
-                    unit: "deliveries/s", aim: .figure(500_000))
+                    unit: "deliveries/s",
+                    aim: .figure(500_000)
+                )
             ],
             ours: { [try await rate(address, token, readers, pages: pages)] },
-            peer: { [try await bareRate(echoAddress, readers, turns: 4 * pages, records: first.records)] })
+            peer: { [try await bareRate(echoAddress, readers, turns: 4 * pages, records: first.records)] }
+        )
         withExtendedLifetime(echo) {}
     }
 
@@ -116,7 +130,10 @@ enum FeedBenchmarks {
     }
 
     private static func bareRate(
-        _ address: String, _ readers: Int, turns: Int, records: Int
+        _ address: String,
+        _ readers: Int,
+        turns: Int,
+        records: Int
     ) async throws -> Double {
         try await blocking {
             let context = try BareContext()
@@ -151,7 +168,8 @@ private final class Replay {
 
     func ask() throws {
         try socket.send(
-            #"{"jsonrpc":"2.0","id":1,"method":"feed.since","params":{"limit":1000,"token":"\#(token)"}}"#)
+            #"{"jsonrpc":"2.0","id":1,"method":"feed.since","params":{"limit":1000,"token":"\#(token)"}}"#
+        )
     }
 
     /// - Returns: how many records came, told by the tokens, and the bytes
@@ -159,7 +177,8 @@ private final class Replay {
         let reply = try socket.receiveAll().first ?? []
         // The page's own token stands behind the records.
         let tail = String(decoding: reply.suffix(600), as: UTF8.self)
-        guard let start = tail.range(of: #""token":""#), let next = tail[start.upperBound...].split(separator: "\"").first
+        guard let start = tail.range(of: #""token":""#),
+            let next = tail[start.upperBound...].split(separator: "\"").first
         else { throw BenchmarkError("no page: \(String(decoding: reply.prefix(300), as: UTF8.self))") }
         let old = ChangeToken(token)?.sequence ?? 0
         token = String(next)

@@ -1,3 +1,4 @@
+import Contracts
 import Foundation
 import JSONValue
 import PhotoClient
@@ -63,11 +64,16 @@ enum FetchBenchmarks {
         try await bench.compare(
             [
                 Comparison(
-                    name: "fetch.\(kind.name).\(large.assets)", ours: "\(kind.text), \(Figure.text(Double(large.assets))) assets",
-                    peer: "the same, \(Figure.text(Double(small.assets))) assets", unit: "µs", smallerIsBetter: true,
-                    aim: .ratio(1.5))
+                    name: "fetch.\(kind.name).\(large.assets)",
+                    ours: "\(kind.text), \(Figure.text(Double(large.assets))) assets",
+                    peer: "the same, \(Figure.text(Double(small.assets))) assets",
+                    unit: "µs",
+                    smallerIsBetter: true,
+                    aim: .ratio(1.5)
+                )
             ],
-            ours: run(large), peer: run(small),
+            ours: run(large),
+            peer: run(small),
             notes: {
                 let after = (ProcessTable.processorSeconds(times.0), ProcessTable.processorSeconds(times.1))
                 let ratio = (after.1 - before.1) / 2 / max(0.01, after.0 - before.0)
@@ -75,7 +81,8 @@ enum FetchBenchmarks {
                     "\(counts.1) results against \(counts.0); processor time a fetch, large over small: "
                         + Figure.ratio(ratio)
                 ]
-            })
+            }
+        )
     }
 }
 
@@ -112,7 +119,8 @@ private final class Served {
         var times: [Double] = []
         for _ in 0..<rounds {
             times.append(
-                try await seconds { _ = try await services.client.assets(fetch, count: page) } * 1e6)
+                try await seconds { _ = try await services.client.assets(fetch, count: page) } * 1e6
+            )
         }
         return Spread(times).median
     }

@@ -9,8 +9,15 @@ enum ImportBenchmarks {
         let source = try bench.place.folder("import-source")
         for index in 0..<count {
             let jpeg = TestPictures.jpeg(
-                width: 320, height: 240, orientation: 1 + index % 8, date: "2024:06:01 12:30:\(10 + index % 50)",
-                offset: "+02:00", latitude: 47 + Double(index) / 1000, longitude: 11, seed: UInt64(index))
+                width: 320,
+                height: 240,
+                orientation: 1 + index % 8,
+                date: "2024:06:01 12:30:\(10 + index % 50)",
+                offset: "+02:00",
+                latitude: 47 + Double(index) / 1000,
+                longitude: 11,
+                seed: UInt64(index)
+            )
             try Data(jpeg).write(to: URL(fileURLWithPath: "\(source)/\(index).jpg"))
         }
         guard let exiftool = TestPlace.program("exiftool") else {
@@ -20,8 +27,12 @@ enum ImportBenchmarks {
         try await bench.compare(
             [
                 Comparison(
-                    name: "import", ours: "safelight import, \(count) new JPEGs of 320x240, durable, facts read",
-                    peer: "cp, fsync of each, sha256sum, exiftool -fast: one process each", unit: "files/s", aim: nil)
+                    name: "import",
+                    ours: "safelight import, \(count) new JPEGs of 320x240, durable, facts read",
+                    peer: "cp, fsync of each, sha256sum, exiftool -fast: one process each",
+                    unit: "files/s",
+                    aim: nil
+                )
             ],
             ours: {
                 number += 1
@@ -29,7 +40,9 @@ enum ImportBenchmarks {
                 try await services.start("catalog")
                 let time = try await seconds {
                     try await runProgram(
-                        bench.place.program("safelight"), ["import", source, "--json", "--run", services.run])
+                        bench.place.program("safelight"),
+                        ["import", source, "--json", "--run", services.run]
+                    )
                 }
                 await services.stop()
                 return [Double(count) / time]
@@ -45,6 +58,7 @@ enum ImportBenchmarks {
                     try await runProgram("/bin/sh", ["-c", script, source, target, exiftool])
                 }
                 return [Double(count) / time]
-            })
+            }
+        )
     }
 }

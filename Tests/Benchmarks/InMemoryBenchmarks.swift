@@ -12,8 +12,11 @@ enum InMemoryBenchmarks {
         try await predicates(bench, assets)
         let records = assets.prefix(2_000).enumerated().map { index, asset -> ChangeRecord in
             var record = ChangeRecord(
-                sequence: Int64(index + 1), library: String(repeating: "ab", count: 16), date: 1_700_000_000_000_000,
-                origin: ChangeOrigin(identity: "uid:0", client: "benchmark"))
+                sequence: Int64(index + 1),
+                library: String(repeating: "ab", count: 16),
+                date: 1_700_000_000_000_000,
+                origin: ChangeOrigin(identity: "uid:0", client: "benchmark")
+            )
             var after = asset
             after.isFavorite.toggle()
             record.assets = [EntityChange(before: asset, after: after)]
@@ -38,14 +41,19 @@ enum InMemoryBenchmarks {
         try await bench.compare(
             [
                 Comparison(
-                    name: "predicates", ours: "Predicate in memory, \(text.replacingOccurrences(of: "\"", with: "'"))",
-                    peer: "the same written in Swift", unit: "assets/s", aim: nil)
+                    name: "predicates",
+                    ours: "Predicate in memory, \(text.replacingOccurrences(of: "\"", with: "'"))",
+                    peer: "the same written in Swift",
+                    unit: "assets/s",
+                    aim: nil
+                )
             ],
             ours: rate { predicate.evaluate($0) },
             peer: rate { asset in
                 asset.isFavorite && asset.pixelWidth >= 2
                     && asset.keywords.contains { folding.apply($0) == "ete" }
-            })
+            }
+        )
     }
 
     private static func json(_ bench: Bench, _ records: [ChangeRecord]) async throws {
@@ -60,16 +68,25 @@ enum InMemoryBenchmarks {
         try await bench.compare(
             [
                 Comparison(
-                    name: "json.read", ours: "JSONValue, \(what)", peer: "Foundation's JSONSerialization", unit: "MB/s",
-                    aim: nil)
+                    name: "json.read",
+                    ours: "JSONValue, \(what)",
+                    peer: "Foundation's JSONSerialization",
+                    unit: "MB/s",
+                    aim: nil
+                )
             ],
             ours: rate { keep(try JSON(parsing: bytes).arrayValue?.count ?? 0) },
-            peer: rate { keep((try JSONSerialization.jsonObject(with: data) as? [Any])?.count ?? 0) })
+            peer: rate { keep((try JSONSerialization.jsonObject(with: data) as? [Any])?.count ?? 0) }
+        )
         try await bench.compare(
             [
                 Comparison(
-                    name: "json.write", ours: "JSONValue, \(what)", peer: "Foundation's JSONSerialization",
-                    unit: "MB/s", aim: nil)
+                    name: "json.write",
+                    ours: "JSONValue, \(what)",
+                    peer: "Foundation's JSONSerialization",
+                    unit: "MB/s",
+                    aim: nil
+                )
             ],
             ours: rate { keep(tree.bytes.count) },
             peer: {
@@ -78,7 +95,8 @@ enum InMemoryBenchmarks {
                     for _ in 0..<3 { keep(try JSONSerialization.data(withJSONObject: object).count) }
                 }
                 return [3 * megabytes / time]
-            })
+            }
+        )
     }
 
     private static func recordRates(_ bench: Bench, _ records: [ChangeRecord]) async throws {
@@ -91,27 +109,37 @@ enum InMemoryBenchmarks {
         try await bench.compare(
             [
                 Comparison(
-                    name: "records.decode", ours: "ChangeRecord from its \(size) bytes",
-                    peer: "JSONSerialization alone, without a record", unit: "records/s", aim: nil)
+                    name: "records.decode",
+                    ours: "ChangeRecord from its \(size) bytes",
+                    peer: "JSONSerialization alone, without a record",
+                    unit: "records/s",
+                    aim: nil
+                )
             ],
             ours: rate { for bytes in encoded { keep(try ChangeRecord(json: JSON(parsing: bytes)).assets.count) } },
             peer: rate {
                 for bytes in data {
                     keep((try JSONSerialization.jsonObject(with: bytes) as? [String: Any])?.count ?? 0)
                 }
-            })
+            }
+        )
         try await bench.compare(
             [
                 Comparison(
-                    name: "records.encode", ours: "ChangeRecord to its bytes",
-                    peer: "JSONValue alone, tree to bytes", unit: "records/s", aim: nil)
+                    name: "records.encode",
+                    ours: "ChangeRecord to its bytes",
+                    peer: "JSONValue alone, tree to bytes",
+                    unit: "records/s",
+                    aim: nil
+                )
             ],
             ours: rate { for record in records { keep(record.bytes.count) } },
             peer: {
                 let trees = records.map(\.json)
                 let time = try await blockingSeconds { for tree in trees { keep(tree.bytes.count) } }
                 return [Double(records.count) / time]
-            })
+            }
+        )
     }
 
     /// Keeps the compiler from leaving work out whose result nobody wants.

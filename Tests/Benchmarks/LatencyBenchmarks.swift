@@ -1,4 +1,6 @@
 import Foundation
+import Messaging
+import PhotoClient
 
 /// From the commit to the subscriber, at 1,000 real commits a second.
 enum LatencyBenchmarks {
@@ -25,11 +27,21 @@ enum LatencyBenchmarks {
             try await bench.compare(
                 [
                     Comparison(
-                        name: "latency.\(subscribers).p50", ours: own, peer: bare, unit: "µs", smallerIsBetter: true,
-                        aim: .figure(1500)),
+                        name: "latency.\(subscribers).p50",
+                        ours: own,
+                        peer: bare,
+                        unit: "µs",
+                        smallerIsBetter: true,
+                        aim: .figure(1500)
+                    ),
                     Comparison(
-                        name: "latency.\(subscribers).p99", ours: own, peer: bare, unit: "µs", smallerIsBetter: true,
-                        aim: .figure(6000)),
+                        name: "latency.\(subscribers).p99",
+                        ours: own,
+                        peer: bare,
+                        unit: "µs",
+                        smallerIsBetter: true,
+                        aim: .figure(6000)
+                    ),
                 ],
                 ours: {
                     let batch = try await ours.batch(count) { late = max(late, try await pace(favourites, count)) }
@@ -45,7 +57,8 @@ enum LatencyBenchmarks {
                         "\(lost) deliveries lost; from the record's date, which is before COMMIT; "
                             + "the slowest run made \(Figure.text(Double(count) / late)) changes/s"
                     ]
-                })
+                }
+            )
         }
         await services.stop()
     }

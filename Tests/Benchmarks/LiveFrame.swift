@@ -28,10 +28,18 @@ enum LiveFrame {
     }
 
     private static func offset(after name: StaticString, in frame: UnsafeRawBufferPointer) -> Int? {
-        guard let base = frame.baseAddress,
-            let found = memmem(base, frame.count, name.utf8Start, name.utf8CodeUnitCount)
-        else { return nil }
-        return base.distance(to: found) + name.utf8CodeUnitCount
+        guard let base = frame.baseAddress else { return nil }
+        let length = name.utf8CodeUnitCount
+        var position = 0
+        // The numbers stand near the beginning, so looking from quote to quote is quick.
+        while position + length <= frame.count,
+            let quote = memchr(base + position, 0x22, frame.count - position - length + 1)
+        {
+            position = base.distance(to: quote)
+            if memcmp(quote, name.utf8Start, length) == 0 { return position + length }
+            position += 1
+        }
+        return nil
     }
 
     static let sequence: StaticString = "\"sequence\":"

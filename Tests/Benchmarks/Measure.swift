@@ -69,7 +69,8 @@ struct Outcome: Sendable {
         self.peer = Spread(peer)
         // Each pair's A stood before its B in even rounds and after it in odd ones.
         ratio = Spread(
-            peer.indices.map { ($0.isMultiple(of: 2) ? ours[$0] : again[$0]) / peer[$0] })
+            peer.indices.map { ($0.isMultiple(of: 2) ? ours[$0] : again[$0]) / peer[$0] }
+        )
         same = Spread(ours.indices.map { again[$0] / ours[$0] })
         pairs = peer.count
     }
@@ -82,7 +83,9 @@ struct Outcome: Sendable {
             case .figure(let wanted): (ours.median, wanted)
             case nil: (ratio.median, 1)
             }
-        return (same.maximum - same.minimum) * value <= abs(value - wanted) / 2
+        // One that came out differently from itself every time the same way is no better known.
+        let spread = max(same.maximum, 1) - min(same.minimum, 1)
+        return spread * value <= abs(value - wanted) / 2
     }
 
     var verdict: Verdict {
@@ -106,7 +109,11 @@ typealias Run = () async throws -> [Double]
 ///
 /// Runs A, B, A again, round by round after a warm-up; so every A/B pair and every A/A pair is of one sitting.
 func measure(
-    _ comparisons: [Comparison], pairs: Int, warmUps: Int = 1, ours: Run, peer: Run
+    _ comparisons: [Comparison],
+    pairs: Int,
+    warmUps: Int = 1,
+    ours: Run,
+    peer: Run
 ) async throws -> [Outcome] {
     for _ in 0..<warmUps {
         _ = try await ours()
@@ -120,7 +127,11 @@ func measure(
     }
     return comparisons.enumerated().map { index, comparison in
         Outcome(
-            comparison, ours: first.map { $0[index] }, peer: middle.map { $0[index] }, again: second.map { $0[index] })
+            comparison,
+            ours: first.map { $0[index] },
+            peer: middle.map { $0[index] },
+            again: second.map { $0[index] }
+        )
     }
 }
 

@@ -1,5 +1,6 @@
 import Contracts
 import Foundation
+import JSONValue
 import PhotoClient
 import PhotoModel
 import TestSupport
@@ -18,7 +19,12 @@ enum MemoryBenchmarks {
         try await work(bench, services)
         for (name, process) in try await members(services) {
             bench.remark(
-                remark("memory.worked.\(name)", process, "after 1,000 changes, 40 imports, 40 thumbnails, 1,000 fetched"))
+                remark(
+                    "memory.worked.\(name)",
+                    process,
+                    "after 1,000 changes, 40 imports, 40 thumbnails, 1,000 fetched"
+                )
+            )
         }
         await services.stop()
     }
@@ -27,8 +33,11 @@ enum MemoryBenchmarks {
         let family = ProcessTable.family(of: process)
         let bytes = family.reduce(0) { $0 + ProcessTable.proportionalBytes($1) }
         return Remark(
-            name: name, text: "PSS of \(family.count) processes; \(text)", value: Double(bytes) / 1_048_576,
-            unit: "MiB")
+            name: name,
+            text: "PSS of \(family.count) processes; \(text)",
+            value: Double(bytes) / 1_048_576,
+            unit: "MiB"
+        )
     }
 
     /// The services that `safelight up` runs, by name.
@@ -65,7 +74,11 @@ enum MemoryBenchmarks {
         for asset in try await services.client.assets(fetch, count: 40).assets {
             try await runProgram(
                 safelight,
-                ["thumb", asset.id.text, "--size", "256", "--output", "\(target)/\(asset.id).jpg", "--run", services.run])
+                [
+                    "thumb", asset.id.text, "--size", "256", "--output", "\(target)/\(asset.id).jpg", "--run",
+                    services.run,
+                ]
+            )
         }
     }
 }

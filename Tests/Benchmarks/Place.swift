@@ -8,8 +8,11 @@ struct Place {
     let programs: String
     /// Everything that a run writes; on the disk that is measured.
     let scratch: TemporaryFolder
+    /// Real photos, where there are any.
+    let photos: String?
 
-    init(programs: String?) throws {
+    init(programs: String?, photos: String?) throws {
+        self.photos = photos ?? TestPlace.photos
         self.programs = programs ?? (Self.ownProgram as NSString).deletingLastPathComponent
         scratch = try TemporaryFolder("bench")
     }
@@ -27,7 +30,10 @@ struct Place {
     func folder(_ name: String) throws -> String {
         let path = scratch.file(name)
         try FileManager.default.createDirectory(
-            atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+            atPath: path,
+            withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o700]
+        )
         return path
     }
 }

@@ -80,7 +80,8 @@ struct Report {
                         "name": .string($0.name), "value": .double($0.value), "unit": .string($0.unit),
                         "text": .string($0.text),
                     ]
-                }),
+                }
+            ),
             "notMeasured": .array(gaps.map { ["name": .string($0.name), "reason": .string($0.reason)] }),
         ]
     }

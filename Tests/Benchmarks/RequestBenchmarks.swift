@@ -25,18 +25,29 @@ enum RequestBenchmarks {
             try await bench.compare(
                 [
                     Comparison(
-                        name: "requests.\(name)", ours: "PhotoClient `health`, \(window) outstanding",
-                        peer: "bare DEALER/ROUTER echo, \(bytes)", unit: "requests/s", aim: nil)
+                        name: "requests.\(name)",
+                        ours: "PhotoClient `health`, \(window) outstanding",
+                        peer: "bare DEALER/ROUTER echo, \(bytes)",
+                        unit: "requests/s",
+                        aim: nil
+                    )
                 ],
-                ours: { [try await clientRate(catalog, window, rounds)] }, peer: peer)
+                ours: { [try await clientRate(catalog, window, rounds)] },
+                peer: peer
+            )
             try await bench.compare(
                 [
                     Comparison(
                         name: "requests.\(name).bare-client",
                         ours: "bare DEALER to the catalog's `health`, \(window) outstanding",
-                        peer: "bare DEALER/ROUTER echo, \(bytes)", unit: "requests/s", aim: nil)
+                        peer: "bare DEALER/ROUTER echo, \(bytes)",
+                        unit: "requests/s",
+                        aim: nil
+                    )
                 ],
-                ours: { try await bareRate(address, request, window, rounds) }, peer: peer)
+                ours: { try await bareRate(address, request, window, rounds) },
+                peer: peer
+            )
         }
         withExtendedLifetime(echo) {}
         await services.stop()
@@ -55,7 +66,10 @@ enum RequestBenchmarks {
     }
 
     private static func bareRate(
-        _ address: String, _ request: String, _ window: Int, _ count: Int
+        _ address: String,
+        _ request: String,
+        _ window: Int,
+        _ count: Int
     ) async throws -> [Double] {
         let time = try await blocking {
             let socket = try BareSocket(ZMQ_DEALER, BareContext(), highWaterMark: 100_000)

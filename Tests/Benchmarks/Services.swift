@@ -18,8 +18,10 @@ final class Services {
         run = try place.folder("\(name).run")
         self.library = try library ?? place.folder("\(name).library")
         client = try PhotoLibrary(
-            endpoints: Self.endpoints(in: run), client: "benchmark",
-            logger: Logger(label: "benchmark", factory: { _ in SwiftLogNoOpLogHandler() }))
+            endpoints: Self.endpoints(in: run),
+            client: "benchmark",
+            logger: Logger(label: "benchmark", factory: { _ in SwiftLogNoOpLogHandler() })
+        )
     }
 
     deinit { for program in running.values { program.signal(SIGKILL) } }
@@ -27,8 +29,13 @@ final class Services {
     static func endpoints(in folder: String) throws -> ServiceEndpoints {
         func address(_ file: String) throws -> EndpointAddress { try EndpointAddress("ipc://\(folder)/\(file).sock") }
         return ServiceEndpoints(
-            catalog: try address("catalog"), thumbnailer: try address("thumbnailer"), editor: try address("editor"),
-            changeBroker: try address("change-broker"), feed: try address("feed"), edits: try address("edits"))
+            catalog: try address("catalog"),
+            thumbnailer: try address("thumbnailer"),
+            editor: try address("editor"),
+            changeBroker: try address("change-broker"),
+            feed: try address("feed"),
+            edits: try address("edits")
+        )
     }
 
     /// Starts a service and waits until it answers.
@@ -38,7 +45,8 @@ final class Services {
             place.program(name == "up" ? "safelight" : name),
             (name == "up" ? ["up"] : []) + ["--run", run, "--log", "warning"]
                 + (isKeeper ? ["--library", library] : []),
-            environment: ["SAFELIGHT_LIBRARY": library])
+            environment: ["SAFELIGHT_LIBRARY": library]
+        )
         running[name] = program
         let services: [ServiceClient] =
             switch name {
@@ -84,7 +92,8 @@ actor Libraries {
         let folder = try place.folder("generated-\(assets)")
         try await runProgram(
             place.program("catalog"),
-            ["generate", "--assets", "\(assets)", "--seed", "\(Self.seed)", "--library", folder])
+            ["generate", "--assets", "\(assets)", "--seed", "\(Self.seed)", "--library", folder]
+        )
         guard FileManager.default.subpaths(atPath: folder)?.isEmpty == false else {
             throw BenchmarkError("catalog generate makes nothing")
         }

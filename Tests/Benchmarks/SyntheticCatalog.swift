@@ -40,8 +40,11 @@ final class SyntheticCatalog: RequestHandler {
         var after = asset
         after.isFavorite = true
         var record = ChangeRecord(
-            sequence: Self.first, library: library, date: 1_700_000_000_000_000,
-            origin: ChangeOrigin(identity: "uid:0", client: "benchmark"))
+            sequence: Self.first,
+            library: library,
+            date: 1_700_000_000_000_000,
+            origin: ChangeOrigin(identity: "uid:0", client: "benchmark")
+        )
         record.assets = [EntityChange(before: asset, after: after)]
         template = record
         thread = PollThread(name: "synthetic")
@@ -76,11 +79,13 @@ final class SyntheticCatalog: RequestHandler {
         case .token:
             let head = ChangeToken(library: library, sequence: state.withLock { $0.head })
             return Reply(
-                CurrentToken.Result(token: head, oldest: ChangeToken(library: library, sequence: Self.first)).json)
+                CurrentToken.Result(token: head, oldest: ChangeToken(library: library, sequence: Self.first)).json
+            )
         case .health:
             return Reply(
                 Health.Result(service: "catalog", version: "synthetic", isHealthy: true, problems: [], sequence: head)
-                    .json)
+                    .json
+            )
         case .follow(let follow): return try await tell(after: follow.token, notifier)
         default: throw .methodNotFound("the synthetic catalog does not know \(request.method)")
         }
@@ -101,7 +106,9 @@ final class SyntheticCatalog: RequestHandler {
             position = last
             let token = ChangeToken(library: library, sequence: position)
             try await notifier.notify(
-                ChangesFollow.notification, ["records": .array(records), "token": .string(token.description)])
+                ChangesFollow.notification,
+                ["records": .array(records), "token": .string(token.description)]
+            )
         }
         return Reply(FollowEnd(token: ChangeToken(library: library, sequence: position)).json)
     }

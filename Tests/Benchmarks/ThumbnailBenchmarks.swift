@@ -18,24 +18,43 @@ enum ThumbnailBenchmarks {
             return path
         }
         try await compare(
-            bench, peer, name: "thumbnails.12-megapixel", files: copies,
-            what: "\(count) JPEGs of 4000x3000 (\(picture.count >> 10) KiB)", aim: .ratio(0.9))
-        guard let photos = TestPlace.photos else {
-            return bench.gap("thumbnails.photos", "there is no folder ../shared/photos")
+            bench,
+            peer,
+            name: "thumbnails.12-megapixel",
+            files: copies,
+            what: "\(count) JPEGs of 4000x3000 (\(picture.count >> 10) KiB)",
+            aim: .ratio(0.9)
+        )
+        guard let photos = bench.place.photos else {
+            return bench.gap("thumbnails.photos", "there is no folder ../shared/photos; --photos names another")
         }
         let real = try readable(in: photos)
         try await compare(
-            bench, peer, name: "thumbnails.photos", files: bench.isQuick ? Array(real.prefix(5)) : real,
-            what: "\(real.count) real JPEGs", aim: .ratio(0.9))
+            bench,
+            peer,
+            name: "thumbnails.photos",
+            files: bench.isQuick ? Array(real.prefix(5)) : real,
+            what: "\(real.count) real JPEGs",
+            aim: .ratio(0.9)
+        )
     }
 
     private static func compare(
-        _ bench: Bench, _ peer: String, name: String, files: [String], what: String, aim: Aim
+        _ bench: Bench,
+        _ peer: String,
+        name: String,
+        files: [String],
+        what: String,
+        aim: Aim
     ) async throws {
         let folder = try bench.place.folder("\(name).out")
         let comparison = Comparison(
-            name: name, ours: "Imaging.Rendition in process, \(what)", peer: "vipsthumbnail, one process for the set",
-            unit: "pictures/s", aim: aim)
+            name: name,
+            ours: "Imaging.Rendition in process, \(what)",
+            peer: "vipsthumbnail, one process for the set",
+            unit: "pictures/s",
+            aim: aim
+        )
         setenv("VIPS_CONCURRENCY", "1", 1)
         try await bench.compare(
             [comparison],
@@ -48,10 +67,13 @@ enum ThumbnailBenchmarks {
             peer: {
                 let time = try await seconds {
                     try await runProgram(
-                        peer, ["--size", "256", "-o", "\(folder)/vips-%s.jpg[Q=85,strip]"] + files)
+                        peer,
+                        ["--size", "256", "-o", "\(folder)/vips-%s.jpg[Q=85,strip]"] + files
+                    )
                 }
                 return [Double(files.count) / time]
-            })
+            }
+        )
     }
 
     private static func render(_ file: String, to output: String) throws {
@@ -61,7 +83,11 @@ enum ThumbnailBenchmarks {
     }
 
     private static let options = RenditionOptions(
-        target: .size(width: 256, height: 256), resizeMode: .exact, format: .jpeg, quality: 85)
+        target: .size(width: 256, height: 256),
+        resizeMode: .exact,
+        format: .jpeg,
+        quality: 85
+    )
 
     /// A JPEG of 12 megapixels with about the detail of a photo: soft tones, edges and a little noise, seeded.
     private static func largePicture(_ folder: String, vips: String) async throws -> Data {

@@ -164,7 +164,12 @@ let rooms: [Room] = [
     Room(6, "MetadataTests", .tests, ["Metadata", "PhotoModel", "JSONValue", "SamplePictures", "TestSupport"]),
     Room(6, "StorageTests", .tests, ["Storage", "TestSupport", "GRDB"]),
     Room(6, "ContractsTests", .tests, ["Contracts", "Messaging", "PhotoModel", "JSONValue", "TestSupport"]),
-    Room(6, "HostingTests", .tests, ["Hosting", "Contracts", "Messaging", "JSONValue", "TestSupport"]),
+    Room(
+        6, "HostingTests", .tests,
+        [
+            "Hosting", "Contracts", "Messaging", "JSONValue", "CProcess", "Logging", "ArgumentParser",
+            "ServiceLifecycle", "TestSupport",
+        ]),
     Room(
         6,
         "PhotoClientTests",
@@ -189,14 +194,35 @@ let rooms: [Room] = [
             "TestSupport",
         ]
     ),
-    Room(6, "ThumbnailerTests", .tests, ["Thumbnailer", "Contracts", "PhotoModel", "JSONValue", "TestSupport"]),
-    Room(6, "EditorTests", .tests, ["Editor", "Contracts", "PhotoModel", "JSONValue", "TestSupport"]),
-    Room(6, "CommandLineTests", .tests, ["CommandLine", "Contracts", "PhotoModel", "JSONValue", "TestSupport"]),
+    Room(
+        6,
+        "ThumbnailerTests",
+        .tests,
+        [
+            "Thumbnailer", "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage",
+            "Imaging", "Logging", "ArgumentParser", "TestSupport",
+        ]
+    ),
+    Room(
+        6,
+        "EditorTests",
+        .tests,
+        [
+            "Editor", "Thumbnailer", "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue",
+            "Storage", "Imaging", "Metadata", "Logging", "ArgumentParser", "TestSupport",
+        ]
+    ),
+    Room(
+        6,
+        "CommandLineTests",
+        .tests,
+        ["CommandLine", "Contracts", "PhotoModel", "JSONValue", "ArgumentParser", "SystemPackage", "TestSupport"]
+    ),
     Room(
         6,
         "HouseTests",
         .tests,
-        ["TestSupport", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue"] + programs
+        ["TestSupport", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "CZeroMQ", "Crypto"] + programs
     ),
     Room(6, "TidyTests", .tests, []),
     Room(

@@ -23,7 +23,7 @@ struct History: Sendable {
         do throws(RPCError) {
             let request = ChangesSince(token: token, limit: limit, topics: topics)
             page = try await catalog.ask(request, deadline: deadline).result
-        } catch where error.refusal == .connectionLost {
+        } catch where error.isPassing && error.refusal != .deadlineExceeded {
             throw Refusal.unavailable.error("the catalog, which has the older history, is away; ask again")
         }
         await feed.note(oldest: page.oldest)

@@ -1,5 +1,5 @@
 import Contracts
-import Glibc
+import Foundation
 import Hosting
 import Logging
 import Messaging
@@ -25,10 +25,13 @@ struct ThumbnailerService: Sendable {
         try configuration.validate()
         self.logger = logger
         var locks: [any Sendable] = try configuration.endpoints.claim(for: .thumbnailer)
-        if mkdir(configuration.cache, 0o750) != 0, errno != EEXIST {
+        do {
+            try FileManager.default.createDirectory(
+                atPath: configuration.cache, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o750])
+        } catch {
             throw CacheError(
-                description: "the cache folder \(configuration.cache) cannot be made: "
-                    + String(cString: strerror(errno)) + "; choose another --cache")
+                description: "the cache folder \(configuration.cache) cannot be made: \(error.localizedDescription); "
+                    + "choose another --cache")
         }
         locks.append(
             try LockFile(

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,6 +23,9 @@
 
 #ifndef SYS_close_range
 #define SYS_close_range 436
+#endif
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open 434
 #endif
 #ifndef SYS_openat2
 #define SYS_openat2 437
@@ -243,6 +247,15 @@ int safelight_wait(pid_t process, int *code, int *signal) {
     *code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
     *signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     return 0;
+}
+
+int safelight_await_end(pid_t process, int milliseconds) {
+    int file = (int)syscall(SYS_pidfd_open, process, 0u);
+    if (file < 0) return 0;
+    struct pollfd polled = {.fd = file, .events = POLLIN};
+    int ready = poll(&polled, 1, milliseconds);
+    close(file);
+    return ready > 0;
 }
 
 // MARK: - Files

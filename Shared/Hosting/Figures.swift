@@ -140,6 +140,7 @@ public final class Spread: Sendable {
 
     static func largest(in bucket: Int) -> Int64 {
         guard bucket >= exact else { return Int64(bucket) }
+        guard bucket < bucketCount - 1 else { return .max }
         let power = (bucket - exact) / 8 + 4
         let eighth = Int64((bucket - exact) % 8)
         return ((8 + eighth + 1) << Int64(power - 3)) - 1

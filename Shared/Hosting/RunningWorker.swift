@@ -72,10 +72,16 @@ final class RunningWorker {
 
     deinit { end() }
 
+    /// How long a worker that closed its socket has to end by itself, in milliseconds: its socket closes a little before.
+    private static let dyingMilliseconds: Int32 = 200
+
     /// Kills the process and all that it started, and takes its status; harmless when done already.
-    func end() {
+    ///
+    /// A worker holds nothing that is worth a farewell. `isDying` is for one that closed its socket: how it ends is the
+    /// job's error.
+    func end(isDying: Bool = false) {
         guard socket >= 0 else { return }
-        // It holds nothing that is worth a farewell. Where it was about to die by itself, its own status stands.
+        if isDying { _ = safelight_await_end(pid, Self.dyingMilliseconds) }
         kill(-pid, SIGKILL)
         kill(pid, SIGKILL)
         var code: Int32 = 0
@@ -90,7 +96,7 @@ final class RunningWorker {
 
     /// How it ended, in words; ends it where it has not.
     func describeEnd() -> String {
-        end()
+        end(isDying: true)
         return switch status {
         case .code(let code)?: "left with code \(code)"
         case .signal(let number)?: "ended by signal \(number)"
@@ -155,7 +161,7 @@ final class RunningWorker {
 
     // MARK: A job
 
-    /// Has a job done. `interruption` is asked after each ring of the bell.
+    /// Has a job done; `interruption` is asked after each ring of the bell.
     func perform(
         _ job: WorkerJob,
         until wallDeadline: MonotonicTime,

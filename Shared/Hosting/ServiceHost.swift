@@ -47,7 +47,7 @@ public enum ServiceHost {
         let group = ServiceGroup(configuration: configuration)
         let reason = Reason()
         let (signals, continuation) = AsyncStream<Int32>.makeStream(bufferingPolicy: .bufferingOldest(8))
-        let sources = [SIGTERM, SIGINT].map { watch($0, continuation) }
+        let sources = [await watch(SIGTERM, continuation), await watch(SIGINT, continuation)]
         defer { for source in sources { source.cancel() } }
         ready.send()
         do {
@@ -104,12 +104,16 @@ public enum ServiceHost {
         signal(SIGXFSZ, SIG_IGN)
     }
 
-    private static func watch(_ number: Int32, _ signals: AsyncStream<Int32>.Continuation) -> any DispatchSourceSignal {
-        // Or it would end the process before anybody hears of it.
-        signal(number, SIG_IGN)
+    // Returns once the signal would be heard.
+    private static func watch(_ number: Int32, _ signals: AsyncStream<Int32>.Continuation) async
+        -> any DispatchSourceSignal
+    {
         let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
         source.setEventHandler { signals.yield(number) }
-        source.resume()
+        await withCheckedContinuation { continuation in
+            source.setRegistrationHandler { continuation.resume() }
+            source.resume()
+        }
         return source
     }
 

@@ -12,7 +12,7 @@ public enum ServiceVersion {
     public static let current = "0.1.0"
 }
 
-/// The endpoints of a house. Each has a flag, a variable, a default file in the run folder and a TCP port.
+/// The endpoints of a house; each has a flag, a variable, a default file in the run folder and a TCP port.
 public enum EndpointName: String, Sendable, CaseIterable {
     case catalog, thumbnailer, editor, broker, feed, edits
 

@@ -8,7 +8,9 @@ public struct WorkerJob: Sendable {
     public var params: JSON
     /// Bytes that travel with the job, copied: at most ``WorkerFrame/mostAttachments``.
     public var attachments: [[UInt8]]
-    /// Open descriptors, at most 16, duplicated into the worker. In a pool they stay the caller's, who keeps them open
+    /// Open descriptors, at most 16, duplicated into the worker.
+    ///
+    /// In a pool they stay the caller's, who keeps them open
     /// until `run` returns; in a worker they are closed when the handler returns.
     public var files: [Int32]
 
@@ -35,7 +37,9 @@ public struct WorkerResult: Sendable, Equatable {
     }
 }
 
-/// A job's own named error: the bytes are not an image, the image is too large, and so on. The worker lives on.
+/// A job's own named error: the bytes are not an image, the image is too large, and so on.
+///
+/// The worker lives on.
 public struct WorkerRefusal: Error, Sendable, Equatable {
     /// The stable name, as in `unsupported_format`.
     public var name: String

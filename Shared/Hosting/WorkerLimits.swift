@@ -1,9 +1,11 @@
 import CProcess
 import JSONValue
 
-/// What one worker process may use. The system enforces the limits from before the worker's first instruction.
+/// What one worker process may use.
+///
+/// The system enforces the limits from before the worker's first instruction.
 public struct WorkerLimits: Sendable, Equatable {
-    /// Address space in bytes; 0 is no limit. Not enforced in builds with a sanitizer.
+    /// Address space in bytes; 0 is no limit, nor is there one in builds with a sanitizer.
     public var memoryBytes = 1_610_612_736
     /// Processor time of one job in seconds, from 1.
     public var cpuSeconds = 60

@@ -156,7 +156,9 @@ public final class WorkerPool: Sendable {
         return try outcome.get()
     }
 
-    /// Ends all workers and waits until they are gone. Waiting jobs fail with `worker_unavailable`; running ones have
+    /// Ends all workers and waits until they are gone.
+    ///
+    /// Waiting jobs fail with `worker_unavailable`; running ones have
     /// `graceSeconds` to finish.
     public func stop(graceSeconds: Int = 5) async {
         let deadline = MonotonicTime.now().after(seconds: max(0, graceSeconds))

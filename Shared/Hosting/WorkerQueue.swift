@@ -1,4 +1,4 @@
-/// The jobs that wait for a worker: bounded, by priority, then by arrival. Pure: no clock, no thread.
+/// The jobs that wait for a worker: bounded, by priority, then by arrival; pure, without clock or thread.
 struct WorkerQueue<Ticket> {
     private var lines: [[(id: UInt64, ticket: Ticket)]]
     private var starts: [Int]

@@ -140,7 +140,7 @@ struct WorkerSeat {
     }
 
     private func failure(_ error: WorkerChannelError, _ worker: RunningWorker) -> WorkerFailure {
-        worker.end()
+        worker.end(isDying: error == .closed)
         let failure: WorkerFailure
         switch (error, worker.status) {
         case (.tooLarge, _): failure = .resultTooLarge(limit: pool.limits.resultBytes)

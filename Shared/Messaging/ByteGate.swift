@@ -46,6 +46,9 @@ final class ByteGate: Sendable {
 
     var available: Int { state.withLock { $0.available } }
 
+    /// Bytes waiting in line.
+    var lineBytes: Int { state.withLock { $0.lineBytes } }
+
     /// Takes without asking: for what must be said in any case and is small.
     func takeNow(_ bytes: Int) {
         state.withLock { $0.available = $0.available.addingClamped(-bytes) }

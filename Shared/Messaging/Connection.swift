@@ -19,10 +19,10 @@ final class Connection {
     var heldBytes = 0
     var isParsing = false
 
-    init(id: ConnectionID, descriptor: Int32?, peerAddress: String?, limits: MessagingLimits) {
+    init(id: ConnectionID, descriptor: Int32?, identity: String, limits: MessagingLimits) {
         self.id = id
         self.descriptor = descriptor
-        self.identity = Self.identity(peerAddress)
+        self.identity = identity
         self.room = ByteGate(
             available: limits.outboxBytesPerConnection,
             ceiling: limits.outboxBytesPerConnection,
@@ -30,11 +30,11 @@ final class Connection {
         )
     }
 
-    /// Over ipc libzmq gives `:uid:gid:pid`, as the kernel vouches for it.
-    static func identity(_ peerAddress: String?) -> String {
-        guard let peerAddress, peerAddress.hasPrefix(":") else { return "loopback" }
-        let parts = peerAddress.dropFirst().split(separator: ":", omittingEmptySubsequences: false)
-        guard parts.count == 3, let uid = UInt32(parts[0]) else { return "loopback" }
+    /// Who is at the other end: over ipc libzmq gives `localhost:uid:gid:pid`, as the kernel vouches for it.
+    static func identity(_ peerAddress: String?, over transport: EndpointAddress.Transport) -> String {
+        guard transport == .ipc, let peerAddress else { return "loopback" }
+        let parts = peerAddress.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count >= 3, let uid = UInt32(parts[parts.count - 3]) else { return "loopback" }
         return "uid:\(uid)"
     }
 
@@ -42,14 +42,19 @@ final class Connection {
     var isIdle: Bool { open.isEmpty && running == 0 && queue.isEmpty && !isParsing }
 }
 
-/// The connections of one server: found by routing id, by descriptor, and told apart when a name or number is used again.
+/// The connections of one server: found by routing id, and ended by descriptor.
 struct ConnectionTable {
     private(set) var byRouting: [Bytes: Connection] = [:]
-    private var byDescriptor: [Int32: Bytes] = [:]
+    /// More than one where leftover messages of an ended connection are read after its descriptor has a new owner:
+    /// which one is the owner cannot be told, so nobody is ended before the descriptor is closed again.
+    private var byDescriptor: [Int32: Set<Bytes>] = [:]
     /// Descriptors whose connection has ended and that no new one has taken yet.
     private var gone: Set<Int32> = []
     private var lastSerial: UInt64 = 0
     private(set) var seen = 0
+    private let transport: EndpointAddress.Transport
+
+    init(transport: EndpointAddress.Transport) { self.transport = transport }
 
     enum Found {
         case connection(Connection)
@@ -62,7 +67,9 @@ struct ConnectionTable {
         return connection
     }
 
-    /// The connection that a message came by. Where it takes the place of another, that one is handed to `ended`.
+    /// The connection that a message came by.
+    ///
+    /// Where its peer was connected by another descriptor before, that connection is handed to `ended`.
     mutating func find(
         routing: Bytes,
         message: IncomingMessage,
@@ -75,19 +82,14 @@ struct ConnectionTable {
         }
         if let descriptor = message.descriptor {
             if gone.contains(descriptor) { return .gone }
-            if let other = byDescriptor[descriptor], let connection = byRouting[other],
-                let old = remove(connection.id)
-            {
-                ended(old)
-            }
-            byDescriptor[descriptor] = routing
+            byDescriptor[descriptor, default: []].insert(routing)
         }
         lastSerial += 1
         seen += 1
         let connection = Connection(
             id: ConnectionID(routing: routing, serial: lastSerial),
             descriptor: message.descriptor,
-            peerAddress: message.peerAddress,
+            identity: Connection.identity(message.peerAddress, over: transport),
             limits: limits
         )
         byRouting[routing] = connection
@@ -97,8 +99,9 @@ struct ConnectionTable {
     mutating func remove(_ id: ConnectionID) -> Connection? {
         guard let connection = self[id] else { return nil }
         byRouting[id.routing] = nil
-        if let descriptor = connection.descriptor, byDescriptor[descriptor] == id.routing {
-            byDescriptor[descriptor] = nil
+        if let descriptor = connection.descriptor {
+            byDescriptor[descriptor]?.remove(id.routing)
+            if byDescriptor[descriptor]?.isEmpty == true { byDescriptor[descriptor] = nil }
         }
         return connection
     }
@@ -106,10 +109,10 @@ struct ConnectionTable {
     /// A connection was taken in with this descriptor.
     mutating func opened(_ descriptor: Int32) { gone.remove(descriptor) }
 
-    /// The connection with this descriptor has ended.
-    mutating func closed(_ descriptor: Int32) -> Connection? {
+    /// The connections with this descriptor have ended.
+    mutating func closed(_ descriptor: Int32) -> [Connection] {
         gone.insert(descriptor)
-        guard let routing = byDescriptor[descriptor], let connection = byRouting[routing] else { return nil }
-        return remove(connection.id)
+        let ended = byDescriptor.removeValue(forKey: descriptor) ?? []
+        return ended.compactMap { byRouting.removeValue(forKey: $0) }
     }
 }

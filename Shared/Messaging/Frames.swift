@@ -13,7 +13,7 @@ struct IncomingMessage: Sendable {
     var violation: Violation?
     /// The descriptor of the connection, where there is one: none over inproc.
     var descriptor: Int32?
-    /// libzmq's `Peer-Address`: `:uid:gid:pid` over ipc, an IP address over tcp.
+    /// libzmq's `Peer-Address`: `localhost:uid:gid:pid` over ipc, an IP address over tcp.
     var peerAddress: String?
 
     enum Violation: String, Sendable {

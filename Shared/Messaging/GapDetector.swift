@@ -42,7 +42,9 @@ public struct GapDetector: Sendable, Equatable {
         self.patienceMicroseconds = patienceMicroseconds
     }
 
-    /// Takes one message. At a gap the position stays; read again and call ``confirm(upTo:)``.
+    /// Takes one message.
+    ///
+    /// At a gap the position stays; read again and call ``confirm(upTo:)``.
     public mutating func feed(previous: Int64, sequence: Int64) -> Verdict {
         guard sequence > position else { return .duplicate }
         guard previous <= position else { return .gap(after: position) }
@@ -51,9 +53,7 @@ public struct GapDetector: Sendable, Equatable {
         return .inOrder
     }
 
-    /// Takes a `head` message.
-    ///
-    /// - Parameter now: microseconds on a monotonic clock.
+    /// Takes a `head` message; `now` is in microseconds on a monotonic clock.
     public mutating func head(newest: Int64, now: Int64) -> HeadVerdict {
         guard newest > position else {
             behindSince = nil
@@ -70,7 +70,9 @@ public struct GapDetector: Sendable, Equatable {
     /// The connection is a new one: the next `head` that is ahead asks at once.
     public mutating func reconnected() { mustConfirm = true }
 
-    /// Everything up to the sequence has been read again. Never goes back.
+    /// Everything up to the sequence has been read again.
+    ///
+    /// Never goes back.
     public mutating func confirm(upTo sequence: Int64) {
         position = max(position, sequence)
         behindSince = nil

@@ -26,6 +26,9 @@ final class Mailbox<Element: Sendable>: Sendable {
         var failure: RPCError?
         var lastNumber: UInt64 = 0
 
+        /// Set while the mailbox is full; taking something out clears it and says so.
+        var owesRoom = false
+
         mutating func next() -> Taken? {
             if let (element, size) = elements.popFirst() {
                 bytes -= size
@@ -39,14 +42,17 @@ final class Mailbox<Element: Sendable>: Sendable {
     private let maxElements: Int
     private let maxBytes: Int
 
-    init(maxElements: Int, maxBytes: Int) {
+    private let onRoom: (@Sendable () -> Void)?
+
+    init(maxElements: Int, maxBytes: Int, onRoom: (@Sendable () -> Void)? = nil) {
         self.maxElements = maxElements
         self.maxBytes = maxBytes
+        self.onRoom = onRoom
     }
 
     /// Puts an element in; `false` when it is full or finished, and then the element is not in it.
     ///
-    /// - Parameter always: puts it in also when it is full: for what may not be lost and comes once.
+    /// With `always` it is put in also when it is full: for what may not be lost and comes once.
     func put(_ element: Element, bytes: Int, always: Bool = false) -> Bool {
         let step: Step = state.withLock { state in
             guard !state.isFinished else { return .refused }
@@ -67,8 +73,13 @@ final class Mailbox<Element: Sendable>: Sendable {
         }
     }
 
-    /// Whether a further element of middling size would be refused.
-    var isFull: Bool { state.withLock { $0.elements.count >= maxElements || $0.bytes >= maxBytes } }
+    /// Whether there is no room left; if so, `onRoom` is called as soon as there is some.
+    func isFull() -> Bool {
+        state.withLock { state in
+            state.owesRoom = state.elements.count >= maxElements || state.bytes >= maxBytes
+            return state.owesRoom
+        }
+    }
 
     /// What is in it can still be taken; after that comes the end.
     func finish(_ failure: RPCError? = nil) {
@@ -84,10 +95,12 @@ final class Mailbox<Element: Sendable>: Sendable {
 
     /// The next element, waiting for it.
     func take() async -> Taken {
-        let (ready, number): (Taken?, UInt64) = state.withLock { state in
+        let (ready, number, makesRoom): (Taken?, UInt64, Bool) = state.withLock { state in
+            defer { state.owesRoom = false }
             state.lastNumber += 1
-            return (state.next(), state.lastNumber)
+            return (state.next(), state.lastNumber, state.owesRoom)
         }
+        if makesRoom { onRoom?() }
         if let ready { return ready }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in

@@ -15,8 +15,9 @@ public struct MessagingLimits: Sendable {
     public var requestsPerConnection = 256
     /// Requests that one server has under way altogether.
     public var requests = 4096
-    /// Bytes waiting to leave to one peer. Notifications and replies wait for room; when as much again is waiting, a
-    /// reply becomes `limit_exceeded`.
+    /// Bytes waiting to leave to one peer.
+    ///
+    /// Notifications and replies wait for room; when as much again is waiting, a reply becomes `limit_exceeded`.
     public var outboxBytesPerConnection = 32 << 20
     /// Bytes waiting to leave a server or publisher altogether.
     public var outboxBytes = 256 << 20

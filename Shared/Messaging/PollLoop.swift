@@ -2,8 +2,9 @@ import CZeroMQ
 import Glibc
 import Synchronization
 
-/// A socket's pointer on its way to the thread that owns it. Sendable because the hand-over is under a lock and the one
-/// who hands it over does not use it again.
+/// A socket's pointer on its way to the thread that owns it.
+///
+/// Sendable because the hand-over is under a lock and the one who hands it over does not use it again.
 struct SocketHandle: @unchecked Sendable {
     let pointer: UnsafeMutableRawPointer
 
@@ -46,7 +47,9 @@ struct PollClient: Sendable {
     let close: @Sendable () -> Void
 }
 
-/// The body of a ``PollThread``. What is not under the lock belongs to the thread alone.
+/// The body of a ``PollThread``.
+///
+/// What is not under the lock belongs to the thread alone.
 final class PollLoop: Sendable {
     private struct Shared {
         weak var executor: PollThread?
@@ -56,6 +59,11 @@ final class PollLoop: Sendable {
         var closers: [CheckedContinuation<Void, Never>] = []
         var isClosed = false
         var isStopped = false
+
+        /// Whether there is something that the thread must not sleep over.
+        var isBusy: Bool {
+            !jobs.isEmpty || !arriving.isEmpty || !leaving.isEmpty || !closers.isEmpty || isStopped
+        }
     }
 
     private let shared = Mutex(Shared())
@@ -230,7 +238,7 @@ final class PollLoop: Sendable {
             if seat.turn.isHungry { nearest = 0 }
         }
         isAwake.store(false, ordering: .sequentiallyConsistent)
-        let isBusy = shared.withLock { !$0.jobs.isEmpty || !$0.arriving.isEmpty || !$0.leaving.isEmpty || $0.isStopped }
+        let isBusy = shared.withLock(\.isBusy)
         let rings = seats.contains { $0.client.doorbell.isRinging.load(ordering: .sequentiallyConsistent) }
         if isBusy || rings { nearest = 0 }
         // A wait of at most a second: an idle socket must still be touched for libzmq to do its own work (#4286).

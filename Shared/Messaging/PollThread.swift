@@ -8,9 +8,7 @@ public final class PollThread: SerialExecutor, Sendable {
     let loop: PollLoop
     let context: MessagingContext
 
-    /// Starts the thread.
-    ///
-    /// - Parameter name: what the system shows for it, of which it keeps fifteen bytes.
+    /// Starts the thread; the system shows the first fifteen bytes of `name` for it.
     public init(name: String, context: MessagingContext = .shared) {
         self.context = context
         self.loop = PollLoop()

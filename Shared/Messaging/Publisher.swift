@@ -61,7 +61,9 @@ public actor Publisher {
         socket = nil
     }
 
-    /// Sends a message to all who subscribed to the topic. Never waits: what does not fit is counted and dropped.
+    /// Sends a message to all who subscribed to the topic.
+    ///
+    /// Never waits: what does not fit is counted and dropped.
     ///
     /// - Parameters:
     ///   - topic: at most ``longestTopic`` bytes; a longer one is counted and dropped.
@@ -76,8 +78,9 @@ public actor Publisher {
         queue.put(message)
     }
 
-    /// Called on the poll thread with each subscription and its end; it must not wait. A topic is told again when
-    /// somebody else subscribes to it.
+    /// Called on the poll thread with each subscription and its end; it must not wait.
+    ///
+    /// A topic is told again when somebody else subscribes to it.
     public nonisolated var onSubscribe: SubscriptionHook? {
         get { hook.withLock { $0 } }
         set { hook.withLock { $0 = newValue } }

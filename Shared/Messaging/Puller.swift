@@ -33,13 +33,14 @@ public actor Puller {
         logger: Logger
     ) throws(MessagingError) {
         let socket = try Socket(ZMQ_PULL, context: thread.context)
-        try socket.configure(limits, send: 1, receive: limits.receiveHighWaterMark, linger: .zero)
+        try socket.configure(limits, send: 1, receive: limits.receiveHighWaterMark, linger: .zero, hasHeartbeat: false)
         self.boundAddress = try socket.bind(address)
         self.thread = thread
         self.limits = limits
         self.logger = logger
-        self.doorbell = thread.loop.makeDoorbell()
-        self.inbox = Mailbox(maxElements: limits.inboxMessages, maxBytes: limits.inboxBytes)
+        let doorbell = thread.loop.makeDoorbell()
+        self.doorbell = doorbell
+        self.inbox = Mailbox(maxElements: limits.inboxMessages, maxBytes: limits.inboxBytes) { doorbell.ring() }
         let handle = SocketHandle(socket)
         self.socket = consume socket
         thread.loop.add(
@@ -55,15 +56,19 @@ public actor Puller {
 
     isolated deinit { closeNow() }
 
-    /// What was pushed; for one reader. Ends when the puller is closed.
-    public nonisolated var messages: PulledMessages { PulledMessages(inbox: inbox, doorbell: doorbell) }
+    /// What was pushed; for one reader.
+    ///
+    /// Ends when the puller is closed.
+    public nonisolated var messages: PulledMessages { PulledMessages(inbox: inbox) }
 
     /// What happened so far, by name.
     public func figures() -> JSONObject {
         ["received": JSON(counts.received), "bytesIn": JSON(counts.bytes), "refused": JSON(counts.refused)]
     }
 
-    /// Stops listening. What was read can still be taken from ``messages``.
+    /// Stops listening.
+    ///
+    /// What was read can still be taken from ``messages``.
     public func close() async { closeNow() }
 
     private func closeNow() {
@@ -76,7 +81,7 @@ public actor Puller {
     private func turn() -> Turn {
         guard socket != nil else { return Turn(wantsInput: false) }
         for _ in 0..<limits.receiveBudget {
-            guard !inbox.isFull else { return Turn(wantsInput: false) }
+            guard !inbox.isFull() else { return Turn(wantsInput: false) }
             guard
                 let message = socket?.receive(
                     maxFrames: limits.maxFrames,
@@ -93,7 +98,7 @@ public actor Puller {
             counts.bytes += message.totalBytes
             let pulled = PulledMessage(
                 frames: message.frames,
-                identity: Connection.identity(message.peerAddress)
+                identity: Connection.identity(message.peerAddress, over: boundAddress.transport)
             )
             // There was room a moment ago and nobody else puts anything in; one message may overshoot.
             _ = inbox.put(pulled, bytes: message.totalBytes, always: true)
@@ -108,19 +113,15 @@ public struct PulledMessages: AsyncSequence, Sendable {
     public typealias Failure = Never
 
     let inbox: Mailbox<PulledMessage>
-    let doorbell: Doorbell
 
-    public func makeAsyncIterator() -> Iterator { Iterator(inbox: inbox, doorbell: doorbell) }
+    public func makeAsyncIterator() -> Iterator { Iterator(inbox: inbox) }
 
     public struct Iterator: AsyncIteratorProtocol {
         let inbox: Mailbox<PulledMessage>
-        let doorbell: Doorbell
 
         /// The next message; `nil` when the puller is closed or the task cancelled.
         public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> PulledMessage? {
-            let wasFull = inbox.isFull
             guard case .element(let message) = await inbox.take() else { return nil }
-            if wasFull { doorbell.ring() }
             return message
         }
     }

@@ -26,7 +26,13 @@ public actor Pusher {
         logger: Logger
     ) throws(MessagingError) {
         let socket = try Socket(ZMQ_PUSH, context: thread.context)
-        try socket.configure(limits, send: limits.sendHighWaterMark, receive: 1, linger: limits.linger)
+        try socket.configure(
+            limits,
+            send: limits.sendHighWaterMark,
+            receive: 1,
+            linger: limits.linger,
+            hasHeartbeat: false
+        )
         try socket.set(ZMQ_IMMEDIATE, 1 as Int32)
         try socket.connect(address)
         self.thread = thread
@@ -49,8 +55,9 @@ public actor Pusher {
 
     isolated deinit { closeNow() }
 
-    /// Sends a message when there is a connection. Waits, cancellably, while more than
-    /// ``MessagingLimits/outboxBytesPerConnection`` are on their way.
+    /// Sends a message when there is a connection.
+    ///
+    /// Waits, cancellably, while more than ``MessagingLimits/outboxBytesPerConnection`` are on their way.
     public nonisolated func push(_ frames: [Bytes]) async throws(RPCError) {
         if let violation = limits.violation(of: frames) { throw violation }
         let bytes = frames.reduce(0) { $0 + $1.count }

@@ -25,8 +25,9 @@ public struct RPCError: Error, Sendable, Equatable {
         return ["code": JSON(code), "message": .string(message), "data": .object(details)]
     }
 
-    /// Reads an `error` member; `nil` where it has no whole `code` and no text `message`. A peer that sends no
-    /// `data.name` gets the name that belongs to the code, or `error`.
+    /// Reads an `error` member; `nil` where it has no whole `code` and no text `message`.
+    ///
+    /// A peer that sends no `data.name` gets the name that belongs to the code, or `error`.
     public init?(json: JSON) {
         guard let number = json["code"]?.intValue, let code = Int(exactly: number),
             let message = json["message"]?.stringValue

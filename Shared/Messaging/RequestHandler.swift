@@ -1,6 +1,8 @@
 public import JSONValue
 
-/// One connection of one peer, from its first message to its end. A peer that comes back is another one.
+/// One connection of one peer, from its first message to its end.
+///
+/// A peer that comes back is another one.
 public struct ConnectionID: Sendable, Hashable {
     /// The name under which libzmq routes to the peer.
     let routing: Bytes

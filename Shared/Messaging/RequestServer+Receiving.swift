@@ -11,7 +11,7 @@ extension RequestServer {
         var batch: [IncomingMessage] = []
         var bytes = 0
         while batch.count < limits.receiveBudget, bytes < limits.receiveBudgetBytes,
-            let message = socket?.receive(
+            let message = socket?.socket.receive(
                 maxFrames: limits.maxFrames + 2,
                 maxBytes: limits.maxMessageBytes + 512,
                 leadingFrames: 1,
@@ -22,7 +22,7 @@ extension RequestServer {
             batch.append(message)
         }
         // After the messages: what a descriptor's new owner sent is then never taken for its last owner's.
-        for event in monitor?.drain() ?? [] { take(event) }
+        for event in socket?.events() ?? [] { take(event) }
         figuresSoFar.bytesIn += bytes
         for message in batch { take(message) }
         return batch.count == limits.receiveBudget || bytes >= limits.receiveBudgetBytes
@@ -33,7 +33,7 @@ extension RequestServer {
         case .opened(let descriptor): connections.opened(descriptor)
         case .closed(let descriptor):
             figuresSoFar.peersClosed += 1
-            if let connection = connections.closed(descriptor) { end(connection, .connectionLost) }
+            for connection in connections.closed(descriptor) { end(connection, .connectionLost) }
         case .refused: figuresSoFar.handshakesRefused += 1
         case .ready: break
         }
@@ -181,7 +181,10 @@ extension RequestServer {
             error.data = ["id": request.id]
             return say(error, id: .null, prefix, connection)
         }
-        guard connection.running < limits.requestsPerConnection, running < limits.requests else {
+        // A task may still be unwinding when its answer is out already and the next request in.
+        guard connection.open.count < limits.requestsPerConnection,
+            connection.running < 2 * limits.requestsPerConnection, running < limits.requests
+        else {
             let error = RPCError.busy(
                 "a connection has at most \(limits.requestsPerConnection) requests under way and the service "
                     + "\(limits.requests); wait for answers"

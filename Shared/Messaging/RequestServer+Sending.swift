@@ -73,7 +73,7 @@ extension RequestServer {
 
     /// - Returns: whether nothing is left to do about the message.
     private func attempt(_ message: OutgoingMessage, _ connection: Connection) -> Bool {
-        switch socket?.send(message) {
+        switch socket?.socket.send(message) {
         case .sent:
             figuresSoFar.bytesOut += message.byteCount
             return true
@@ -91,8 +91,10 @@ extension RequestServer {
     private static let shortestPause: Int64 = 1000
     private static let longestPause: Int64 = 64_000
 
-    /// Tries the peers whose queue was full. ROUTER's POLLOUT says only that *some* peer takes messages, so these are
-    /// tried again after a pause that grows while nothing moves.
+    /// Tries the peers whose queue was full.
+    ///
+    /// ROUTER's POLLOUT says only that *some* peer takes messages, so these are tried again after a pause that grows
+    /// while nothing moves.
     func retryBlocked() {
         guard !blocked.isEmpty, clock.nowMicroseconds() >= blockedUntil else { return }
         var moved = false

@@ -16,9 +16,8 @@ public actor RequestServer {
     /// Room of all connections together.
     let room: ByteGate
 
-    var socket: Socket?
-    var monitor: SocketMonitor?
-    var connections = ConnectionTable()
+    var socket: MonitoredSocket?
+    var connections: ConnectionTable
     var figuresSoFar = ServerFigures()
     /// Connections with messages that libzmq would not take, and when to try again.
     var blocked: Set<ConnectionID> = []
@@ -49,8 +48,9 @@ public actor RequestServer {
 
     public nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
-    /// Binds; requests are read once ``run()`` is called. A stale socket file at an ipc path is replaced, so whoever
-    /// binds holds a lock on that path first.
+    /// Binds; requests are read once ``run()`` is called.
+    ///
+    /// A stale socket file at an ipc path is replaced, so whoever binds holds a lock on that path first.
     public init(
         address: EndpointAddress,
         thread: PollThread,
@@ -59,17 +59,18 @@ public actor RequestServer {
         logger: Logger,
         handler: any RequestHandler
     ) throws(MessagingError) {
-        let socket = try Socket(ZMQ_ROUTER, context: thread.context)
-        try socket.configure(
+        let plain = try Socket(ZMQ_ROUTER, context: thread.context)
+        try plain.configure(
             limits,
             send: limits.sendHighWaterMark,
             receive: limits.receiveHighWaterMark,
             linger: limits.linger
         )
-        try socket.set(ZMQ_ROUTER_MANDATORY, 1 as Int32)
-        try socket.set(ZMQ_ROUTER_HANDOVER, 0 as Int32)
-        let monitor = try SocketMonitor(of: socket, context: thread.context)
-        self.boundAddress = try socket.bind(address)
+        try plain.set(ZMQ_ROUTER_MANDATORY, 1 as Int32)
+        try plain.set(ZMQ_ROUTER_HANDOVER, 0 as Int32)
+        let socket = try MonitoredSocket(plain, context: thread.context)
+        self.boundAddress = try socket.socket.bind(address)
+        self.connections = ConnectionTable(transport: boundAddress.transport)
         self.thread = thread
         self.limits = limits
         self.clock = clock
@@ -82,9 +83,8 @@ public actor RequestServer {
             ceiling: limits.outboxBytes,
             lineBound: limits.outboxBytes
         )
-        let handles = (SocketHandle(socket), SocketHandle(monitor.socket))
+        let handles = (SocketHandle(socket.socket), SocketHandle(socket.monitor))
         self.socket = consume socket
-        self.monitor = consume monitor
         thread.loop.add(
             PollClient(
                 doorbell: doorbell,
@@ -99,7 +99,6 @@ public actor RequestServer {
     isolated deinit {
         thread.loop.remove(doorbell)
         socket = nil
-        monitor = nil
     }
 
     /// What happened so far, by name.
@@ -143,9 +142,8 @@ public actor RequestServer {
         guard stage != .closed else { return }
         stage = .closed
         for connection in connections.byRouting.values { end(connection, .stopping) }
-        connections = ConnectionTable()
+        connections = ConnectionTable(transport: boundAddress.transport)
         thread.loop.remove(doorbell)
-        monitor = nil
         socket = nil
         handOutWork()
     }

@@ -8,7 +8,9 @@ public enum StreamElement: Sendable, Equatable {
     case reply(Reply)
 }
 
-/// A request whose notifications matter. Each iteration opens a request of its own; leaving the loop takes it back.
+/// A request whose notifications matter.
+///
+/// Each iteration opens a request of its own; leaving the loop takes it back.
 public struct RequestStream: AsyncSequence, Sendable {
     public typealias Element = StreamElement
     public typealias Failure = RPCError

@@ -1,12 +1,14 @@
 import CZeroMQ
 import Glibc
 
-/// A ZeroMQ socket. It belongs to one thread at a time: it is made by whoever sets it up, handed over under a lock, and
-/// from then on used and closed on its poll thread.
+/// A ZeroMQ socket.
+///
+/// It belongs to one thread at a time: it is made by whoever sets it up, handed over under a lock, and from then on
+/// used and closed on its poll thread.
 struct Socket: ~Copyable {
     let pointer: UnsafeMutableRawPointer
 
-    /// - Parameter kind: `ZMQ_ROUTER` and so on.
+    /// A socket of a kind: `ZMQ_ROUTER` and so on.
     init(_ kind: Int32, context: MessagingContext) throws(MessagingError) {
         guard let base = context.pointer, let pointer = zmq_socket(base, kind) else {
             throw .noSocket(reason: Self.lastErrorText)
@@ -42,20 +44,29 @@ struct Socket: ~Copyable {
 
     /// What every socket of this room has set, before it binds or connects: changing a high-water mark afterwards can
     /// crash 4.3.4 (libzmq #4524).
+    ///
+    /// A side that stops reading on purpose, as a full puller does, has no heartbeat: libzmq would see no answer behind
+    /// what it does not read, and close the connection with everything on its way.
     func configure(
         _ limits: MessagingLimits,
         send: Int32,
         receive: Int32,
-        linger: Duration
+        linger: Duration,
+        hasHeartbeat: Bool = true
     ) throws(MessagingError) {
         try set(ZMQ_MAXMSGSIZE, Int64(limits.maxMessageBytes))
         try set(ZMQ_SNDHWM, send)
         try set(ZMQ_RCVHWM, receive)
         try set(ZMQ_LINGER, linger.optionMilliseconds)
         try set(ZMQ_BACKLOG, limits.backlog)
-        try set(ZMQ_HEARTBEAT_IVL, limits.heartbeatInterval.optionMilliseconds)
-        try set(ZMQ_HEARTBEAT_TIMEOUT, limits.heartbeatTimeout.optionMilliseconds)
-        try set(ZMQ_HEARTBEAT_TTL, limits.heartbeatTimeout.optionMilliseconds)
+        if hasHeartbeat {
+            try set(ZMQ_HEARTBEAT_IVL, limits.heartbeatInterval.optionMilliseconds)
+            try set(ZMQ_HEARTBEAT_TIMEOUT, limits.heartbeatTimeout.optionMilliseconds)
+            try set(ZMQ_HEARTBEAT_TTL, limits.heartbeatTimeout.optionMilliseconds)
+        } else {
+            try set(ZMQ_TCP_KEEPALIVE, 1 as Int32)
+            try set(ZMQ_TCP_KEEPALIVE_IDLE, 30 as Int32)
+        }
         try set(ZMQ_HANDSHAKE_IVL, limits.handshakeInterval.optionMilliseconds)
         try set(ZMQ_RECONNECT_IVL, limits.reconnectInterval.optionMilliseconds)
         try set(ZMQ_RECONNECT_IVL_MAX, limits.reconnectIntervalMax.optionMilliseconds)

@@ -2,12 +2,15 @@ import CZeroMQ
 import Glibc
 
 extension Socket {
-    /// The next message, or `nil` when there is none now. Never waits.
+    /// The next message, or `nil` when there is none now.
+    ///
+    /// Never waits.
     ///
     /// libzmq hands over a multipart message only when it is complete, so what a limit refuses is dropped frame by frame
-    /// while it is taken out, and never held as a whole on this side.
+    /// while it is taken out, and never held as a whole on this side. What libzmq itself holds of a message that does not
+    /// end it lets nobody bound or see: only trusted peers may reach a socket (DESIGN 3.6).
     ///
-    /// - Parameter leadingFrames: frames before the content (a routing id) that count against no limit.
+    /// The leading frames (a routing id) stand before the content and are kept in any case.
     func receive(
         maxFrames: Int,
         maxBytes: Int,

@@ -18,7 +18,9 @@ extension Socket {
     /// Frames from this size up are lent to libzmq, smaller ones copied: below it the call-back costs more than the copy.
     static let lendingThreshold = 64 << 10
 
-    /// Gives a whole message to libzmq, or nothing. Never waits.
+    /// Gives a whole message to libzmq, or nothing.
+    ///
+    /// Never waits.
     func send(_ message: OutgoingMessage) -> SendOutcome {
         guard let last = message.frames.indices.last else { return .sent }
         for (index, frame) in message.frames.enumerated() {

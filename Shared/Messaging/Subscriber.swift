@@ -17,14 +17,15 @@ public actor Subscriber {
     private let doorbell: Doorbell
     private nonisolated let inbox: Mailbox<Publication>
     private let eventSink: AsyncStream<Event>.Continuation
-    private var socket: Socket?
-    private var monitor: SocketMonitor?
+    private var socket: MonitoredSocket?
     private var topics: Set<String> = []
     private var counts = (received: 0, dropped: 0, strange: 0, bytes: 0, connections: 0, disconnections: 0)
 
     /// Where the publisher is.
     public nonisolated let address: EndpointAddress
-    /// Connections and their ends; the newest sixteen are kept for a late reader. For one reader.
+    /// Connections and their ends; the newest sixteen are kept for a late reader.
+    ///
+    /// For one reader.
     public nonisolated let events: AsyncStream<Event>
 
     public nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
@@ -36,12 +37,12 @@ public actor Subscriber {
         limits: MessagingLimits = .init(),
         logger: Logger
     ) throws(MessagingError) {
-        let socket = try Socket(ZMQ_SUB, context: thread.context)
+        let plain = try Socket(ZMQ_SUB, context: thread.context)
         // Subscriptions are messages under the send mark, and after a reconnection only half of it is to be had.
         let send = Int32(clamping: 2 * limits.topicsPerSubscriber + 1000)
-        try socket.configure(limits, send: send, receive: limits.publishHighWaterMark, linger: .zero)
-        let monitor = try SocketMonitor(of: socket, context: thread.context)
-        try socket.connect(address)
+        try plain.configure(limits, send: send, receive: limits.publishHighWaterMark, linger: .zero)
+        let socket = try MonitoredSocket(plain, context: thread.context)
+        try socket.socket.connect(address)
         self.address = address
         self.thread = thread
         self.limits = limits
@@ -49,9 +50,8 @@ public actor Subscriber {
         self.doorbell = thread.loop.makeDoorbell()
         self.inbox = Mailbox(maxElements: limits.inboxMessages, maxBytes: limits.inboxBytes)
         (self.events, self.eventSink) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(16))
-        let handles = (SocketHandle(socket), SocketHandle(monitor.socket))
+        let handles = (SocketHandle(socket.socket), SocketHandle(socket.monitor))
         self.socket = consume socket
-        self.monitor = consume monitor
         thread.loop.add(
             PollClient(
                 doorbell: doorbell,
@@ -65,9 +65,10 @@ public actor Subscriber {
 
     isolated deinit { closeNow() }
 
-    /// Wants further topics. They are compared for equality, though libzmq compares beginnings; the empty topic means
-    /// everything. Topics that are too long, or more than ``MessagingLimits/topicsPerSubscriber``, are left out and
-    /// named in the result.
+    /// Wants further topics.
+    ///
+    /// They are compared for equality, though libzmq compares beginnings; the empty topic means everything. Topics that
+    /// are too long, or more than ``MessagingLimits/topicsPerSubscriber``, are left out and named in the result.
     @discardableResult
     public func subscribe(_ topics: [String]) async -> [String] {
         var leftOut: [String] = []
@@ -92,10 +93,12 @@ public actor Subscriber {
 
     private func set(_ option: Int32, _ topic: String) -> Bool {
         guard socket != nil else { return false }
-        return (try? socket?.set(option, Bytes(topic.utf8))) != nil
+        return (try? socket?.socket.set(option, Bytes(topic.utf8))) != nil
     }
 
-    /// What was published, in order; for one reader. Ends when the subscriber is closed.
+    /// What was published, in order; for one reader.
+    ///
+    /// Ends when the subscriber is closed.
     public nonisolated var messages: SubscriberMessages { SubscriberMessages(inbox: inbox) }
 
     /// What happened so far, by name.
@@ -113,7 +116,6 @@ public actor Subscriber {
     private func closeNow() {
         guard socket != nil else { return }
         thread.loop.remove(doorbell)
-        monitor = nil
         socket = nil
         inbox.finish()
         eventSink.finish()
@@ -121,7 +123,7 @@ public actor Subscriber {
 
     private func turn() -> Turn {
         guard socket != nil else { return Turn(wantsInput: false) }
-        for event in monitor?.drain() ?? [] {
+        for event in socket?.events() ?? [] {
             switch event {
             case .ready:
                 counts.connections += 1
@@ -133,7 +135,8 @@ public actor Subscriber {
             }
         }
         for _ in 0..<limits.receiveBudget {
-            guard let message = socket?.receive(maxFrames: limits.maxFrames, maxBytes: limits.maxMessageBytes) else {
+            guard let message = socket?.socket.receive(maxFrames: limits.maxFrames, maxBytes: limits.maxMessageBytes)
+            else {
                 return Turn()
             }
             take(message)

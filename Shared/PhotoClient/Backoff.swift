@@ -1,5 +1,5 @@
 import Contracts
-import Messaging
+public import Messaging
 
 /// The pauses between attempts: each twice the one before, with a little chance in it so that many clients of a service
 /// that comes back do not all ask in the same moment.
@@ -23,9 +23,13 @@ struct Backoff: Sendable {
 
 extension RPCError {
     /// Whether the same request may well succeed a little later, and nothing is known to be wrong with it.
-    var isPassing: Bool {
+    ///
+    /// A write may have been carried out all the same: it is repeated under its transaction id.
+    public var isPassing: Bool {
         switch refusal {
         case .busy, .connectionLost, .unavailable, .deadlineExceeded, .behind, .interrupted: true
+        // Taken back, and not by this side: the service is stopping.
+        case .userCancelled: !Task.isCancelled
         default: false
         }
     }

@@ -26,7 +26,7 @@ public final class DatabaseFile: Sendable {
         public init() {}
     }
 
-    /// The connections, for `*Store` files. Statements run on their own threads, never on Swift's.
+    /// The connections, for stores; statements run on threads of their own, never on Swift's.
     public let pool: DatabasePool
     /// Where the database is.
     public let path: String
@@ -89,9 +89,11 @@ public final class DatabaseFile: Sendable {
         return StorageError(database: error, path: path)
     }
 
-    /// Closes all connections; the last one folds the write-ahead log into the file.
+    /// Folds the write-ahead log into the file and closes all connections.
     public func close() throws(StorageError) {
         do {
+            // Closing does it only where the writer is the last connection. A log that stays is read at the next start.
+            _ = try? pool.writeWithoutTransaction { try $0.checkpoint(.truncate) }
             try pool.close()
         } catch {
             throw StorageError(database: error, path: path)

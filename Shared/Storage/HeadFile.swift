@@ -43,6 +43,7 @@ public final class HeadFile: Sendable {
     /// Opens the file, or creates it durably.
     ///
     /// - Parameter path: the file; its folder exists.
+    /// - Throws: ``StorageError`` of the disk; a damaged file is opened, and ``load()`` says so.
     public init(path: String) throws(StorageError) {
         self.path = path
         let file = try Descriptor(opening: path, O_RDWR | O_CREAT | O_NOFOLLOW, mode: 0o600)
@@ -89,6 +90,7 @@ public final class HeadFile: Sendable {
     /// - Parameters:
     ///   - library: the id of the history, 1 to 128 bytes.
     ///   - sequence: the newest committed sequence, 0 or more.
+    /// - Throws: ``StorageError`` of the disk, ``StorageError/invalid(_:)`` for values outside those ranges.
     public func store(library: String, sequence: Int64) throws(StorageError) {
         guard !library.isEmpty, library.utf8.count <= Self.longestLibrary, sequence >= 0 else {
             throw .invalid("a head is a library id of at most \(Self.longestLibrary) bytes and a sequence from 0")

@@ -27,6 +27,7 @@ public final class ResourceFile: Sendable {
     /// - Parameters:
     ///   - offset: the first byte, from 0.
     ///   - count: how many bytes at most, from 0 to 64 MiB.
+    /// - Returns: the bytes.
     /// - Throws: ``StorageError/invalid(_:)`` for a range that cannot be.
     public func read(offset: Int64, count: Int) throws(StorageError) -> [UInt8] {
         guard offset >= 0, count >= 0, count <= ResourceStore.largestRead else {
@@ -44,6 +45,7 @@ public final class ResourceFile: Sendable {
     /// All bytes, checked against the digest.
     ///
     /// - Parameter limit: the largest size to read, in bytes.
+    /// - Returns: the bytes.
     /// - Throws: ``StorageError/tooLarge(_:)``, or ``StorageError/resourceChanged(_:)`` where the bytes are not those
     ///   that were stored.
     public func readAll(limit: Int64) throws(StorageError) -> [UInt8] {

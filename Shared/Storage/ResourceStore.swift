@@ -37,6 +37,7 @@ public final class ResourceStore: Sendable {
     /// - Parameters:
     ///   - root: the folder; its parent exists.
     ///   - isReadOnly: open an existing store for reading only.
+    /// - Throws: ``StorageError`` of the disk.
     public convenience init(root: String, isReadOnly: Bool = false) throws(StorageError) {
         try self.init(root: root, isReadOnly: isReadOnly, watcher: nil)
     }
@@ -72,6 +73,8 @@ public final class ResourceStore: Sendable {
     /// - Parameters:
     ///   - path: a regular file; links are followed. The caller has checked that the client may name it.
     ///   - limit: the largest size, in bytes.
+    /// - Returns: the name of the bytes.
+    /// - Throws: ``StorageError/tooLarge(_:)``, ``StorageError/invalid(_:)`` for what is no file, errors of the disk.
     public func put(copying path: String, limit: Int64) throws(StorageError) -> StoredResource {
         // Not blocking: opening a named pipe must not wait for its writer.
         let file = try Descriptor(opening: path, O_RDONLY | O_NONBLOCK | O_NOCTTY)
@@ -83,6 +86,8 @@ public final class ResourceStore: Sendable {
     /// - Parameters:
     ///   - descriptor: open for reading, a regular file.
     ///   - limit: the largest size, in bytes.
+    /// - Returns: the name of the bytes.
+    /// - Throws: as for a path.
     public func put(copyingDescriptor descriptor: Int32, limit: Int64) throws(StorageError) -> StoredResource {
         let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
         guard copy >= 0 else { throw .system(errno, "duplicate a descriptor") }
@@ -109,6 +114,8 @@ public final class ResourceStore: Sendable {
     /// Begins to store bytes that arrive in pieces.
     ///
     /// - Parameter limit: the largest total, in bytes.
+    /// - Returns: where the pieces go.
+    /// - Throws: ``StorageError`` of the disk, ``StorageError/readOnly(_:)``.
     public func writer(limit: Int64) throws(StorageError) -> ResourceWriter {
         try mayWrite()
         let number = nextIncoming.add(1, ordering: .relaxed).newValue
@@ -215,6 +222,8 @@ public final class ResourceStore: Sendable {
     ///   - digest: the name.
     ///   - condition: asked with the digest's lock held and the time of last storing, in microseconds since 1970: the
     ///     collector's last look whether it is still unreferenced.
+    /// - Returns: whether they were there and are gone.
+    /// - Throws: ``StorageError`` of the disk, ``StorageError/readOnly(_:)``.
     @discardableResult
     public func remove(_ digest: ResourceDigest, if condition: (_ storedAt: Int64) -> Bool = { _ in true })
         throws(StorageError) -> Bool
@@ -238,6 +247,7 @@ public final class ResourceStore: Sendable {
     ///
     /// - Parameter visit: gets each digest with size and time of last storing (microseconds since 1970); returns
     ///   `false` to stop.
+    /// - Throws: ``StorageError`` of the disk.
     public func forEach(_ visit: (ResourceDigest, _ size: Int64, _ storedAt: Int64) -> Bool) throws(StorageError) {
         for first in try Folder.names(in: root) where first.count == 2 {
             for second in try Folder.names(in: "\(root)/\(first)") where second.count == 2 {

@@ -31,7 +31,7 @@ public final class ResourceWriter: Sendable {
     /// How many bytes were appended.
     public var size: Int64 { state.withLock { $0.size } }
 
-    /// Appends bytes. After an error the writer is cancelled.
+    /// Appends bytes; after an error the writer is cancelled.
     ///
     /// - Throws: ``StorageError/tooLarge(_:)`` beyond the limit, ``StorageError/notEnoughSpace(_:)``,
     ///   ``StorageError/invalid(_:)`` after finish or cancel.
@@ -50,7 +50,7 @@ public final class ResourceWriter: Sendable {
         }
     }
 
-    /// Makes the bytes durable under their digest. The writer has ended then, also where this throws.
+    /// Makes the bytes durable under their digest; the writer has ended then, also where this throws.
     public func finish() throws(StorageError) -> StoredResource {
         defer { cancel() }
         let (digest, size) = try state.withLock { (state) throws(StorageError) in

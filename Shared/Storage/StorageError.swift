@@ -40,7 +40,7 @@ public enum StorageError: Error, Sendable, Equatable {
         }
     }
 
-    /// What happened and what to do, for people. Names files of this machine.
+    /// What happened and what to do, for people; it names files of this machine.
     public var message: String {
         switch self {
         case .notEnoughSpace(let message), .io(let message), .corrupt(let message), .notFound(let message),
@@ -50,11 +50,7 @@ public enum StorageError: Error, Sendable, Equatable {
         }
     }
 
-    /// The error for a failed system call.
-    ///
-    /// - Parameters:
-    ///   - number: the value of `errno`.
-    ///   - action: what was tried, as in "write /library/resources/ab".
+    /// The error for a failed system call, from `errno` and what was tried, as in "write /library/resources/ab".
     static func system(_ number: Int32, _ action: String) -> StorageError {
         let reason = "\(action): \(String(cString: strerror(number)))"
         return switch number {

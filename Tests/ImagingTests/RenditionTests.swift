@@ -130,7 +130,7 @@ struct RenditionTests {
         exif.thumbnail = TestPictures.jpeg(width: 16, height: 12)
         let segments = [
             TestPictures.xmpSegment("hdrgm:Version=\"1.0\" xmp:Label=\"SECRETTEXT\""),
-            TestPictures.segment(0xFE, Array("SECRETTEXT".utf8)),
+            JPEGEncoder.segment(0xFE, Array("SECRETTEXT".utf8)),
         ]
         let bytes = TestPictures.jpeg(width: 64, height: 48, orientation: 1, exif: exif, segments: segments)
         for format in ImageFormat.allCases where format.canEncode {

@@ -1,3 +1,5 @@
+import CZeroMQ
+import Glibc
 import JSONValue
 import Testing
 
@@ -15,6 +17,190 @@ struct RoundTripTests {
                 #expect(reply.result["params"] == ["name": "Ada"])
                 #expect(reply.attachments.isEmpty)
             }
+        }
+    }
+
+    @Test(arguments: MessagingRoom.Kind.allCases)
+    func `attachments travel both ways, small and large`(kind: MessagingRoom.Kind) async throws {
+        try await MessagingRoom.with { room in
+            try await room.serving(kind) { server in
+                let client = try room.client(server)
+                let attachments: [Bytes] = [
+                    [], [1, 2, 3], Bytes(repeating: 7, count: 65_536), Bytes(repeating: 9, count: 3_000_000),
+                ]
+                let reply = try await client.call("hello", attachments: attachments)
+                #expect(reply.attachments == attachments)
+            }
+        }
+    }
+
+    @Test func `an error comes back with its code, name, message and data`() async throws {
+        try await MessagingRoom.with { room in
+            let refusing = Closure { _, _ in
+                throw RPCError(code: 9100, name: "behind", message: "wait", data: ["sequence": 7])
+            }
+            try await room.serving(handler: refusing) { server in
+                let client = try room.client(server)
+                await #expect(throws: RPCError(code: 9100, name: "behind", message: "wait", data: ["sequence": 7])) {
+                    try await client.call("hello")
+                }
+            }
+        }
+    }
+
+    @Test func `ipc tells the caller's uid, tcp that nobody can tell`() async throws {
+        try await MessagingRoom.with { room in
+            try await room.serving(.ipc) { server in
+                let reply = try await room.client(server).call("hello")
+                #expect(reply.result["identity"] == .string("uid:\(getuid())"))
+            }
+            try await room.serving(.tcp) { server in
+                let reply = try await room.client(server).call("hello")
+                #expect(reply.result["identity"] == "loopback")
+            }
+        }
+    }
+
+    @Test(arguments: MessagingRoom.Kind.allCases)
+    func `five hundred and twelve calls are under way at once`(kind: MessagingRoom.Kind) async throws {
+        try await MessagingRoom.with { room in
+            let arrived = Counter()
+            let moments = Moments()
+            // The client lets 256 through at a time: as many wait here until all of those have come.
+            let slow = Closure { request, _ in
+                if arrived.add() == 256 { moments.tell("all") }
+                await moments.wait("all")
+                return Reply(request.params)
+            }
+            try await room.serving(kind, handler: slow) { server in
+                let client = try room.client(server)
+                try await withThrowingTaskGroup(of: Bool.self) { group in
+                    for number in 0..<512 {
+                        group.addTask {
+                            try await client.call("n", ["number": JSON(number)]).result == ["number": JSON(number)]
+                        }
+                    }
+                    for try await isRight in group { #expect(isRight) }
+                }
+                #expect(arrived.count == 512)
+                #expect(await server.figures()["requests"] == 512)
+            }
+        }
+    }
+
+    @Test func `a large JSON frame is parsed elsewhere and keeps its place`() async throws {
+        try await MessagingRoom.with { room in
+            try await room.serving { server in
+                let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
+                let large = JSON.string(String(repeating: "x", count: 200_000))
+                try await peer.send(request("a", "large", ["text": large]))
+                // Refused as a double only if the large one before it is known already.
+                try await peer.send(request("a", "small"))
+                let answers = [try await peer.receiveJSON(), try await peer.receiveJSON()]
+                let largeOne = answers.first { $0["result"]?["method"] == "large" }
+                let other = answers.first { $0["result"]?["method"] != "large" }
+                #expect(largeOne?["id"] == "a")
+                #expect(other?["result"]?["method"] == "small" || other?.errorName == "invalid_request")
+                try await peer.send([request("b", "large", ["text": large]).bytes, [1], [2, 3]])
+                #expect(try await peer.receive().dropFirst() == [[1], [2, 3]])
+            }
+        }
+    }
+
+    @Test func `a reply larger than a message may be becomes an error`() async throws {
+        try await MessagingRoom.with { room in
+            let large = Closure { _, _ in
+                Reply([:], attachments: [Bytes](repeating: Bytes(repeating: 0, count: 8 << 20), count: 3))
+            }
+            try await room.serving(handler: large) { server in
+                let client = try room.client(server)
+                let error = await #expect(throws: RPCError.self) { try await client.call("large") }
+                #expect(error?.name == "limit_exceeded")
+                let tooLarge = await #expect(throws: RPCError.self) {
+                    try await client.call("large", attachments: [Bytes(repeating: 0, count: (8 << 20) + 1)])
+                }
+                #expect(tooLarge?.name == "limit_exceeded")
+            }
+        }
+    }
+
+    @Test func `a plain REQ script gets exactly one message, with and without correlation`() async throws {
+        try await MessagingRoom.with { room in
+            let chatty = Closure { request, notifier in
+                #expect(!request.acceptsNotifications)
+                let wasSent = try await notifier.notify("progress", [:])
+                #expect(!wasSent)
+                return Reply(["done": true], attachments: [[1, 2]])
+            }
+            try await room.serving(handler: chatty) { server in
+                for options in [[], [(ZMQ_REQ_CORRELATE, 1 as Int32), (ZMQ_REQ_RELAXED, 1 as Int32)]] {
+                    let script = try RawPeer(ZMQ_REQ, server.boundAddress, options: options)
+                    for id: JSON in [1, "two"] {
+                        try await script.send(request(id, "work"))
+                        let frames = try await script.receive()
+                        #expect(try JSON(parsing: frames[0]) == ["jsonrpc": "2.0", "id": id, "result": ["done": true]])
+                        #expect(frames.dropFirst() == [[1, 2]])
+                    }
+                }
+            }
+        }
+    }
+
+    @Test func `a stopping server finishes what it took and refuses the rest`() async throws {
+        try await MessagingRoom.with { room in
+            let moments = Moments()
+            let handler = Closure { request, _ in
+                moments.tell("taken")
+                await moments.wait("go on")
+                return Reply(["finished": true], attachments: [Bytes(repeating: 1, count: 1_000_000)])
+            }
+            let server = try RequestServer(
+                address: room.address(.ipc),
+                thread: room.serverThread,
+                logger: room.logger,
+                handler: handler
+            )
+            let running = Task { await server.run() }
+            let client = try room.client(server)
+            async let taken = client.call("first")
+            await moments.wait("taken")
+            running.cancel()
+            // The cancelling is on its way to the poll thread before this call is.
+            let refused = await #expect(throws: RPCError.self) { try await client.call("second") }
+            #expect(refused?.name == "busy")
+            moments.tell("go on")
+            let reply = try await taken
+            #expect(reply.result == ["finished": true])
+            #expect(reply.attachments.first?.count == 1_000_000)
+            await running.value
+        }
+    }
+
+    @Test func `a stopping server waits up to its bound for a handler`() async throws {
+        try await MessagingRoom.with { room in
+            var limits = MessagingLimits()
+            limits.drainTimeout = .milliseconds(50)
+            let moments = Moments()
+            let handler = Closure { _, _ in
+                moments.tell("taken")
+                try await untilCancelled()
+                return Reply([:])
+            }
+            let server = try RequestServer(
+                address: room.address(.ipc),
+                thread: room.serverThread,
+                limits: limits,
+                logger: room.logger,
+                handler: handler
+            )
+            let running = Task { await server.run() }
+            let client = try room.client(server)
+            let taken = Task { try await client.call("first") }
+            await moments.wait("taken")
+            running.cancel()
+            let error = await #expect(throws: RPCError.self) { try await taken.value }
+            #expect(error?.name == "user_cancelled")
+            await running.value
         }
     }
 }

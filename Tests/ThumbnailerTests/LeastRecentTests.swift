@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import Thumbnailer
@@ -45,7 +46,7 @@ struct LeastRecentTests {
 
     @Test(arguments: [UInt64(1), 2, 3, 0xfeed])
     func `it agrees with a plain list under random use`(seed: UInt64) {
-        var random = Seeded(seed)
+        var random = SeededRandom(seed: seed)
         var cache = LeastRecent<Int>(budget: 100)
         var model: [(key: Int, cost: Int64)] = []
         for _ in 0..<5000 {
@@ -70,20 +71,5 @@ struct LeastRecentTests {
             #expect(cache.keysFromOldest == model.map(\.key))
             #expect(cache.total == model.reduce(0) { $0 + $1.cost })
         }
-    }
-}
-
-/// A small generator whose seed a failing test names by its argument.
-struct Seeded: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(_ seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var value = state
-        value = (value ^ (value >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        value = (value ^ (value >> 27)) &* 0x94d0_49bb_1331_11eb
-        return value ^ (value >> 31)
     }
 }

@@ -1,5 +1,7 @@
 import Contracts
+import JSONValue
 import Messaging
+import JSONValue
 import PhotoModel
 import Testing
 

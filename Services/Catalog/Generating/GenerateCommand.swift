@@ -1,9 +1,114 @@
 import ArgumentParser
+import Glibc
+import Hosting
+import Logging
+import PhotoModel
+import Storage
 
 /// `catalog generate`: a library of any size, without pixels.
 struct GenerateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "generate", abstract: "Makes a library with plausible facts and no pixels, for measuring.")
 
-    func run() async throws {}
+    @OptionGroup var libraryOptions: LibraryOptions
+
+    @Option(help: "How many assets.")
+    var assets: Int
+
+    @Option(help: "The same seed gives the same library.")
+    var seed: UInt64 = 1
+
+    @Option(help: "How many albums; half of the assets are in one.")
+    var albums = 0
+
+    func validate() throws {
+        guard (0...100_000_000).contains(assets), (0...100_000).contains(albums) else {
+            throw ValidationError("--assets is at most 100000000 and --albums at most 100000")
+        }
+    }
+
+    func run() async throws {
+        let folder = try libraryOptions.resolve()
+        let start = MonotonicMoment()
+        var shown = start
+        let made = try await LibraryMaker.make(folder: folder, assets: assets, albums: albums, seed: seed) { count in
+            guard shown.microseconds >= 500_000 else { return }
+            shown = MonotonicMoment()
+            say("\(count) of \(assets) assets, \(start.rate(count))/s")
+        }
+        say("\(made.assets) assets and \(albums) albums in \(made.transactions) transactions, \(start.rate(made.assets))/s")
+        say("library \(folder), seed \(seed)")
+    }
+
+    private func say(_ text: String) {
+        let line = Array((text + "\n").utf8)
+        _ = Glibc.write(2, line, line.count)
+    }
+}
+
+/// Writes a generated library straight through the store.
+enum LibraryMaker {
+    /// Makes a library in an empty folder.
+    ///
+    /// - Parameter progress: told the number of assets after each transaction
+    static func make(
+        folder: String, assets: Int, albums: Int, seed: UInt64, progress: (Int) -> Void = { _ in }
+    ) async throws -> (assets: Int, transactions: Int) {
+        try LibraryFolder.make(folder)
+        let lock = try LockFile(
+            path: "\(folder)/lock", program: "catalog", using: folder, advice: "stop it or choose another --library")
+        defer { withExtendedLifetime(lock) {} }
+        var random = SeededRandom(seed: seed ^ 0x5AFE_1167)
+        let store = try LibraryStore(
+            folder: folder, now: 1_262_304_000_000_000, newHistory: random.name(),
+            logger: Logger(label: "generate") { _ in SwiftLogNoOpLogHandler() })
+        let (head, root, existing) = try await store.read { reader in
+            (try reader.head(), try reader.collections.list(.root), try reader.counter("assets"))
+        }
+        guard existing == 0, head.sequence == 0, let root else {
+            throw ValidationError("\(folder) holds a library already; choose an empty folder with --library")
+        }
+        let source = BatchSource(
+            LibraryGenerator(
+                assets: assets, albums: albums, seed: seed, library: head.library, sequence: head.sequence, root: root))
+        var transactions = 0
+        var made = 0
+        var batch = await source.next()
+        while let current = batch {
+            // The next transaction is made up while this one is written.
+            async let following = source.next()
+            try await store.append(current)
+            transactions += 1
+            made = current.assetsSoFar
+            progress(made)
+            batch = await following
+        }
+        try store.headFile.store(library: head.library, sequence: Int64(transactions))
+        try store.close()
+        return (made, transactions)
+    }
+
+    private actor BatchSource {
+        private var generator: LibraryGenerator
+
+        init(_ generator: LibraryGenerator) { self.generator = generator }
+
+        func next() -> LibraryGenerator.Batch? { generator.next() }
+    }
+}
+
+/// A moment, to measure from.
+struct MonotonicMoment {
+    private let start = Self.now()
+
+    private static func now() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
+    }
+
+    var microseconds: Int64 { Self.now() - start }
+
+    /// How many a second so far.
+    func rate(_ count: Int) -> Int { Int(Double(count) * 1e6 / Double(max(1, microseconds))) }
 }

@@ -68,6 +68,16 @@ final class LibraryStore: Sendable {
         try await database.read { try value(LibraryReader(database: $0)) }
     }
 
+    /// Writes a whole transaction that was made up, without rules.
+    func append(_ batch: LibraryGenerator.Batch) async throws {
+        try await database.write { database in
+            try DatabaseLibrary(database).save(batch.result)
+            let history = HistoryStore(database: database)
+            try history.append(batch.record, bytes: batch.bytes)
+            try history.setHead(batch.record.sequence)
+        }
+    }
+
     /// Makes the store of one commit.
     typealias Batches = (BatchStore.WriteRules) -> BatchStore
 

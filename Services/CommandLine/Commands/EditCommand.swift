@@ -32,6 +32,12 @@ struct EditCommand: LibraryCommand {
 
     var services: [ServiceName] { [.editor] }
 
+    func check() throws {
+        _ = try Identifiers.one(id)
+        // Standard input can be read only once.
+        if adjustments.listFile != "-" { _ = try adjustments.list() }
+    }
+
     func run(in library: PhotoLibrary, output: Output) async throws {
         let id = try Identifiers.one(id)
         let list = try adjustments.list()

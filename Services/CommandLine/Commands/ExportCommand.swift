@@ -28,6 +28,8 @@ struct ExportCommand: LibraryCommand {
 
     @OptionGroup var client: ClientOptions
 
+    func check() throws { _ = try fetch.fetch(of: nil) }
+
     func run(in library: PhotoLibrary, output: Output) async throws {
         if mkdir(self.output, 0o777) != 0, errno != EEXIST {
             throw CommandFailure(

@@ -22,6 +22,8 @@ struct FetchCommand: LibraryCommand {
 
     @OptionGroup var client: ClientOptions
 
+    func check() throws { _ = try fetch.fetch(of: nil) }
+
     func run(in library: PhotoLibrary, output: Output) async throws {
         let fetch = try await fetch.fetch(in: library)
         if count {

@@ -36,6 +36,8 @@ struct SheetCommand: LibraryCommand {
         guard (32...1024).contains(cell) else { throw ValidationError("--cell is a number from 32 to 1024") }
     }
 
+    func check() throws { _ = try fetch.fetch(of: nil) }
+
     func run(in library: PhotoLibrary, output: Output) async throws {
         let fetch = try await fetch.fetch(in: library)
         let page = try await library.assets(fetch, count: ImageSheet.maxAssets)

@@ -44,6 +44,8 @@ struct ThumbCommand: LibraryCommand {
         guard (1...100).contains(quality) else { throw ValidationError("--quality is a number from 1 to 100") }
     }
 
+    func check() throws { _ = try request() }
+
     func run(in library: PhotoLibrary, output: Output) async throws {
         let request = try request()
         let answer = try await library.thumbnailer.ask(request, deadline: .seconds(120))

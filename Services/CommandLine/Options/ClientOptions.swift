@@ -64,17 +64,22 @@ protocol LibraryCommand: AsyncParsableCommand {
     var client: ClientOptions { get }
     /// Services without which the command cannot do its work.
     var services: [ServiceName] { get }
+    /// Refuses arguments that make no sense, before anybody is asked.
+    func check() throws
     func run(in library: PhotoLibrary, output: Output) async throws
 }
 
 extension LibraryCommand {
     var services: [ServiceName] { [.catalog] }
 
+    func check() throws {}
+
     mutating func run() async throws { try await connectAndRun() }
 
     /// Runs with a library that is closed at the end.
     func connectAndRun() async throws {
         let output = Output(json: client.json)
+        try check()
         let library = try PhotoLibrary(
             endpoints: try client.serviceEndpoints(),
             client: "safelight",

@@ -65,6 +65,10 @@ pid_t safelight_spawn(
 /// Waits until a child has ended and takes its status; `signal` is 0 where it exited with `code`.
 int safelight_wait(pid_t process, int *code, int *signal);
 
+/// Waits at most `milliseconds` until a child has ended, without taking its status. 1 where it has, 0 where it has not or
+/// where the system cannot tell.
+int safelight_await_end(pid_t process, int milliseconds);
+
 /// Takes an exclusive advisory lock on the file at `path` (created 0600), without waiting. Returns the open descriptor,
 /// which holds the lock. Where another process holds it: errno EWOULDBLOCK and `holder` its process id, 0 if unknown.
 int safelight_lock(const char *path, int32_t *holder);

@@ -1,5 +1,4 @@
 import CZeroMQ
-import Glibc
 import Synchronization
 
 /// What happened to a socket's connections, in order.
@@ -14,12 +13,18 @@ enum ConnectionEvent: Sendable, Equatable {
     case refused
 }
 
-/// The monitor of one socket, on the same thread.
-struct SocketMonitor: ~Copyable {
+/// A socket together with the monitor that tells what happens to its connections.
+struct MonitoredSocket: ~Copyable {
     let socket: Socket
+    let monitor: Socket
     private static let counter = Atomic<UInt64>(0)
 
-    init(of watched: borrowing Socket, context: MessagingContext) throws(MessagingError) {
+    /// Begins to watch a socket that is not bound or connected yet.
+    init(_ watched: consuming Socket, context: MessagingContext) throws(MessagingError) {
+        let monitor = try Socket(ZMQ_PAIR, context: context)
+        // No mark: libzmq's I/O thread sends events without asking, and a full monitor would stop it.
+        try monitor.set(ZMQ_RCVHWM, 0 as Int32)
+        try monitor.set(ZMQ_LINGER, 0 as Int32)
         let number = Self.counter.add(1, ordering: .relaxed).newValue
         let name = "inproc://safelight-monitor-\(number)"
         let events =
@@ -29,18 +34,23 @@ struct SocketMonitor: ~Copyable {
         guard zmq_socket_monitor(watched.pointer, name, events) == 0 else {
             throw .noSocket(reason: Socket.lastErrorText)
         }
-        let socket = try Socket(ZMQ_PAIR, context: context)
-        // No mark: a full monitor would block libzmq's I/O thread, which sends events without asking.
-        try socket.set(ZMQ_RCVHWM, 0 as Int32)
-        try socket.set(ZMQ_LINGER, 0 as Int32)
-        guard zmq_connect(socket.pointer, name) == 0 else { throw .noSocket(reason: Socket.lastErrorText) }
-        self.socket = socket
+        guard zmq_connect(monitor.pointer, name) == 0 else {
+            let reason = Socket.lastErrorText
+            zmq_socket_monitor(watched.pointer, nil, 0)
+            throw .noSocket(reason: reason)
+        }
+        self.socket = watched
+        self.monitor = monitor
     }
 
+    /// The watching ends before either socket closes: an event for a monitor that nobody reads any more would stop
+    /// libzmq's I/O thread for good, and with it every socket of the process.
+    deinit { zmq_socket_monitor(socket.pointer, nil, 0) }
+
     /// All events since the last call.
-    func drain() -> [ConnectionEvent] {
+    func events() -> [ConnectionEvent] {
         var events: [ConnectionEvent] = []
-        while let message = socket.receive(maxFrames: 2, maxBytes: 4096) {
+        while let message = monitor.receive(maxFrames: 2, maxBytes: 4096) {
             guard let head = message.frames.first, head.count == 6 else { continue }
             let number = Int32(head[0]) | Int32(head[1]) << 8
             let value = UInt32(head[2]) | UInt32(head[3]) << 8 | UInt32(head[4]) << 16 | UInt32(head[5]) << 24

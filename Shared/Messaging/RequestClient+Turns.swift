@@ -1,0 +1,167 @@
+import DequeModule
+import JSONValue
+
+/// What a client does on the poll thread.
+extension RequestClient {
+    func closeNow() {
+        guard socket != nil else { return }
+        thread.loop.remove(doorbell)
+        socket = nil
+        var ended = calls.removeAll()
+        for case .open(let call) in outbox.close() { ended.append(call) }
+        for call in ended { call.inbox.finish(.connectionLost("the client was closed")) }
+    }
+
+    func turn() -> Turn {
+        guard socket != nil else { return Turn(wantsInput: false) }
+        for event in socket?.events() ?? [] { take(event) }
+        for command in outbox.drain() { take(command) }
+        let isHungry = receive(budget: limits.receiveBudget)
+        expire()
+        sendWaiting()
+        var turn = Turn(wantsOutput: isFull, isHungry: isHungry)
+        if nextDeadline != .max {
+            turn.wakeAfter = max(0, nextDeadline - MonotonicClock.system.nowMicroseconds())
+        }
+        return turn
+    }
+
+    private func take(_ event: ConnectionEvent) {
+        switch event {
+        case .closed:
+            // What the service answered before is still to be read.
+            while receive(budget: limits.receiveBudget) {}
+            counts.lost += 1
+            control = []
+            for call in calls.connectionLost() {
+                call.inbox.finish(
+                    .connectionLost(
+                        "the connection to \(address) broke; whether the request was carried out is unknown"
+                    )
+                )
+            }
+        case .ready: counts.connections += 1
+        case .opened, .refused: break
+        }
+    }
+
+    private func take(_ command: ClientCommand) {
+        switch command {
+        case .open(let call):
+            calls.add(call)
+            nextDeadline = min(nextDeadline, patience(with: call))
+        case .takeBack(let call):
+            tellTakenBack(call)
+        case .credit(let call, let bytes):
+            guard calls.isSent(call), calls.isOpen(call) else { return }
+            let params: JSONObject = ["id": .int(call.id), "bytes": JSON(bytes)]
+            control.append(OutgoingMessage([EnvelopeWriter.notification(method: "rpc.credit", params: params)]))
+        }
+    }
+
+    private func tellTakenBack(_ call: OutgoingCall) {
+        guard calls.isOpen(call) else { return }
+        call.dropMessage()
+        guard calls.takeBack(call) else { return }
+        let params: JSONObject = ["id": .int(call.id)]
+        control.append(OutgoingMessage([EnvelopeWriter.notification(method: "rpc.cancel", params: params)]))
+    }
+
+    /// The service answers at the deadline; this side gives up only when it does not.
+    private static let grace: Int64 = 1_000_000
+
+    private func patience(with call: OutgoingCall) -> Int64 {
+        call.deadline.addingClamped(calls.isSent(call) ? Self.grace : 0)
+    }
+
+    private func expire() {
+        let now = MonotonicClock.system.nowMicroseconds()
+        guard now >= nextDeadline else { return }
+        let (due, later) = calls.expired(now)
+        nextDeadline = later
+        for call in due {
+            let moment = patience(with: call)
+            guard moment <= now else {
+                nextDeadline = min(nextDeadline, moment)
+                continue
+            }
+            let what = calls.isSent(call) ? "did not answer in time" : "could not be reached in time"
+            tellTakenBack(call)
+            call.inbox.finish(.deadlineExceeded("\(address) \(what)"))
+        }
+    }
+
+    private func sendWaiting() {
+        isFull = false
+        while let message = control.first {
+            guard attempt(message) else { return }
+            control.removeFirst()
+        }
+        while let call = calls.nextToSend() {
+            guard attempt(call.pending ?? OutgoingMessage([])) else { return }
+            calls.markSent(call)
+            call.dropMessage()
+            counts.sent += 1
+        }
+    }
+
+    private func attempt(_ message: OutgoingMessage) -> Bool {
+        guard let outcome = socket?.socket.send(message) else { return false }
+        if outcome == .full {
+            isFull = true
+            return false
+        }
+        return true
+    }
+
+    private func receive(budget: Int) -> Bool {
+        for _ in 0..<budget {
+            guard let message = socket?.socket.receive(maxFrames: limits.maxFrames, maxBytes: limits.maxMessageBytes)
+            else {
+                return false
+            }
+            take(message)
+        }
+        return true
+    }
+
+    private func take(_ message: IncomingMessage) {
+        guard message.violation == nil, let frame = message.frames.first,
+            let json = try? JSON(parsing: frame, limits: limits.json), case .object(let object) = json
+        else {
+            counts.malformed += 1
+            return
+        }
+        let attachments = Array(message.frames.dropFirst())
+        if let method = object["method"]?.stringValue {
+            notify(method, object["params"] ?? [:], attachments, message.totalBytes)
+            return
+        }
+        guard case .int(let id) = object["id"], let call = calls.answered(id) else {
+            counts.strays += 1
+            return
+        }
+        counts.answers += 1
+        if let result = object["result"] {
+            _ = call.inbox.put(.reply(Reply(result, attachments: attachments)), bytes: message.totalBytes, always: true)
+            call.inbox.finish()
+        } else {
+            let error = object["error"].flatMap(RPCError.init(json:))
+            call.inbox.finish(error ?? .internalError("the service answered with neither a result nor an error"))
+        }
+    }
+
+    private func notify(_ method: String, _ params: JSON, _ attachments: [Bytes], _ bytes: Int) {
+        guard case .int(let id) = params["id"], let call = calls.about(id) else {
+            counts.strays += 1
+            return
+        }
+        guard call.wantsNotifications else { return }
+        let element = CallElement.notification(method: method, params: params, attachments: attachments, bytes: bytes)
+        if call.inbox.put(element, bytes: bytes) { return }
+        tellTakenBack(call)
+        call.inbox.finish(
+            .limitExceeded("notifications came faster than they were read; open the stream with credit")
+        )
+    }
+}

@@ -1,0 +1,133 @@
+import Contracts
+import JSONValue
+import PhotoModel
+import TestSupport
+import Testing
+
+@testable import Catalog
+
+@Suite(.timeLimit(.minutes(2)))
+struct FetchDifferentialTests {
+    @Test func `the database gives the same assets in the same order as the fetch does in memory`() async throws {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        TestPlace.say("seed \(seed)")
+        var library = RandomLibrary(seed: seed)
+        let fixture = try StoreFixture()
+        let assets = try await fill(fixture, &library, count: 300)
+        let ids = assets.map(\.id)
+        for round in 0..<400 {
+            let fetch = try library.fetch(of: ids)
+            let expected = Array(
+                assets.filter(fetch.includes).sorted(by: fetch.areInIncreasingOrder)
+                    .dropFirst(fetch.offset).prefix(fetch.limit > 0 ? fetch.limit : .max))
+            let found = try await fixture.store.read { reader -> (rows: [ObjectID], count: Int?) in
+                let store = FetchStore(database: reader.database)
+                let rows = try store.assetRows(fetch, .init()) ?? []
+                let assets = try reader.assets.assets(rows)
+                return (rows.compactMap { assets[$0]?.id }, try store.assetCount(fetch))
+            }
+            guard found.rows == expected.map(\.id), found.count == expected.count else {
+                Issue.record("seed \(seed), round \(round): \(fetch.json.text) gives \(found), not \(expected.map(\.id))")
+                return
+            }
+        }
+    }
+
+    @Test func `assets come back from their rows as they were`() async throws {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        TestPlace.say("seed \(seed)")
+        var library = RandomLibrary(seed: seed)
+        let fixture = try StoreFixture()
+        let assets = try await fill(fixture, &library, count: 200)
+        let stored = try await fixture.everything().normalized().assets
+        for asset in assets { #expect(stored[asset.id] == asset, "seed \(seed)") }
+    }
+
+    @Test func `a result at an earlier moment is the one that was, whatever came after`() async throws {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        TestPlace.say("seed \(seed)")
+        var library = RandomLibrary(seed: seed)
+        let fixture = try StoreFixture()
+        let engine = FetchEngine(store: fixture.store, cacheBytes: 1 << 20)
+        var current = Dictionary(
+            uniqueKeysWithValues: try await fill(fixture, &library, count: 60).map { ($0.id, $0) })
+        var moments = [Int64(2): current]
+        for sequence in Int64(3)...12 {
+            let changes = try change(&current, &library, sequence)
+            try await fixture.write(changes, sequence: sequence)
+            moments[sequence] = current
+        }
+        for round in 0..<80 {
+            let moment = Int64.random(in: 2...12, using: &library.random)
+            let then = try #require(moments[moment])
+            let fetch = try library.fetch(of: then.keys.sorted())
+            let expected = Array(
+                then.values.filter(fetch.includes).sorted(by: fetch.areInIncreasingOrder)
+                    .dropFirst(fetch.offset).prefix(fetch.limit > 0 ? fetch.limit : .max))
+            let token = ChangeToken(library: fixture.store.history, sequence: moment)
+            let request = FetchAssets(fetch: fetch.wireForm, token: token, from: 0, count: 1000)
+            var page = try await engine.assets(request).assets
+            for index in page.indices { page[index].memberships.sort { $0.collection < $1.collection } }
+            guard page == expected else {
+                Issue.record("seed \(seed), round \(round), moment \(moment): \(fetch.json.text)")
+                return
+            }
+        }
+        #expect(engine.cacheBytes <= 1 << 20)
+    }
+
+    // MARK: Parts
+
+    /// Two albums as transaction 1 and assets as transaction 2.
+    private func fill(
+        _ fixture: StoreFixture, _ library: inout RandomLibrary, count: Int
+    ) async throws -> [Asset] {
+        var result = TransactionResult()
+        for key in OrderKey.keys(count: 2, between: nil, and: nil) {
+            var album = AssetCollection(
+                id: ObjectID(.assetCollection, milliseconds: 1, using: &library.random), revision: Revision(1))
+            album.parent = .root
+            album.parentKey = key
+            library.albums.append(album.id)
+            result.collections.append(EntityChange(before: nil, after: album))
+        }
+        library.albums.sort()
+        try await fixture.write(result, sequence: 1)
+        let assets = (0..<count).map { library.asset($0, sequence: 2) }
+        result = TransactionResult()
+        result.assets = assets.map { EntityChange(before: nil, after: $0) }
+        try await fixture.write(result, sequence: 2)
+        return assets
+    }
+
+    /// Some assets go, some come, some become quite different.
+    private func change(
+        _ current: inout [ObjectID: Asset], _ library: inout RandomLibrary, _ sequence: Int64
+    ) throws -> TransactionResult {
+        var result = TransactionResult()
+        for id in current.keys.sorted() where library.random.chance(12) {
+            let before = current[id]
+            var after: Asset?
+            if library.random.chance(70) {
+                let other = library.asset(Int.random(in: 100_000...900_000, using: &library.random), sequence: sequence)
+                after = other.named(id)
+            }
+            current[id] = after
+            result.assets.append(EntityChange(before: before, after: after))
+        }
+        for _ in 0..<5 {
+            let asset = library.asset(Int.random(in: 1_000_000...9_000_000, using: &library.random), sequence: sequence)
+            current[asset.id] = asset
+            result.assets.append(EntityChange(before: nil, after: asset))
+        }
+        return result
+    }
+}
+
+extension Asset {
+    fileprivate func named(_ id: ObjectID) -> Asset {
+        var copy = self
+        copy.id = id
+        return copy
+    }
+}

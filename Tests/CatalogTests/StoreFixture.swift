@@ -1,0 +1,80 @@
+import GRDB
+import JSONValue
+import Logging
+import PhotoModel
+import Storage
+import TestSupport
+import Testing
+
+@testable import Catalog
+
+/// A store in a folder of its own, without a service around it.
+final class StoreFixture: Sendable {
+    let folder: TemporaryFolder
+    let store: LibraryStore
+
+    init(_ folder: TemporaryFolder? = nil) throws {
+        self.folder = try folder ?? TemporaryFolder("store")
+        var random = SystemRandomNumberGenerator()
+        let name = (0..<32).map { _ in String(Int.random(in: 0..<10, using: &random)) }.joined()
+        store = try LibraryStore(
+            folder: self.folder.path, now: 1_700_000_000_000_000, newHistory: name,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    }
+
+    deinit { try? store.close() }
+
+    /// Writes one transaction as it is.
+    func write(_ result: TransactionResult, sequence: Int64) async throws {
+        var record = ChangeRecord(
+            sequence: sequence, library: store.history, date: sequence, origin: ChangeOrigin(identity: "test"))
+        record.assets = result.assets
+        record.collections = result.collections
+        record.lists = result.lists
+        try await store.append(
+            LibraryGenerator.Batch(result: result, record: record, bytes: record.bytes, assetsSoFar: 0))
+    }
+
+    /// Everything in the tables.
+    func everything() async throws -> Snapshot {
+        try await store.read { reader in
+            var snapshot = Snapshot()
+            let rows = try Int64.fetchAll(reader.database, sql: "SELECT row FROM asset")
+            for asset in try reader.assets.assets(rows).values { snapshot.assets[asset.id] = asset }
+            for text in try String.fetchAll(reader.database, sql: "SELECT id FROM collection") {
+                let id = try #require(ObjectID(text))
+                snapshot.collections[id] = try reader.collections.collection(id)
+            }
+            snapshot.root = try reader.collections.list(.root)
+            return snapshot
+        }
+    }
+}
+
+/// The entities of a library.
+struct Snapshot: Equatable, Sendable {
+    var assets: [ObjectID: Asset] = [:]
+    var collections: [ObjectID: AssetCollection] = [:]
+    var root: CollectionList?
+
+    /// What records lead to, from nothing; `root` is where the root folder began.
+    init(replaying records: [ChangeRecord] = [], root: CollectionList? = nil) {
+        self.root = root
+        for record in records { apply(record) }
+    }
+
+    mutating func apply(_ record: ChangeRecord) {
+        for change in record.assets { assets[change.id] = change.after }
+        for change in record.collections { collections[change.id] = change.after }
+        for change in record.lists { root = change.after }
+    }
+
+    /// Memberships of one asset have no order among themselves.
+    func normalized() -> Snapshot {
+        var copy = self
+        for (id, asset) in copy.assets {
+            copy.assets[id]?.memberships = asset.memberships.sorted { $0.collection < $1.collection }
+        }
+        return copy
+    }
+}

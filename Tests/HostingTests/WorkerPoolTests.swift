@@ -1,0 +1,297 @@
+import Glibc
+import JSONValue
+import Testing
+
+@testable import Hosting
+
+@Suite(.timeLimit(.minutes(1)))
+struct WorkerPoolTests {
+    @Test func `a job comes back with its params and attachments, small and large`() async throws {
+        try await PythonPool().run { pool in
+            let attachments: [[UInt8]] = [[1, 2, 3], [], [UInt8](repeating: 7, count: 5_000_000)]
+            let result = try await pool.run(
+                WorkerJob(method: "echo", params: ["text": "grüße", "n": 3], attachments: attachments)
+            )
+            #expect(result == WorkerResult(result: ["text": "grüße", "n": 3], attachments: attachments))
+        }
+    }
+
+    @Test func `descriptors arrive and give the right bytes, and stay the caller's`() async throws {
+        let folder = TemporaryFolder()
+        let files = (0..<3).map { open(folder.write("file\($0)", "content \($0)"), O_RDONLY) }
+        try await PythonPool().run { pool in
+            for _ in 0..<3 {
+                let result = try await pool.run(WorkerJob(method: "read", files: files))
+                #expect(result.result["files"] == 3)
+                #expect(
+                    result.attachments.map { String(decoding: $0, as: UTF8.self) } == [
+                        "content 0", "content 1", "content 2",
+                    ]
+                )
+            }
+        }
+        for file in files { #expect(close(file) == 0) }
+    }
+
+    @Test(arguments: [("SIGSEGV", SIGSEGV), ("SIGABRT", SIGABRT), ("SIGKILL", SIGKILL)])
+    func `a crash fails its job by name and the next job has a new worker`(name: String, number: Int32) async throws {
+        try await PythonPool().run { pool in
+            let job = WorkerJob(method: "crash", params: ["signal": .string(name)])
+            #expect(await failure(of: job, in: pool) == .crashed(signal: number))
+            let next = try await pool.run(WorkerJob(method: "echo", params: ["a": 1]))
+            #expect(next.result == ["a": 1])
+            #expect(pool.figures()["crashed"] == 1)
+        }
+    }
+
+    @Test func `a worker that leaves in the middle fails its job`() async throws {
+        try await PythonPool().run { pool in
+            #expect(await failure(of: WorkerJob(method: "exit"), in: pool) == .exited(code: 5))
+            #expect(await failure(of: WorkerJob(method: "close"), in: pool) == .crashed(signal: SIGKILL))
+            #expect(await failure(of: WorkerJob(method: "echo"), in: pool) == nil)
+        }
+    }
+
+    @Test func `a job that hangs is killed at its time`() async throws {
+        try await PythonPool().run { pool in
+            let job = WorkerJob(method: "sleep", params: ["seconds": 60])
+            #expect(await failure(of: job, in: pool, wallSeconds: 1) == .timedOut(seconds: 1))
+            #expect(await failure(of: WorkerJob(method: "echo"), in: pool) == nil)
+        }
+    }
+
+    @Test func `a job that computes for too long is killed by the system`() async throws {
+        var limits = WorkerLimits()
+        limits.cpuSeconds = 1
+        try await PythonPool(limits: limits).run { pool in
+            #expect(await failure(of: WorkerJob(method: "spin"), in: pool, wallSeconds: 30) == .timedOut(seconds: 1))
+        }
+    }
+
+    @Test func `a refusal is the job's own error and the worker lives on`() async throws {
+        try await PythonPool().run { pool in
+            let before = try await pool.run(WorkerJob(method: "about")).result["pid"]
+            #expect(
+                await failure(of: WorkerJob(method: "refuse"), in: pool)
+                    == .refused(name: "unsupported_format", message: "not an image")
+            )
+            let after = try await pool.run(WorkerJob(method: "about")).result["pid"]
+            #expect(after == before)
+        }
+    }
+
+    @Test func `answers that are no answers are named`() async throws {
+        var limits = WorkerLimits()
+        limits.resultBytes = 1000
+        try await PythonPool(limits: limits).run { pool in
+            guard case .malformedResult = await failure(of: WorkerJob(method: "garbage"), in: pool) else {
+                Issue.record("garbage was taken")
+                return
+            }
+            #expect(await failure(of: WorkerJob(method: "huge"), in: pool) != nil)
+            let lots = WorkerJob(method: "lots", params: ["bytes": 1001])
+            #expect(await failure(of: lots, in: pool) == .resultTooLarge(limit: 1000))
+            #expect(await failure(of: WorkerJob(method: "lots", params: ["bytes": 1000]), in: pool) == nil)
+        }
+    }
+
+    @Test func `limits hold from the start, and no other descriptor or secret is there`() async throws {
+        setenv("SAFELIGHT_SECRET_OF_TEST", "1", 1)
+        defer { unsetenv("SAFELIGHT_SECRET_OF_TEST") }
+        let folder = TemporaryFolder()
+        try await PythonPool().run { pool in
+            let about = try await pool.run(WorkerJob(method: "about")).result
+            // 3 is the folder that it lists.
+            #expect(about["descriptors"] == [0, 1, 2, 3])
+            #expect(about["noNewPrivileges"] == true)
+            #expect(about["memory"] == .int(1_610_612_736))
+            #expect(about["files"] == 64)
+            #expect(about["fileSize"] == 0)
+            #expect(about["core"] == 0)
+            #expect(about["environment"]?.arrayValue?.contains("SAFELIGHT_SECRET_OF_TEST") == false)
+            let allocate = WorkerJob(method: "allocate", params: ["bytes": 2_000_000_000])
+            #expect(await failure(of: allocate, in: pool) == .refused(name: "memory_exhausted", message: "too much"))
+            let write = WorkerJob(method: "write", params: ["path": .string(folder.path + "/out")])
+            #expect(await failure(of: write, in: pool)?.name == "io_error")
+        }
+    }
+
+    @Test func `a full queue refuses at once and takes again when there is room`() async throws {
+        try await PythonPool(queueLimit: 2).run { pool in
+            try await withThrowingTaskGroup { group in
+                let slow = WorkerJob(method: "sleep", params: ["seconds": 1])
+                group.addTask { _ = try await pool.run(slow) }
+                try await until(pool) { $0["busy"] == 1 }
+                for _ in 0..<2 { group.addTask { _ = try await pool.run(WorkerJob(method: "echo")) } }
+                try await until(pool) { $0["queued"] == 2 }
+                #expect(await failure(of: WorkerJob(method: "echo"), in: pool) == .queueFull(limit: 2))
+                try await group.waitForAll()
+            }
+            #expect(await failure(of: WorkerJob(method: "echo"), in: pool) == nil)
+        }
+    }
+
+    @Test func `urgent jobs pass those that wait`() async throws {
+        try await PythonPool().run { pool in
+            let order = try await withThrowingTaskGroup(of: String.self) { group in
+                group.addTask {
+                    _ = try await pool.run(WorkerJob(method: "sleep", params: ["seconds": 1]))
+                    return "first"
+                }
+                try await until(pool) { $0["busy"] == 1 }
+                for (count, priority) in [WorkerPriority.low, .normal, .high].enumerated() {
+                    group.addTask {
+                        _ = try await pool.run(
+                            WorkerJob(method: "sleep", params: ["seconds": 0.05]),
+                            priority: priority
+                        )
+                        return "\(priority)"
+                    }
+                    try await until(pool) { $0["queued"] == .int(Int64(count + 1)) }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(order == ["first", "high", "normal", "low"])
+        }
+    }
+
+    @Test func `cancelling drops a waiting job and kills a running one`() async throws {
+        try await PythonPool().run { pool in
+            let running = Task { await failure(of: WorkerJob(method: "sleep", params: ["seconds": 60]), in: pool) }
+            try await until(pool) { $0["busy"] == 1 }
+            let waiting = Task { await failure(of: WorkerJob(method: "echo"), in: pool) }
+            try await until(pool) { $0["queued"] == 1 }
+            waiting.cancel()
+            #expect(await waiting.value == .cancelled)
+            #expect(pool.figures()["queued"] == 0)
+            running.cancel()
+            #expect(await running.value == .cancelled)
+            let early = Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                return await failure(of: WorkerJob(method: "echo"), in: pool)
+            }
+            #expect(await early.value == .cancelled)
+            #expect(await failure(of: WorkerJob(method: "echo"), in: pool) == nil)
+        }
+    }
+
+    @Test func `a worker is replaced after its jobs`() async throws {
+        var limits = WorkerLimits()
+        limits.jobsPerWorker = 3
+        try await PythonPool(limits: limits).run { pool in
+            var pids: [JSON] = []
+            for _ in 0..<7 {
+                if let pid = try await pool.run(WorkerJob(method: "about")).result["pid"] { pids.append(pid) }
+            }
+            #expect(pids[0] == pids[2])
+            #expect(pids[2] != pids[3])
+            #expect(pids[3] == pids[5])
+            #expect(pids[5] != pids[6])
+            #expect(pool.figures()["retired"] == 2)
+        }
+    }
+
+    @Test func `an idle worker that dies is replaced before the next job`() async throws {
+        try await PythonPool().run { pool in
+            guard let pid = try await pool.run(WorkerJob(method: "about")).result["pid"]?.intValue else { return }
+            kill(pid_t(pid), SIGKILL)
+            try await until(pool) { $0["started"] == 2 }
+            for _ in 0..<20 { #expect(await failure(of: WorkerJob(method: "echo"), in: pool) == nil) }
+            #expect(pool.figures()["crashed"] == 0)
+        }
+    }
+
+    @Test func `what a worker says is logged up to a bound and cannot touch a terminal`() async throws {
+        let python = PythonPool()
+        try await python.run { pool in _ = try await pool.run(WorkerJob(method: "babble")) }
+        let said = python.lines.all.filter { $0.contains("worker says") }
+        #expect(!said.isEmpty)
+        #expect(said.joined().utf8.count < 4 * WorkerOutput.bytesPerJob)
+        #expect(python.lines.all.allSatisfy { !$0.contains("\u{1b}") })
+        #expect(python.lines.all.contains { $0.contains("worker said more") })
+    }
+
+    @Test func `stopping ends the workers, what they started, and the jobs`() async throws {
+        let python = PythonPool(count: 2)
+        try await python.pool.start()
+        let child = try await python.pool.run(WorkerJob(method: "fork")).result["child"]?.intValue ?? 0
+        #expect(child > 0)
+        let pids = python.pool.figures()["pids"]?.arrayValue?.compactMap(\.intValue) ?? []
+        #expect(pids.count == 2)
+        let job = Task { await failure(of: WorkerJob(method: "sleep", params: ["seconds": 60]), in: python.pool) }
+        try await until(python.pool) { $0["busy"] == 1 }
+        await python.pool.stop(graceSeconds: 0)
+        #expect(await job.value == .unavailable("the service is stopping"))
+        for pid in pids { #expect(kill(pid_t(pid), 0) == -1) }
+        // Its own parent is gone; it is dead once it is nobody or waits to be buried by the system.
+        while isAlive(child) { try await Task.sleep(for: .milliseconds(5)) }
+        #expect(
+            await failure(of: WorkerJob(method: "echo"), in: python.pool) == .unavailable("the service is stopping")
+        )
+    }
+
+    @Test(arguments: ["die-at-start", "die-idle"])
+    func `a worker that dies at start backs off, and jobs fail by name`(how: String) async throws {
+        let python = PythonPool(arguments: [how])
+        do {
+            try await python.pool.start()
+            for _ in 0..<3 { #expect(await failure(of: WorkerJob(method: "echo"), in: python.pool) != nil) }
+            try await until(python.pool) { ($0["startFailures"]?.intValue ?? 0) >= 3 }
+            await python.pool.stop(graceSeconds: 0)
+        } catch let error as WorkerFailure {
+            #expect(error == .unavailable(how == "die-idle" ? "left with code 4" : "left with code 3"))
+        }
+        // Fewer than one try per 100 ms.
+        #expect((python.pool.figures()["startFailures"]?.intValue ?? 0) < 12)
+    }
+
+    @Test func `an executable that is not there is named`() async throws {
+        let pool = WorkerPool(executable: "/none/worker", count: 2, logger: LogLines().logger())
+        let error = await #expect(throws: WorkerFailure.self) { try await pool.start() }
+        #expect(error == .unavailable("/none/worker: No such file or directory"))
+    }
+
+    @Test func `two hundred jobs with files and crashes leave no descriptor behind`() async throws {
+        let folder = TemporaryFolder()
+        let path = folder.write("file", "content")
+        let python = PythonPool(count: 2)
+        try await python.run { pool in
+            let before = openDescriptors(below: folder)
+            for round in 0..<200 {
+                let file = open(path, O_RDONLY | O_CLOEXEC)
+                if round % 20 == 0 {
+                    _ = await failure(of: WorkerJob(method: "crash", params: ["signal": "SIGSEGV"]), in: pool)
+                } else {
+                    let result = try await pool.run(WorkerJob(method: "read", files: [file]))
+                    #expect(result.attachments[0].count == 7)
+                }
+                close(file)
+            }
+            #expect(openDescriptors(below: folder) == before)
+        }
+    }
+
+    private func isAlive(_ pid: Int64) -> Bool {
+        let file = open("/proc/\(pid)/stat", O_RDONLY)
+        guard file >= 0 else { return false }
+        defer { close(file) }
+        var buffer = [UInt8](repeating: 0, count: 512)
+        let text = String(decoding: buffer[..<max(0, read(file, &buffer, 512))], as: UTF8.self)
+        return !text.contains(") Z ")
+    }
+
+    // Of this test's file only: other tests open theirs at the same time.
+    private func openDescriptors(below folder: TemporaryFolder) -> Int {
+        (0..<1024).count { number in
+            var target = [CChar](repeating: 0, count: 256)
+            let count = readlink("/proc/self/fd/\(number)", &target, 255)
+            guard count > 0 else { return false }
+            return String(decoding: target[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self).hasPrefix(folder.path)
+        }
+    }
+}
+
+/// Waits until the pool's figures are as expected; the suite's time limit ends it otherwise.
+func until(_ pool: WorkerPool, _ condition: (JSONObject) -> Bool) async throws {
+    while !condition(pool.figures()) { try await Task.sleep(for: .milliseconds(5)) }
+}

@@ -1,0 +1,181 @@
+import CProcess
+import Glibc
+import JSONValue
+import Testing
+
+@testable import Hosting
+
+@Suite(.timeLimit(.minutes(1)))
+struct WorkerProtocolTests {
+    private func pair() -> (Int32, Int32) {
+        var ends: [Int32] = [-1, -1]
+        #expect(safelight_socket_pair(&ends) == 0)
+        return (ends[0], ends[1])
+    }
+
+    private func send(_ bytes: [UInt8], to socket: Int32) {
+        #expect(write(socket, bytes, bytes.count) == bytes.count)
+    }
+
+    private func framed(_ text: String) -> [UInt8] {
+        let bytes = Array(text.utf8)
+        return withUnsafeBytes(of: UInt32(bytes.count).bigEndian) { Array($0) } + bytes
+    }
+
+    @Test func `the bytes of a frame are these`() {
+        let frame = WorkerFrame(header: ["method": "ping", "params": [:]], attachments: [[1, 2], []])
+        #expect(frame.head == framed(#"{"method":"ping","params":{},"attachments":[2,0]}"#))
+    }
+
+    @Test func `a frame in single bytes is read as one in a piece`() throws {
+        let (a, b) = pair()
+        defer { for end in [a, b] { close(end) } }
+        _ = fcntl(b, F_SETFL, O_NONBLOCK)
+        let frame = WorkerFrame(header: ["method": "x"], attachments: [[9, 8, 7], [], [6]])
+        let bytes = frame.head + frame.attachments.joined()
+        var reader = WorkerFrameReader(limit: 100)
+        for byte in bytes.dropLast() {
+            send([byte], to: a)
+            #expect(try reader.receive(from: b) == .waiting)
+        }
+        send([bytes[bytes.count - 1]], to: a)
+        guard case .frame(let read) = try reader.receive(from: b) else {
+            Issue.record("no frame")
+            return
+        }
+        #expect(read.attachments == frame.attachments)
+        #expect(read.header["method"] == "x")
+    }
+
+    @Test(arguments: [
+        ([0, 0, 0, 1, 65] as [UInt8], "a frame of 1 bytes"), ([0xFF, 0xFF, 0xFF, 0xFF], nil),
+        ([0, 0, 0, 2] + Array("[]".utf8), "the header is no object"),
+    ])
+    func `what is no frame is refused`(bytes: [UInt8], reason: String?) {
+        let (a, b) = pair()
+        defer { for end in [a, b] { close(end) } }
+        send(bytes, to: a)
+        var reader = WorkerFrameReader(limit: 100)
+        let error = #expect(throws: WorkerChannelError.self) { try reader.receive(from: b) }
+        #expect(error == reason.map(WorkerChannelError.malformed) ?? .tooLarge)
+    }
+
+    @Test(arguments: [
+        "[-1]", "[1.5]", "[\"1\"]", "[101]", "[60,60]", "[9223372036854775807,9223372036854775807]",
+        "[" + Array(repeating: "0", count: 65).joined(separator: ",") + "]",
+    ])
+    func `lengths that cannot be are refused before anything is read`(lengths: String) {
+        let (a, b) = pair()
+        defer { for end in [a, b] { close(end) } }
+        send(framed("{\"attachments\":\(lengths)}"), to: a)
+        var reader = WorkerFrameReader(limit: 100)
+        #expect(throws: WorkerChannelError.self) { try reader.receive(from: b) }
+    }
+
+    @Test func `random frames are refused or read, never a trap`() throws {
+        var random = SystemRandomNumberGenerator()
+        let seed = UInt64.random(in: 0...UInt64.max, using: &random)
+        print("seed \(seed)")
+        var state = seed | 1
+        func next() -> UInt64 {
+            state ^= state << 13
+            state ^= state >> 7
+            state ^= state << 17
+            return state
+        }
+        let good = framed(#"{"method":"a","params":{},"files":0,"attachments":[3,1]}"#) + [1, 2, 3, 4]
+        for _ in 0..<2000 {
+            let (a, b) = pair()
+            defer { for end in [a, b] { close(end) } }
+            var bytes = good
+            for _ in 0...(next() % 4) { bytes[Int(next() % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: next()) }
+            send(bytes, to: a)
+            shutdown(a, Int32(SHUT_WR))
+            var reader = WorkerFrameReader(limit: 1000)
+            _ = try? reader.receive(from: b)
+        }
+    }
+
+    @Test func `the worker's loop answers, refuses, passes files and ends with the socket`() async throws {
+        let (a, b) = pair()
+        let folder = TemporaryFolder()
+        async let loop = onOwnThread { () -> WorkerChannelError in
+            defer { close(b) }
+            do throws(WorkerChannelError) {
+                try WorkerProcess.serve(socket: b, attachmentLimit: 1 << 20) { job throws(WorkerRefusal) in
+                    switch job.method {
+                    case "echo": return WorkerResult(result: job.params, attachments: job.attachments)
+                    case "read":
+                        let contents = try job.contents(ofFile: 0, limit: 100)
+                        return WorkerResult(result: [:], attachments: [contents])
+                    default: throw WorkerRefusal(name: "no_such_job", message: "there is no \(job.method)")
+                    }
+                }
+            } catch {
+                return error
+            }
+        }
+        await onOwnThread {
+            do { try self.talk(to: a, folder) } catch { Issue.record(error) }
+            close(a)
+        }
+        #expect(await loop == .closed)
+    }
+
+    private func talk(to a: Int32, _ folder: TemporaryFolder) throws {
+        var reader = WorkerFrameReader(limit: 1 << 20)
+        func exchange(_ header: JSON, _ attachments: [[UInt8]] = [], files: [Int32] = []) throws -> WorkerFrame? {
+            var writer = WorkerFrameWriter(WorkerFrame(header: header, attachments: attachments), files: files)
+            while !writer.isDone { try writer.send(to: a) }
+            guard case .frame(let frame) = try reader.receive(from: a) else { return nil }
+            return frame
+        }
+        guard case .frame(let hello) = try reader.receive(from: a) else { return }
+        #expect(hello.header["worker"] == 1)
+        let echo = try exchange(["method": "echo", "params": ["a": 1]], [[1], [2, 3]])
+        #expect(echo?.header["result"] == ["a": 1])
+        #expect(echo?.attachments == [[1], [2, 3]])
+        let refused = try exchange(["method": "x", "params": [:]])
+        #expect(refused?.header["error"] == ["name": "no_such_job", "message": "there is no x"])
+        #expect(try exchange(["hello": 1])?.header["error"]?["name"] == "invalid_request")
+        #expect(try exchange(["method": "x", "params": [:], "files": 1])?.header["error"]?["name"] == "io_error")
+        let file = open(folder.write("file", "content"), O_RDONLY)
+        let read = try exchange(["method": "read", "params": [:], "files": 1], files: [file])
+        #expect(read?.attachments == [Array("content".utf8)])
+        let large = open(folder.write("large", String(repeating: "x", count: 101)), O_RDONLY)
+        let tooLarge = try exchange(["method": "read", "params": [:], "files": 1], files: [large])
+        #expect(tooLarge?.header["error"]?["name"] == "too_large")
+        for file in [file, large] { close(file) }
+    }
+
+    @Test func `the other end of a socket is known by its user`() {
+        let (a, b) = pair()
+        defer { for end in [a, b] { close(end) } }
+        var (process, user, group): (Int32, UInt32, UInt32) = (0, 0, 0)
+        #expect(safelight_peer_credentials(a, &process, &user, &group) == 0)
+        #expect(process == getpid())
+        #expect(user == getuid())
+    }
+}
+
+@Suite(.timeLimit(.minutes(1)))
+struct WorkerQueueTests {
+    @Test func `jobs come by priority, then by arrival, and can be taken out`() {
+        var queue = WorkerQueue<Int>(limit: 300)
+        for id in 0..<300 {
+            let isTaken = queue.append(id, id: UInt64(id), priority: WorkerPriority.allCases[id % 3])
+            #expect(isTaken)
+        }
+        let isTaken = queue.append(300, id: 300, priority: .high)
+        #expect(!isTaken)
+        let (removed, again, next) = (queue.remove(3), queue.remove(3), queue.next())
+        #expect(removed == 3)
+        #expect(again == nil)
+        #expect(next == 0)
+        queue.putBack(0, id: 0, priority: .high)
+        let expected = [0] + (2..<100).map { $0 * 3 } + (0..<100).map { $0 * 3 + 1 } + (0..<100).map { $0 * 3 + 2 }
+        let rest = queue.removeAll()
+        #expect(rest == expected)
+        #expect(queue.count == 0)
+    }
+}

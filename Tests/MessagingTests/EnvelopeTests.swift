@@ -1,0 +1,255 @@
+import CZeroMQ
+import JSONValue
+import Testing
+
+@testable import Messaging
+
+/// One malformed message and what it is answered with.
+struct Malformed: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let text: String
+    let code: Int64
+    var id: JSON = .null
+
+    init(_ description: String, _ text: String, _ code: Int64, id: JSON = .null) {
+        testDescription = description
+        self.text = text
+        self.code = code
+        self.id = id
+    }
+
+    static let table = [
+        Malformed("nothing at all but a byte", " ", -32700),
+        Malformed("half a request", #"{"jsonrpc": "2.0", "id": 1"#, -32700),
+        Malformed("bytes that are not UTF-8", "\u{1}\u{2}", -32700),
+        Malformed("a member twice", #"{"jsonrpc": "2.0", "id": 1, "id": 2, "method": "a"}"#, -32700),
+        Malformed("depth without end", String(repeating: "[", count: 100_000), -32700),
+        Malformed("a number", "12", -32600),
+        Malformed("a text", #""hello""#, -32600),
+        Malformed("an empty batch", "[]", -32600),
+        Malformed("a batch", #"[{"jsonrpc": "2.0", "id": 1, "method": "a"}]"#, -32600),
+        Malformed("an empty object", "{}", -32600),
+        Malformed("no version", #"{"id": 1, "method": "a"}"#, -32600, id: 1),
+        Malformed("another version", #"{"jsonrpc": "1.0", "id": 1, "method": "a"}"#, -32600, id: 1),
+        Malformed("an id of null", #"{"jsonrpc": "2.0", "id": null, "method": "a"}"#, -32600),
+        Malformed("an id with a fraction", #"{"jsonrpc": "2.0", "id": 1.5, "method": "a"}"#, -32600),
+        Malformed("an id beyond 64 bits", #"{"jsonrpc": "2.0", "id": 99999999999999999999, "method": "a"}"#, -32600),
+        Malformed("an id that is a list", #"{"jsonrpc": "2.0", "id": [1], "method": "a"}"#, -32600),
+        Malformed(
+            "an id of 129 bytes",
+            #"{"jsonrpc": "2.0", "id": "\#(String(repeating: "x", count: 129))", "method": "a"}"#,
+            -32600
+        ),
+        Malformed("no method", #"{"jsonrpc": "2.0", "id": "x"}"#, -32600, id: "x"),
+        Malformed("an empty method", #"{"jsonrpc": "2.0", "id": 1, "method": ""}"#, -32600, id: 1),
+        Malformed("a method that is a number", #"{"jsonrpc": "2.0", "id": 1, "method": 3}"#, -32600, id: 1),
+        Malformed("params in a list", #"{"jsonrpc": "2.0", "id": 1, "method": "a", "params": [1]}"#, -32600, id: 1),
+        Malformed("params of null", #"{"jsonrpc": "2.0", "id": 1, "method": "a", "params": null}"#, -32600, id: 1),
+        Malformed(
+            "no time",
+            #"{"jsonrpc": "2.0", "id": 1, "method": "a", "params": {"deadlineMs": 0}}"#,
+            -32602,
+            id: 1
+        ),
+        Malformed(
+            "too much time",
+            #"{"jsonrpc": "2.0", "id": 1, "method": "a", "params": {"deadlineMs": 600001}}"#,
+            -32602,
+            id: 1
+        ),
+        Malformed(
+            "time in words",
+            #"{"jsonrpc": "2.0", "id": 1, "method": "a", "params": {"deadlineMs": "1"}}"#,
+            -32602,
+            id: 1
+        ),
+        Malformed(
+            "credit below nothing",
+            #"{"jsonrpc": "2.0", "id": 1, "method": "a", "params": {"credit": -1}}"#,
+            -32602,
+            id: 1
+        ),
+        Malformed("cancelling nothing", #"{"jsonrpc": "2.0", "id": 1, "method": "rpc.cancel"}"#, -32602, id: 1),
+        Malformed(
+            "credit for nothing",
+            #"{"jsonrpc": "2.0", "id": 1, "method": "rpc.credit", "params": {"id": 1}}"#,
+            -32602,
+            id: 1
+        ),
+        Malformed(
+            "credit beyond 64 bits",
+            #"{"jsonrpc": "2.0", "id": 1, "method": "rpc.credit", "params": {"id": 1, "bytes": 1e300}}"#,
+            -32602,
+            id: 1
+        ),
+    ]
+}
+
+@Suite(.timeLimit(.minutes(1)))
+struct EnvelopeTests {
+    @Test func `every malformed message is answered once, as said, and the server lives on`() async throws {
+        try await MessagingRoom.with { room in
+            try await room.serving { server in
+                let dealer = try RawPeer(ZMQ_DEALER, server.boundAddress)
+                let script = try RawPeer(ZMQ_REQ, server.boundAddress)
+                for row in Malformed.table {
+                    for peer in [dealer, script] {
+                        try await peer.send(text: row.text)
+                        let answer = try await peer.receiveJSON()
+                        #expect(answer.errorCode == row.code, "\(row.testDescription)")
+                        #expect(answer["id"] == row.id, "\(row.testDescription)")
+                        #expect(answer["jsonrpc"] == "2.0")
+                        #expect(answer["error"]?["message"]?.stringValue?.isEmpty == false)
+                        // Exactly once: the next answer is the next request's.
+                        #expect(try await peer.ask(request("next", "hello"))["id"] == "next")
+                    }
+                }
+                #expect(await server.figures()["decodeErrors"]?["batch"] == 4)
+            }
+        }
+    }
+
+    @Test func `a request without an id is answered to REQ, and counted and dropped for a DEALER`() async throws {
+        try await MessagingRoom.with { room in
+            try await room.serving { server in
+                let notification: JSON = ["jsonrpc": "2.0", "method": "hello"]
+                let script = try RawPeer(ZMQ_REQ, server.boundAddress)
+                #expect(try await script.ask(notification).errorCode == -32600)
+                let dealer = try RawPeer(ZMQ_DEALER, server.boundAddress)
+                try await dealer.send(notification)
+                #expect(try await dealer.ask(request(1, "hello"))["id"] == 1)
+                #expect(await server.figures()["notificationsReceived"] == 2)
+            }
+        }
+    }
+
+    @Test func `an id is free again after its answer and taken before it`() async throws {
+        try await MessagingRoom.with { room in
+            let moments = Moments()
+            let handler = Closure { _, _ in
+                await moments.wait("finish")
+                return Reply([:])
+            }
+            try await room.serving(handler: handler) { server in
+                let one = try RawPeer(ZMQ_DEALER, server.boundAddress)
+                let other = try RawPeer(ZMQ_DEALER, server.boundAddress)
+                try await one.send(request("same", "work"))
+                let refused = try await one.ask(request("same", "work"))
+                #expect(refused["id"] == .null)
+                #expect(refused.errorName == "invalid_request")
+                #expect(refused["error"]?["data"]?["id"] == "same")
+                // Ids belong to their connection, and a text is no number.
+                try await other.send(request("same", "work"))
+                try await one.send(request(1, "work"))
+                try await one.send(request("1", "work"))
+                moments.tell("finish")
+                #expect(try await other.receiveJSON()["result"] == [:])
+                for _ in 0..<3 { #expect(try await one.receiveJSON()["result"] == [:]) }
+                #expect(try await one.ask(request("same", "work"))["result"] == [:])
+            }
+        }
+    }
+
+    @Test func `frames without a request, and too many or too large ones, are answered`() async throws {
+        try await MessagingRoom.with { room in
+            try await room.serving { server in
+                let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
+                try await peer.send([[]])
+                let empty = try await peer.receive()
+                #expect(empty.first == [])
+                #expect(try JSON(parsing: empty[1]).errorCode == -32600)
+                let hello = request(1, "hello").bytes
+                try await peer.send([hello] + [Bytes](repeating: [1], count: 63))
+                #expect(try await peer.receive().count == 64)
+                try await peer.send([hello] + [Bytes](repeating: [1], count: 64))
+                let tooMany = try await peer.receiveJSON()
+                #expect(tooMany["id"] == 1)
+                #expect(tooMany.errorName == "invalid_request")
+                try await peer.send([hello] + [Bytes](repeating: Bytes(repeating: 0, count: 6 << 20), count: 3))
+                #expect(try await peer.receiveJSON().errorName == "invalid_request")
+                try await peer.send([hello, Bytes(repeating: 0, count: (8 << 20) + 1)])
+                #expect(try await peer.receiveJSON().errorName == "invalid_request")
+                let errors = await server.figures()["decodeErrors"]
+                #expect(errors?["too_many_frames"] == 1)
+                #expect(errors?["message_too_large"] == 1)
+                #expect(errors?["attachment_too_large"] == 1)
+            }
+        }
+    }
+
+    @Test func `a multipart message of a hundred thousand frames is dropped as it is read`() async throws {
+        try await MessagingRoom.with { room in
+            try await room.serving { server in
+                let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
+                try await peer.send([request(1, "hello").bytes] + [Bytes](repeating: [1], count: 100_000))
+                let answer = try await peer.receiveJSON()
+                #expect(answer.errorName == "invalid_request")
+                #expect(answer["id"] == 1)
+                #expect(try await peer.ask(request(2, "hello"))["id"] == 2)
+            }
+        }
+    }
+
+    @Test func `a frame above the limit closes the peer and nobody else`() async throws {
+        try await MessagingRoom.with { room in
+            try await room.serving { server in
+                let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
+                #expect(try await peer.ask(request(1, "hello"))["id"] == 1)
+                try await peer.send([request(2, "hello").bytes, Bytes(repeating: 0, count: (16 << 20) + 1)])
+                while await server.figures()["peersClosed"] == 0 { await Task.yield() }
+                #expect(try await room.client(server).call("hello").result["method"] == "hello")
+            }
+        }
+    }
+
+    @Test func `a connection has a bounded number of requests under way`() async throws {
+        try await MessagingRoom.with { room in
+            var limits = MessagingLimits()
+            limits.requestsPerConnection = 3
+            let moments = Moments()
+            let handler = Closure { _, _ in
+                await moments.wait("finish")
+                return Reply([:])
+            }
+            try await room.serving(limits: limits, handler: handler) { server in
+                let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
+                for number in 1...3 { try await peer.send(request(JSON(number), "work")) }
+                let refused = try await peer.ask(request(4, "work"))
+                #expect(refused["id"] == 4)
+                #expect(refused.errorCode == 9001)
+                moments.tell("finish")
+                for _ in 1...3 { #expect(try await peer.receiveJSON()["result"] == [:]) }
+                #expect(try await peer.ask(request(4, "work"))["result"] == [:])
+            }
+        }
+    }
+
+    @Test func `deadline and credit are taken out of params and credit is clamped`() throws {
+        let limits = MessagingLimits()
+        let json = request(1, "follow", ["token": "t", "deadlineMs": 250, "credit": .int(.max), "atLeast": "u"])
+        guard case .request(let found) = Envelope(json, limits: limits) else {
+            Issue.record("it is a request")
+            return
+        }
+        #expect(found.params == ["token": "t", "atLeast": "u"])
+        #expect(found.deadline == 250_000)
+        #expect(found.credit == limits.maxCredit)
+    }
+
+    @Test func `what REQ puts before its request is told from content`() {
+        #expect(EnvelopePrefix.length(in: [[], [1]]) == 1)
+        #expect(EnvelopePrefix.length(in: [[1, 2, 3, 4], [], [1]]) == 2)
+        #expect(EnvelopePrefix.length(in: [[1, 2, 3, 4], [1]]) == 0)
+        #expect(EnvelopePrefix.length(in: [[1, 2, 3], []]) == 0)
+        #expect(EnvelopePrefix.length(in: []) == 0)
+    }
+
+    @Test func `an error reads back as it was written, and one from elsewhere gets a name`() {
+        let error = RPCError(code: 9100, name: "behind", message: "wait", data: ["sequence": 7])
+        #expect(RPCError(json: error.json) == error)
+        #expect(RPCError(json: ["code": -32601, "message": "no"])?.name == "method_not_found")
+        #expect(RPCError(json: ["code": 5, "message": "no"])?.name == "error")
+        #expect(RPCError(json: ["code": "5", "message": "no"]) == nil)
+        #expect(RPCError(json: .null) == nil)
+    }
+}

@@ -1,0 +1,115 @@
+import CZeroMQ
+import Foundation
+import Glibc
+import JSONValue
+import Testing
+
+@testable import Messaging
+
+/// The same numbers for the same seed: splitmix64.
+struct SeededNumbers: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}
+
+@Suite(.timeLimit(.minutes(1)))
+struct FuzzTests {
+    private static let seeds: [Bytes] = [
+        request(1, "hello", ["deadlineMs": 20_000, "credit": 100]).bytes,
+        request("x", "rpc.credit", ["id": 1, "bytes": 9_000_000_000]).bytes,
+        request("y", "rpc.cancel", ["id": "x"]).bytes,
+        Bytes(#"{"jsonrpc":"2.0","method":"n","params":{"a":[1,2.5e3,"\u00e9\ud83d\ude00",null]}}"#.utf8),
+        Bytes("[[],{}]".utf8), [], [0, 0, 0, 1],
+    ]
+
+    private static func frame(_ numbers: inout SeededNumbers) -> Bytes {
+        if Int.random(in: 0..<5, using: &numbers) == 0 {
+            return (0..<Int.random(in: 0..<200, using: &numbers)).map { _ in UInt8.random(in: 0...255, using: &numbers)
+            }
+        }
+        var bytes = seeds[Int.random(in: 0..<seeds.count, using: &numbers)]
+        for _ in 0..<Int.random(in: 0..<6, using: &numbers) where !bytes.isEmpty {
+            let place = Int.random(in: 0..<bytes.count, using: &numbers)
+            switch Int.random(in: 0..<4, using: &numbers) {
+            case 0: bytes[place] = UInt8.random(in: 0...255, using: &numbers)
+            case 1: bytes.remove(at: place)
+            case 2: bytes.insert(UInt8.random(in: 0...255, using: &numbers), at: place)
+            default: bytes.append(contentsOf: bytes[place...].prefix(40))
+            }
+        }
+        return bytes
+    }
+
+    @Test func `random and mutated frames end nothing`() async throws {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        print("MessagingTests fuzz seed: \(seed)")
+        var numbers = SeededNumbers(state: seed)
+        try await MessagingRoom.with { room in
+            try await room.serving { server in
+                let end = ContinuousClock.now + .seconds(2)
+                var sent = 0
+                while ContinuousClock.now < end {
+                    let kind = Bool.random(using: &numbers) ? ZMQ_DEALER : ZMQ_REQ
+                    let peer = try RawPeer(kind, server.boundAddress, patience: 5000)
+                    for _ in 0..<(kind == ZMQ_REQ ? 1 : 100) {
+                        let count = Int.random(in: 1...4, using: &numbers)
+                        try await peer.send((0..<count).map { _ in Self.frame(&numbers) })
+                        sent += 1
+                    }
+                    // REQ is owed exactly one message, whatever it sent.
+                    if kind == ZMQ_REQ { _ = try await peer.receive() }
+                }
+                let client = try room.client(server)
+                #expect(try await client.call("hello").result["method"] == "hello", "seed \(seed), \(sent) messages")
+            }
+        }
+    }
+
+    @Test func `bytes that are not ZeroMQ's end nothing`() async throws {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        print("MessagingTests transport fuzz seed: \(seed)")
+        var numbers = SeededNumbers(state: seed)
+        try await MessagingRoom.with { room in
+            try await room.serving { server in
+                let greeting: Bytes =
+                    [0xFF, 0, 0, 0, 0, 0, 0, 0, 1, 0x7F, 3, 0] + Bytes("NULL".utf8) + Bytes(repeating: 0, count: 48)
+                let ready: Bytes =
+                    [4, 26, 5] + Bytes("READY".utf8) + [11] + Bytes("Socket-Type".utf8) + [0, 0, 0, 3]
+                    + Bytes("REQ".utf8)
+                let path = try #require(server.boundAddress.path)
+                for _ in 0..<300 {
+                    var bytes: Bytes = Bool.random(using: &numbers) ? greeting : []
+                    if !bytes.isEmpty, Bool.random(using: &numbers) { bytes += ready }
+                    bytes += Self.frame(&numbers)
+                    // A header that promises more than any limit.
+                    if Bool.random(using: &numbers) { bytes += [2, 0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF] }
+                    Self.throwAt(path, bytes)
+                }
+                let client = try room.client(server)
+                #expect(try await client.call("hello").result["method"] == "hello", "seed \(seed)")
+            }
+        }
+    }
+
+    private static func throwAt(_ path: String, _ bytes: Bytes) {
+        let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        guard descriptor >= 0 else { return }
+        defer { Glibc.close(descriptor) }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let size = socklen_t(MemoryLayout<sockaddr_un>.size)
+        let status = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { Glibc.connect(descriptor, $0, size) }
+        }
+        guard status == 0 else { return }
+        _ = Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL))
+    }
+}

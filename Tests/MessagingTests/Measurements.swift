@@ -1,0 +1,32 @@
+import Foundation
+import JSONValue
+import Testing
+
+@testable import Messaging
+
+/// Round trips a second, printed; run with `MEASURE=1`.
+///
+/// Read them as ratios within one run.
+@Suite(.serialized, .enabled(if: ProcessInfo.processInfo.environment["MEASURE"] != nil))
+struct Measurements {
+    @Test(arguments: [1, 64])
+    func `round trips over ipc`(outstanding: Int) async throws {
+        try await MessagingRoom.with { room in
+            try await room.serving(.ipc) { server in
+                let client = try room.client(server)
+                let each = 20_000 / outstanding
+                let start = ContinuousClock.now
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for _ in 0..<outstanding {
+                        group.addTask {
+                            for _ in 0..<each { _ = try await client.call("hello", ["name": "Ada"]) }
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+                let seconds = (ContinuousClock.now - start) / .seconds(1)
+                print("ipc, \(outstanding) outstanding: \(Int(Double(each * outstanding) / seconds)) round trips/s")
+            }
+        }
+    }
+}

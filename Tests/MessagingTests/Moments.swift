@@ -1,0 +1,65 @@
+import Messaging
+import Synchronization
+
+/// Things that happen once, in tests: told by name, waited for by name.
+final class Moments: Sendable {
+    private struct State {
+        var told: Set<String> = []
+        var waiters: [(name: String, continuation: CheckedContinuation<Void, Never>)] = []
+    }
+
+    private let state = Mutex(State())
+
+    func tell(_ name: String) {
+        let waiters = state.withLock { state in
+            state.told.insert(name)
+            let waiters = state.waiters.filter { $0.name == name }
+            state.waiters.removeAll { $0.name == name }
+            return waiters
+        }
+        for waiter in waiters { waiter.continuation.resume() }
+    }
+
+    func isTold(_ name: String) -> Bool { state.withLock { $0.told.contains(name) } }
+
+    /// Waits whatever happens to the task: handlers that do not obey their cancelling do this.
+    func wait(_ name: String) async {
+        await withCheckedContinuation { continuation in
+            let isTold = state.withLock { state in
+                if state.told.contains(name) { return true }
+                state.waiters.append((name, continuation))
+                return false
+            }
+            if isTold { continuation.resume() }
+        }
+    }
+}
+
+/// Waits for its task to be cancelled, as an obedient handler does.
+func untilCancelled() async throws {
+    let gate = Moments()
+    await withTaskCancellationHandler {
+        await gate.wait("cancelled")
+    } onCancel: {
+        gate.tell("cancelled")
+    }
+    throw CancellationError()
+}
+
+/// A clock that stands until it is set.
+final class ManualClock: Sendable {
+    private let now = Atomic<Int64>(1_000_000)
+
+    var clock: MonotonicClock { MonotonicClock { [self] in now.load(ordering: .sequentiallyConsistent) } }
+
+    func advance(milliseconds: Int64) { now.add(milliseconds * 1000, ordering: .sequentiallyConsistent) }
+}
+
+final class Counter: Sendable {
+    private let value = Atomic<Int>(0)
+
+    var count: Int { value.load(ordering: .sequentiallyConsistent) }
+
+    @discardableResult
+    func add(_ number: Int = 1) -> Int { value.add(number, ordering: .sequentiallyConsistent).newValue }
+}

@@ -1,0 +1,187 @@
+import CZeroMQ
+import JSONValue
+import Testing
+
+@testable import Messaging
+
+@Suite(.timeLimit(.minutes(1)))
+struct NotificationTests {
+    @Test func `notifications come before the response, in order, with the request's id`() async throws {
+        try await MessagingRoom.with { room in
+            let handler = Closure { _, notifier in
+                for step in 0..<100 {
+                    try await notifier.notify("progress", ["step": JSON(step)], attachments: [[UInt8(step)]])
+                }
+                return Reply(["done": true])
+            }
+            try await room.serving(handler: handler) { server in
+                let client = try room.client(server)
+                var steps: [Int64] = []
+                var reply: Reply?
+                for try await element in client.stream("work", deadline: .seconds(10)) {
+                    switch element {
+                    case .notification(let method, let params, let attachments):
+                        #expect(method == "progress")
+                        #expect(params["id"]?.intValue != nil)
+                        #expect(reply == nil)
+                        let step = params["step"]?.intValue ?? -1
+                        #expect(attachments == [[UInt8(step)]])
+                        steps.append(step)
+                    case .reply(let last): reply = last
+                    }
+                }
+                #expect(steps == Array(0..<100))
+                #expect(reply == Reply(["done": true]))
+            }
+        }
+    }
+
+    @Test func `byte credit stops a stream and lets it go on`() async throws {
+        try await MessagingRoom.with { room in
+            let sent = Counter()
+            let handler = Closure { request, notifier in
+                #expect(request.credit == 1000)
+                #expect(request.params == [:])
+                for _ in 0..<20 {
+                    try await notifier.notify("chunk", [:], attachments: [Bytes(repeating: 1, count: 400)])
+                    sent.add()
+                }
+                return Reply([:])
+            }
+            try await room.serving(handler: handler) { server in
+                let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
+                try await peer.send(request(1, "read", ["credit": 1000]))
+                // Each is over 400 bytes: the third takes the last of the credit.
+                for _ in 0..<3 { _ = try await peer.receive() }
+                #expect(
+                    try await peer.ask(request(2, "rpc.credit", ["id": 1, "bytes": 0]))["result"] == ["credited": true]
+                )
+                #expect(sent.count == 3)
+                try await peer.send(["jsonrpc": "2.0", "method": "rpc.credit", "params": ["id": 1, "bytes": 600]])
+                _ = try await peer.receive()
+                try await peer.send(
+                    ["jsonrpc": "2.0", "method": "rpc.credit", "params": ["id": 1, "bytes": .int(.max)]])
+                for _ in 4..<20 { #expect(try await peer.receive().count == 2) }
+                #expect(try await peer.receiveJSON()["result"] == [:])
+            }
+        }
+    }
+
+    @Test func `a stream gives its credit back as it is read`() async throws {
+        try await MessagingRoom.with { room in
+            let sent = Counter()
+            let handler = Closure { _, notifier in
+                for _ in 0..<200 {
+                    try await notifier.notify("chunk", [:], attachments: [Bytes(repeating: 1, count: 50_000)])
+                    sent.add()
+                }
+                return Reply([:])
+            }
+            try await room.serving(handler: handler) { server in
+                let client = try room.client(server)
+                var read = 0
+                for try await element in client.stream("read", deadline: nil, credit: 200_000) {
+                    guard case .notification = element else { continue }
+                    read += 1
+                    // Four fit in the window, and one more may overshoot it; one may be counted but not read yet.
+                    #expect(sent.count <= read + 6)
+                }
+                #expect(read == 200)
+            }
+        }
+    }
+
+    @Test func `leaving the loop takes the request back`() async throws {
+        try await MessagingRoom.with { room in
+            let moments = Moments()
+            let handler = Closure { _, notifier in
+                defer { moments.tell("ended") }
+                while true { try await notifier.notify("tick", [:]) }
+            }
+            try await room.serving(handler: handler) { server in
+                let client = try room.client(server)
+                for try await _ in client.stream("follow", deadline: nil, credit: 10_000) { break }
+                await moments.wait("ended")
+            }
+        }
+    }
+
+    @Test func `cancelling the reading task ends the stream and the request`() async throws {
+        try await MessagingRoom.with { room in
+            let moments = Moments()
+            let handler = Closure { _, notifier in
+                defer { moments.tell("ended") }
+                try await notifier.notify("tick", [:])
+                try await untilCancelled()
+                return Reply([:])
+            }
+            try await room.serving(handler: handler) { server in
+                let client = try room.client(server)
+                let reading = Task {
+                    for try await _ in client.stream("follow", deadline: nil, credit: 10_000) { moments.tell("tick") }
+                }
+                await moments.wait("tick")
+                reading.cancel()
+                let error = await #expect(throws: RPCError.self) { try await reading.value }
+                #expect(error?.name == "user_cancelled")
+                await moments.wait("ended")
+            }
+        }
+    }
+
+    @Test func `a reader without credit that does not keep up is told so`() async throws {
+        try await MessagingRoom.with { room in
+            var limits = MessagingLimits()
+            limits.inboxMessages = 10
+            let handler = Closure { _, notifier in
+                for _ in 0..<1000 { try await notifier.notify("tick", [:]) }
+                try await untilCancelled()
+                return Reply([:])
+            }
+            try await room.serving(handler: handler) { server in
+                let client = try room.client(server, limits: limits)
+                var stream = client.stream("follow", deadline: .seconds(20)).makeAsyncIterator()
+                while await server.figures()["notificationsSent"] == 0 { await Task.yield() }
+                while await client.figures()["open"] != 0 { await Task.yield() }
+                var read = 0
+                let error = await #expect(throws: RPCError.self) {
+                    while try await stream.next() != nil { read += 1 }
+                }
+                #expect(error?.name == "limit_exceeded")
+                #expect(read == 10)
+            }
+        }
+    }
+
+    @Test func `a peer that does not read holds up its own requests, within the bound, and nobody else's`() async throws
+    {
+        try await MessagingRoom.with { room in
+            var limits = MessagingLimits()
+            limits.outboxBytesPerConnection = 1 << 20
+            let sent = Counter()
+            let handler = Closure { request, notifier in
+                guard request.method == "flood" else { return Reply([:]) }
+                while true {
+                    try await notifier.notify("chunk", [:], attachments: [Bytes(repeating: 1, count: 100_000)])
+                    sent.add()
+                }
+            }
+            try await room.serving(limits: limits, handler: handler) { server in
+                let stalled = try RawPeer(ZMQ_DEALER, server.boundAddress, options: [(ZMQ_RCVHWM, 1)])
+                try await stalled.send(request(1, "flood"))
+                let client = try room.client(server)
+                var before = -1
+                // The flood has come to rest when a hundred round trips of somebody else see nothing move.
+                while sent.count != before || before < 10 {
+                    before = sent.count
+                    for _ in 0..<100 {
+                        _ = try await client.call("hello")
+                    }
+                }
+                let waiting = await server.figures()["outboxBytes"]?.intValue ?? .max
+                #expect(waiting <= (1 << 20) + 200_000)
+                #expect(sent.count < 100)
+            }
+        }
+    }
+}

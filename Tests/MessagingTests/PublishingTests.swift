@@ -1,0 +1,275 @@
+import CZeroMQ
+import JSONValue
+import Synchronization
+import Testing
+
+@testable import Messaging
+
+@Suite(.timeLimit(.minutes(1)))
+struct PublishingTests {
+    /// A publisher, and what its subscribers asked for so far.
+    private func publisher(
+        _ room: MessagingRoom,
+        _ kind: MessagingRoom.Kind,
+        limits: MessagingLimits = .init()
+    ) throws -> (Publisher, Moments) {
+        let publisher = try Publisher(
+            address: room.address(kind, "feed"),
+            thread: room.serverThread,
+            limits: limits,
+            logger: room.logger
+        )
+        let moments = Moments()
+        publisher.setOnSubscribe { topic, isSubscribed in moments.tell("\(isSubscribed ? "+" : "-")\(topic)") }
+        return (publisher, moments)
+    }
+
+    @Test(arguments: MessagingRoom.Kind.allCases)
+    func `a subscriber hears its topics, whole and in order, and no others`(kind: MessagingRoom.Kind) async throws {
+        try await MessagingRoom.with { room in
+            let (publisher, moments) = try publisher(room, kind)
+            let subscriber = try Subscriber(
+                address: publisher.boundAddress,
+                thread: room.clientThread,
+                logger: room.logger
+            )
+            #expect(await subscriber.subscribe(["asset.1", "head", String(repeating: "x", count: 65)]).count == 1)
+            await moments.wait("+asset.1")
+            await moments.wait("+head")
+            for number in 0..<300 {
+                publisher.publish("asset.1", [[UInt8(number % 256)], [1, 2]])
+                // Begins like a topic of ours, and is another.
+                publisher.publish("asset.12", [[0]])
+                publisher.publish("other", [[0]])
+            }
+            publisher.publish("head", [])
+            publisher.publish(String(repeating: "x", count: 65), [])
+            var heard = 0
+            for await (topic, frames) in subscriber.messages {
+                if topic == "head" {
+                    #expect(frames == [])
+                    break
+                }
+                #expect(topic == "asset.1")
+                #expect(frames == [[UInt8(heard % 256)], [1, 2]])
+                heard += 1
+            }
+            #expect(heard == 300)
+            #expect(await publisher.figures()["refused"] == 1)
+            await subscriber.unsubscribe(["asset.1"])
+            await moments.wait("-asset.1")
+            await subscriber.close()
+            for await _ in subscriber.messages {}
+        }
+    }
+
+    @Test func `what does not fit is counted and dropped, and later messages come`() async throws {
+        try await MessagingRoom.with { room in
+            var limits = MessagingLimits()
+            limits.inboxMessages = 10
+            let (publisher, moments) = try publisher(room, .ipc)
+            let subscriber = try Subscriber(
+                address: publisher.boundAddress,
+                thread: room.clientThread,
+                limits: limits,
+                logger: room.logger
+            )
+            await subscriber.subscribe(["t"])
+            await moments.wait("+t")
+            for number in 0..<500 { publisher.publish("t", [[UInt8(number % 256)]]) }
+            while await subscriber.figures()["received"] != 500 { await Task.yield() }
+            #expect(await subscriber.figures()["dropped"] == 490)
+            var messages = subscriber.messages.makeAsyncIterator()
+            for number in 0..<10 { #expect(await messages.next()?.frames == [[UInt8(number)]]) }
+            publisher.publish("t", [[77]])
+            #expect(await messages.next()?.frames == [[77]])
+        }
+    }
+
+    @Test func `a publisher's own queue is bounded`() async throws {
+        try await MessagingRoom.with { room in
+            var limits = MessagingLimits()
+            limits.outboxBytes = 10_000
+            let (publisher, _) = try publisher(room, .ipc, limits: limits)
+            publisher.publish("t", [Bytes(repeating: 0, count: 10_000)])
+            for _ in 0..<10 { publisher.publish("t", [Bytes(repeating: 0, count: 9000)]) }
+            let figures = await publisher.figures()
+            #expect(figures["dropped"]?.intValue ?? 0 >= 1)
+        }
+    }
+
+    @Test func `a subscriber that stands still holds up neither the publisher nor another subscriber`() async throws {
+        try await MessagingRoom.with { room in
+            var limits = MessagingLimits()
+            limits.publishHighWaterMark = 20
+            let (publisher, moments) = try publisher(room, .ipc, limits: limits)
+            let stalled = try RawPeer(ZMQ_SUB, publisher.boundAddress, options: [(ZMQ_RCVHWM, 1)])
+            try await stalled.subscribe("t")
+            await moments.wait("+t")
+            let subscriber = try Subscriber(
+                address: publisher.boundAddress,
+                thread: room.clientThread,
+                logger: room.logger
+            )
+            await subscriber.subscribe(["t", "u"])
+            await moments.wait("+u")
+            var messages = subscriber.messages.makeAsyncIterator()
+            for number in 0..<400 {
+                publisher.publish("t", [Bytes(repeating: UInt8(number % 256), count: 20_000)])
+                #expect(await messages.next()?.frames.first?.first == UInt8(number % 256))
+            }
+        }
+    }
+
+    @Test func `events tell of connections, and topics are heard again after the publisher comes back`() async throws {
+        try await MessagingRoom.with { room in
+            let thread = PollThread(name: "first")
+            let address = try room.address(.ipc, "feed")
+            let first = try Publisher(address: address, thread: thread, logger: room.logger)
+            let subscriber = try Subscriber(address: address, thread: room.clientThread, logger: room.logger)
+            await subscriber.subscribe(["t"])
+            var events = subscriber.events.makeAsyncIterator()
+            #expect(await events.next() == .connected)
+            await thread.shutdown()
+            #expect(await events.next() == .disconnected)
+            let (second, moments) = try publisher(room, .ipc)
+            #expect(await events.next() == .connected)
+            await moments.wait("+t")
+            second.publish("t", [[5]])
+            for await (_, frames) in subscriber.messages {
+                #expect(frames == [[5]])
+                break
+            }
+            #expect(await first.figures()["published"] == 0)
+        }
+    }
+
+    @Test func `whatever peers send up to a publisher is read and dropped`() async throws {
+        try await MessagingRoom.with { room in
+            let (publisher, moments) = try publisher(room, .ipc)
+            let peer = try RawPeer(ZMQ_XSUB, publisher.boundAddress)
+            try await peer.send([[1] + Bytes("t".utf8)])
+            await moments.wait("+t")
+            for length in [0, 1, 5, 255, 5000] { try await peer.send([Bytes(repeating: 9, count: length)]) }
+            try await peer.send([[2], [3], [4]])
+            try await peer.send([[1, 0xFF, 0xFE]])
+            while await publisher.figures()["strangeMessages"]?.intValue ?? 0 < 6 { await Task.yield() }
+            publisher.publish("t", [[1]])
+            #expect(try await peer.receive() == [Bytes("t".utf8), [1]])
+        }
+    }
+
+    @Test(arguments: [MessagingRoom.Kind.ipc, .tcp])
+    func `a reader may stand still for longer than any heartbeat and loses nothing`(
+        kind: MessagingRoom.Kind
+    ) async throws {
+        try await MessagingRoom.with { room in
+            var limits = MessagingLimits()
+            limits.inboxMessages = 1
+            limits.receiveHighWaterMark = 1
+            limits.sendHighWaterMark = 1
+            limits.heartbeatInterval = .milliseconds(50)
+            limits.heartbeatTimeout = .milliseconds(100)
+            let puller = try Puller(
+                address: room.address(kind, "edits"),
+                thread: room.serverThread,
+                limits: limits,
+                logger: room.logger
+            )
+            let pusher = try Pusher(
+                address: puller.boundAddress,
+                thread: room.clientThread,
+                limits: limits,
+                logger: room.logger
+            )
+            for number in 0..<40 { try await pusher.push([[UInt8(number)], Bytes(repeating: 1, count: 40_000)]) }
+            // Time itself is the matter here: several heartbeats that nobody could have answered.
+            try await Task.sleep(for: .milliseconds(500))
+            var messages = puller.messages.makeAsyncIterator()
+            for number in 0..<40 { #expect(await messages.next()?.frames.first == [UInt8(number)]) }
+        }
+    }
+
+    @Test(arguments: MessagingRoom.Kind.allCases)
+    func `pushed messages arrive in order, and a slow reader makes the pusher wait`(
+        kind: MessagingRoom.Kind
+    ) async throws {
+        try await MessagingRoom.with { room in
+            var limits = MessagingLimits()
+            limits.inboxMessages = 4
+            limits.receiveHighWaterMark = 2
+            limits.sendHighWaterMark = 2
+            limits.outboxBytesPerConnection = 200_000
+            let puller = try Puller(
+                address: room.address(kind, "edits"),
+                thread: room.serverThread,
+                limits: limits,
+                logger: room.logger
+            )
+            let pusher = try Pusher(
+                address: puller.boundAddress,
+                thread: room.clientThread,
+                limits: limits,
+                logger: room.logger
+            )
+            let pushing = Task {
+                for number in 0..<200 {
+                    try await pusher.push([[UInt8(number)], Bytes(repeating: 1, count: 20_000)])
+                }
+            }
+            var pulled = 0
+            for await message in puller.messages {
+                #expect(message.frames.first == [UInt8(pulled)])
+                #expect(message.frames.count == 2)
+                if kind == .ipc { #expect(message.identity.hasPrefix("uid:")) }
+                pulled += 1
+                if pulled == 200 { break }
+            }
+            try await pushing.value
+        }
+    }
+}
+
+extension RawPeer {
+    func subscribe(_ topic: String) async throws { try await set(ZMQ_SUBSCRIBE, Bytes(topic.utf8)) }
+}
+
+@Suite struct GapDetectorTests {
+    @Test func `messages are in order, doubled or after a gap`() {
+        var detector = GapDetector(position: 10)
+        let table: [(previous: Int64, sequence: Int64, verdict: GapDetector.Verdict)] = [
+            (8, 9, .duplicate), (9, 10, .duplicate), (10, 11, .inOrder), (11, 11, .duplicate), (5, 14, .inOrder),
+            (15, 16, .gap(after: 14)), (15, 17, .gap(after: 14)), (14, 15, .inOrder), (15, 16, .inOrder),
+            (0, 20, .inOrder), (Int64.max, Int64.max, .gap(after: 20)), (Int64.min, Int64.min, .duplicate),
+            (-5, 21, .inOrder),
+        ]
+        for row in table {
+            #expect(detector.feed(previous: row.previous, sequence: row.sequence) == row.verdict, "\(row)")
+        }
+        #expect(detector.position == 21)
+    }
+
+    @Test func `a topic that carries everything is behind head at once`() {
+        var detector = GapDetector(position: 10, carriesEverything: true)
+        #expect(detector.head(newest: 10, now: 0) == .upToDate)
+        #expect(detector.head(newest: 11, now: 0) == .confirm(after: 10))
+        detector.confirm(upTo: 11)
+        #expect(detector.head(newest: 11, now: 0) == .upToDate)
+    }
+
+    @Test func `a filtered topic asks after five seconds behind head, and after a reconnection at once`() {
+        var detector = GapDetector(position: 10)
+        #expect(detector.head(newest: 20, now: 1_000_000) == .behind)
+        #expect(detector.head(newest: 21, now: 5_999_999) == .behind)
+        #expect(detector.head(newest: 22, now: 6_000_000) == .confirm(after: 10))
+        detector.confirm(upTo: 22)
+        #expect(detector.position == 22)
+        #expect(detector.head(newest: 23, now: 7_000_000) == .behind)
+        #expect(detector.feed(previous: 22, sequence: 23) == .inOrder)
+        #expect(detector.head(newest: 24, now: 100_000_000) == .behind)
+        detector.reconnected()
+        #expect(detector.head(newest: 24, now: 100_000_001) == .confirm(after: 23))
+        detector.confirm(upTo: 5)
+        #expect(detector.position == 23)
+    }
+}

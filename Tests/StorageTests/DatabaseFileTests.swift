@@ -1,0 +1,120 @@
+import GRDB
+import Glibc
+import Testing
+
+@testable import Storage
+
+@Suite(.timeLimit(.minutes(1)))
+struct DatabaseFileTests {
+    let folder = TemporaryFolder()
+    var path: String { folder.path + "/library.sqlite" }
+
+    private func migrator(_ versions: Int = 1) -> DatabaseMigrator {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("1") { database in
+            try database.execute(sql: "CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT NOT NULL)")
+        }
+        if versions > 1 {
+            migrator.registerMigration("2") { database in
+                try database.execute(sql: "ALTER TABLE note ADD COLUMN size INTEGER NOT NULL DEFAULT 0")
+            }
+        }
+        return migrator
+    }
+
+    @Test func `the writer is FULL in WAL mode and alone checkpoints, readers cannot write`() async throws {
+        let file = try DatabaseFile(path: path, migrator: migrator())
+        @Sendable func pragmas(_ database: Database) throws -> [String] {
+            try ["journal_mode", "synchronous", "wal_autocheckpoint", "foreign_keys", "trusted_schema", "mmap_size"].map
+            {
+                try String.fetchOne(database, sql: "PRAGMA \($0)") ?? ""
+            }
+        }
+        #expect(try await file.pool.writeWithoutTransaction(pragmas) == ["wal", "2", "4000", "1", "0", "0"])
+        let reader = try await file.pool.unsafeRead(pragmas)
+        #expect(reader[0] == "wal")
+        #expect(Array(reader[2...]) == ["0", "1", "0", "0"])
+        #expect(throws: (any Error).self) {
+            try file.pool.unsafeRead { try $0.execute(sql: "INSERT INTO note (text) VALUES ('x')") }
+        }
+        #expect(throws: (any Error).self) {
+            try file.pool.unsafeRead { try $0.checkpoint(.truncate) }
+        }
+        try file.close()
+    }
+
+    @Test func `what was written is there after closing, and a newer schema is refused`() async throws {
+        let file = try DatabaseFile(path: path, migrator: migrator(2))
+        try await file.write { try $0.execute(sql: "INSERT INTO note (text) VALUES ('hello')") }
+        try file.close()
+        var options = DatabaseFile.Options()
+        options.checksAtStart = true
+        let again = try DatabaseFile(path: path, migrator: migrator(2), options: options)
+        #expect(try await again.read { try String.fetchAll($0, sql: "SELECT text FROM note") } == ["hello"])
+        try again.close()
+        let error = #expect(throws: StorageError.self) { try DatabaseFile(path: path, migrator: migrator(1)) }
+        #expect(error?.message.contains("newer version") == true)
+    }
+
+    @Test func `readers see one state while the writer goes on`() async throws {
+        let file = try DatabaseFile(path: path, migrator: migrator())
+        let counts = try await file.read { database in
+            let before = try Int.fetchOne(database, sql: "SELECT COUNT(*) FROM note")
+            try file.pool.writeWithoutTransaction { try $0.execute(sql: "INSERT INTO note (text) VALUES ('x')") }
+            return [before, try Int.fetchOne(database, sql: "SELECT COUNT(*) FROM note")]
+        }
+        #expect(counts == [0, 0])
+        #expect(try await file.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM note") } == 1)
+    }
+
+    @Test func `a file that is no database is corrupt`() {
+        folder.overwrite("library.sqlite", [UInt8](repeating: 0x41, count: 8192), at: 0)
+        let error = #expect(throws: StorageError.self) { try DatabaseFile(path: path, migrator: migrator()) }
+        #expect(error?.name == "corrupt")
+    }
+
+    @Test func `a damaged page is found by the check at start`() async throws {
+        let file = try DatabaseFile(path: path, migrator: migrator())
+        try await file.write { database in
+            for _ in 0..<500 { try database.execute(sql: "INSERT INTO note (text) VALUES (hex(randomblob(200)))") }
+        }
+        try file.close()
+        folder.overwrite("library.sqlite", [UInt8](repeating: 0xFF, count: 4096), at: 4096 * 5)
+        var options = DatabaseFile.Options()
+        options.checksAtStart = true
+        let error = #expect(throws: StorageError.self) {
+            try DatabaseFile(path: path, migrator: migrator(), options: options)
+        }
+        #expect(error?.name == "corrupt")
+    }
+
+    @Test func `a full database refuses the write by name, keeps what it has and goes on with space`() async throws {
+        let file = try DatabaseFile(path: path, migrator: migrator())
+        try await file.write { try $0.execute(sql: "INSERT INTO note (text) VALUES ('kept')") }
+        let pages = try await file.pool.writeWithoutTransaction { database in
+            let pages = try Int.fetchOne(database, sql: "PRAGMA page_count") ?? 0
+            try database.execute(sql: "PRAGMA max_page_count = \(pages)")
+            return pages
+        }
+        #expect(pages > 0)
+        let insert: @Sendable (Database) throws -> Void = { database in
+            for _ in 0..<200 { try database.execute(sql: "INSERT INTO note (text) VALUES (hex(randomblob(500)))") }
+        }
+        let error = await #expect(throws: StorageError.self) { try await file.write(insert) }
+        #expect(error?.name == "not_enough_space")
+        #expect(try await file.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM note") } == 1)
+        try await file.pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA max_page_count = 100000") }
+        try await file.write(insert)
+        #expect(try await file.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM note") } == 201)
+        #expect(try await file.read { try String.fetchOne($0, sql: "PRAGMA integrity_check") } == "ok")
+    }
+
+    @Test func `errors of the caller's own pass unchanged`() async throws {
+        struct Mine: Error {}
+        let file = try DatabaseFile(path: path, migrator: migrator())
+        await #expect(throws: Mine.self) { try await file.write { _ in throw Mine() } }
+        await #expect(throws: DatabaseError.self) {
+            try await file.write { try $0.execute(sql: "INSERT INTO note (text) VALUES (NULL)") }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+import Glibc
+import Testing
+
+@testable import Storage
+
+@Suite(.timeLimit(.minutes(1)))
+struct LockFileTests {
+    let folder = TemporaryFolder()
+
+    @Test func `the second lock names the holder and says what to do`() throws {
+        let path = folder.path + "/library.lock"
+        let first = try LockFile(path: path, program: "catalog", using: "/photos", advice: "stop it")
+        let error = #expect(throws: StorageError.self) {
+            try LockFile(path: path, program: "catalog", using: "/photos", advice: "stop it")
+        }
+        #expect(error == .inUse("another catalog, pid \(getpid()), is using /photos; stop it"))
+        #expect(first.path == path)
+    }
+
+    @Test func `a lock that was dropped can be taken again`() throws {
+        let path = folder.path + "/library.lock"
+        for _ in 0..<3 { _ = try LockFile(path: path, program: "catalog", using: "/photos", advice: "stop it") }
+    }
+
+    @Test func `a folder that is not there is named`() {
+        #expect(throws: StorageError.self) {
+            try LockFile(path: folder.path + "/none/x", program: "catalog", using: "x", advice: "x")
+        }
+    }
+}
+
+@Suite(.timeLimit(.minutes(1)))
+struct HeadFileTests {
+    let folder = TemporaryFolder()
+    var path: String { folder.path + "/head" }
+
+    @Test func `a new file remembers nothing, a stored head is read back by the next process`() throws {
+        let file = try HeadFile(path: path)
+        #expect(try file.load() == nil)
+        for sequence in 0...10 as ClosedRange<Int64> { try file.store(library: "lib-1", sequence: sequence) }
+        #expect(try file.load() == .init(library: "lib-1", sequence: 10))
+        #expect(try HeadFile(path: path).load() == .init(library: "lib-1", sequence: 10))
+    }
+
+    @Test(arguments: [0, 1, 7, 8, 15, 100, 300, 511])
+    func `a torn write loses at most the newest head`(kept: Int) throws {
+        let file = try HeadFile(path: path)
+        for sequence in 1...4 as ClosedRange<Int64> { try file.store(library: "lib", sequence: sequence) }
+        // Generation 4 is in slot 0: only its first bytes reached the disk, the rest is of another write.
+        folder.overwrite("head", [UInt8](repeating: 0xAA, count: 512 - kept), at: kept)
+        #expect(try HeadFile(path: path).load() == .init(library: "lib", sequence: 3))
+    }
+
+    @Test func `a file of which neither slot can be read is an error and can be stored over`() throws {
+        let file = try HeadFile(path: path)
+        try file.store(library: "lib", sequence: 1)
+        try file.store(library: "lib", sequence: 2)
+        folder.overwrite("head", [1], at: 20)
+        folder.overwrite("head", [1], at: 4096 + 20)
+        let damaged = try HeadFile(path: path)
+        let error = #expect(throws: StorageError.self) { try damaged.load() }
+        #expect(error?.name == "corrupt")
+        try damaged.store(library: "new", sequence: 0)
+        #expect(try HeadFile(path: path).load() == .init(library: "new", sequence: 0))
+    }
+
+    @Test func `what cannot be a head is refused`() throws {
+        let file = try HeadFile(path: path)
+        #expect(throws: StorageError.self) { try file.store(library: "", sequence: 1) }
+        #expect(throws: StorageError.self) { try file.store(library: "a", sequence: -1) }
+        #expect(throws: StorageError.self) {
+            try file.store(library: String(repeating: "x", count: 129), sequence: 1)
+        }
+    }
+}

@@ -1,0 +1,34 @@
+import Glibc
+
+/// A folder of one test, removed at its end.
+final class TemporaryFolder: Sendable {
+    let path: String
+
+    init() {
+        var template = Array("/tmp/safelight-storage-XXXXXX".utf8CString)
+        let made = mkdtemp(&template) != nil
+        precondition(made, "no temporary folder")
+        path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+
+    deinit { Self.remove(path) }
+
+    private static func remove(_ path: String) {
+        if let folder = opendir(path) {
+            while let entry = readdir(folder) {
+                let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                    $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+                }
+                if name != ".", name != ".." { remove("\(path)/\(name)") }
+            }
+            closedir(folder)
+        }
+        _ = Glibc.remove(path)
+    }
+
+    func overwrite(_ name: String, _ bytes: [UInt8], at offset: Int) {
+        let file = open("\(path)/\(name)", O_WRONLY | O_CREAT, 0o644)
+        pwrite(file, bytes, bytes.count, off_t(offset))
+        close(file)
+    }
+}

@@ -78,14 +78,17 @@ func runProgram(_ path: String, _ arguments: [String], allowed: Set<Int32> = [0]
     process.arguments = arguments
     let output = Pipe()
     process.standardOutput = output
-    process.standardError = FileHandle.nullDevice
+    let errors = Pipe()
+    process.standardError = errors
     process.standardInput = FileHandle.nullDevice
     try process.run()
-    let handle = output.fileHandleForReading
+    let (handle, errorHandle) = (output.fileHandleForReading, errors.fileHandleForReading)
+    async let complaints = blocking { errorHandle.readDataToEndOfFile() }
     let data = await blocking { handle.readDataToEndOfFile() }
+    let words = String(decoding: await complaints.suffix(500), as: UTF8.self)
     process.waitUntilExit()
     guard allowed.contains(process.terminationStatus) else {
-        throw BenchmarkError("\(path) ended with status \(process.terminationStatus)")
+        throw BenchmarkError("\(path) ended with status \(process.terminationStatus): \(words)")
     }
     return String(decoding: data, as: UTF8.self)
 }

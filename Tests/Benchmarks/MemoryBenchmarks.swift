@@ -1,6 +1,5 @@
 import Contracts
 import Foundation
-import JSONValue
 import PhotoClient
 import PhotoModel
 import TestSupport
@@ -13,11 +12,11 @@ enum MemoryBenchmarks {
         let services = try Services(bench.place, "memory", library: library)
         try await services.start("up")
         bench.say("measuring memory")
-        for (name, process) in try await members(services) {
+        for (name, process) in members(services) {
             bench.remark(remark("memory.idle.\(name)", process, "10,000 assets, just started"))
         }
         try await work(bench, services)
-        for (name, process) in try await members(services) {
+        for (name, process) in members(services) {
             bench.remark(
                 remark(
                     "memory.worked.\(name)",
@@ -41,20 +40,8 @@ enum MemoryBenchmarks {
     }
 
     /// The services that `safelight up` runs, by name.
-    private static func members(_ services: Services) async throws -> [(String, Int32)] {
-        var found: [(String, Int32)] = []
-        let client = services.client
-        for (name, service) in [
-            ("catalog", client.catalog), ("change-broker", client.changeBroker), ("thumbnailer", client.thumbnailer),
-            ("editor", client.editor),
-        ] {
-            let figures = try await service.figures()
-            guard let process = figures["process"]?["pid"]?.intValue ?? figures["pid"]?.intValue else {
-                throw BenchmarkError("\(name) does not tell its process")
-            }
-            found.append((name, Int32(clamping: process)))
-        }
-        return found
+    private static func members(_ services: Services) -> [(String, Int32)] {
+        ProcessTable.children(of: services.process("up")).map { (ProcessTable.name($0), $0) }.sorted { $0.0 < $1.0 }
     }
 
     private static func work(_ bench: Bench, _ services: Services) async throws {

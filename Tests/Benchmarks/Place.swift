@@ -51,15 +51,17 @@ enum ProcessTable {
         return ticks / Double(sysconf(Int32(_SC_CLK_TCK)))
     }
 
-    /// A process and everything that it started.
-    static func family(of process: Int32) -> [Int32] {
+    /// The processes that a process started itself.
+    static func children(of process: Int32) -> [Int32] {
         let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task")) ?? []
-        let children = tasks.flatMap { task in
+        return tasks.flatMap { task in
             ((try? String(contentsOfFile: "/proc/\(process)/task/\(task)/children", encoding: .utf8)) ?? "")
                 .split(separator: " ").compactMap { Int32($0) }
         }
-        return [process] + children.flatMap { family(of: $0) }
     }
+
+    /// A process and everything that it started.
+    static func family(of process: Int32) -> [Int32] { [process] + children(of: process).flatMap { family(of: $0) } }
 
     /// Bytes of memory, what is shared counted in parts (PSS).
     static func proportionalBytes(_ process: Int32) -> Int {

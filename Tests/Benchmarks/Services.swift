@@ -45,7 +45,7 @@ final class Services {
             place.program(name == "up" ? "safelight" : name),
             (name == "up" ? ["up"] : []) + ["--run", run, "--log", "warning"]
                 + (isKeeper ? ["--library", library] : []),
-            environment: ["SAFELIGHT_LIBRARY": library]
+            environment: ["SAFELIGHT_LIBRARY": library, "SAFELIGHT_CACHE": run + "/cache"]
         )
         running[name] = program
         let services: [ServiceClient] =

@@ -90,7 +90,7 @@ let rooms: [Room] = [
         .library,
         [
             "Contracts", "Messaging", "PhotoModel", "JSONValue", "CProcess", "Logging", "ArgumentParser",
-            "ServiceLifecycle", "Subprocess", "SystemPackage",
+            "ServiceLifecycle",
         ]
     ),
 

@@ -40,7 +40,7 @@ struct EditCatalog: Sendable {
     func recall(_ transaction: EditTransaction) async throws(RPCError) -> PerformChanges.Result? {
         do throws(RPCError) {
             return try await perform([], attachments: [], transaction, recall: true)
-        } catch where error.refusal == .identifierNotFound {
+        } catch  where error.refusal == .identifierNotFound {
             return nil
         }
     }
@@ -49,7 +49,10 @@ struct EditCatalog: Sendable {
     ///
     /// - Throws: `conflict` where the asset has other pixels than the plan was made of
     func commit(
-        _ render: Render, of plan: EditPlan, asset: ObjectID, as transaction: EditTransaction
+        _ render: Render,
+        of plan: EditPlan,
+        asset: ObjectID,
+        as transaction: EditTransaction
     ) async throws(RPCError) -> PerformChanges.Result {
         let data = plan.adjustments.json.bytes
         let source: ResourceSource
@@ -61,15 +64,21 @@ struct EditCatalog: Sendable {
             source = .upload(try await library.upload(render.bytes))
         }
         let edit = ChangeRequest.EditAsset(
-            id: asset, render: NewResource(type: .fullSizePhoto, source: source),
+            id: asset,
+            render: NewResource(type: .fullSizePhoto, source: source),
             adjustmentData: AdjustmentData(
-                formatIdentifier: AdjustmentList.formatIdentifier, formatVersion: AdjustmentList.formatVersion,
-                attachment: 0),
-            ifContentRevision: plan.contentRevision)
+                formatIdentifier: AdjustmentList.formatIdentifier,
+                formatVersion: AdjustmentList.formatVersion,
+                attachment: 0
+            ),
+            ifContentRevision: plan.contentRevision
+        )
         var requests: [ChangeRequest] = [.editAsset(edit)]
         if plan.revertsFirst {
             requests.insert(
-                .revertAsset(ChangeRequest.RevertAsset(id: asset, ifContentRevision: plan.contentRevision)), at: 0)
+                .revertAsset(ChangeRequest.RevertAsset(id: asset, ifContentRevision: plan.contentRevision)),
+                at: 0
+            )
         }
         return try await perform(requests, attachments: attachments, transaction)
     }
@@ -82,15 +91,23 @@ struct EditCatalog: Sendable {
 
     /// Sends a transaction, again under the same name where the connection broke before its answer.
     private func perform(
-        _ requests: [ChangeRequest], attachments: [Bytes], _ transaction: EditTransaction, recall: Bool = false
+        _ requests: [ChangeRequest],
+        attachments: [Bytes],
+        _ transaction: EditTransaction,
+        recall: Bool = false
     ) async throws(RPCError) -> PerformChanges.Result {
         let request = PerformChanges(
-            requests: requests, client: transaction.client, transaction: transaction.transaction,
-            onBehalfOf: transaction.identity, requestDigest: transaction.digest, recall: recall)
+            requests: requests,
+            client: transaction.client,
+            transaction: transaction.transaction,
+            onBehalfOf: transaction.identity,
+            requestDigest: transaction.digest,
+            recall: recall
+        )
         for _ in 1..<Self.attempts {
             do throws(RPCError) {
                 return try await library.catalog.ask(request, attachments: attachments).result
-            } catch where error.refusal == .connectionLost {
+            } catch  where error.refusal == .connectionLost {
                 // The next attempt waits until the catalog is there.
                 continue
             }

@@ -24,8 +24,11 @@ struct EditDesk: Sendable {
     /// - Parameter identity: the client that asks
     func apply(_ edit: ApplyEdit, for identity: String) async throws(RPCError) -> EditOutcome {
         let transaction = EditTransaction(
-            identity: identity, client: edit.client,
-            transaction: edit.transaction ?? PhotoLibrary.randomTransaction(), digest: EditDigest.of(edit))
+            identity: identity,
+            client: edit.client,
+            transaction: edit.transaction ?? PhotoLibrary.randomTransaction(),
+            digest: EditDigest.of(edit)
+        )
         return try await turns.take(edit.asset) { () async throws(RPCError) in
             if edit.transaction != nil, let outcome = try await recall(edit.asset, transaction) { return outcome }
             var render = 1
@@ -34,7 +37,7 @@ struct EditDesk: Sendable {
                     let result = try await renderAndCommit(edit, transaction)
                     figures.applied.add()
                     return EditOutcome(asset: edit.asset, token: result.token, isChanged: result.isChanged)
-                } catch where error.refusal == .conflict && edit.ifContentRevision == nil && render < Self.renders {
+                } catch  where error.refusal == .conflict && edit.ifContentRevision == nil && render < Self.renders {
                     figures.conflicts.add()
                     render += 1
                 }
@@ -46,27 +49,36 @@ struct EditDesk: Sendable {
     func preview(_ preview: PreviewEdit) async throws(RPCError) -> Reply {
         let (asset, sequence) = try await catalog.asset(preview.asset)
         let plan = RenderPlan(
-            digest: try EditPlan.original(of: asset).digest, adjustments: preview.adjustments,
-            maximumSide: preview.maximumSide)
+            digest: try EditPlan.original(of: asset).digest,
+            adjustments: preview.adjustments,
+            maximumSide: preview.maximumSide
+        )
         let render = try await render(plan, priority: .high)
         guard render.bytes.count <= largestAttachment else {
             throw Refusal.limitExceeded.error(
                 "the preview has \(render.bytes.count) bytes and an answer carries \(largestAttachment); ask for a"
                     + " smaller maximumSide",
-                ["limit": JSON(largestAttachment), "bytes": JSON(render.bytes.count)])
+                ["limit": JSON(largestAttachment), "bytes": JSON(render.bytes.count)]
+            )
         }
         figures.previews.add()
         let result = PreviewEdit.Result(
-            mimeType: render.mimeType, pixelWidth: render.pixelWidth, pixelHeight: render.pixelHeight,
-            sequence: sequence)
+            mimeType: render.mimeType,
+            pixelWidth: render.pixelWidth,
+            pixelHeight: render.pixelHeight,
+            sequence: sequence
+        )
         return Reply(result.json, attachments: [render.bytes])
     }
 
     /// Takes an asset back to its original as one change, once for each transaction id.
     func revert(_ revert: RevertEdit, for identity: String) async throws(RPCError) -> EditOutcome {
         let transaction = EditTransaction(
-            identity: identity, client: revert.client,
-            transaction: revert.transaction ?? PhotoLibrary.randomTransaction(), digest: EditDigest.of(revert))
+            identity: identity,
+            client: revert.client,
+            transaction: revert.transaction ?? PhotoLibrary.randomTransaction(),
+            digest: EditDigest.of(revert)
+        )
         return try await turns.take(revert.asset) { () async throws(RPCError) in
             let result = try await catalog.revert(revert, as: transaction)
             figures.reverted.add()
@@ -84,7 +96,8 @@ struct EditDesk: Sendable {
     }
 
     private func renderAndCommit(
-        _ edit: ApplyEdit, _ transaction: EditTransaction
+        _ edit: ApplyEdit,
+        _ transaction: EditTransaction
     ) async throws(RPCError) -> PerformChanges.Result {
         let asset = try await catalog.asset(edit.asset).asset
         let data = EditPlan.needsAdjustmentData(edit.mode, of: asset) ? try adjustmentData(of: asset) : nil
@@ -131,7 +144,8 @@ extension WorkerFailure {
             switch self {
             case .crashed, .exited, .malformedResult: .workerCrashed
             case .timedOut: .workerTimeout
-            case .refused(let name, _): Refusal(rawValue: name) ?? (name == "too_large" ? .limitExceeded : .internalError)
+            case .refused(let name, _):
+                Refusal(rawValue: name) ?? (name == "too_large" ? .limitExceeded : .internalError)
             case .resultTooLarge: .limitExceeded
             case .queueFull: .busy
             case .unavailable: .unavailable

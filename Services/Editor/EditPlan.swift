@@ -48,7 +48,8 @@ struct EditPlan: Sendable, Equatable {
             throw Refusal.limitExceeded.error(
                 "\(asset.id) has \(present.operations.count) operations; with these it would have \(operations.count),"
                     + " and \(AdjustmentList.maximumCount) are the most. Use mode \"replace\" with a shorter list",
-                ["limit": JSON(AdjustmentList.maximumCount), "present": JSON(present.operations.count)])
+                ["limit": JSON(AdjustmentList.maximumCount), "present": JSON(present.operations.count)]
+            )
         }
         adjustments = AdjustmentList(operations: operations)
     }
@@ -58,7 +59,8 @@ struct EditPlan: Sendable, Equatable {
         guard asset.mediaType == .image, let photo = asset.resource(.photo) else {
             throw Refusal.missingResource.error(
                 "\(asset.id) is of the kind \(asset.mediaType.rawValue) and has no picture that could be edited",
-                ["asset": .string(asset.id.text), "mediaType": .string(asset.mediaType.rawValue)])
+                ["asset": .string(asset.id.text), "mediaType": .string(asset.mediaType.rawValue)]
+            )
         }
         return photo
     }
@@ -69,7 +71,8 @@ struct EditPlan: Sendable, Equatable {
             [
                 "asset": .string(asset.id.text), "expected": .string(expected.description),
                 "contentRevision": .string(asset.contentRevision.description),
-            ])
+            ]
+        )
     }
 
     private static func presentList(of asset: Asset, data: Bytes?) throws(RPCError) -> AdjustmentList {
@@ -82,13 +85,15 @@ struct EditPlan: Sendable, Equatable {
                 [
                     "formatIdentifier": .string(identifier), "formatVersion": .string(version),
                     "supported": .string("\(AdjustmentList.formatIdentifier) \(AdjustmentList.formatVersion)"),
-                ])
+                ]
+            )
         }
         guard let data, let json = try? JSON(parsing: data), let list = try? AdjustmentList(json: json) else {
             throw Refusal.invalidResource.error(
                 "the adjustment data of \(asset.id) says \(identifier) \(version) but cannot be read as such;"
                     + " use mode \"replace\"",
-                ["asset": .string(asset.id.text)])
+                ["asset": .string(asset.id.text)]
+            )
         }
         return list
     }

@@ -22,13 +22,16 @@ struct RenderPlan: Sendable, Equatable, JSONTabled {
     }
 
     static let table = JSONTable(
-        "RenderPlan", "A render to be made.", unknown: .refused,
+        "RenderPlan",
+        "A render to be made.",
+        unknown: .refused,
         blank: RenderPlan(digest: "", adjustments: AdjustmentList()),
         [
             .required("digest", \.digest, .text(maxBytes: 64), "SHA-256 of the source."),
             .required("adjustments", \.adjustments, .any, "The list."),
             .optional("maximumSide", \.maximumSide, .count(1...65_500), "The longer side of a preview."),
-        ])
+        ]
+    )
 }
 
 /// A finished render.
@@ -39,12 +42,16 @@ struct Render: Sendable, Equatable, JSONTabled {
     var pixelHeight = 0
 
     static let table = JSONTable(
-        "Render", "What a worker made.", unknown: .ignored, blank: Render(),
+        "Render",
+        "What a worker made.",
+        unknown: .ignored,
+        blank: Render(),
         [
             .required("mimeType", \.mimeType, .text(maxBytes: 64), "Media type of the bytes."),
             .required("pixelWidth", \.pixelWidth, .count(1...1_000_000), "Width."),
             .required("pixelHeight", \.pixelHeight, .count(1...1_000_000), "Height."),
-        ])
+        ]
+    )
 }
 
 /// What a worker process of the editor does: the only place where the bytes of pictures are opened.
@@ -66,7 +73,8 @@ enum EditWork {
         guard ResourceDigest(of: source).text == plan.digest else {
             throw WorkerRefusal(
                 name: Refusal.resourceChanged.rawValue,
-                message: "the stored bytes are not those of \(plan.digest); put back the file from a backup")
+                message: "the stored bytes are not those of \(plan.digest); put back the file from a backup"
+            )
         }
         var render = try picture(of: source, list, plan)
         let bytes = render.bytes
@@ -75,24 +83,37 @@ enum EditWork {
     }
 
     private static func picture(
-        of source: [UInt8], _ list: AdjustmentList, _ plan: RenderPlan
+        of source: [UInt8],
+        _ list: AdjustmentList,
+        _ plan: RenderPlan
     ) throws(WorkerRefusal) -> Render {
         let image: RenderedImage
         do throws(ImagingError) {
             image = try AdjustmentRendering.render(
-                source, list, format: .jpeg, quality: plan.maximumSide == nil ? renderQuality : previewQuality,
-                maximumSide: plan.maximumSide)
+                source,
+                list,
+                format: .jpeg,
+                quality: plan.maximumSide == nil ? renderQuality : previewQuality,
+                maximumSide: plan.maximumSide
+            )
         } catch {
             throw WorkerRefusal(name: error.name, message: error.message)
         }
         var render = Render(
-            bytes: image.bytes, mimeType: image.format.mimeType, pixelWidth: image.pixelWidth,
-            pixelHeight: image.pixelHeight)
+            bytes: image.bytes,
+            mimeType: image.format.mimeType,
+            pixelWidth: image.pixelWidth,
+            pixelHeight: image.pixelHeight
+        )
         // A preview is looked at and thrown away; it says nothing about where it was taken.
         guard plan.maximumSide == nil else { return render }
         do throws(MetadataError) {
             render.bytes = try MetadataWriter.transfer(
-                from: source, to: image.bytes, width: image.pixelWidth, height: image.pixelHeight)
+                from: source,
+                to: image.bytes,
+                width: image.pixelWidth,
+                height: image.pixelHeight
+            )
         } catch {
             throw WorkerRefusal(name: Refusal.invalidResource.rawValue, message: "\(error)")
         }

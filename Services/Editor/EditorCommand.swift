@@ -12,7 +12,8 @@ struct EditorCommand: AsyncParsableCommand {
         abstract: "Applies adjustments to pictures and commits them through the catalog.",
         discussion: "It reads the library's resources, renders, and keeps nothing of its own.",
         version: ServiceVersion.current,
-        subcommands: [Worker.self])
+        subcommands: [Worker.self]
+    )
 
     @OptionGroup var library: LibraryOptions
     @OptionGroup var endpoints: EndpointOptions
@@ -34,9 +35,13 @@ struct EditorCommand: AsyncParsableCommand {
         let logger = try service.logger(ServiceName.editor.rawValue)
         let endpoints = try endpoints.resolve()
         let configuration = EditorConfiguration(
-            address: endpoints[.editor], endpoints: endpoints, library: try library.resolve(),
-            workers: workers ?? max(1, ProcessInfo.processInfo.activeProcessorCount), queue: queue,
-            queuePerAsset: queuePerAsset)
+            address: endpoints[.editor],
+            endpoints: endpoints,
+            library: try library.resolve(),
+            workers: workers ?? max(1, ProcessInfo.processInfo.activeProcessorCount),
+            queue: queue,
+            queuePerAsset: queuePerAsset
+        )
         if check {
             print(try await EditorCheck(configuration, logger: logger).run())
             return
@@ -48,7 +53,9 @@ struct EditorCommand: AsyncParsableCommand {
 /// The process that opens pictures; started by the service itself.
 struct Worker: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Renders pictures for the service.", shouldDisplay: false)
+        abstract: "Renders pictures for the service.",
+        shouldDisplay: false
+    )
 
     func run() throws {
         ImagingLibrary.start()

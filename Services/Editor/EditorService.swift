@@ -24,8 +24,12 @@ struct EditorService: Sendable {
         locks = try configuration.endpoints.claim(for: .editor)
         let resources = ResourceFolder(library: configuration.library)
         let workers = WorkerPool(
-            executable: configuration.executable ?? WorkerPool.ownExecutable, count: configuration.workers,
-            limits: configuration.workerLimits, queueLimit: configuration.queue, logger: logger)
+            executable: configuration.executable ?? WorkerPool.ownExecutable,
+            count: configuration.workers,
+            limits: configuration.workerLimits,
+            queueLimit: configuration.queue,
+            logger: logger
+        )
         let turns = Turns(limitPerAsset: configuration.queuePerAsset, limit: configuration.queue)
         let figures = EditFigures()
         self.figures = figures
@@ -36,17 +40,31 @@ struct EditorService: Sendable {
         }
         let limits = MessagingLimits()
         let library = try PhotoLibrary(
-            endpoints: ServiceEndpoints(configuration.endpoints), client: ServiceName.editor.rawValue, limits: limits,
-            logger: logger)
+            endpoints: ServiceEndpoints(configuration.endpoints),
+            client: ServiceName.editor.rawValue,
+            limits: limits,
+            logger: logger
+        )
         let edits = EditDesk(
-            catalog: EditCatalog(library: library), resources: resources, workers: workers, turns: turns,
-            figures: figures, largestAttachment: limits.maxAttachmentBytes)
+            catalog: EditCatalog(library: library),
+            resources: resources,
+            workers: workers,
+            turns: turns,
+            figures: figures,
+            largestAttachment: limits.maxAttachmentBytes
+        )
         let handler = EditorHandler(
             edits: edits,
-            state: EditorState(catalog: library.catalog, resources: resources, workers: workers, figures: figures))
+            state: EditorState(catalog: library.catalog, resources: resources, workers: workers, figures: figures)
+        )
         let thread = PollThread(name: "editor")
         let server = try RequestServer(
-            address: configuration.address, thread: thread, limits: limits, logger: logger, handler: handler)
+            address: configuration.address,
+            thread: thread,
+            limits: limits,
+            logger: logger,
+            handler: handler
+        )
         address = server.boundAddress
         figures.all.section("requests") { await server.figures() }
         try await workers.start()
@@ -62,7 +80,12 @@ struct EditorService: Sendable {
     /// Serves until SIGTERM or SIGINT.
     func run(ready: ReadySignal) async throws {
         try await ServiceHost.run(
-            name: .editor, logger: logger, endpoints: ["\(address)"], ready: ready, parts: parts)
+            name: .editor,
+            logger: logger,
+            endpoints: ["\(address)"],
+            ready: ready,
+            parts: parts
+        )
         withExtendedLifetime(locks) {}
     }
 
@@ -77,7 +100,12 @@ extension ServiceEndpoints {
     /// The same addresses, as the client library takes them.
     init(_ endpoints: Endpoints) {
         self.init(
-            catalog: endpoints[.catalog], thumbnailer: endpoints[.thumbnailer], editor: endpoints[.editor],
-            changeBroker: endpoints[.broker], feed: endpoints[.feed], edits: endpoints[.edits])
+            catalog: endpoints[.catalog],
+            thumbnailer: endpoints[.thumbnailer],
+            editor: endpoints[.editor],
+            changeBroker: endpoints[.broker],
+            feed: endpoints[.feed],
+            edits: endpoints[.edits]
+        )
     }
 }

@@ -12,7 +12,10 @@ struct EditorState: Sendable {
     let figures: EditFigures
 
     let document = openRPCDocument(
-        service: ServiceName.editor.rawValue, version: ServiceVersion.current, methods: EditorRequest.methods)
+        service: ServiceName.editor.rawValue,
+        version: ServiceVersion.current,
+        methods: EditorRequest.methods
+    )
 
     /// Healthy is who could apply an edit now.
     func health() async -> Health.Result {
@@ -29,7 +32,11 @@ struct EditorState: Sendable {
         let seats = workers.figures()
         if seats["workers"] == seats["backingOff"] { problems.append("no worker can be started; the log says why") }
         return Health.Result(
-            service: ServiceName.editor.rawValue, version: ServiceVersion.current, isHealthy: problems.isEmpty,
-            problems: problems, sequence: sequence)
+            service: ServiceName.editor.rawValue,
+            version: ServiceVersion.current,
+            isHealthy: problems.isEmpty,
+            problems: problems,
+            sequence: sequence
+        )
     }
 }

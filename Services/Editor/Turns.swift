@@ -28,7 +28,8 @@ final class Turns: Sendable {
     ///
     /// - Throws: what `body` throws; `busy` where too many wait; `user_cancelled` for who is cancelled while waiting.
     func take<Value: Sendable>(
-        _ asset: ObjectID, _ body: () async throws(RPCError) -> Value
+        _ asset: ObjectID,
+        _ body: () async throws(RPCError) -> Value
     ) async throws(RPCError) -> Value {
         let (waiter, entering) = state.withLock { state in
             state.nextWaiter += 1
@@ -38,7 +39,8 @@ final class Turns: Sendable {
         case .full:
             throw Refusal.busy.error(
                 "too many edits are under way or wait for their turn; ask again a little later",
-                ["asset": .string(asset.text)])
+                ["asset": .string(asset.text)]
+            )
         case .waits:
             guard await turn(waiter, asset) else {
                 throw Refusal.userCancelled.error("the request was cancelled before its turn came; nothing was changed")

@@ -25,8 +25,13 @@ final class PictureDesk: Sendable {
     private let figures: PictureFigures
 
     init(
-        resources: ResourceFolder, workers: WorkerPool, memory: RenditionMemory, disk: RenditionStore, limit: Int,
-        figures: PictureFigures, logger: Logger
+        resources: ResourceFolder,
+        workers: WorkerPool,
+        memory: RenditionMemory,
+        disk: RenditionStore,
+        limit: Int,
+        figures: PictureFigures,
+        logger: Logger
     ) {
         self.resources = resources
         self.workers = workers
@@ -88,15 +93,23 @@ final class PictureDesk: Sendable {
         -> StoredRendition
     {
         let plan = SheetPlan(
-            columns: columns, cell: cell, labels: labels, lengths: pictures.map { $0?.bytes.count ?? 0 })
+            columns: columns,
+            cell: cell,
+            labels: labels,
+            lengths: pictures.map { $0?.bytes.count ?? 0 }
+        )
         let job = WorkerJob(
-            method: ThumbnailWork.sheetMethod, params: plan.json,
-            attachments: [pictures.flatMap { $0?.bytes ?? [] }])
+            method: ThumbnailWork.sheetMethod,
+            params: plan.json,
+            attachments: [pictures.flatMap { $0?.bytes ?? [] }]
+        )
         return try await Self.answer(workers, job)
     }
 
     private static func render(
-        _ plan: RenditionPlan, from resources: ResourceFolder, by workers: WorkerPool
+        _ plan: RenditionPlan,
+        from resources: ResourceFolder,
+        by workers: WorkerPool
     ) async throws(RPCError) -> StoredRendition {
         let file = try resources.open(plan.digest)
         let job = WorkerJob(method: ThumbnailWork.renditionMethod, params: plan.json, files: [file.descriptor])
@@ -123,7 +136,8 @@ extension WorkerFailure {
             switch self {
             case .crashed, .exited, .malformedResult: .workerCrashed
             case .timedOut: .workerTimeout
-            case .refused(let name, _): Refusal(rawValue: name) ?? (name == "too_large" ? .limitExceeded : .internalError)
+            case .refused(let name, _):
+                Refusal(rawValue: name) ?? (name == "too_large" ? .limitExceeded : .internalError)
             case .resultTooLarge: .limitExceeded
             case .queueFull: .busy
             case .unavailable: .unavailable

@@ -8,7 +8,8 @@ import PhotoModel
 /// Answers for pictures: looks the asset up, then has the picture made or finds it.
 struct PictureService: Sendable {
     /// Asks the catalog for assets; the page names those that are missing.
-    typealias Lookup = @Sendable (_ ids: [ObjectID], _ atLeast: ChangeToken?) async throws(RPCError) -> FetchAssets.Result
+    typealias Lookup =
+        @Sendable (_ ids: [ObjectID], _ atLeast: ChangeToken?) async throws(RPCError) -> FetchAssets.Result
 
     let lookup: Lookup
     let desk: PictureDesk
@@ -26,9 +27,15 @@ struct PictureService: Sendable {
         let rendition = delivery.rendition
         try check(rendition, advice: "ask for a smaller size, for JPEG or for less quality")
         let result = ImageRequest.Result(
-            asset: asset.id, contentRevision: asset.contentRevision, sequence: page.sequence,
-            mimeType: rendition.mimeType, pixelWidth: rendition.pixelWidth, pixelHeight: rendition.pixelHeight,
-            isUpscaled: rendition.isUpscaled, isCacheHit: delivery.isCacheHit)
+            asset: asset.id,
+            contentRevision: asset.contentRevision,
+            sequence: page.sequence,
+            mimeType: rendition.mimeType,
+            pixelWidth: rendition.pixelWidth,
+            pixelHeight: rendition.pixelHeight,
+            isUpscaled: rendition.isUpscaled,
+            isCacheHit: delivery.isCacheHit
+        )
         return Reply(result.json, attachments: [rendition.bytes])
     }
 
@@ -48,11 +55,19 @@ struct PictureService: Sendable {
             request.labels.isEmpty
             ? request.assets.map { assets[$0]?.originalFilename ?? $0.text } : request.labels
         let sheet = try await desk.sheet(
-            pictures.map { try? $0.get() }, columns: request.columns, cell: request.cell, labels: labels)
+            pictures.map { try? $0.get() },
+            columns: request.columns,
+            cell: request.cell,
+            labels: labels
+        )
         try check(sheet, advice: "make the cells smaller or ask for several sheets")
         let result = ImageSheet.Result(
-            mimeType: sheet.mimeType, pixelWidth: sheet.pixelWidth, pixelHeight: sheet.pixelHeight,
-            sequence: page.sequence, failed: failed)
+            mimeType: sheet.mimeType,
+            pixelWidth: sheet.pixelWidth,
+            pixelHeight: sheet.pixelHeight,
+            sequence: page.sequence,
+            failed: failed
+        )
         return Reply(result.json, attachments: [sheet.bytes])
     }
 
@@ -62,7 +77,8 @@ struct PictureService: Sendable {
 
     /// The picture of each cell, or why there is none.
     private func pictures(
-        for request: ImageSheet, _ assets: [ObjectID: Asset]
+        for request: ImageSheet,
+        _ assets: [ObjectID: Asset]
     ) async throws(RPCError) -> [Result<StoredRendition, RPCError>] {
         typealias Outcome = (index: Int, result: Result<StoredRendition, RPCError>)
         let ids = request.assets
@@ -94,7 +110,9 @@ struct PictureService: Sendable {
     }
 
     private func picture(
-        of id: ObjectID, _ asset: Asset?, in sheet: ImageSheet
+        of id: ObjectID,
+        _ asset: Asset?,
+        in sheet: ImageSheet
     ) async -> Result<StoredRendition, RPCError> {
         do throws(RPCError) {
             guard let asset else { throw Self.notFound(id) }
@@ -109,7 +127,8 @@ struct PictureService: Sendable {
         guard rendition.bytes.count <= largestAttachment else {
             throw Refusal.limitExceeded.error(
                 "the picture has \(rendition.bytes.count) bytes and an answer carries \(largestAttachment); \(advice)",
-                ["limit": JSON(largestAttachment), "bytes": JSON(rendition.bytes.count)])
+                ["limit": JSON(largestAttachment), "bytes": JSON(rendition.bytes.count)]
+            )
         }
     }
 
@@ -128,7 +147,8 @@ struct PictureService: Sendable {
         guard offered.contains(format) else {
             throw Refusal.unsupportedFormat.error(
                 "\(format.rawValue) cannot be written here; ask for \(offered.map(\.rawValue).joined(separator: ", "))",
-                ["formats": JSON(offered.map(\.rawValue))])
+                ["formats": JSON(offered.map(\.rawValue))]
+            )
         }
     }
 }

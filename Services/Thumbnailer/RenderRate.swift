@@ -4,7 +4,7 @@ struct RenderRate: Sendable {
 
     private var counts = [Int](repeating: 0, count: seconds)
     /// The second that each count is of.
-    private var times = [Int64](repeating: .min, count: seconds)
+    private var times = [Int64](repeating: -1, count: seconds)
 
     /// Counts one render.
     ///
@@ -23,7 +23,7 @@ struct RenderRate: Sendable {
     func perSecond(at microseconds: Int64) -> Double {
         let second = microseconds / 1_000_000
         let total = zip(times, counts).reduce(0) { sum, entry in
-            second - entry.0 < Int64(Self.seconds) && entry.0 >= 0 ? sum + entry.1 : sum
+            entry.0 >= 0 && second - entry.0 < Int64(Self.seconds) ? sum + entry.1 : sum
         }
         return Double(total) / Double(Self.seconds)
     }

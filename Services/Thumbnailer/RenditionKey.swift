@@ -32,7 +32,10 @@ struct RenditionKey: Sendable, Hashable, CustomStringConvertible {
 extension RenditionPlan: JSONTabled {
     /// How the plan travels to a worker; in this order of members it is the canonical form for ``RenditionKey``.
     static let table = JSONTable(
-        "RenditionPlan", "One picture to be made.", unknown: .refused, blank: RenditionPlan(),
+        "RenditionPlan",
+        "One picture to be made.",
+        unknown: .refused,
+        blank: RenditionPlan(),
         [
             .required("digest", \.digest, .text(maxBytes: 64), "SHA-256 of the source."),
             .required("targetSize", \.targetSize, .targetSize, "Pixels wanted."),
@@ -41,7 +44,8 @@ extension RenditionPlan: JSONTabled {
             .optional("crop", \.crop, .object(UnitRect.self), "Part of the displayed picture."),
             .required("format", \.format, .name(DeliveredFormat.self), "Format of the bytes."),
             .required("quality", \.quality, .count(0...100), "Of lossy formats."),
-        ])
+        ]
+    )
 
     private init() {
         digest = ""

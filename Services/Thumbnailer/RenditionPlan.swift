@@ -44,12 +44,14 @@ struct RenditionPlan: Sendable, Hashable {
         guard request.resizeMode == .exact, request.targetSize != .maximum else {
             throw Refusal.invalidOptions.error(
                 "normalizedCropRect needs resizeMode \"exact\" and a targetSize in pixels",
-                ["parameter": "normalizedCropRect"])
+                ["parameter": "normalizedCropRect"]
+            )
         }
         guard crop.isValid else {
             throw Refusal.invalidOptions.error(
                 "normalizedCropRect must have an area and lie within the picture: x + width and y + height at most 1",
-                ["parameter": "normalizedCropRect"])
+                ["parameter": "normalizedCropRect"]
+            )
         }
     }
 
@@ -67,7 +69,8 @@ struct RenditionPlan: Sendable, Hashable {
         guard let chosen else {
             throw Refusal.missingResource.error(
                 "\(asset.id) is of the kind \(asset.mediaType.rawValue) and has no picture",
-                ["asset": .string(asset.id.text), "mediaType": .string(asset.mediaType.rawValue)])
+                ["asset": .string(asset.id.text), "mediaType": .string(asset.mediaType.rawValue)]
+            )
         }
         return chosen
     }

@@ -25,7 +25,8 @@ final class ResourceFolder: Sendable {
         do throws(StorageError) { return try store.open(name) } catch {
             throw Refusal.missingResource.error(
                 "the bytes \(digest) are not in the library's folder, or cannot be read (\(error.name))",
-                ["digest": .string(digest)])
+                ["digest": .string(digest)]
+            )
         }
     }
 
@@ -43,7 +44,8 @@ final class ResourceFolder: Sendable {
         } catch {
             throw Refusal.libraryOffline.error(
                 "the library's resources cannot be reached (\(error.name)); see that this service's --library is the"
-                    + " catalog's, and that the catalog was started once")
+                    + " catalog's, and that the catalog was started once"
+            )
         }
     }
 }

@@ -87,7 +87,8 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
             switch state.table.join(key, waiter: waiter) {
             case .full:
                 return Refusal.busy.error(
-                    "\(state.table.limit) pictures are being made or wait for it; ask again a little later")
+                    "\(state.table.limit) pictures are being made or wait for it; ask again a little later"
+                )
             case .joined:
                 break
             case .begun(let id):

@@ -18,14 +18,17 @@ struct StoredRendition: Sendable, Equatable {
 extension StoredRendition: JSONTabled {
     /// All but the bytes: what stands in the head of a cache file and in a worker's answer.
     static let table = JSONTable(
-        "StoredRendition", "A finished picture.", unknown: .ignored,
+        "StoredRendition",
+        "A finished picture.",
+        unknown: .ignored,
         blank: StoredRendition(bytes: [], mimeType: "", pixelWidth: 0, pixelHeight: 0, isUpscaled: false),
         [
             .required("mimeType", \.mimeType, .text(maxBytes: 64), "Media type of the bytes."),
             .required("pixelWidth", \.pixelWidth, .count(1...1_000_000), "True width."),
             .required("pixelHeight", \.pixelHeight, .count(1...1_000_000), "True height."),
             .required("isUpscaled", \.isUpscaled, .flag, "Larger than the source."),
-        ])
+        ]
+    )
 }
 
 /// The file of one picture in the disk cache: mark, head, bytes, checksum.

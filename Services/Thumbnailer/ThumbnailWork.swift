@@ -27,13 +27,18 @@ enum ThumbnailWork {
         guard ResourceDigest(of: bytes).text == plan.digest else {
             throw WorkerRefusal(
                 name: Refusal.resourceChanged.rawValue,
-                message: "the stored bytes are not those of \(plan.digest); put back the file from a backup")
+                message: "the stored bytes are not those of \(plan.digest); put back the file from a backup"
+            )
         }
         do throws(ImagingError) {
             let image = try Rendition.render(bytes, try plan.options)
             let result = StoredRendition(
-                bytes: [], mimeType: image.format.mimeType, pixelWidth: image.pixelWidth,
-                pixelHeight: image.pixelHeight, isUpscaled: image.isUpscaled)
+                bytes: [],
+                mimeType: image.format.mimeType,
+                pixelWidth: image.pixelWidth,
+                pixelHeight: image.pixelHeight,
+                isUpscaled: image.isUpscaled
+            )
             return WorkerResult(result: result.json, attachments: [image.bytes])
         } catch {
             throw WorkerRefusal(name: error.name, message: error.message)
@@ -51,14 +56,19 @@ enum ThumbnailWork {
                 throw WorkerRefusal(name: "invalid_request", message: "the pictures of the sheet are not complete")
             }
             cells.append(
-                ContactSheet.Cell(bytes: length == 0 ? nil : Array(bytes[offset..<(offset + length)]), label: label))
+                ContactSheet.Cell(bytes: length == 0 ? nil : Array(bytes[offset..<(offset + length)]), label: label)
+            )
             offset += length
         }
         do throws(ImagingError) {
             let image = try ContactSheet.render(cells, columns: plan.columns, cellSide: plan.cell)
             let result = StoredRendition(
-                bytes: [], mimeType: image.format.mimeType, pixelWidth: image.pixelWidth,
-                pixelHeight: image.pixelHeight, isUpscaled: false)
+                bytes: [],
+                mimeType: image.format.mimeType,
+                pixelWidth: image.pixelWidth,
+                pixelHeight: image.pixelHeight,
+                isUpscaled: false
+            )
             return WorkerResult(result: result.json, attachments: [image.bytes])
         } catch {
             throw WorkerRefusal(name: error.name, message: error.message)
@@ -91,8 +101,13 @@ extension RenditionPlan {
                 case .exact: .exact
                 }
             return RenditionOptions(
-                target: target, contentMode: contentMode == .aspectFit ? .aspectFit : .aspectFill, resizeMode: resize,
-                crop: crop, format: format, quality: max(1, quality))
+                target: target,
+                contentMode: contentMode == .aspectFit ? .aspectFit : .aspectFill,
+                resizeMode: resize,
+                crop: crop,
+                format: format,
+                quality: max(1, quality)
+            )
         }
     }
 }

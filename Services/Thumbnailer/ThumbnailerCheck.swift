@@ -17,8 +17,11 @@ struct ThumbnailerCheck {
     func run() async throws -> String {
         try configuration.validate()
         let pool = WorkerPool(
-            executable: configuration.executable ?? WorkerPool.ownExecutable, count: 1,
-            limits: configuration.workerLimits, logger: logger)
+            executable: configuration.executable ?? WorkerPool.ownExecutable,
+            count: 1,
+            limits: configuration.workerLimits,
+            logger: logger
+        )
         try await pool.start()
         await pool.stop(graceSeconds: 1)
         return """

@@ -12,7 +12,8 @@ struct ThumbnailerCommand: AsyncParsableCommand {
         abstract: "Serves pictures of a library's assets at the size asked for.",
         discussion: "It reads the library's resources, asks the catalog what they are, and keeps finished pictures.",
         version: ServiceVersion.current,
-        subcommands: [Worker.self])
+        subcommands: [Worker.self]
+    )
 
     @OptionGroup var library: LibraryOptions
     @OptionGroup var endpoints: EndpointOptions
@@ -21,7 +22,9 @@ struct ThumbnailerCommand: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             "The folder of finished pictures.",
-            discussion: "SAFELIGHT_CACHE, else $XDG_CACHE_HOME/safelight, else ~/.cache/safelight."))
+            discussion: "SAFELIGHT_CACHE, else $XDG_CACHE_HOME/safelight, else ~/.cache/safelight."
+        )
+    )
     var cache: String?
 
     @Option(name: .customLong("cache-mib"), help: "MiB that finished pictures may take on disk.")
@@ -52,9 +55,15 @@ struct ThumbnailerCommand: AsyncParsableCommand {
     private func resolved() throws -> ThumbnailerConfiguration {
         let endpoints = try endpoints.resolve()
         let configuration = ThumbnailerConfiguration(
-            address: endpoints[.thumbnailer], endpoints: endpoints, library: try library.resolve(),
-            cache: try cacheFolder(), cacheBytes: Self.bytes(cacheMiB), memoryBytes: Self.bytes(memoryMiB),
-            workers: workers ?? max(1, ProcessInfo.processInfo.activeProcessorCount), queue: queue)
+            address: endpoints[.thumbnailer],
+            endpoints: endpoints,
+            library: try library.resolve(),
+            cache: try cacheFolder(),
+            cacheBytes: Self.bytes(cacheMiB),
+            memoryBytes: Self.bytes(memoryMiB),
+            workers: workers ?? max(1, ProcessInfo.processInfo.activeProcessorCount),
+            queue: queue
+        )
         try configuration.validate()
         return configuration
     }
@@ -77,7 +86,9 @@ struct ThumbnailerCommand: AsyncParsableCommand {
 /// The process that opens pictures; started by the service itself.
 struct Worker: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Opens pictures for the service.", shouldDisplay: false)
+        abstract: "Opens pictures for the service.",
+        shouldDisplay: false
+    )
 
     func run() throws {
         ImagingLibrary.start()

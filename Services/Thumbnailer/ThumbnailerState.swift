@@ -12,7 +12,10 @@ struct ThumbnailerState: Sendable {
     let figures: PictureFigures
 
     let document = openRPCDocument(
-        service: ServiceName.thumbnailer.rawValue, version: ServiceVersion.current, methods: ThumbnailerRequest.methods)
+        service: ServiceName.thumbnailer.rawValue,
+        version: ServiceVersion.current,
+        methods: ThumbnailerRequest.methods
+    )
 
     /// Healthy is who could serve a picture now.
     func health() async -> Health.Result {
@@ -29,7 +32,11 @@ struct ThumbnailerState: Sendable {
         let seats = workers.figures()
         if seats["workers"] == seats["backingOff"] { problems.append("no worker can be started; the log says why") }
         return Health.Result(
-            service: ServiceName.thumbnailer.rawValue, version: ServiceVersion.current, isHealthy: problems.isEmpty,
-            problems: problems, sequence: sequence)
+            service: ServiceName.thumbnailer.rawValue,
+            version: ServiceVersion.current,
+            isHealthy: problems.isEmpty,
+            problems: problems,
+            sequence: sequence
+        )
     }
 }

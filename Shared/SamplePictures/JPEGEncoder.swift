@@ -71,7 +71,9 @@ public enum JPEGEncoder {
         return planes
     }
 
-    /// The block in zigzag order after the transform. A flat block, which is most of a test picture, needs none.
+    /// The block in zigzag order after the transform.
+    ///
+    /// A flat block, which is most of a test picture, needs none.
     private static func quantised(_ block: [Float]) -> [Int] {
         var result = [Int](repeating: 0, count: 64)
         if block.allSatisfy({ $0 == block[0] }) {

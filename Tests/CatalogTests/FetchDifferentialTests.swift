@@ -39,7 +39,7 @@ struct FetchDifferentialTests {
         var library = RandomLibrary(seed: seed)
         let fixture = try StoreFixture()
         let assets = try await fill(fixture, &library, count: 200)
-        let stored = try await fixture.everything().normalized().assets
+        let stored = try await fixture.store.everything().normalized().assets
         for asset in assets { #expect(stored[asset.id] == asset, "seed \(seed)") }
     }
 

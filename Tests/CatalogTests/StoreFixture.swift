@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import JSONValue
 import Logging
@@ -34,21 +35,6 @@ final class StoreFixture: Sendable {
         try await store.append(
             LibraryGenerator.Batch(result: result, record: record, bytes: record.bytes, assetsSoFar: 0))
     }
-
-    /// Everything in the tables.
-    func everything() async throws -> Snapshot {
-        try await store.read { reader in
-            var snapshot = Snapshot()
-            let rows = try Int64.fetchAll(reader.database, sql: "SELECT row FROM asset")
-            for asset in try reader.assets.assets(rows).values { snapshot.assets[asset.id] = asset }
-            for text in try String.fetchAll(reader.database, sql: "SELECT id FROM collection") {
-                let id = try #require(ObjectID(text))
-                snapshot.collections[id] = try reader.collections.collection(id)
-            }
-            snapshot.root = try reader.collections.list(.root)
-            return snapshot
-        }
-    }
 }
 
 /// The entities of a library.
@@ -78,3 +64,33 @@ struct Snapshot: Equatable, Sendable {
         return copy
     }
 }
+
+extension LibraryStore {
+    /// A disk with so many pages left.
+    func limitPages(to count: Int) async throws {
+        try await database.pool.writeWithoutTransaction { database in
+            try database.execute(sql: "PRAGMA max_page_count = \(count)")
+        }
+    }
+
+    /// Everything in the tables.
+    func everything() async throws -> Snapshot {
+        try await read { reader in
+            var snapshot = Snapshot()
+            let rows = try Int64.fetchAll(reader.database, sql: "SELECT row FROM asset")
+            for asset in try reader.assets.assets(rows).values { snapshot.assets[asset.id] = asset }
+            for text in try String.fetchAll(reader.database, sql: "SELECT id FROM collection") {
+                let id = try #require(ObjectID(text))
+                snapshot.collections[id] = try reader.collections.collection(id)
+            }
+            snapshot.root = try reader.collections.list(.root)
+            return snapshot
+        }
+    }
+}
+
+extension RunningCatalog {
+    func everything() async throws -> Snapshot { try await service.store.everything() }
+}
+
+func bytes(ofFile path: String) throws -> [UInt8] { Array(try Data(contentsOf: URL(fileURLWithPath: path))) }

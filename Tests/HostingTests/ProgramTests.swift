@@ -212,6 +212,26 @@ struct ServiceHostTests {
         #expect(lines.all.last?.contains("service stopped service.reason=SIG") == true)
     }
 
+    @Test func `a second signal ends a service that does not stop`() async {
+        let result = await #expect(processExitsWith: .exitCode(1), observing: [\.standardErrorContent]) {
+            let stubborn = ClosingPart("stubborn") {
+                kill(getpid(), SIGTERM)
+                while true { try? await Task.sleep(for: .seconds(60)) }
+            }
+            let first = LoopPart("first") {
+                kill(getpid(), SIGTERM)
+                try await Task.sleep(for: .seconds(60))
+            }
+            try await ServiceHost.run(
+                name: .editor,
+                logger: ServiceLog.logger(label: "test", level: .info),
+                parts: [stubborn, first]
+            )
+        }
+        let log = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(log.contains("service ended hard service.reason=\"a second signal\""))
+    }
+
     @Test func `a part that fails or leaves by itself ends the service with an error`() async throws {
         for fails in [true, false] {
             let lines = LogLines()

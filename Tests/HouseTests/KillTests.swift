@@ -125,7 +125,7 @@ struct KillTests {
             try await work.value
         }
         while !isDone.withLock({ $0 }), result.kills < 12 {
-            try await Task.sleep(for: .milliseconds(Int.random(in: 100...900, using: &random)))
+            try await Task.sleep(for: .milliseconds(Int.random(in: 20...250, using: &random)))
             guard !isDone.withLock({ $0 }), let service = RunningHouse.Service.allCases.randomElement(using: &random)
             else { break }
             try house.restart(service)

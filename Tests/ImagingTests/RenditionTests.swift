@@ -39,7 +39,10 @@ struct RenditionTests {
     @Test(arguments: exact, [false, true])
     func `exact sizes are those of the table`(_ test: Case, isPNG: Bool) throws {
         let options = RenditionOptions(
-            target: .size(width: test.target.0, height: test.target.1), contentMode: test.mode, resizeMode: .exact)
+            target: .size(width: test.target.0, height: test.target.1),
+            contentMode: test.mode,
+            resizeMode: .exact
+        )
         let image = try Rendition.render(source(test.source, isPNG: isPNG), options)
         #expect((image.pixelWidth, image.pixelHeight) == test.expected)
         let info = try Picture.info(of: image.bytes)
@@ -78,7 +81,10 @@ struct RenditionTests {
     @Test func `a single pixel stays one unless exactly more is asked for`() throws {
         let bytes = TestPictures.jpeg(width: 1, height: 1)
         for mode in [RenditionOptions.ResizeMode.none, .fast] {
-            let image = try Rendition.render(bytes, RenditionOptions(target: .size(width: 99, height: 99), resizeMode: mode))
+            let image = try Rendition.render(
+                bytes,
+                RenditionOptions(target: .size(width: 99, height: 99), resizeMode: mode)
+            )
             #expect((image.pixelWidth, image.pixelHeight) == (1, 1))
         }
     }
@@ -98,8 +104,11 @@ struct RenditionTests {
     func `a crop means the picture as displayed`(orientation: Int) throws {
         let bytes = TestPictures.jpeg(width: 96, height: 64, orientation: orientation)
         let options = RenditionOptions(
-            target: .size(width: 24, height: 32), contentMode: .aspectFill, resizeMode: .exact,
-            crop: UnitRect(x: 0.5, y: 0, width: 0.5, height: 1))
+            target: .size(width: 24, height: 32),
+            contentMode: .aspectFill,
+            resizeMode: .exact,
+            crop: UnitRect(x: 0.5, y: 0, width: 0.5, height: 1)
+        )
         let image = try Rendition.render(bytes, options)
         #expect((image.pixelWidth, image.pixelHeight) == (24, 32))
         #expect(Quadrant.all(try TestPixels(image.bytes)) == [.green, .green, .yellow, .yellow])
@@ -135,8 +144,11 @@ struct RenditionTests {
         let bytes = TestPictures.jpeg(width: 64, height: 48, orientation: 1, exif: exif, segments: segments)
         for format in ImageFormat.allCases where format.canEncode {
             let options = RenditionOptions(
-                target: .size(width: 32, height: 32), resizeMode: .exact,
-                crop: UnitRect(x: 0, y: 0, width: 0.5, height: 0.5), format: format)
+                target: .size(width: 32, height: 32),
+                resizeMode: .exact,
+                crop: UnitRect(x: 0, y: 0, width: 0.5, height: 0.5),
+                format: format
+            )
             let image = try Rendition.render(bytes, options)
             let data = Data(image.bytes)
             for trace in ["SECRETTEXT", "Exif", "hdrgm", "Thumb", "GPS", "date:", "picture"] {
@@ -189,11 +201,20 @@ struct RenditionTests {
             RenditionOptions(quality: 0),
             RenditionOptions(format: .heic),
             RenditionOptions(
-                target: .size(width: 9, height: 9), resizeMode: .fast, crop: UnitRect(x: 0, y: 0, width: 1, height: 1)),
+                target: .size(width: 9, height: 9),
+                resizeMode: .fast,
+                crop: UnitRect(x: 0, y: 0, width: 1, height: 1)
+            ),
             RenditionOptions(
-                target: .size(width: 9, height: 9), resizeMode: .exact, crop: UnitRect(x: 0.6, y: 0, width: 0.5, height: 1)),
+                target: .size(width: 9, height: 9),
+                resizeMode: .exact,
+                crop: UnitRect(x: 0.6, y: 0, width: 0.5, height: 1)
+            ),
             RenditionOptions(
-                target: .size(width: 9, height: 9), resizeMode: .exact, crop: UnitRect(x: 0, y: 0, width: 0, height: 1)),
+                target: .size(width: 9, height: 9),
+                resizeMode: .exact,
+                crop: UnitRect(x: 0, y: 0, width: 0, height: 1)
+            ),
         ]
         for options in bad {
             let error = #expect(throws: ImagingError.self) { try Rendition.render(bytes, options) }

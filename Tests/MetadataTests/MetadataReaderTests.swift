@@ -10,7 +10,10 @@ struct MetadataReaderTests {
     static let noonish: Int64 = 1_717_245_000_000_000
 
     private func facts(
-        _ photo: [ExifBlock.Field] = [], main: [ExifBlock.Field] = [], gps: [ExifBlock.Field] = [], xmp: String? = nil,
+        _ photo: [ExifBlock.Field] = [],
+        main: [ExifBlock.Field] = [],
+        gps: [ExifBlock.Field] = [],
+        xmp: String? = nil,
         fallback: Int = 0
     ) throws -> PhotoFacts {
         var exif = ExifBlock()
@@ -24,8 +27,16 @@ struct MetadataReaderTests {
 
     @Test func `a test picture's facts are what it was made of`() throws {
         let bytes = TestPictures.jpeg(
-            width: 40, height: 30, orientation: 6, date: "2024:06:01 14:30:00", offset: "+02:00", subsec: "25",
-            latitude: -33.8568, longitude: 151.2153, seed: 3)
+            width: 40,
+            height: 30,
+            orientation: 6,
+            date: "2024:06:01 14:30:00",
+            offset: "+02:00",
+            subsec: "25",
+            latitude: -33.8568,
+            longitude: 151.2153,
+            seed: 3
+        )
         let facts = try MetadataReader.facts(of: bytes)
         #expect(facts.contentType == "public.jpeg")
         #expect((facts.pixelWidth, facts.pixelHeight, facts.orientation) == (40, 30, 6))
@@ -41,8 +52,13 @@ struct MetadataReaderTests {
 
     @Test func `each date has its own offset and sub-seconds and no other's`() throws {
         let date = "2024:06:01 12:30:00"
-        let original = try facts([.ascii(0x9003, date), .ascii(0x9010, "+05:00"), .ascii(0x9290, "9"), .ascii(0x9012, "+04:00")])
-        #expect((original.captureDate, original.captureOffset) == (Self.noonish, nil), "OffsetTime is not the original's")
+        let original = try facts([
+            .ascii(0x9003, date), .ascii(0x9010, "+05:00"), .ascii(0x9290, "9"), .ascii(0x9012, "+04:00"),
+        ])
+        #expect(
+            (original.captureDate, original.captureOffset) == (Self.noonish, nil),
+            "OffsetTime is not the original's"
+        )
         let digitized = try facts([
             .ascii(0x9004, date), .ascii(0x9012, "-01:30"), .ascii(0x9292, "123456789"), .ascii(0x9010, "+05:00"),
             .ascii(0x9011, "+03:00"),
@@ -105,7 +121,8 @@ struct MetadataReaderTests {
         #expect(try facts(xmp: "GPano:ProjectionType=\"equirectangular\"").mediaSubtypes == 1)
         let comment = Array("ASCII\0\0\0Screenshot".utf8)
         #expect(
-            try facts([ExifBlock.Field(tag: 0x9286, type: 7, count: comment.count, value: comment)]).mediaSubtypes == 4)
+            try facts([ExifBlock.Field(tag: 0x9286, type: 7, count: comment.count, value: comment)]).mediaSubtypes == 4
+        )
         let animation = try MetadataReader.facts(of: TestPictures.gif(frames: 3))
         #expect((animation.mediaSubtypes, animation.isAnimated) == (64, true))
         #expect(try MetadataReader.facts(of: TestPictures.gif(frames: 1)).mediaSubtypes == 0)
@@ -131,7 +148,9 @@ struct MetadataReaderTests {
         exif.photo = [.ascii(0x9003, "2024:06:01 12:30:00")]
         exif.setLocation(latitude: 1, longitude: 2)
         let xmp = Array("XML:com.adobe.xmp\0\0\0\0\0".utf8) + Array(TestPictures.xmpPacket("xmp:Rating=\"3\"").utf8)
-        let png = TestPictures.png(width: 6, height: 4, chunks: [("eXIf", exif.bytes), ("iTXt", xmp)]) { _, _ in (1, 2, 3, 255) }
+        let png = TestPictures.png(width: 6, height: 4, chunks: [("eXIf", exif.bytes), ("iTXt", xmp)]) { _, _ in
+            (1, 2, 3, 255)
+        }
         let facts = try MetadataReader.facts(of: png)
         #expect((facts.contentType, facts.pixelWidth, facts.pixelHeight, facts.orientation) == ("public.png", 4, 6, 8))
         #expect((facts.captureDate, facts.rating, facts.location?.longitude) == (Self.noonish, 3, 2))
@@ -139,7 +158,8 @@ struct MetadataReaderTests {
 
     @Test func `Apple's content identifier is found in the maker note`() throws {
         let identifier = "8A3C3F0B-4E36-4B6B-9E1E-9F0C0D3D6B1A"
-        var note = Array("Apple iOS\0\0\u{1}MM".utf8) + [0, 1, 0, 0x11, 0, 2, 0, 0, 0, UInt8(identifier.utf8.count + 1)]
+        var note =
+            Array("Apple iOS\0\0\u{1}MM".utf8) + [0, 1, 0, 0x11, 0, 2, 0, 0, 0, UInt8(identifier.utf8.count + 1)]
         note += [0, 0, 0, 32, 0, 0, 0, 0] + Array(identifier.utf8) + [0]
         let facts = try facts([ExifBlock.Field(tag: 0x927C, type: 7, count: note.count, value: note)])
         #expect(facts.contentIdentifier == identifier)
@@ -147,7 +167,13 @@ struct MetadataReaderTests {
 
     @Test func `broken metadata in a readable picture is no error`() throws {
         let good = TestPictures.jpeg(
-            width: 24, height: 16, orientation: 6, date: "2024:06:01 12:30:00", latitude: 3, longitude: 4)
+            width: 24,
+            height: 16,
+            orientation: 6,
+            date: "2024:06:01 12:30:00",
+            latitude: 3,
+            longitude: 4
+        )
         let end = 4 + (Int(good[4]) << 8 | Int(good[5]))
         for seed in UInt64(1)...400 {
             var numbers = SeededNumbers(seed: seed)
@@ -162,8 +188,10 @@ struct MetadataReaderTests {
 
     @Test func `what is no picture is refused by what it is`() throws {
         let files: [(String, [UInt8], String)] = [
-            ("no bytes", [], "unsupported_format"), ("SVG", Array("<svg xmlns='http://www.w3.org/2000/svg'/>".utf8), "unsupported_format"),
-            ("text", Array("hello world".utf8), "unsupported_format"), ("PostScript", Array("%!PS".utf8), "unsupported_format"),
+            ("no bytes", [], "unsupported_format"),
+            ("SVG", Array("<svg xmlns='http://www.w3.org/2000/svg'/>".utf8), "unsupported_format"),
+            ("text", Array("hello world".utf8), "unsupported_format"),
+            ("PostScript", Array("%!PS".utf8), "unsupported_format"),
         ]
         for (found, bytes, name) in files {
             let error = #expect(throws: MetadataError.self) { try MetadataReader.facts(of: bytes) }
@@ -174,9 +202,10 @@ struct MetadataReaderTests {
         for seed in UInt64(1)...300 {
             var numbers = SeededNumbers(seed: seed)
             let noise = (0..<200).map { _ in UInt8.random(in: 0...255, using: &numbers) }
-            for start: [UInt8] in [[], [0xFF, 0xD8, 0xFF], Array("GIF89a".utf8), Array("II*\0".utf8), Array("RIFF1234WEBPVP8X".utf8),
-                Array("\0\0\0\u{18}ftypheic\0\0\0\0mif1heic\0\0\0\u{C8}meta".utf8)]
-            {
+            for start: [UInt8] in [
+                [], [0xFF, 0xD8, 0xFF], Array("GIF89a".utf8), Array("II*\0".utf8), Array("RIFF1234WEBPVP8X".utf8),
+                Array("\0\0\0\u{18}ftypheic\0\0\0\0mif1heic\0\0\0\u{C8}meta".utf8),
+            ] {
                 _ = try? MetadataReader.facts(of: start + noise)
             }
         }

@@ -44,8 +44,10 @@ public final class ScriptedCatalog: RequestHandler {
             state.sequence += 1
             let revision = Revision(state.sequence)
             var asset = Asset(
-                id: ObjectID(.asset, milliseconds: Int64(state.nextID), using: &random), revision: revision,
-                contentRevision: revision)
+                id: ObjectID(.asset, milliseconds: Int64(state.nextID), using: &random),
+                revision: revision,
+                contentRevision: revision
+            )
             asset.mediaType = .image
             asset.resources = [resource]
             asset.originalFilename = "picture \(state.nextID).jpg"
@@ -129,9 +131,13 @@ public final class ScriptedCatalog: RequestHandler {
             return state.withLock { state in
                 Reply(
                     Health.Result(
-                        service: "catalog", version: "test", isHealthy: state.isHealthy,
-                        problems: state.isHealthy ? [] : ["said so by a test"], sequence: state.sequence
-                    ).json)
+                        service: "catalog",
+                        version: "test",
+                        isHealthy: state.isHealthy,
+                        problems: state.isHealthy ? [] : ["said so by a test"],
+                        sequence: state.sequence
+                    ).json
+                )
             }
         default: throw Refusal.methodNotFound.error("the scripted catalog has no \(request.method)")
         }
@@ -146,8 +152,11 @@ public final class ScriptedCatalog: RequestHandler {
             throw Refusal.behind.error("at \(sequence), not yet at \(token.sequence)")
         }
         return FetchAssets.Result(
-            token: ChangeToken(library: library, sequence: sequence), count: assets.count, assets: assets,
-            missing: missing)
+            token: ChangeToken(library: library, sequence: sequence),
+            count: assets.count,
+            assets: assets,
+            missing: missing
+        )
     }
 
     private func perform(_ changes: PerformChanges, _ request: IncomingRequest) throws(RPCError) -> JSON {
@@ -166,13 +175,19 @@ public final class ScriptedCatalog: RequestHandler {
     }
 
     private func commit(
-        _ changes: PerformChanges, _ request: IncomingRequest, key: String, digest: String
+        _ changes: PerformChanges,
+        _ request: IncomingRequest,
+        key: String,
+        digest: String
     ) throws(RPCError) -> JSON {
         var resources: [ResourceType: AssetResource] = [:]
         for case .editAsset(let edit) in changes.requests {
             resources[.fullSizePhoto] = try kept(edit.render.source, .fullSizePhoto, request)
             resources[.adjustmentData] = try kept(
-                .attachment(edit.adjustmentData.attachment), .adjustmentData, request)
+                .attachment(edit.adjustmentData.attachment),
+                .adjustmentData,
+                request
+            )
         }
         let outcome = state.withLock { state -> Result<JSON, RPCError> in
             var assets = state.assets
@@ -187,7 +202,8 @@ public final class ScriptedCatalog: RequestHandler {
             if isChanged { state.sequence += 1 }
             state.assets = assets
             let reply = PerformChanges.Result(
-                token: ChangeToken(library: library, sequence: state.sequence), isChanged: isChanged
+                token: ChangeToken(library: library, sequence: state.sequence),
+                isChanged: isChanged
             ).json
             if isChanged, changes.transaction != nil { state.outcomes[key] = (digest, reply) }
             return .success(reply)
@@ -196,7 +212,9 @@ public final class ScriptedCatalog: RequestHandler {
     }
 
     private static func apply(
-        _ change: ChangeRequest, _ resources: [ResourceType: AssetResource], next: Int64,
+        _ change: ChangeRequest,
+        _ resources: [ResourceType: AssetResource],
+        next: Int64,
         to assets: inout [ObjectID: Asset]
     ) throws(RPCError) {
         let (id, expected): (ObjectID, Revision?) =
@@ -208,7 +226,9 @@ public final class ScriptedCatalog: RequestHandler {
         guard var asset = assets[id] else { throw Refusal.identifierNotFound.error("there is no asset \(id)") }
         guard expected == nil || expected == asset.contentRevision || asset.contentRevision.sequence == next else {
             throw Refusal.conflict.error(
-                "it is at \(asset.contentRevision)", ["contentRevision": .string(asset.contentRevision.description)])
+                "it is at \(asset.contentRevision)",
+                ["contentRevision": .string(asset.contentRevision.description)]
+            )
         }
         switch change {
         case .editAsset(let edit):
@@ -235,7 +255,9 @@ public final class ScriptedCatalog: RequestHandler {
     }
 
     private func kept(
-        _ source: ResourceSource?, _ type: ResourceType, _ request: IncomingRequest
+        _ source: ResourceSource?,
+        _ type: ResourceType,
+        _ request: IncomingRequest
     ) throws(RPCError) -> AssetResource {
         let bytes: Bytes? =
             switch source {

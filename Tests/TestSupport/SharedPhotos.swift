@@ -1,7 +1,8 @@
 public import Foundation
 
-/// The folder of real photographs beside the project, `../shared/photos`, or where `SAFELIGHT_PHOTOS` points. It is no
-/// part of the project: tests that use it say so and pass when it is not there.
+/// The folder of real photographs beside the project, `../shared/photos`, or where `SAFELIGHT_PHOTOS` points.
+///
+/// It is no part of the project: tests that use it say so and pass when it is not there.
 public enum SharedPhotos {
     public static let folder: URL? = {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
@@ -15,7 +16,9 @@ public enum SharedPhotos {
     public static func files(_ endings: [String], below path: String = "") -> [URL] {
         guard let folder else { return [] }
         let start = path.isEmpty ? folder : folder.appending(path: path)
-        let files = FileManager.default.enumerator(at: start, includingPropertiesForKeys: nil)?.compactMap { $0 as? URL }
+        let files = FileManager.default.enumerator(at: start, includingPropertiesForKeys: nil)?.compactMap {
+            $0 as? URL
+        }
         return (files ?? []).filter { endings.contains($0.pathExtension.lowercased()) }.sorted { $0.path < $1.path }
     }
 

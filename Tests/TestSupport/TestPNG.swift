@@ -1,7 +1,9 @@
 extension TestPictures {
     /// A PNG with transparency, not compressed; `chunks` go between its header and its pixels.
     public static func png(
-        width: Int, height: Int, chunks: [(name: String, content: [UInt8])] = [],
+        width: Int,
+        height: Int,
+        chunks: [(name: String, content: [UInt8])] = [],
         pixel: (_ x: Int, _ y: Int) -> (UInt8, UInt8, UInt8, UInt8)
     ) -> [UInt8] {
         var raw: [UInt8] = []

@@ -18,6 +18,7 @@ public enum TestPictures {
     ///   - latitude: Degrees, positive north; written only together with the longitude.
     ///   - longitude: Degrees, positive east.
     ///   - seed: Changes the pixels of a small patch.
+    /// - Returns: The file.
     public static func jpeg(
         width: Int = 160,
         height: Int = 120,

@@ -9,8 +9,13 @@ import PhotoClient
 import PhotoModel
 import Storage
 import TestSupport
+import Testing
 
 @testable import Thumbnailer
+
+/// Tests with real workers run one after the other: they would only take the processors from each other.
+@Suite(.serialized)
+enum DarkroomTests {}
 
 /// A thumbnailer with real workers, beside a scripted catalog, for one test.
 struct Darkroom: Sendable {
@@ -28,30 +33,51 @@ struct Darkroom: Sendable {
     ///
     /// - Parameter sharing: the library of an earlier one, for a restart
     static func open(
-        in folder: TemporaryFolder? = nil, configure: (inout ThumbnailerConfiguration) -> Void = { _ in },
+        in folder: TemporaryFolder? = nil,
+        configure: (inout ThumbnailerConfiguration) -> Void = { _ in },
         _ body: @Sendable (Darkroom) async throws -> Void
     ) async throws {
         let folder = try folder ?? TemporaryFolder("dark")
         try FileManager.default.createDirectory(
-            atPath: folder.file("library"), withIntermediateDirectories: true)
+            atPath: folder.file("library"),
+            withIntermediateDirectories: true
+        )
         let resources = try ResourceStore(root: folder.file("library/resources"))
         let catalog = ScriptedCatalog { bytes, type in
             let stored = try resources.put(bytes: bytes)
             return AssetResource(
-                type: type, digest: stored.digest.text, size: stored.size, contentType: "public.jpeg")
+                type: type,
+                digest: stored.digest.text,
+                size: stored.size,
+                contentType: "public.jpeg"
+            )
         }
         let endpoints = try EndpointOptions.parse(["--run", folder.file("run")]).resolve { _ in nil }
         var configuration = ThumbnailerConfiguration(
-            address: endpoints[.thumbnailer], endpoints: endpoints, library: folder.file("library"),
-            cache: folder.file("cache"), workers: 2, executable: TestPlace.executables + "/thumbnailer")
+            address: endpoints[.thumbnailer],
+            endpoints: endpoints,
+            library: folder.file("library"),
+            cache: folder.file("cache"),
+            workers: 2,
+            executable: TestPlace.executables + "/thumbnailer"
+        )
         configure(&configuration)
         let thread = PollThread(name: "test")
         let service = try await ThumbnailerService(configuration, logger: logger)
         let server = try RequestServer(
-            address: endpoints[.catalog], thread: thread, logger: logger, handler: catalog)
+            address: endpoints[.catalog],
+            thread: thread,
+            logger: logger,
+            handler: catalog
+        )
         let room = Darkroom(
-            folder: folder, resources: resources, catalog: catalog, service: service,
-            client: try ServiceClient(address: service.address, thread: thread, logger: logger), thread: thread)
+            folder: folder,
+            resources: resources,
+            catalog: catalog,
+            service: service,
+            client: try ServiceClient(address: service.address, thread: thread, logger: logger),
+            thread: thread
+        )
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try? await service.serve() }
             group.addTask { await server.run() }

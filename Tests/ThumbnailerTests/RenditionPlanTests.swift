@@ -34,10 +34,14 @@ struct RenditionPlanTests {
         let plain = asset(resource(.photo, "a"))
         let edited = asset(resource(.photo, "a"), resource(.fullSizePhoto, "b"))
         let pair = asset(
-            resource(.photo, "a"), resource(.alternatePhoto, "c", "com.canon.cr2-raw-image"),
-            resource(.fullSizePhoto, "b"))
+            resource(.photo, "a"),
+            resource(.alternatePhoto, "c", "com.canon.cr2-raw-image"),
+            resource(.fullSizePhoto, "b")
+        )
         let rawFirst = asset(
-            resource(.photo, "d", "com.adobe.raw-image"), resource(.alternatePhoto, "e"))
+            resource(.photo, "d", "com.adobe.raw-image"),
+            resource(.alternatePhoto, "e")
+        )
         for version in ImageVersion.allCases { #expect(try digest(version, plain) == "a") }
         #expect(try ImageVersion.allCases.map { try digest($0, edited) } == ["b", "a", "a"])
         #expect(try ImageVersion.allCases.map { try digest($0, pair) } == ["b", "a", "c"])
@@ -63,7 +67,10 @@ struct RenditionPlanTests {
             }
         }
         #expect(refusal { $0.normalizedCropRect = half } == .invalidOptions)
-        #expect(refusal { ($0.normalizedCropRect, $0.resizeMode, $0.targetSize) = (half, .exact, .maximum) } == .invalidOptions)
+        #expect(
+            refusal { ($0.normalizedCropRect, $0.resizeMode, $0.targetSize) = (half, .exact, .maximum) }
+                == .invalidOptions
+        )
         for bad in [
             UnitRect(x: 0, y: 0, width: 0, height: 1), UnitRect(x: 0.6, y: 0, width: 0.5, height: 1),
             UnitRect(x: 0, y: 0.5, width: 1, height: 0.6),
@@ -83,23 +90,28 @@ struct RenditionPlanTests {
         #expect(try plan { ($0.targetSize, $0.contentMode) = (.maximum, .aspectFill) } == full)
         #expect(try plan { $0.resizeMode = .none } == full)
         #expect(
-            try plan { ($0.format, $0.quality) = (.png, 10) } == plan { ($0.format, $0.quality) = (.png, 90) })
+            try plan { ($0.format, $0.quality) = (.png, 10) } == plan { ($0.format, $0.quality) = (.png, 90) }
+        )
         #expect(
-            try plan { ($0.resizeMode, $0.normalizedCropRect) = (.exact, .full) } == plan { $0.resizeMode = .exact })
+            try plan { ($0.resizeMode, $0.normalizedCropRect) = (.exact, .full) } == plan { $0.resizeMode = .exact }
+        )
         #expect(try plan { $0.deliveryMode = .fastFormat } == plan { _ in })
     }
 
     @Test func `every option that changes a pixel changes the key`() throws {
         let photo = asset(resource(.photo, "a"))
         let changes: [(inout ImageRequest) -> Void] = [
-            { _ in }, { $0.targetSize = .size(width: 101, height: 80) }, { $0.targetSize = .size(width: 100, height: 81) },
+            { _ in }, { $0.targetSize = .size(width: 101, height: 80) },
+            { $0.targetSize = .size(width: 100, height: 81) },
             { $0.targetSize = .maximum }, { $0.contentMode = .aspectFill }, { $0.resizeMode = .exact },
             { ($0.resizeMode, $0.normalizedCropRect) = (.exact, UnitRect(x: 0, y: 0, width: 0.5, height: 1)) },
             { ($0.resizeMode, $0.normalizedCropRect) = (.exact, UnitRect(x: 0, y: 0, width: 0.5000001, height: 1)) },
             { $0.format = .webp }, { $0.format = .png }, { $0.quality = 84 },
         ]
         var keys = Set<String>()
-        for change in changes { keys.insert(RenditionKey(try RenditionPlan(request(change), of: photo), renderer: "1").text) }
+        for change in changes {
+            keys.insert(RenditionKey(try RenditionPlan(request(change), of: photo), renderer: "1").text)
+        }
         #expect(keys.count == changes.count)
         let plan = try RenditionPlan(request(), of: photo)
         keys.insert(RenditionKey(plan, renderer: "2").text)
@@ -113,7 +125,8 @@ struct RenditionPlanTests {
         #expect(
             plan.json.text
                 == #"{"digest":"\#(plan.digest)","targetSize":{"width":100,"height":80},"contentMode":"aspectFit","#
-                + #""resizeMode":"fast","format":"jpeg","quality":85}"#)
+                + #""resizeMode":"fast","format":"jpeg","quality":85}"#
+        )
         #expect(try RenditionPlan(json: plan.json) == plan)
     }
 }

@@ -14,12 +14,17 @@ struct RenditionStoreTests {
 
     private func rendition(_ count: Int, _ byte: UInt8 = 7) -> StoredRendition {
         StoredRendition(
-            bytes: [UInt8](repeating: byte, count: count), mimeType: "image/jpeg", pixelWidth: 3, pixelHeight: 2,
-            isUpscaled: true)
+            bytes: [UInt8](repeating: byte, count: count),
+            mimeType: "image/jpeg",
+            pixelWidth: 3,
+            pixelHeight: 2,
+            isUpscaled: true
+        )
     }
 
     private func files() -> [String] {
-        (FileManager.default.enumerator(atPath: folder)?.allObjects as? [String] ?? []).filter { $0.count > 10 }.sorted()
+        (FileManager.default.enumerator(atPath: folder)?.allObjects as? [String] ?? []).filter { $0.count > 10 }
+            .sorted()
     }
 
     @Test func `what is kept comes back, also after a restart`() throws {

@@ -1,0 +1,131 @@
+import PhotoModel
+
+@testable import Catalog
+
+/// The library in dictionaries: the rules cannot tell it from the database.
+struct MemoryLibrary: LibraryState {
+    var snapshot: Snapshot
+
+    init() {
+        snapshot = Snapshot()
+        var root = CollectionList(id: .root)
+        root.subtype = .rootFolder
+        snapshot.root = root
+    }
+
+    func asset(_ id: ObjectID) -> Asset? { snapshot.assets[id] }
+    func collection(_ id: ObjectID) -> AssetCollection? { snapshot.collections[id] }
+    func list(_ id: ObjectID) -> CollectionList? { id == .root ? snapshot.root : nil }
+
+    func asset(withOriginal digest: String) -> ObjectID? {
+        snapshot.assets.values.filter { $0.originalResource?.digest == digest }.map(\.id).min()
+    }
+
+    func frames(ofBurst identifier: String, limit: Int) -> [ObjectID] {
+        snapshot.assets.values.filter { $0.burstIdentifier == identifier }.map(\.id).sorted()
+    }
+
+    func members(of collection: ObjectID, limit: Int) -> [ObjectID] {
+        let keyed = snapshot.assets.values.compactMap { asset in asset.orderKey(in: collection).map { ($0, asset.id) } }
+        return Array(keyed.sorted { $0.0 < $1.0 }.map(\.1).prefix(limit))
+    }
+
+    func lastMemberKey(of collection: ObjectID) -> OrderKey? {
+        snapshot.assets.values.compactMap { $0.orderKey(in: collection) }.max()
+    }
+
+    func lastChildKey(of list: ObjectID) -> OrderKey? { snapshot.collections.values.compactMap(\.parentKey).max() }
+
+    func captureDates(of collection: ObjectID, excluding excluded: Set<ObjectID>) -> ClosedRange<Int64>? {
+        let dates = snapshot.assets.values.filter { $0.orderKey(in: collection) != nil && !excluded.contains($0.id) }
+            .compactMap(\.creationDate)
+        guard let first = dates.min(), let last = dates.max() else { return nil }
+        return first...last
+    }
+
+    // MARK: Transactions
+
+    private(set) var sequence: Int64 = 0
+    private var random = SeededRandom(seed: 11)
+
+    /// Makes a transaction and keeps what it came to.
+    @discardableResult
+    mutating func perform(_ changes: [PreparedChange], limit: Int = 1000) throws -> (ChangeRecord, [String: ObjectID]) {
+        var ids = random
+        var transaction = ChangeTransaction(
+            state: self, sequence: sequence + 1, now: (sequence + 1) * 1_000_000, limit: limit,
+            makeID: { kind in ObjectID(kind, milliseconds: 1, using: &ids) })
+        try transaction.apply(changes)
+        let result = try transaction.finish()
+        random = ids
+        var record = ChangeRecord(
+            sequence: sequence + 1, library: "", date: 0, origin: ChangeOrigin(identity: "test"))
+        record.assets = result.assets
+        record.collections = result.collections
+        record.lists = result.lists
+        if !result.isEmpty {
+            sequence += 1
+            snapshot.apply(record)
+        }
+        return (record, Dictionary(transaction.placeholders.map { ($0.ref, $0.id) }, uniquingKeysWith: { $1 }))
+    }
+
+    @discardableResult
+    mutating func perform(_ requests: ChangeRequest..., limit: Int = 1000) throws -> ChangeRecord {
+        try perform(requests.map { PreparedChange($0) }, limit: limit).0
+    }
+
+    /// An asset with made-up bytes.
+    mutating func add(_ seed: Int, date: Int64? = nil, burst: String? = nil, set: AssetPatch = AssetPatch()) throws -> ObjectID {
+        let (_, ids) = try perform([.create("p", seed, date: date, burst: burst, set: set)])
+        guard let id = ids["p"] else { throw DamagedRow("no asset was made") }
+        return id
+    }
+
+    mutating func addAlbum(_ title: String, _ members: [ObjectID] = []) throws -> ObjectID {
+        let (_, ids) = try perform([
+            PreparedChange(.createCollection(.init(ref: "c", title: title, add: members.map { .id($0) })))
+        ])
+        guard let id = ids["c"] else { throw DamagedRow("no album was made") }
+        return id
+    }
+}
+
+extension PreparedChange {
+    static func create(
+        _ ref: String, _ seed: Int, date: Int64? = nil, burst: String? = nil, set: AssetPatch = AssetPatch(),
+        ifDuplicate: DuplicateRule = .useExisting
+    ) -> PreparedChange {
+        var facts = PictureFacts()
+        facts.contentType = "public.jpeg"
+        facts.pixelWidth = 400
+        facts.pixelHeight = 300
+        facts.creationDate = date
+        facts.burstIdentifier = burst
+        let request = ChangeRequest.CreateAsset(
+            ref: ref, resources: [NewResource(source: .path("/p"))], set: set, ifDuplicate: ifDuplicate)
+        return PreparedChange(.createAsset(request), resources: [.bytes(seed, .photo, facts)])
+    }
+
+    static func edit(_ id: ObjectID, _ format: String, _ seed: Int, if revision: Revision? = nil) -> PreparedChange {
+        var facts = PictureFacts()
+        facts.contentType = "public.jpeg"
+        facts.pixelWidth = 200
+        facts.pixelHeight = 100
+        let request = ChangeRequest.EditAsset(
+            id: id, render: NewResource(source: .attachment(0)),
+            adjustmentData: AdjustmentData(formatIdentifier: format, formatVersion: "1", attachment: 1),
+            ifContentRevision: revision)
+        return PreparedChange(
+            .editAsset(request), resources: [.bytes(seed, .fullSizePhoto, facts)],
+            adjustment: .bytes(seed + 1_000_000, .adjustmentData, nil))
+    }
+}
+
+extension PreparedResource {
+    static func bytes(_ seed: Int, _ type: ResourceType, _ facts: PictureFacts?) -> PreparedResource {
+        let digits = String(seed)
+        let digest = String(repeating: "0", count: 64 - digits.count) + digits
+        return PreparedResource(type: type, digest: digest, size: 10, originalFilename: "\(seed).jpg", facts: facts)
+    }
+}

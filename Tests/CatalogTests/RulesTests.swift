@@ -1,0 +1,196 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+import Testing
+
+@testable import Catalog
+
+@Suite(.timeLimit(.minutes(1)))
+struct RulesTests {
+    @Test func `an asset and the album it goes into are made in one transaction`() throws {
+        var library = MemoryLibrary()
+        let (record, ids) = try library.perform([
+            .create("a", 1, date: 5),
+            PreparedChange(.createCollection(.init(ref: "c", title: "New", add: [.placeholder("a")]))),
+            PreparedChange(.updateAsset(.init(id: .placeholder("a"), set: AssetPatch(isFavorite: true)))),
+        ])
+        let asset = try #require(record.assets.first?.after)
+        let album = try #require(record.collections.first?.after)
+        #expect(record.assets.count == 1 && record.collections.count == 1 && record.lists.count == 1)
+        #expect(asset.id == ids["a"] && asset.isFavorite && asset.memberships.map(\.collection) == [album.id])
+        #expect(album.estimatedAssetCount == 1 && album.startDate == 5 && album.endDate == 5)
+        #expect(record.lists.first?.after?.childCount == 1)
+    }
+
+    @Test func `a favourite changes the modification date and not that of the content`() throws {
+        var library = MemoryLibrary()
+        let id = try library.add(1)
+        let before = try #require(library.asset(id))
+        try library.perform(.updateAsset(.init(id: .id(id), set: AssetPatch(isFavorite: true))))
+        let after = try #require(library.asset(id))
+        #expect(after.modificationDate > before.modificationDate)
+        #expect(after.contentModificationDate == before.contentModificationDate)
+        #expect(after.contentRevision == before.contentRevision && after.revision != before.revision)
+    }
+
+    @Test func `requests that change nothing make no record`() throws {
+        var library = MemoryLibrary()
+        let id = try library.add(1, set: AssetPatch(isFavorite: true))
+        let album = try library.addAlbum("A", [id])
+        let records = [
+            try library.perform(.updateAsset(.init(id: .id(id), set: AssetPatch(isFavorite: true)))),
+            try library.perform(
+                .updateAsset(.init(id: .id(id), set: AssetPatch(rating: 3))),
+                .updateAsset(.init(id: .id(id), set: AssetPatch(rating: 0)))),
+            try library.perform(.updateCollection(.init(id: .id(album), title: "A", add: [.id(id)]))),
+            try library.perform(.revertAsset(.init(id: id))),
+        ]
+        for record in records {
+            #expect(record.assets.isEmpty && record.collections.isEmpty && record.lists.isEmpty)
+        }
+    }
+
+    @Test func `a caption is stored in normal form and an empty one is none`() throws {
+        var library = MemoryLibrary()
+        let id = try library.add(1, set: AssetPatch(caption: "e\u{301}", keywords: ["e\u{301}", "é", ""]))
+        #expect(library.asset(id).map { Array(($0.caption ?? "").utf8) } == Array("é".utf8))
+        #expect(library.asset(id)?.keywords == ["é"])
+        try library.perform(.updateAsset(.init(id: .id(id), set: AssetPatch(caption: .some("")))))
+        #expect(library.asset(id).map { $0.caption == nil } == true)
+        let error = #expect(throws: RPCError.self) {
+            try library.perform(.updateAsset(.init(id: .id(id), set: AssetPatch(caption: "a\0b"))))
+        }
+        #expect(error?.name == "invalid_params")
+    }
+
+    @Test func `members are appended in the order given, once each`() throws {
+        var library = MemoryLibrary()
+        let ids = try (1...5).map { try library.add($0) }
+        let album = try library.addAlbum("A", [ids[2], ids[0]])
+        try library.perform(
+            .updateCollection(.init(id: .id(album), add: [ids[0], ids[4], ids[1], ids[4]].map { .id($0) })))
+        #expect(library.members(of: album, limit: 10) == [ids[2], ids[0], ids[4], ids[1]])
+        try library.perform(.updateCollection(.init(id: .id(album), add: [.id(ids[0])], remove: [ids[0], ids[3]])))
+        #expect(library.members(of: album, limit: 10) == [ids[2], ids[4], ids[1], ids[0]])
+        #expect(library.collection(album)?.estimatedAssetCount == 4)
+    }
+
+    @Test func `the first and last date of an album follow its members`() throws {
+        var library = MemoryLibrary()
+        let ids = try [10, 20, 30].enumerated().map { try library.add($0, date: $1) }
+        let album = try library.addAlbum("A", ids)
+        func dates() -> [Int64?] { [library.collection(album)?.startDate, library.collection(album)?.endDate] }
+        #expect(dates() == [10, 30])
+        let moved = try library.perform(.updateAsset(.init(id: .id(ids[0]), set: AssetPatch(creationDate: 99))))
+        #expect(dates() == [20, 99] && moved.collections.count == 1)
+        let inside = try library.perform(.updateAsset(.init(id: .id(ids[2]), set: AssetPatch(creationDate: 50))))
+        #expect(inside.collections.isEmpty)
+        try library.perform(.deleteAssets(.init(ids: [ids[0]])))
+        #expect(dates() == [20, 50] && library.collection(album)?.estimatedAssetCount == 2)
+        try library.perform(.deleteAssets(.init(ids: [ids[1], ids[2]])))
+        #expect(dates() == [nil, nil])
+    }
+
+    @Test func `a deleted album leaves its assets, and they are in the record`() throws {
+        var library = MemoryLibrary()
+        let ids = try (1...3).map { try library.add($0) }
+        let album = try library.addAlbum("A", ids)
+        let record = try library.perform(.deleteCollections(.init(ids: [album])))
+        #expect(record.assets.count == 3 && record.collections.first?.after == nil)
+        #expect(record.lists.first?.after?.childCount == 0)
+        #expect(library.snapshot.assets.values.allSatisfy { $0.memberships.isEmpty })
+    }
+
+    @Test func `bytes that are there already give the asset that has them`() throws {
+        var library = MemoryLibrary()
+        let first = try library.add(1)
+        let (record, ids) = try library.perform([.create("again", 1), .create("new", 2), .create("twin", 2)])
+        #expect(ids["again"] == first && ids["twin"] == ids["new"] && record.assets.count == 1)
+        let (_, second) = try library.perform([.create("copy", 1, ifDuplicate: .create)])
+        #expect(second["copy"] != nil && second["copy"] != first)
+    }
+
+    @Test func `a precondition refuses what was changed meanwhile`() throws {
+        var library = MemoryLibrary()
+        let id = try library.add(1)
+        let stale = try #require(library.asset(id)?.revision)
+        try library.perform(.updateAsset(.init(id: .id(id), set: AssetPatch(rating: 1), ifRevision: stale)))
+        let error = #expect(throws: RPCError.self) {
+            try library.perform(
+                .updateAsset(.init(id: .id(id), set: AssetPatch(rating: 1))),
+                .updateAsset(.init(id: .id(id), set: AssetPatch(rating: 2), ifRevision: stale)))
+        }
+        #expect(error?.name == "conflict" && error?.data["request"] == 1)
+        #expect(library.asset(id)?.rating == 1)
+    }
+
+    @Test func `a transaction touches at most its limit`() throws {
+        var library = MemoryLibrary()
+        let ids = try (1...6).map { try library.add($0) }
+        let album = try library.addAlbum("A", ids)
+        for request in [
+            ChangeRequest.deleteAssets(.init(ids: ids)), .deleteCollections(.init(ids: [album])),
+        ] {
+            let error = #expect(throws: RPCError.self) { try library.perform(request, limit: 5) }
+            #expect(error?.name == "limit_exceeded")
+        }
+        #expect(library.snapshot.assets.count == 6)
+    }
+
+    @Test func `another frame stands for a burst when its representative goes`() throws {
+        var library = MemoryLibrary()
+        let ids = try (1...3).map { try library.add($0, date: Int64(10 - $0), burst: "b") }
+        #expect(ids.map { library.asset($0)?.representsBurst } == [true, false, false])
+        let record = try library.perform(.deleteAssets(.init(ids: [ids[0]])))
+        #expect(record.assets.count == 2)
+        #expect(ids.map { library.asset($0)?.representsBurst } == [nil, false, true])
+    }
+
+    @Test func `edits keep the base that they began from, and a revert leaves the original`() throws {
+        var library = MemoryLibrary()
+        let id = try library.add(1)
+        let original = try #require(library.asset(id))
+        func digest(_ type: ResourceType) -> Int? { library.asset(id)?.resource(type).flatMap { Int($0.digest) } }
+
+        try library.perform([.edit(id, "A", 10)])
+        #expect(digest(.fullSizePhoto) == 10 && digest(.adjustmentBasePhoto) == nil)
+        #expect(library.asset(id)?.pixelWidth == 200 && library.asset(id)?.adjustmentFormatIdentifier == "A")
+        try library.perform([.edit(id, "A", 11)])
+        #expect(digest(.fullSizePhoto) == 11 && digest(.adjustmentBasePhoto) == nil)
+        try library.perform([.edit(id, "B", 12)])
+        #expect(digest(.fullSizePhoto) == 12 && digest(.adjustmentBasePhoto) == 11)
+        try library.perform([.edit(id, "B", 13)])
+        #expect(digest(.fullSizePhoto) == 13 && digest(.adjustmentBasePhoto) == 11)
+        let error = #expect(throws: RPCError.self) {
+            try library.perform([.edit(id, "A", 14, if: original.contentRevision)])
+        }
+        #expect(error?.name == "conflict")
+
+        let record = try library.perform(.revertAsset(.init(id: id)))
+        #expect(record.assets.first?.isContentChanged == true)
+        var reverted = try #require(library.asset(id))
+        #expect(reverted.contentRevision != original.contentRevision)
+        reverted.revision = original.revision
+        reverted.contentRevision = original.contentRevision
+        reverted.modificationDate = original.modificationDate
+        reverted.contentModificationDate = original.contentModificationDate
+        #expect(reverted == original)
+    }
+
+    @Test func `what was synced from elsewhere is neither changed nor deleted`() throws {
+        var library = MemoryLibrary()
+        var create = PreparedChange.create("p", 1)
+        if case .createAsset(var request) = create.request {
+            request.sourceType = .typeiTunesSynced
+            create.request = .createAsset(request)
+        }
+        let id = try #require(try library.perform([create]).1["p"])
+        for request in [
+            ChangeRequest.updateAsset(.init(id: .id(id), set: AssetPatch(rating: 1))), .deleteAssets(.init(ids: [id])),
+        ] {
+            let error = #expect(throws: RPCError.self) { try library.perform(request) }
+            #expect(error?.name == "change_not_supported")
+        }
+    }
+}

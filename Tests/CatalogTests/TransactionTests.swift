@@ -1,0 +1,275 @@
+import Contracts
+import Glibc
+import JSONValue
+import Messaging
+import PhotoModel
+import TestSupport
+import Testing
+
+@testable import Catalog
+
+@Suite(.timeLimit(.minutes(1)))
+struct TransactionTests {
+    let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder("cat") }
+
+    @Test func `the same transaction sent three times, also at once, is made once with equal outcomes`() async throws {
+        try await RunningCatalog.with(folder) { catalog in
+            let create = ChangeRequest.createCollection(.init(ref: "c", title: "Once"))
+            let outcomes = try await withThrowingTaskGroup(of: JSON.self) { group in
+                for _ in 0..<3 {
+                    group.addTask { try await catalog.perform([create], transaction: "t1").json }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(Set(outcomes).count == 1)
+            #expect(try await catalog.perform([create], transaction: "t1").json == outcomes[0])
+            #expect(try await catalog.collections().count == 1)
+            #expect(try await catalog.history().count == 1)
+
+            // Another client's transaction of the same name is another one.
+            #expect(try await catalog.perform([create], transaction: "t1", client: "other").json != outcomes[0])
+            let other = ChangeRequest.createCollection(.init(ref: "c", title: "Twice"))
+            let error = await refusal { try await catalog.perform([other], transaction: "t1") }
+            #expect(error?.name == "id_reused")
+            #expect(try await catalog.collections().count == 2)
+        }
+    }
+
+    @Test func `other bytes under the same transaction are other content`() async throws {
+        try await RunningCatalog.with(folder) { catalog in
+            let create = ChangeRequest.createAsset(.init(ref: "p", resources: [NewResource(source: .attachment(0))]))
+            let first = try await catalog.perform([create], transaction: "t", attachments: [picture(1)])
+            let again = try await catalog.perform([create], transaction: "t", attachments: [picture(1)])
+            #expect(first.json == again.json)
+            let error = await refusal {
+                try await catalog.perform([create], transaction: "t", attachments: [picture(2)])
+            }
+            #expect(error?.name == "id_reused")
+        }
+    }
+
+    @Test func `an outcome without a change is remembered too`() async throws {
+        try await RunningCatalog.with(folder) { catalog in
+            let id = try await catalog.take([picture(1)])[0]
+            let unfavorite = ChangeRequest.updateAsset(.init(id: .id(id), set: AssetPatch(isFavorite: false)))
+            let first = try await catalog.perform([unfavorite], transaction: "t")
+            #expect(!first.isChanged)
+            try await catalog.perform([.updateAsset(.init(id: .id(id), set: AssetPatch(isFavorite: true)))])
+            #expect(try await catalog.perform([unfavorite], transaction: "t").json == first.json)
+            #expect(try await catalog.asset(id).isFavorite)
+        }
+    }
+
+    @Test func `a refused transaction leaves nothing, names its request, and its number is used again`() async throws {
+        try await RunningCatalog.with(folder) { catalog in
+            let id = try await catalog.take([picture(1)])[0]
+            let before = try await catalog.call(CurrentToken()).token
+            var requests = (0..<10).map { ChangeRequest.createCollection(.init(title: "Album \($0)")) }
+            requests[7] = .deleteAssets(.init(ids: [.none]))
+            let error = await refusal { try await catalog.perform(requests, transaction: "t") }
+            #expect(error?.name == "identifier_not_found" && error?.code == 3201 && error?.data["request"] == 7)
+            #expect(try await catalog.call(CurrentToken()).token == before)
+            #expect(try await catalog.collections().isEmpty)
+            // What was refused was not remembered.
+            requests[7] = .updateAsset(.init(id: .id(id), set: AssetPatch(rating: 2)))
+            let made = try await catalog.perform(requests, transaction: "t")
+            #expect(made.sequence == before.sequence + 1)
+        }
+    }
+
+    @Test func `refused and accepted transactions of one commit do not disturb each other`() async throws {
+        try await RunningCatalog.with(folder) { catalog in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<200 {
+                    group.addTask {
+                        let album = ChangeRequest.createCollection(.init(title: "Album \(number)"))
+                        if number % 3 == 0 {
+                            let error = await refusal {
+                                try await catalog.perform([album, .deleteAssets(.init(ids: [.none]))])
+                            }
+                            #expect(error?.name == "identifier_not_found")
+                        } else {
+                            try await catalog.perform([album])
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            let records = try await catalog.history()
+            #expect(records.map(\.sequence) == Array(1...Int64(133)))
+            #expect(try await catalog.collections().count == 133)
+            let figures = catalog.service.writer.figures
+            #expect(figures.transactions == 133 && figures.refused == 67 && figures.largestBatch > 1)
+        }
+    }
+
+    @Test func `records lead from nothing to what the tables hold`() async throws {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        TestPlace.say("seed \(seed)")
+        var random = SeededRandom(seed: seed)
+        try await RunningCatalog.with(folder) { catalog in
+            let root = try await catalog.service.store.read { try $0.collections.list(.root) }
+            var assets: [ObjectID] = []
+            var albums: [ObjectID] = []
+            var next: UInt64 = 1
+            for _ in 0..<120 {
+                var requests: [ChangeRequest] = []
+                var pictures: [Bytes] = []
+                for step in 0..<Int.random(in: 1...4, using: &random) {
+                    switch Int.random(in: 0..<9, using: &random) {
+                    case 0, 1:
+                        requests.append(
+                            .createAsset(
+                                .init(ref: "a\(step)", resources: [NewResource(source: .attachment(pictures.count))])))
+                        pictures.append(picture(next, date: "20\(10 + next % 14):06:01 12:30:00"))
+                        next += 1
+                    case 2:
+                        let some = assets.isEmpty ? [] : [ObjectReference.id(random.pick(assets))]
+                        requests.append(.createCollection(.init(ref: "c\(step)", title: "é \(step)", add: some)))
+                    case 3 where !assets.isEmpty:
+                        requests.append(.deleteAssets(.init(ids: [random.pick(assets)])))
+                    case 4 where !albums.isEmpty && random.chance(40):
+                        requests.append(.deleteCollections(.init(ids: [random.pick(albums)])))
+                    case 5, 6:
+                        guard !albums.isEmpty, !assets.isEmpty else { continue }
+                        requests.append(
+                            .updateCollection(
+                                .init(
+                                    id: .id(random.pick(albums)), title: random.chance(20) ? "New" : nil,
+                                    add: (0..<3).map { _ in .id(random.pick(assets)) }, remove: [random.pick(assets)])))
+                    default:
+                        guard !assets.isEmpty else { continue }
+                        var patch = AssetPatch(isFavorite: random.chance(50), isHidden: random.chance(20))
+                        patch.creationDate = random.chance(50) ? .some(Int64.random(in: 0...100, using: &random)) : .none
+                        patch.keywords = random.chance(30) ? ["x", "é"] : nil
+                        requests.append(.updateAsset(.init(id: .id(random.pick(assets)), set: patch)))
+                    }
+                }
+                guard !requests.isEmpty else { continue }
+                guard let result = try? await catalog.perform(requests, attachments: pictures) else { continue }
+                for (ref, id) in result.placeholders.members {
+                    guard let id = id.stringValue.flatMap({ ObjectID($0) }) else { continue }
+                    if ref.hasPrefix("a") { assets.append(id) } else { albums.append(id) }
+                }
+            }
+            let replayed = Snapshot(replaying: try await catalog.history(), root: root)
+            let fixture = try await catalog.everything()
+            #expect(replayed.normalized() == fixture.normalized(), "seed \(seed)")
+            for record in try await catalog.history() {
+                #expect(record.assets.allSatisfy { $0.after == nil || $0.after?.revision.sequence == record.sequence })
+            }
+        }
+    }
+
+    @Test func `everything is there after a restart`() async throws {
+        let (token, assets, outcome) = try await RunningCatalog.with(folder) { catalog in
+            _ = try await catalog.take([picture(1), picture(2)])
+            let made = try await catalog.perform([.createCollection(.init(ref: "c", title: "A"))], transaction: "t")
+            return (try await catalog.call(CurrentToken()).token, try await catalog.assets(), made.json)
+        }
+        try await RunningCatalog.with(folder) { catalog in
+            #expect(try await catalog.call(CurrentToken()).token == token)
+            #expect(try await catalog.assets() == assets)
+            let again = try await catalog.perform([.createCollection(.init(ref: "c", title: "A"))], transaction: "t")
+            #expect(again.json == outcome)
+        }
+        guard let sqlite = TestPlace.program("sqlite3") else {
+            return TestPlace.say("sqlite3 is not installed: the integrity check by another program was left out")
+        }
+        let check = try RunningProgram.run(
+            sqlite, [folder.file("library/library.sqlite"), "PRAGMA integrity_check; PRAGMA foreign_key_check;"])
+        #expect(check.output == "ok\n")
+    }
+
+    @Test func `an old copy of the database put back begins a new history`() async throws {
+        let database = folder.file("library/library.sqlite")
+        let old = try await RunningCatalog.with(folder) { catalog in
+            _ = try await catalog.take([picture(1)])
+            return try await catalog.call(CurrentToken()).token
+        }
+        let copy = try bytes(ofFile: database)
+        let lost = try await RunningCatalog.with(folder) { catalog in
+            _ = try await catalog.take([picture(2), picture(3)])
+            return try await catalog.perform([.createCollection(.init(title: "Lost"))]).token
+        }
+        #expect(lost.library == old.library)
+        for file in ["library.sqlite-wal", "library.sqlite-shm"] { unlink(folder.file("library/\(file)")) }
+        try folder.write(copy, to: "library/library.sqlite")
+        try await RunningCatalog.with(folder) { catalog in
+            let now = try await catalog.call(CurrentToken()).token
+            #expect(now.library != old.library && now.sequence == lost.sequence)
+            for token in [old, lost] {
+                let error = await refusal { try await catalog.call(ChangesSince(token: token)) }
+                #expect(error?.code == 3105 && error?.data["head"] == .string(now.description))
+                let page = await refusal {
+                    try await catalog.call(FetchAssets(fetch: FetchDescription(.assets), token: token))
+                }
+                #expect(page?.name == "token_expired")
+            }
+            #expect(try await catalog.assets().count == 1)
+            let next = try await catalog.perform([.createCollection(.init(title: "Next"))])
+            #expect(next.sequence == lost.sequence + 1)
+            #expect(try await catalog.history().map(\.sequence) == [next.sequence])
+        }
+    }
+
+    @Test func `a second catalog on the same library is refused`() async throws {
+        try await RunningCatalog.with(folder) { catalog in
+            await #expect(throws: (any Error).self) {
+                try await RunningCatalog.with(folder) { _ in }
+            }
+            let health = try await catalog.call(Health())
+            #expect(health.isHealthy)
+        }
+    }
+
+    @Test func `a full database refuses, stays whole, and works again`() async throws {
+        try await RunningCatalog.with(folder) { catalog in
+            let id = try await catalog.take([picture(1)])[0]
+            let before = try await catalog.call(CurrentToken()).token
+            try await catalog.service.store.limitPages(to: 1)
+            let long = String(repeating: "x", count: 60_000)
+            let requests = [ChangeRequest.updateAsset(.init(id: .id(id), set: AssetPatch(caption: .some(long))))]
+            let errors = await withTaskGroup(of: RPCError?.self) { group in
+                for _ in 0..<5 { group.addTask { await refusal { try await catalog.perform(requests) } } }
+                return await group.reduce(into: []) { $0.append($1?.name) }
+            }
+            #expect(errors == Array(repeating: "not_enough_space", count: 5))
+            #expect(try await catalog.call(CurrentToken()).token == before)
+            #expect(try await catalog.call(Health()).isHealthy == false)
+            try await catalog.service.store.limitPages(to: 1 << 30)
+            let made = try await catalog.perform(requests)
+            #expect(made.sequence == before.sequence + 1)
+            #expect(try await catalog.call(Health()).isHealthy)
+        }
+    }
+
+    @Test func `old records are forgotten in steps, and tokens before them expire`() async throws {
+        try await RunningCatalog.with(folder) {
+            $0.historyBytes = 1 << 20
+            $0.trimInterval = 0
+        } _: { catalog in
+            let id = try await catalog.take([picture(1)])[0]
+            let first = try await catalog.call(CurrentToken()).token
+            for step in 0..<60 {
+                let caption = "\(step)" + String(repeating: "x", count: 20_000)
+                try await catalog.perform([.updateAsset(.init(id: .id(id), set: AssetPatch(caption: .some(caption))))])
+            }
+            // Stands in the writer's queue behind the last step.
+            try await catalog.service.store.limitPages(to: 1 << 30)
+            let tokens = try await catalog.call(CurrentToken())
+            #expect(tokens.oldest.sequence > first.sequence)
+            let error = await refusal { try await catalog.call(ChangesSince(token: first)) }
+            #expect(error?.name == "token_expired" && error?.data["oldest"] == .string(tokens.oldest.description))
+            let records = try await catalog.history()
+            #expect(records.map(\.sequence) == Array((tokens.oldest.sequence + 1)...tokens.token.sequence))
+            let (counted, stored) = try await catalog.service.store.read { reader in
+                (try reader.history.bytes(), try reader.history.records(after: 0, through: .max, count: 100, bytes: .max))
+            }
+            #expect(counted == stored.records.reduce(0) { $0 + $1.bytes.count })
+            #expect(counted <= (1 << 20) + 50_000)
+        }
+    }
+}

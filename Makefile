@@ -14,6 +14,8 @@ PHOTOS ?=
 # Only tests whose name fits, for `test`, `soak`, `race` and `memory`.
 FILTER ?=
 LIBRARY ?= .build/library
+# Options of `bench`: --only NAME, --pairs N, --quick, --large, --json.
+BENCH ?=
 
 SWIFT := swift
 SOURCES := Package.swift Services Shared Tests
@@ -74,7 +76,9 @@ demo: build ## Start the house, import photos, edit one, watch the change arrive
 	@compose/demo.sh '$(BINARIES)' '$(PHOTOS)'
 
 bench: setup ## Measure against named peers and limits, in one table
-	$(SWIFT) run -c release --package-path Tests/Benchmarks
+	$(SWIFT) build -c release
+	@.build/release/Benchmarks --output .build/bench.md $(BENCH)
+	@echo "make bench: the table is in .build/bench.md"
 
 lint: ## Check the format of every Swift file
 	$(SWIFT) format lint --strict -r -p $(SOURCES)

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// The scripts of `compose/examples`, as people read and run them.
-@Suite(.timeLimit(.minutes(1)), .serialized)
+@Suite(.timeLimit(.minutes(5)), .serialized)
 struct ExampleTests {
     /// A Python that has ZeroMQ.
     private static let python: String? = {

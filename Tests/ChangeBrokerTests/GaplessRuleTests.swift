@@ -140,7 +140,7 @@ private struct Simulation {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct GaplessRuleTests {
     @Test(arguments: [0, 0.05, 0.5, 1])
     func `whoever applies the rules is told every change once and in order`(loss: Double) throws {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Editor
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct EditPlanTests {
     private let bright = AdjustmentList(operations: [.exposure(1)])
     private let grey = AdjustmentList(operations: [.blackAndWhite(1)])

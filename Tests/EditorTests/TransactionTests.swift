@@ -9,7 +9,7 @@ import Testing
 @testable import Editor
 
 extension StudioTests {
-    @Suite(.timeLimit(.minutes(1)))
+    @Suite(.timeLimit(.minutes(5)))
     struct TransactionTests {
         private let grey = AdjustmentList(operations: [.blackAndWhite(1)])
         private let bright = AdjustmentList(operations: [.exposure(1)])

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Editor
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct TurnTests {
     @Test func `one key is served in the order of arrival, keys beside each other`() {
         var table = TurnTable<String>(limitPerKey: 3, limit: 5)

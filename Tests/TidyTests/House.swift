@@ -1,13 +1,14 @@
 import Foundation
 
 /// The source tree as files: what the Tidy tests look at. Nothing here builds or runs anything.
-struct House {
+struct House: Sendable {
     /// A Swift file with its three kinds of text apart.
-    struct File {
+    struct File: Sendable {
         let room: String
         /// Path below the root, for messages.
         let path: String
         let source: SourceText
+        let imports: Set<String>
 
         var name: String { String(path.split(separator: "/").last ?? "") }
     }
@@ -16,7 +17,12 @@ struct House {
     let manifest: Manifest
     let files: [File]
 
-    init() throws {
+    /// Read once for all tests.
+    private static let shared = Result { try House(reading: ()) }
+
+    static func read() throws -> House { try shared.get() }
+
+    private init(reading: Void) throws {
         root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
         manifest = try Manifest(String(contentsOf: root.appending(path: "Package.swift"), encoding: .utf8))
@@ -24,7 +30,8 @@ struct House {
         for room in manifest.rooms {
             for path in try Self.swiftFiles(below: room.path, of: root) {
                 let text = try String(contentsOf: root.appending(path: path), encoding: .utf8)
-                files.append(File(room: room.name, path: path, source: SourceText(text)))
+                let source = SourceText(text)
+                files.append(File(room: room.name, path: path, source: source, imports: source.imports))
             }
         }
         self.files = files
@@ -52,8 +59,8 @@ struct House {
 }
 
 /// The table of rooms as Package.swift writes it.
-struct Manifest {
-    struct Room {
+struct Manifest: Sendable {
+    struct Room: Sendable {
         let floor: Int
         let name: String
         let path: String

@@ -60,6 +60,8 @@ struct UpCommand: AsyncParsableCommand {
     /// What every service is told, so that they agree whatever else stands in the environment.
     private func variables(library: String, addresses: Endpoints) -> [String: String] {
         var variables = ["SAFELIGHT_LIBRARY": library, "SAFELIGHT_RUN": addresses.folder.path]
+        // Derived images of this library alone: another house on this machine keeps its own.
+        variables["SAFELIGHT_CACHE"] = Hosting::Environment["SAFELIGHT_CACHE"] ?? library + "/cache"
         for name in EndpointName.allCases { variables[name.variable] = addresses[name].description }
         if let level = service.log { variables["SAFELIGHT_LOG"] = level }
         variables[Supervision.variable] = "1"

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Catalog
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.serialized, .timeLimit(.minutes(3)))
 struct FetchServiceTests {
     let folder: TemporaryFolder
 

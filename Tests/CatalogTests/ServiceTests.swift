@@ -8,7 +8,7 @@ import Testing
 
 @testable import Catalog
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.serialized, .timeLimit(.minutes(3)))
 struct ServiceTests {
     let folder: TemporaryFolder
 

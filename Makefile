@@ -14,6 +14,8 @@ PHOTOS ?=
 # Only tests whose name fits, for `test`, `soak`, `race` and `memory`.
 FILTER ?=
 LIBRARY ?= .build/library
+# Options of `bench`: --only NAME, --pairs N, --quick, --large, --json.
+BENCH ?=
 
 SWIFT := swift
 SOURCES := Package.swift Services Shared Tests
@@ -21,6 +23,10 @@ BINARIES := .build/$(CONFIGURATION)
 STARTED := $(shell date +%s)
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 ONLY := $(if $(FILTER),--filter '$(FILTER)')
+# The test rooms run one after the other: their tests share two cores and the disk, and each has an end in time.
+# Passing tests are not listed one by one.
+QUIET := grep --line-buffered -vE '^◇|^✔ (Test|Suite) |^warning: prohibited flag|Test Suite|Executed 0 tests|Planning build|^↳ T'
+ROOMS := $(notdir $(wildcard Tests/*Tests))
 
 DEBIAN_PACKAGES := libzmq3-dev libmagickwand-dev libgexiv2-dev libsqlite3-dev libheif-dev pkg-config \
 	python3 python3-pip libimage-exiftool-perl libvips-tools sqlite3 make
@@ -61,20 +67,25 @@ build: setup ## Build the services and the command line (CONFIGURATION=release f
 test: setup lint ## Everything that must pass: lint, build without warnings, all tests; prints its time
 	$(SWIFT) build --build-tests
 	@started=$$(date +%s); \
-	$(SWIFT) test --skip-build $(ONLY); \
+	if [ -n "$(FILTER)" ]; then $(SWIFT) test --skip-build $(ONLY); else \
+		for room in $(ROOMS); do echo "== $$room"; $(SWIFT) test --skip-build --filter "^$$room\." 2>&1 | $(QUIET); done; \
+	fi; \
 	done=$$(date +%s); \
 	echo "make test: passed in $$((done - $(STARTED))) s, of which $$((done - started)) s in the tests"
 
 soak: setup ## The long forms of the tests: kill storms, two minutes of fuzzing on every endpoint
 	$(SWIFT) build --build-tests
-	SAFELIGHT_SOAK=1 $(SWIFT) test --skip-build $(ONLY)
+	SAFELIGHT_SOAK=10 $(SWIFT) test --skip-build --filter '^(PhotoModel|JSONValue|ChangeBroker|Catalog)Tests\.'
+	SAFELIGHT_SOAK=50 SAFELIGHT_FUZZ_SECONDS=120 $(SWIFT) test --skip-build --filter '^HouseTests\.'
 	@echo "make soak: passed in $$(($$(date +%s) - $(STARTED))) s"
 
 demo: build ## Start the house, import photos, edit one, watch the change arrive (PHOTOS=folder for your own)
 	@compose/demo.sh '$(BINARIES)' '$(PHOTOS)'
 
 bench: setup ## Measure against named peers and limits, in one table
-	$(SWIFT) run -c release --package-path Tests/Benchmarks
+	$(SWIFT) build -c release
+	@.build/release/Benchmarks --output .build/bench.md $(BENCH)
+	@echo "make bench: the table is in .build/bench.md"
 
 lint: ## Check the format of every Swift file
 	$(SWIFT) format lint --strict -r -p $(SOURCES)

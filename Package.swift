@@ -24,7 +24,7 @@ let packages: [String: (url: String, version: Version, products: [String])] = [
 
 // MARK: - Rooms
 
-enum Kind { case library, c, system(pkgConfig: String?, apt: String), program(name: String), support, tests }
+enum Kind { case library, c, system(pkgConfig: String?, apt: String), program(name: String), support, tests, bench }
 
 struct Room {
     let floor: Int
@@ -42,7 +42,7 @@ struct Room {
     var path: String {
         switch kind {
         case .program: "Services/\(name)"
-        case .support, .tests: "Tests/\(name)"
+        case .support, .tests, .bench: "Tests/\(name)"
         case .library, .c, .system: "Shared/\(name)"
         }
     }
@@ -127,7 +127,8 @@ let rooms: [Room] = [
         "Editor",
         .program(name: "editor"),
         [
-            "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "Imaging", "Metadata",
+            "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "Imaging",
+            "Metadata",
             "Logging", "ArgumentParser", "ServiceLifecycle",
         ]
     ),
@@ -164,11 +165,14 @@ let rooms: [Room] = [
     Room(6, "StorageTests", .tests, ["Storage", "TestSupport", "GRDB"]),
     Room(6, "ContractsTests", .tests, ["Contracts", "Messaging", "PhotoModel", "JSONValue", "TestSupport"]),
     Room(
-        6, "HostingTests", .tests,
+        6,
+        "HostingTests",
+        .tests,
         [
             "Hosting", "Contracts", "Messaging", "JSONValue", "CProcess", "Logging", "ArgumentParser",
             "ServiceLifecycle", "TestSupport",
-        ]),
+        ]
+    ),
     Room(
         6,
         "PhotoClientTests",
@@ -221,9 +225,19 @@ let rooms: [Room] = [
         6,
         "HouseTests",
         .tests,
-        ["TestSupport", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "CZeroMQ", "Crypto"] + programs
+        ["TestSupport", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "CZeroMQ", "Crypto"]
+            + programs
     ),
     Room(6, "TidyTests", .tests, []),
+    Room(
+        6,
+        "Benchmarks",
+        .bench,
+        [
+            "TestSupport", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Imaging", "GRDB",
+            "CZeroMQ", "Logging", "ArgumentParser",
+        ]
+    ),
 ]
 
 // MARK: - The rules of the house
@@ -265,7 +279,7 @@ func target(_ room: Room) -> Target {
         return .target(name: room.name, dependencies: dependencies, path: room.path)
     case .system(let pkgConfig, let apt):
         return .systemLibrary(name: room.name, path: room.path, pkgConfig: pkgConfig, providers: [.apt([apt])])
-    case .program:
+    case .program, .bench:
         return .executableTarget(name: room.name, dependencies: dependencies, path: room.path, swiftSettings: house)
     case .tests:
         return .testTarget(name: room.name, dependencies: dependencies, path: room.path, swiftSettings: house)

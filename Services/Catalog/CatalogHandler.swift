@@ -89,7 +89,10 @@ struct CatalogHandler: RequestHandler {
         let digest = Self.digest(of: changes, incoming.attachments)
         let key = changes.transaction.map {
             OutcomeKey(
-                identity: changes.onBehalfOf ?? incoming.identity, client: changes.client, transaction: $0)
+                identity: changes.onBehalfOf ?? incoming.identity,
+                client: changes.client,
+                transaction: $0
+            )
         }
         // The bytes of a repeated request may be gone by now, and need not be looked at.
         if let key, let known = try await store.read({ try $0.history.outcome(key) }) {

@@ -4,8 +4,8 @@ import PhotoModel
 
 /// The JSON frames of the live feed (DESIGN 3.3).
 enum LiveFrames {
-    /// The frame of topic `changes`: the whole record, `previous` and its `token`; above the limit the identifiers only,
-    /// and `truncated`.
+    /// The frame of topic `changes`: the whole record, `previous` and its `token`; above the limit the identifiers
+    /// only, and `truncated`.
     static func changes(_ record: BrokerRecord, previous: Int64, limit: Int) -> [UInt8] {
         let ending = Array(",\"previous\":\(previous),\"token\":\"\(record.token)\"}".utf8)
         let size = record.bytes.count - 1 + ending.count

@@ -23,8 +23,9 @@ struct RecordRing: Sendable {
     /// The newest record that each topic carried, as far as the ring reaches.
     private var newest: [String: Int64] = [:]
 
-    /// What a record in memory takes, as a multiple of its encoding: the tree of values with its strings.
-    static let weightPerByte = 4
+    /// What a record in memory takes, as a multiple of its encoding: the tree of values with its strings. Measured with
+    /// records of one asset with usual facts: 8.3 KB for 1.7 KB.
+    static let weightPerByte = 5
     /// How many records one page looks at.
     static let scan = 10_000
 

@@ -17,9 +17,9 @@ struct EditTransaction: Sendable {
 /// The editor's conversation with the catalog, which alone decides and remembers.
 struct EditCatalog: Sendable {
     let library: PhotoLibrary
-
     /// A render up to this size travels with the transaction; a larger one is uploaded before it.
-    static let largestAttachment = 7 << 20
+    let largestAttachment: Int
+
     /// How often a transaction is sent again after the connection broke.
     private static let attempts = 5
 
@@ -57,7 +57,7 @@ struct EditCatalog: Sendable {
         let data = plan.adjustments.json.bytes
         let source: ResourceSource
         var attachments = [data]
-        if render.bytes.count <= Self.largestAttachment {
+        if render.bytes.count <= largestAttachment {
             source = .attachment(1)
             attachments.append(render.bytes)
         } else {

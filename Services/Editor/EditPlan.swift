@@ -67,7 +67,8 @@ struct EditPlan: Sendable, Equatable {
 
     static func conflict(_ asset: Asset, expected: Revision) -> RPCError {
         Refusal.conflict.error(
-            "\(asset.id) has the pixels of revision \(asset.contentRevision), not \(expected): fetch it and decide again",
+            "\(asset.id) has the pixels of revision \(asset.contentRevision), not \(expected): fetch it and decide"
+                + " again",
             [
                 "asset": .string(asset.id.text), "expected": .string(expected.description),
                 "contentRevision": .string(asset.contentRevision.description),

@@ -15,6 +15,8 @@ struct EditorConfiguration: Sendable {
     var queue: Int = 256
     /// Edits that may be under way or wait, of one asset.
     var queuePerAsset: Int = 64
+    /// Bytes of a render that travels with its transaction; a larger one is uploaded before it.
+    var largestAttachment: Int = 7 << 20
     /// The workers' program; nil for this one.
     var executable: String?
     var workerLimits = EditorConfiguration.usualWorkerLimits

@@ -46,7 +46,7 @@ struct EditorService: Sendable {
             logger: logger
         )
         let edits = EditDesk(
-            catalog: EditCatalog(library: library),
+            catalog: EditCatalog(library: library, largestAttachment: configuration.largestAttachment),
             resources: resources,
             workers: workers,
             turns: turns,

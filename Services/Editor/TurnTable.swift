@@ -1,5 +1,5 @@
-/// Whose turn it is: work under one key is done one after the other, in the order in which it came; work under different
-/// keys has nothing to do with each other.
+/// Whose turn it is: work under one key is done one after the other, in the order in which it came; work under
+/// different keys has nothing to do with each other.
 ///
 /// A pure table; ``Turns`` carries out what it says.
 struct TurnTable<Key: Hashable & Sendable>: Sendable {

@@ -124,7 +124,7 @@ final class SharedWork<Key: Hashable & Sendable, Value: Sendable>: Sendable {
             let first = await group.next() ?? nil
             group.cancelAll()
             await group.waitForAll()
-            return first ?? .failure(Self.cancelled)
+            return first ?? .failure(Task.isCancelled ? Self.stopping : Self.cancelled)
         }
         let continuations = state.withLock { state in
             state.abandon.removeValue(forKey: flight.id)?.finish()

@@ -49,8 +49,8 @@ struct SheetPlan: Sendable, Equatable, JSONTabled {
         let rows = (sheet.assets.count + sheet.columns - 1) / sheet.columns
         guard columns * rows * sheet.cell * sheet.cell <= largestArea else {
             throw Refusal.limitExceeded.error(
-                "\(columns) by \(rows) cells of \(sheet.cell) pixels are more than the \(largestArea) pixels that a sheet"
-                    + " may have; make the cells smaller or ask for several sheets",
+                "\(columns) by \(rows) cells of \(sheet.cell) pixels are more than the \(largestArea) pixels that a"
+                    + " sheet may have; make the cells smaller or ask for several sheets",
                 ["limit": JSON(largestArea)]
             )
         }

@@ -36,8 +36,8 @@ public final class FileFence: Sendable {
 
     /// Opens a regular file below a root for reading.
     ///
-    /// Throws ``StorageError/invalid(_:)`` for a path below no root, ``StorageError/notFound(_:)``,
-    /// ``StorageError/io(_:)`` for one that leads out of its root or is no regular file.
+    /// Throws ``StorageError/invalid(_:)`` for a path that is below no root or leads out of it,
+    /// ``StorageError/notFound(_:)``, ``StorageError/io(_:)`` for what is no regular file.
     public func open(_ path: String) throws(StorageError) -> ResourceFile {
         guard !path.utf8.contains(0) else { throw .invalid("a path has no zero byte") }
         for (root, folder) in zip(roots, folders) {
@@ -46,7 +46,10 @@ public final class FileFence: Sendable {
             let relative = String(path.dropFirst(prefix.count))
             // Not blocking: opening a named pipe must not wait for its writer.
             let number = safelight_open_beneath(folder, relative, O_RDONLY | O_NONBLOCK | O_NOCTTY)
-            guard number >= 0 else { throw .system(errno, "open \(path) below \(root)") }
+            guard number >= 0 else {
+                let reason = errno
+                throw reason == EXDEV ? .invalid("\(path) leads out of \(root)") : .system(reason, "open \(path)")
+            }
             return try ResourceFile(Descriptor(owning: number), digest: nil)
         }
         throw .invalid("\(path) is below none of the folders that the service may read")

@@ -36,6 +36,31 @@ struct FetchDifferentialTests {
         }
     }
 
+    @Test func `the database gives the same albums in the same order as the fetch does in memory`() async throws {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        TestPlace.say("seed \(seed)")
+        var library = RandomLibrary(seed: seed)
+        let fixture = try StoreFixture()
+        var result = TransactionResult()
+        let all = (0..<150).map { _ in library.collection() }
+        result.collections = all.map { EntityChange(before: nil, after: $0) }
+        try await fixture.write(result, sequence: 1)
+        for round in 0..<200 {
+            let fetch = try library.collectionFetch(of: all.map(\.id))
+            let passing = all.filter(fetch.includes).map { PhotoCollection.collection($0) }
+                .sorted(by: fetch.areInIncreasingOrder).map(\.id)
+            let expected = Array(passing.dropFirst(fetch.offset).prefix(fetch.limit > 0 ? fetch.limit : .max))
+            let found = try await fixture.store.read { reader -> (ids: [ObjectID], count: Int)? in
+                let page = try FetchStore(database: reader.database).collections(fetch, .init())
+                return page.map { ($0.collections.map(\.id), $0.count) }
+            }
+            guard found?.ids == expected, found?.count == expected.count else {
+                Issue.record("seed \(seed), round \(round): \(fetch.json.text)")
+                return
+            }
+        }
+    }
+
     @Test func `assets come back from their rows as they were`() async throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         TestPlace.say("seed \(seed)")

@@ -102,6 +102,10 @@ struct MemoryLibrary: LibraryState {
 }
 
 extension PreparedChange {
+    static func album(_ title: String, _ member: ObjectID) -> PreparedChange {
+        PreparedChange(.createCollection(.init(title: title, add: [.id(member)])))
+    }
+
     static func create(
         _ ref: String,
         _ seed: Int,

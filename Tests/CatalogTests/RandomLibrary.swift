@@ -67,6 +67,40 @@ struct RandomLibrary {
         return asset
     }
 
+    mutating func collection() -> AssetCollection {
+        var collection = AssetCollection(
+            id: ObjectID(.assetCollection, milliseconds: 1, using: &random),
+            revision: Revision(1)
+        )
+        collection.type = random.pick([.album, .smartAlbum])
+        collection.subtype = random.pick([.albumRegular, .albumImported, .smartAlbumFavorites])
+        collection.title = maybe { $0.random.pick($0.texts) }
+        collection.creationDate = random.pick(dates)
+        collection.modificationDate = random.pick(dates)
+        collection.startDate = maybe { $0.random.pick($0.dates) }
+        collection.endDate = maybe { $0.random.pick($0.dates) }
+        collection.estimatedAssetCount = maybe { $0.random.pick([0, 1, 3]) }
+        return collection
+    }
+
+    mutating func collectionFetch(of ids: [ObjectID]) throws -> Fetch {
+        var description = FetchDescription(.collections)
+        switch Int.random(in: 0..<4, using: &random) {
+        case 0: description.ids = (0..<5).map { _ in random.pick(ids) }
+        case 1: description.collectionType = random.pick(CollectionType.allCases).rawValue
+        case 2: description.collectionSubtype = random.pick(["albumRegular", "any", "smartAlbumFavorites"])
+        default: break
+        }
+        if random.chance(85) { description.predicate = condition(depth: 0, of: .assetCollection) }
+        let keys = PredicateClass.assetCollection.keys.filter(\.isSortable)
+        for _ in 0..<Int.random(in: 0...3, using: &random) {
+            description.sort.append(SortDescription(key: random.pick(keys).name, ascending: random.chance(50)))
+        }
+        if random.chance(30) { description.limit = Int.random(in: 0...20, using: &random) }
+        if random.chance(30) { description.offset = Int.random(in: 0...20, using: &random) }
+        return try Fetch(description)
+    }
+
     // MARK: Fetches
 
     mutating func fetch(of ids: [ObjectID]) throws -> Fetch {
@@ -92,15 +126,18 @@ struct RandomLibrary {
         return try Fetch(description)
     }
 
-    mutating func condition(depth: Int) -> JSON {
+    mutating func condition(depth: Int, of entityClass: PredicateClass = .asset) -> JSON {
         if depth < 3, random.chance(45) {
-            let operands = (0..<Int.random(in: 0...3, using: &random)).map { _ in condition(depth: depth + 1) }
+            let operands = (0..<Int.random(in: 0...3, using: &random)).map { _ in
+                condition(depth: depth + 1, of: entityClass)
+            }
             switch Int.random(in: 0..<3, using: &random) {
             case 0: return ["and": .array(operands)]
             case 1: return ["or": .array(operands)]
-            default: return ["not": condition(depth: depth + 1)]
+            default: return ["not": condition(depth: depth + 1, of: entityClass)]
             }
         }
+        guard entityClass == .asset else { return comparison(random.pick(entityClass.keys)) }
         switch Int.random(in: 0..<12, using: &random) {
         case 0:
             return [

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Catalog
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RulesTests {
     @Test func `an asset and the album it goes into are made in one transaction`() throws {
         var library = MemoryLibrary()
@@ -139,6 +139,16 @@ struct RulesTests {
             #expect(error?.name == "limit_exceeded")
         }
         #expect(library.snapshot.assets.count == 6)
+    }
+
+    @Test func `an asset is in so few albums that it can always be deleted`() throws {
+        var library = MemoryLibrary()
+        let id = try library.add(1)
+        for number in 0..<20 { _ = try library.perform([.album("\(number)", id)], limit: 120) }
+        let error = #expect(throws: RPCError.self) { _ = try library.perform([.album("more", id)], limit: 120) }
+        #expect(error?.name == "limit_exceeded")
+        try library.perform(.deleteAssets(.init(ids: [id])), limit: 120)
+        #expect(library.snapshot.collections.values.allSatisfy { $0.estimatedAssetCount == 0 })
     }
 
     @Test func `another frame stands for a burst when its representative goes`() throws {

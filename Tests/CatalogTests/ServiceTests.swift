@@ -8,7 +8,7 @@ import Testing
 
 @testable import Catalog
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ServiceTests {
     let folder: TemporaryFolder
 

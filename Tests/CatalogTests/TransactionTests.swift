@@ -8,7 +8,7 @@ import Testing
 
 @testable import Catalog
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct TransactionTests {
     let folder: TemporaryFolder
 
@@ -165,6 +165,18 @@ struct TransactionTests {
             let replayed = Snapshot(replaying: try await catalog.history(), root: root)
             let fixture = try await catalog.everything()
             #expect(replayed.normalized() == fixture.normalized(), "seed \(seed)")
+            let counters = try await catalog.service.store.read { reader in
+                try ["assets", "visible", "visible.image", "visible.favorite", "hidden"].map(reader.counter)
+            }
+            let all = Array(replayed.assets.values)
+            let visible = all.filter(\.isVisible)
+            #expect(
+                counters == [
+                    all.count, visible.count, visible.count { $0.mediaType == .image },
+                    visible.count { $0.isFavorite }, all.count { $0.isHidden },
+                ],
+                "seed \(seed)"
+            )
             for record in try await catalog.history() {
                 #expect(record.assets.allSatisfy { $0.after == nil || $0.after?.revision.sequence == record.sequence })
             }

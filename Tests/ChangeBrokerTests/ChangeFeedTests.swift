@@ -8,7 +8,7 @@ import Testing
 @testable import ChangeBroker
 
 /// The client's stream against a real broker.
-@Suite(.timeLimit(.minutes(1)), .serialized)
+@Suite(.timeLimit(.minutes(5)), .serialized)
 struct ChangeFeedTests {
     private func token(_ sequence: Int64) -> ChangeToken { ChangeToken(library: testLibrary, sequence: sequence) }
 

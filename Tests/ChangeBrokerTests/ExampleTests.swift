@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// The scripts of `compose/examples`, as people read and run them.
-@Suite(.timeLimit(.minutes(1)), .serialized)
+@Suite(.timeLimit(.minutes(5)), .serialized)
 struct ExampleTests {
     /// A Python that has ZeroMQ.
     private static let python: String? = {
@@ -43,7 +43,7 @@ struct ExampleTests {
             )
             @Sendable func seen() -> [Int64] {
                 program.outputText.split(separator: "\n").compactMap {
-                    (try? JSON(parsing: String($0)))?["sequence"]?.intValue
+                    $0.split(separator: " ").first.flatMap { Int64($0) }
                 }
             }
             for _ in 0..<2 {
@@ -70,8 +70,7 @@ struct ExampleTests {
                 }
             }
             let sequences = seen()
-            let first = try #require(sequences.first)
-            #expect(sequences == Array(first...(await room.catalog.head)), "\(program.errorText)")
+            #expect(sequences == Array(1...(await room.catalog.head)), "\(program.errorText)")
             program.killHard()
         }
     }

@@ -7,23 +7,6 @@ import Testing
 @testable import ChangeBroker
 @testable import PhotoClient
 
-/// Random numbers that can be had again.
-struct SeededRandom: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ mixed >> 31
-    }
-
-    mutating func chance(_ share: Double) -> Bool { Double.random(in: 0..<1, using: &self) < share }
-}
-
 /// The broker's rules and the readers' rules against each other, without sockets: a live path that loses messages at
 /// random, a broker that starts anew at random, history that is always there.
 private struct Simulation {
@@ -43,8 +26,8 @@ private struct Simulation {
     let loss: Double
     let token0 = ChangeToken(library: testLibrary, sequence: 0)
 
-    init(seed: UInt64, loss: Double) {
-        random = SeededRandom(seed: seed)
+    init(random: SeededRandom, loss: Double) {
+        self.random = random
         ring = RecordRing(after: token0, maxCount: 8, maxBytes: 1 << 20)
         self.loss = loss
         let topics = (0..<4).map { FeedTopic.object(assetID($0)) }
@@ -52,6 +35,8 @@ private struct Simulation {
             readers.append(Reader(topics: topics, machine: FeedStateMachine(since: token0, topics: topics)))
         }
     }
+
+    mutating func chance(_ share: Double) -> Bool { Double.random(in: 0..<1, using: &random) < share }
 
     mutating func commit() {
         var record = ChangeRecord(
@@ -61,7 +46,7 @@ private struct Simulation {
             origin: ChangeOrigin(identity: "uid:1")
         )
         let sequence = record.sequence
-        record.assets = (0..<4).filter { _ in random.chance(0.3) }.map {
+        record.assets = (0..<4).filter { _ in chance(0.3) }.map {
             EntityChange(before: nil, after: Asset(id: assetID($0), revision: Revision(sequence)))
         }
         log.append(record)
@@ -72,7 +57,7 @@ private struct Simulation {
         for record in log where record.sequence > ring.head {
             let record = try BrokerRecord(record.json)
             // Now and then a message is too large.
-            let limit = random.chance(0.05) ? 10 : 1 << 20
+            let limit = chance(0.05) ? 10 : 1 << 20
             send(FeedTopic.changes, LiveFrames.changes(record, previous: ring.head, limit: limit))
             for part in record.parts {
                 let previous = ring.previous(part.topic)
@@ -95,7 +80,7 @@ private struct Simulation {
     }
 
     private mutating func send(_ topic: String, _ frame: [UInt8]) {
-        for index in readers.indices where !random.chance(loss) {
+        for index in readers.indices where !chance(loss) {
             let topics = readers[index].topics
             let isWanted =
                 topic == FeedTopic.head || (topics.isEmpty ? topic == FeedTopic.changes : topics.contains(topic))
@@ -116,7 +101,7 @@ private struct Simulation {
             }
         case .page(let token):
             // The broker is away now and then.
-            if random.chance(0.2) { return }
+            if chance(0.2) { return }
             readers[index].told += readers[index].machine.page(try page(after: token, readers[index].topics))
         case .head: Issue.record("this reader has a token")
         }
@@ -155,20 +140,18 @@ private struct Simulation {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct GaplessRuleTests {
     @Test(arguments: [0, 0.05, 0.5, 1])
     func `whoever applies the rules is told every change once and in order`(loss: Double) throws {
-        let seed = UInt64.random(in: 0 ... .max)
-        TestPlace.say("gapless rules, loss \(loss), seed \(seed)")
-        var simulation = Simulation(seed: seed, loss: loss)
-        for _ in 0..<400 {
+        var simulation = Simulation(random: SeededRandom(named: "gapless rules, loss \(loss)"), loss: loss)
+        for _ in 0..<TestEnvironment.rounds(400) {
             simulation.now += 100_000
             switch Int.random(in: 0..<20, using: &simulation.random) {
             case 0..<9: simulation.commit()
             case 9..<14: try simulation.follow()
             case 14..<16: simulation.publishHead()
-            case 16: if simulation.random.chance(0.3) { simulation.restartBroker() }
+            case 16: if simulation.chance(0.3) { simulation.restartBroker() }
             default: break
             }
             try simulation.step(Int.random(in: simulation.readers.indices, using: &simulation.random))
@@ -180,7 +163,7 @@ struct GaplessRuleTests {
             return
         }
         for reader in simulation.readers {
-            #expect(changes(reader.told) == simulation.expected(reader.topics), "seed \(seed), topics \(reader.topics)")
+            #expect(changes(reader.told) == simulation.expected(reader.topics), "\(reader.topics)")
             #expect(reader.machine.position?.sequence == Int64(simulation.log.count))
         }
     }

@@ -7,7 +7,7 @@ import Testing
 
 @testable import ChangeBroker
 
-@Suite(.timeLimit(.minutes(1)), .serialized)
+@Suite(.timeLimit(.minutes(5)), .serialized)
 struct HistoryTests {
     private func token(_ sequence: Int64) -> ChangeToken { ChangeToken(library: testLibrary, sequence: sequence) }
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import ChangeBroker
 
-@Suite(.timeLimit(.minutes(1)), .serialized)
+@Suite(.timeLimit(.minutes(5)), .serialized)
 struct LiveFeedTests {
     @Test func `changes are published in order, each after the one it names`() async throws {
         try await BrokerRoom.with { room in

@@ -20,7 +20,7 @@ func brokerRecord(_ sequence: Int64, _ ids: [ObjectID] = [assetID(1)], caption: 
     return try BrokerRecord(record.json)
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RecordRingTests {
     private func ring(after sequence: Int64 = 10, count: Int = 100, bytes: Int = 1 << 20) -> RecordRing {
         RecordRing(after: ChangeToken(library: testLibrary, sequence: sequence), maxCount: count, maxBytes: bytes)
@@ -120,7 +120,7 @@ struct RecordRingTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct LiveFramesTests {
     private func json(_ frame: [UInt8]) throws -> JSON { try JSON(parsing: frame) }
 
@@ -183,7 +183,7 @@ struct LiveFramesTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct WantedTopicsTests {
     private func wanted(_ topics: WantedTopics, _ ids: [ObjectID]) throws -> [String] {
         topics.filter(try brokerRecord(1, ids).parts).map(\.topic)

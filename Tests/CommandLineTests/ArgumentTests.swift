@@ -7,7 +7,7 @@ import Testing
 @testable import CommandLine
 
 /// What is typed becomes the request that was meant.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ArgumentTests {
     private let id = "a00000000000000000000000001"
 

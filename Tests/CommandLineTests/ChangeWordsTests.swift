@@ -3,7 +3,7 @@ import Testing
 
 @testable import CommandLine
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ChangeWordsTests {
     private func record(_ change: EntityChange<Asset>) -> ChangeRecord {
         var record = ChangeRecord(

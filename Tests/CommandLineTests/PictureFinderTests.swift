@@ -5,7 +5,7 @@ import Testing
 
 @testable import CommandLine
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct PictureFinderTests {
     private func make(_ names: [String], in folder: URL) throws {
         for name in names {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import CommandLine
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RestartPolicyTests {
     @Test func `a service that lived is started again at once`() {
         var policy = RestartPolicy()

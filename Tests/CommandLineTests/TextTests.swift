@@ -3,7 +3,7 @@ import Testing
 
 @testable import CommandLine
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct TextTests {
     @Test(arguments: [
         ("plain name.jpg", "plain name.jpg"),

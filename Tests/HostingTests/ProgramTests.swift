@@ -9,7 +9,7 @@ import Testing
 
 @testable import Hosting
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct EndpointTests {
     @Test func `the run folder comes from the flag, the variable, the runtime folder, then the user`() {
         let all = ["SAFELIGHT_RUN": "/b", "XDG_RUNTIME_DIR": "/run/user/7"]
@@ -89,7 +89,7 @@ struct EndpointTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ServiceLogTests {
     @Test func `a line has time, level, label, message and sorted values that cannot break it`() {
         let lines = LogLines()
@@ -113,7 +113,7 @@ struct ServiceLogTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct FiguresTests {
     @Test func `every value falls into a bucket that holds it, and buckets do not overlap`() {
         var values = (0...5000).map { Int64($0) }
@@ -160,7 +160,7 @@ struct FiguresTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)), .serialized)
+@Suite(.timeLimit(.minutes(5)), .serialized)
 struct ServiceHostTests {
     private struct Failing: Error {}
 

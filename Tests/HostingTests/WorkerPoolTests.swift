@@ -5,7 +5,7 @@ import Testing
 
 @testable import Hosting
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct WorkerPoolTests {
     @Test func `a job comes back with its params and attachments, small and large`() async throws {
         try await PythonPool().run { pool in

@@ -28,14 +28,17 @@ struct ExampleTests {
         for day in 1...7 {
             try house.folder.write(
                 TestPictures.jpeg(width: 800, height: 600, date: "2024:06:0\(day) 12:00:00", seed: UInt64(day)),
-                to: "photos/\(day).jpg")
+                to: "photos/\(day).jpg"
+            )
         }
         try house.start()
         #expect(try house.safelight(["import", house.folder.file("photos")]).status == 0)
         var environment = house.environment
         environment["SAFELIGHT_OUTPUT"] = house.folder.file("out")
         try FileManager.default.createDirectory(
-            atPath: house.folder.file("out"), withIntermediateDirectories: true)
+            atPath: house.folder.file("out"),
+            withIntermediateDirectories: true
+        )
         let script = TestPlace.package + "/compose/examples/newest_five.py"
         let shell = "cd \(house.folder.file("out")) && exec \(python) \(script)"
         let run = try RunningProgram.run("/bin/sh", ["-c", shell], environment: environment)
@@ -60,7 +63,10 @@ struct ExampleTests {
             [.createAsset(.init(ref: "a", resources: [NewResource(source: .path(path))]))])
         let asset = try #require(created.id("a"))
         let script = try RunningProgram(
-            python, ["-u", TestPlace.package + "/compose/examples/follow_changes.py"], environment: house.environment)
+            python,
+            ["-u", TestPlace.package + "/compose/examples/follow_changes.py"],
+            environment: house.environment
+        )
         #expect(script.waitForOutput("1 "), "\(script.errorText)")
         for index in 0..<60 {
             _ = try await library.perform(

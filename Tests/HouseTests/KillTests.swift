@@ -21,7 +21,8 @@ struct KillTests {
             let result = try await Self.round(random: &random)
             TestPlace.say(
                 "round \(round): \(result.kills) kills, \(result.acknowledged) acknowledged, head \(result.head), "
-                    + "\(String(format: "%.1f", result.seconds)) s")
+                    + "\(String(format: "%.1f", result.seconds)) s"
+            )
         }
     }
 
@@ -43,8 +44,11 @@ struct KillTests {
         var files: [String] = []
         for index in 0..<imports {
             let bytes = TestPictures.jpeg(
-                width: 96, height: 64, date: "2024:05:\(String(format: "%02d", 1 + index % 28)) 10:00:00",
-                seed: random.next())
+                width: 96,
+                height: 64,
+                date: "2024:05:\(String(format: "%02d", 1 + index % 28)) 10:00:00",
+                seed: random.next()
+            )
             let path = try house.folder.write(bytes, to: "photos/\(index).jpg")
             files.append(path)
             digests["\(index).jpg"] = SHA256.hash(data: bytes).map { String(format: "%02x", $0) }.joined()
@@ -56,7 +60,9 @@ struct KillTests {
 
         // A first asset for the changes that run beside the import.
         let first = try await library.perform(
-            [.createAsset(.init(ref: "a", resources: [NewResource(source: .path(paths[0]))]))], transaction: "import-0")
+            [.createAsset(.init(ref: "a", resources: [NewResource(source: .path(paths[0]))]))],
+            transaction: "import-0"
+        )
         let subject = try #require(first.id("a"))
 
         let beginning = ChangeToken(library: first.token.library, sequence: 0)
@@ -78,8 +84,13 @@ struct KillTests {
                             let name = "import-\(index)"
                             let result = try await persist {
                                 try await library.perform(
-                                    [.createAsset(.init(ref: "a", resources: [NewResource(source: .path(paths[index]))]))],
-                                    transaction: name)
+                                    [
+                                        .createAsset(
+                                            .init(ref: "a", resources: [NewResource(source: .path(paths[index]))])
+                                        )
+                                    ],
+                                    transaction: name
+                                )
                             }
                             acknowledged.withLock { $0[name] = result.sequence }
                             if let id = result.id("a") { imported.withLock { $0.append(id) } }
@@ -92,8 +103,13 @@ struct KillTests {
                             let name = "change-\(index)"
                             let result = try await persist {
                                 try await library.perform(
-                                    [.updateAsset(.init(id: .id(subject), set: AssetPatch(caption: .some("\(index)"))))],
-                                    transaction: name)
+                                    [
+                                        .updateAsset(
+                                            .init(id: .id(subject), set: AssetPatch(caption: .some("\(index)")))
+                                        )
+                                    ],
+                                    transaction: name
+                                )
                             }
                             acknowledged.withLock { $0[name] = result.sequence }
                         }
@@ -156,7 +172,9 @@ struct KillTests {
         // Everything acknowledged is there once, under the sequence that was acknowledged.
         var bySequence: [Int64: ChangeRecord] = [:]
         for record in history { bySequence[record.sequence] = record }
-        let named = Dictionary(grouping: history.filter { $0.origin.transaction != nil }) { $0.origin.transaction ?? "" }
+        let named = Dictionary(grouping: history.filter { $0.origin.transaction != nil }) {
+            $0.origin.transaction ?? ""
+        }
         let outcomes = acknowledged.withLock { $0 }
         result.acknowledged = outcomes.count
         #expect(outcomes.count == imports + changes + edits)
@@ -193,7 +211,9 @@ struct KillTests {
         #expect(house.stop() == [])
         if let sqlite = TestPlace.program("sqlite3") {
             let check = try RunningProgram.run(
-                sqlite, [house.folder.file("library") + "/catalog.sqlite", "PRAGMA integrity_check"])
+                sqlite,
+                [house.folder.file("library") + "/catalog.sqlite", "PRAGMA integrity_check"]
+            )
             #expect(check.output == "ok\n")
         }
         result.seconds = Date().timeIntervalSince(start)
@@ -207,7 +227,8 @@ struct KillTests {
                 return try await body()
             } catch let error as RPCError
                 where [.connectionLost, .deadlineExceeded, .unavailable, .busy, .workerCrashed, .conflict].contains(
-                    error.refusal)
+                    error.refusal
+                )
             {
                 try await Task.sleep(for: .milliseconds(20))
             }

@@ -14,8 +14,17 @@ struct PathTests {
         let house = try RunningHouse("path")
         try house.folder.write(
             TestPictures.jpeg(
-                width: 320, height: 200, orientation: 6, date: "2024:06:01 12:30:00", offset: "+02:00", subsec: "25",
-                latitude: 52.5, longitude: 13.4), to: "photos/a.jpg")
+                width: 320,
+                height: 200,
+                orientation: 6,
+                date: "2024:06:01 12:30:00",
+                offset: "+02:00",
+                subsec: "25",
+                latitude: 52.5,
+                longitude: 13.4
+            ),
+            to: "photos/a.jpg"
+        )
         try house.folder.write(Array("no picture".utf8), to: "photos/broken.jpg")
         try house.start()
         let imported = try house.safelight(["import", house.folder.file("photos")])
@@ -32,7 +41,8 @@ struct PathTests {
         #expect(asset.location == Location(latitude: 52.5, longitude: 13.4))
 
         let thumb = try await library.thumbnailer.ask(
-            ImageRequest(asset: asset.id, targetSize: .size(width: 100, height: 100), resizeMode: .exact))
+            ImageRequest(asset: asset.id, targetSize: .size(width: 100, height: 100), resizeMode: .exact)
+        )
         #expect((thumb.result.pixelWidth, thumb.result.pixelHeight) == (100, 63))
         #expect(thumb.attachments.first?.starts(with: [0xFF, 0xD8]) == true)
 
@@ -40,7 +50,9 @@ struct PathTests {
         let edit = try await library.editor.ask(
             ApplyEdit(
                 asset: asset.id,
-                adjustments: AdjustmentList(operations: [.rotate(.quarter), .exposure(0.5)])))
+                adjustments: AdjustmentList(operations: [.rotate(.quarter), .exposure(0.5)])
+            )
+        )
         #expect(edit.result.isChanged)
         let change = try await nextChange(&changes)
         #expect(change.sequence == edit.result.sequence)
@@ -49,12 +61,21 @@ struct PathTests {
 
         let edited = try await library.thumbnailer.ask(
             ImageRequest(
-                asset: asset.id, targetSize: .size(width: 100, height: 100), resizeMode: .exact,
-                atLeast: edit.result.token))
+                asset: asset.id,
+                targetSize: .size(width: 100, height: 100),
+                resizeMode: .exact,
+                atLeast: edit.result.token
+            )
+        )
         #expect((edited.result.pixelWidth, edited.result.pixelHeight) == (63, 100))
         let original = try await library.thumbnailer.ask(
             ImageRequest(
-                asset: asset.id, targetSize: .size(width: 100, height: 100), resizeMode: .exact, version: .unadjusted))
+                asset: asset.id,
+                targetSize: .size(width: 100, height: 100),
+                resizeMode: .exact,
+                version: .unadjusted
+            )
+        )
         #expect(original.attachments == thumb.attachments)
 
         let reverted = try house.safelight(["revert", asset.id.text])
@@ -114,8 +135,10 @@ struct PathTests {
         let start = Date()
         var after: Int64?
         while after == nil || after == before {
-            after = try? await library.thumbnailer.ask(Figures(), deadline: .seconds(2)).result.members["process"]?["pid"]?
-                .intValue
+            after = try? await library.thumbnailer.ask(Figures(), deadline: .seconds(2)).result.members["process"]?[
+                "pid"
+            ]?
+            .intValue
             if Date().timeIntervalSince(start) > 20 { break }
         }
         #expect(after != nil && after != before)

@@ -3,7 +3,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct AdjustmentListTests {
     private func list(_ text: String) throws -> AdjustmentList {
         try AdjustmentList(json: JSON(parsing: text))

@@ -4,7 +4,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct AdjustmentRenderingTests {
     private func render(
         _ bytes: [UInt8],

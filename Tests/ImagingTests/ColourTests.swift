@@ -4,7 +4,7 @@ import SamplePictures
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ColourTests {
     private func withProfile(_ profile: [UInt8], _ pixel: (UInt8, UInt8, UInt8)) -> [UInt8] {
         let segment = JPEGEncoder.segment(0xE2, Array("ICC_PROFILE\0".utf8) + [1, 1] + profile)

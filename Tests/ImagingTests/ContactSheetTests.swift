@@ -2,7 +2,7 @@ import Imaging
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ContactSheetTests {
     @Test func `pictures stand in their places, broken ones become placeholders`() throws {
         let cells = [

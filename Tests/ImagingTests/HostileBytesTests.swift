@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct HostileBytesTests {
     private let options = RenditionOptions(target: .size(width: 32, height: 32), resizeMode: .exact)
 

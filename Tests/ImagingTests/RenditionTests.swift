@@ -5,7 +5,7 @@ import SamplePictures
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RenditionTests {
     struct Case: Sendable {
         let source: (Int, Int)

@@ -2,7 +2,7 @@ import JSONValue
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct JSONReaderTests {
     @Test(
         arguments: [

@@ -1,7 +1,7 @@
 import JSONValue
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct JSONTableTests {
     struct Sample: JSONTabled, Equatable {
         var name = ""

@@ -4,7 +4,7 @@ import SamplePictures
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct MetadataReaderTests {
     /// Microseconds of 2024-06-01T12:30:00Z.
     static let noonish: Int64 = 1_717_245_000_000_000

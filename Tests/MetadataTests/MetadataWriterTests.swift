@@ -4,7 +4,7 @@ import SamplePictures
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct MetadataWriterTests {
     private func source(orientation: Int = 6) -> [UInt8] {
         var exif = ExifBlock()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PhotoClient
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct FeedStateMachineTests {
     private func change(_ sequence: Int64, after previous: Int64? = nil, library: String = testLibrary) -> LiveChange {
         LiveChange(

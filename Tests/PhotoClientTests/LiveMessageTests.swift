@@ -5,7 +5,7 @@ import Testing
 
 @testable import PhotoClient
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct LiveMessageTests {
     private func message(_ topic: String, _ json: JSON) throws -> LiveChange? {
         guard case .change(let change) = try LiveMessage(topic: topic, frames: [json.bytes]) else { return nil }

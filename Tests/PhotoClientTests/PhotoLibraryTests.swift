@@ -9,7 +9,7 @@ import Testing
 
 @testable import PhotoClient
 
-@Suite(.timeLimit(.minutes(1)), .serialized)
+@Suite(.timeLimit(.minutes(5)), .serialized)
 struct PhotoLibraryTests {
     private let favourite = ChangeRequest.updateAsset(
         .init(id: .id(assetID(1)), set: AssetPatch(isFavorite: true))

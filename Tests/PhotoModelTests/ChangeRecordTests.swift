@@ -6,7 +6,7 @@ import Testing
 ///
 /// A failure here means that old logs can no longer be read, or that equal records no longer have equal bytes. Never
 /// change the expected text.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ChangeRecordTests {
     private static let minimalText =
         #"{"sequence":1,"library":"0123456789abcdef0123456789abcdef","date":0,"origin":{"identity":"clock"}}"#

@@ -3,7 +3,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct FetchTests {
     private let album = RandomEntities.id(.assetCollection, 1)
     private let folder = RandomEntities.id(.collectionList, 1)

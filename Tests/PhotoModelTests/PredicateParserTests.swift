@@ -181,7 +181,8 @@ struct PredicateParserTests {
             let text = (0..<Int.random(in: 0...14, using: &random)).map { _ in
                 random.pick(words) + (random.one(in: 3) ? "" : " ")
             }.joined()
-            let arguments: [JSON] = random.one(in: 2) ? [] : [random.pick([1, "x", JSON.null, [1], "rating", ["a": 1]])]
+            let arguments: [JSON] =
+                random.one(in: 2) ? [] : [random.pick([1, "x", JSON.null, [1], "rating", ["a": 1]])]
             do throws(PredicateError) {
                 let predicate = try Predicate(format: text, arguments: arguments, of: .asset)
                 #expect(try Predicate(json: predicate.json, of: .asset) == predicate)

@@ -3,7 +3,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct PredicateTreeTests {
     @Test(arguments: [
         ("a AND b", "b AND a"), ("a AND (b AND c)", "(c AND a) AND b"), ("a OR a", "a"), ("NOT (NOT a)", "a"),

@@ -3,7 +3,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ObjectIDTests {
     @Test func `identifiers made later sort later and read back`() {
         var random = SeededRandom(named: "identifiers")
@@ -128,7 +128,7 @@ struct OrderKeyTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct TokenTests {
     @Test func `tokens and revisions read back`() throws {
         let token = ChangeToken(library: "0123456789abcdef0123456789abcdef", sequence: .max)

@@ -31,7 +31,7 @@ private final class SmallDisk: Sendable {
 }
 
 @Suite(
-    .timeLimit(.minutes(1)),
+    .timeLimit(.minutes(5)),
     .enabled(if: SmallDisk.canBeMade, "mounting a small disk takes root: full disks are not tested")
 )
 struct FullDiskTests {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Storage
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ResourceStoreTests {
     let folder = TemporaryFolder()
     let store: ResourceStore
@@ -181,7 +181,7 @@ struct ResourceStoreTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ResourceDurabilityTests {
     let folder = TemporaryFolder()
 

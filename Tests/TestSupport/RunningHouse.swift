@@ -62,7 +62,9 @@ public final class RunningHouse: Sendable {
             program.signal(SIGTERM)
             let status = program.wait(seconds: 20)
             if status != 0 {
-                problems.append("\(service.rawValue) ended with \(status.map(String.init) ?? "a hang")\n\(program.errorText)")
+                problems.append(
+                    "\(service.rawValue) ended with \(status.map(String.init) ?? "a hang")\n\(program.errorText)"
+                )
             }
         }
         return problems
@@ -83,9 +85,16 @@ public final class RunningHouse: Sendable {
     public func library(_ client: String = "test") throws -> PhotoLibrary {
         try PhotoLibrary(
             endpoints: ServiceEndpoints(
-                catalog: address("catalog"), thumbnailer: address("thumbnailer"), editor: address("editor"),
-                changeBroker: address("change-broker"), feed: address("feed"), edits: address("edits")),
-            client: client, logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }))
+                catalog: address("catalog"),
+                thumbnailer: address("thumbnailer"),
+                editor: address("editor"),
+                changeBroker: address("change-broker"),
+                feed: address("feed"),
+                edits: address("edits")
+            ),
+            client: client,
+            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+        )
     }
 
     /// Runs `safelight` to its end.

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Thumbnailer
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct FlightTableTests {
     @Test func `the same work asked for again is joined`() {
         var table = FlightTable<String>(limit: 2)

@@ -12,7 +12,7 @@ import Testing
 @testable import Thumbnailer
 
 extension DarkroomTests {
-    @Suite(.timeLimit(.minutes(1)))
+    @Suite(.timeLimit(.minutes(5)))
     struct ImageRequestTests {
         private func request(_ asset: Asset, _ width: Int, _ height: Int) -> ImageRequest {
             ImageRequest(asset: asset.id, targetSize: .size(width: width, height: height), resizeMode: .exact)

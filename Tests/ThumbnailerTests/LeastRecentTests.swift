@@ -3,7 +3,7 @@ import Testing
 
 @testable import Thumbnailer
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct LeastRecentTests {
     @Test func `what was used longest ago goes first`() {
         var cache = LeastRecent<String>(budget: 30)

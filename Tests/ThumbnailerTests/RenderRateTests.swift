@@ -2,7 +2,7 @@ import Testing
 
 @testable import Thumbnailer
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RenderRateTests {
     @Test func `only the last ten seconds count`() {
         var rate = RenderRate()

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Thumbnailer
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RenditionPlanTests {
     private func resource(_ type: ResourceType, _ digest: Character, _ kind: String = "public.jpeg") -> AssetResource {
         AssetResource(type: type, digest: String(repeating: digest, count: 64), size: 1, contentType: kind)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Thumbnailer
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RenditionStoreTests {
     private let folder = NSTemporaryDirectory() + "safelight-cache-\(UUID().uuidString)"
 

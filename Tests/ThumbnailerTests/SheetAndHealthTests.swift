@@ -10,7 +10,7 @@ import Testing
 @testable import Thumbnailer
 
 extension DarkroomTests {
-    @Suite(.timeLimit(.minutes(1)))
+    @Suite(.timeLimit(.minutes(5)))
     struct SheetAndHealthTests {
         @Test func `a sheet shows what can be shown and says what cannot`() async throws {
             try await Darkroom.open { room in

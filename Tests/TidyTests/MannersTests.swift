@@ -13,7 +13,7 @@ enum Manners {
 }
 
 /// Habits that a compiler does not check.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct MannersTests {
     let house: House
 

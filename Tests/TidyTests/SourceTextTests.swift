@@ -1,7 +1,7 @@
 import Testing
 
 /// The eyes of the Tidy tests see what is there.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct SourceTextTests {
     @Test func `comments, strings and code are told apart`() {
         let source = SourceText(

@@ -1,6 +1,7 @@
 """Prints every change of the library once, in order, without a gap: also through restarts of the change-broker."""
 import json, os, sys, time, zmq
-run = f"{os.getenv('XDG_RUNTIME_DIR')}/safelight" if os.getenv('XDG_RUNTIME_DIR') else f"/tmp/safelight-{os.getuid()}"
+runtime = os.getenv("XDG_RUNTIME_DIR")
+run = os.getenv("SAFELIGHT_RUN") or (f"{runtime}/safelight" if runtime else f"/tmp/safelight-{os.getuid()}")
 live, broker = zmq.Context.instance().socket(zmq.SUB), zmq.Context.instance().socket(zmq.REQ)
 live.subscribe("changes")
 live.subscribe("head")  # where the feed stands, once a second
@@ -16,14 +17,13 @@ def ask(method, **params):
         if answer and answer["error"]["data"]["name"] == "token_expired": sys.exit(answer["error"]["message"])
         time.sleep(0.1)
 
-head = ask("feed.head")
-library, seen, token = head["library"], head["sequence"], head["token"]
+seen, token, library = 0, None, None  # the last change printed; to begin with the present, take them from feed.head
 while True:
     topic, message = live.recv_multipart()
     news = json.loads(message)
     if news["library"] == library and news["sequence"] <= seen: continue
+    page = {"records": [news], "token": news["token"]}
     if topic == b"head" or news["library"] != library or news["previous"] > seen or "truncated" in news:
-        page = ask("feed.since", token=token)  # live messages were lost, or this one is too large
-    else: page = {"records": [news], "token": news["token"]}
-    for change in page["records"]: print(json.dumps(change), flush=True)
-    seen, token = max([seen] + [change["sequence"] for change in page["records"]]), page["token"]
+        page = ask("feed.since", token=token, limit=1000)  # live messages were lost, or this one is too large
+    for change in page["records"]: print(change["sequence"], json.dumps(change), flush=True)
+    seen, token, library = max([seen] + [one["sequence"] for one in page["records"]]), page["token"], news["library"]

@@ -1,6 +1,6 @@
-"""Saves a 512 pixel picture of each of the five newest photos, in this folder."""
-import json, os, zmq
-run = f"{os.getenv('XDG_RUNTIME_DIR')}/safelight" if os.getenv('XDG_RUNTIME_DIR') else f"/tmp/safelight-{os.getuid()}"
+import json, os, zmq  # saves a 512 pixel picture of each of the five newest photos, in this folder
+runtime = os.getenv("XDG_RUNTIME_DIR")
+run = os.getenv("SAFELIGHT_RUN") or (f"{runtime}/safelight" if runtime else f"/tmp/safelight-{os.getuid()}")
 
 def ask(service, method, **params):
     socket = zmq.Context.instance().socket(zmq.REQ)

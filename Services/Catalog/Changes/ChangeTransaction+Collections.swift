@@ -70,6 +70,9 @@ extension ChangeTransaction {
 
     // MARK: Members
 
+    /// Albums that one asset may be in: so few that one transaction can take it out of all of them.
+    private var maxAlbums: Int { max(1, limit - 100) }
+
     /// Appends assets that are not members yet, in the order given (spec S-81).
     private mutating func add(_ references: [ObjectReference], to id: ObjectID) throws {
         var new: [Asset] = []
@@ -77,6 +80,12 @@ extension ChangeTransaction {
         for reference in references {
             let asset = try existingAsset(self.id(reference))
             guard asset.orderKey(in: id) == nil, seen.insert(asset.id).inserted else { continue }
+            guard asset.memberships.count < maxAlbums else {
+                throw Refusal.limitExceeded.error(
+                    "\(asset.id) is in \(maxAlbums) albums already; take it out of some",
+                    ["id": .string(asset.id.text), "limit": JSON(maxAlbums)]
+                )
+            }
             new.append(asset)
         }
         guard !new.isEmpty, var collection = try collection(id) else { return }

@@ -30,6 +30,8 @@ struct PreparedResource: Sendable {
     var digest: String
     var size: Int64
     var originalFilename: String?
+    /// Where they came from, for errors: the path that the client named.
+    var path: String?
     /// What was read from the bytes; nil where nobody looked, because an asset with these bytes was there.
     var facts: PictureFacts?
 }

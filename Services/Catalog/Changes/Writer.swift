@@ -128,7 +128,7 @@ final class Writer: Sendable {
                 batch.map(\.request),
                 isOfTheDisk: { store.database.mapped($0) is StorageError }
             )
-            rememberHead(head)
+            if head.sequence != tail.head { rememberHead(head) }
             let duration = clock.nowMicroseconds() - start
             var entries: [ChangeTail.Entry] = []
             var answers: [Result<PerformedWrite, WriteFailure>] = []

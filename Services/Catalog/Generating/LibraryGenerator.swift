@@ -10,7 +10,7 @@ struct LibraryGenerator: Sendable {
     private var random: RandomSource
     private var places: [Location]
     private var albums: [AssetCollection] = []
-    private var lastKeys: [ObjectID: OrderKey] = [:]
+    private var lastKeys: [Int: OrderKey] = [:]
     private var albumsLeft: Int
     private var root: CollectionList?
     private var made = 0
@@ -38,7 +38,7 @@ struct LibraryGenerator: Sendable {
         var time: Int64
         var offset: Int
         var left: Int
-        var album: ObjectID?
+        var album: Int?
         var keywords: [String]
         var burst: (identifier: String, left: Int)?
     }
@@ -70,7 +70,7 @@ struct LibraryGenerator: Sendable {
         guard made < assets else { return nil }
         sequence += 1
         var result = TransactionResult()
-        var touched: [ObjectID: (before: AssetCollection, after: AssetCollection)] = [:]
+        var touched: [Int: (before: AssetCollection, after: AssetCollection)] = [:]
         var date: Int64 = 0
         for _ in 0..<min(step, assets - made) {
             let asset = nextAsset(&touched)
@@ -78,8 +78,8 @@ struct LibraryGenerator: Sendable {
             result.assets.append(EntityChange(before: nil, after: asset))
             made += 1
         }
-        for (index, album) in albums.enumerated() {
-            guard var change = touched[album.id] else { continue }
+        for (index, touched) in touched.sorted(by: { $0.key < $1.key }) {
+            var change = touched
             change.after.revision = Revision(sequence)
             change.after.modificationDate = date
             albums[index] = change.after
@@ -146,7 +146,7 @@ struct LibraryGenerator: Sendable {
             time: day + max(0, min(86_000, hour)) * 1_000_000,
             offset: place.map { Int(($0.longitude / 15).rounded()) * 3600 } ?? 0,
             left: Int.random(in: 1...55, using: &random),
-            album: !albums.isEmpty && random.chance(50) ? random.pick(albums).id : nil,
+            album: !albums.isEmpty && random.chance(50) ? Int.random(in: albums.indices, using: &random) : nil,
             keywords: random.chance(30)
                 ? (0..<Int.random(in: 1...3, using: &random)).map { _ in random.pick(GeneratorWords.keywords) } : [],
             burst: nil
@@ -154,7 +154,7 @@ struct LibraryGenerator: Sendable {
     }
 
     private mutating func nextAsset(
-        _ touched: inout [ObjectID: (before: AssetCollection, after: AssetCollection)]
+        _ touched: inout [Int: (before: AssetCollection, after: AssetCollection)]
     ) -> Asset {
         var session = self.session ?? nextSession()
         defer {
@@ -244,21 +244,21 @@ struct LibraryGenerator: Sendable {
     }
 
     private mutating func join(
-        _ id: ObjectID,
+        _ index: Int,
         _ asset: inout Asset,
-        _ touched: inout [ObjectID: (before: AssetCollection, after: AssetCollection)]
+        _ touched: inout [Int: (before: AssetCollection, after: AssetCollection)]
     ) {
-        guard let album = touched[id]?.after ?? albums.first(where: { $0.id == id }) else { return }
-        let key = OrderKey.between(lastKeys[id], nil)
-        lastKeys[id] = key
-        asset.memberships = [Membership(collection: id, key: key)]
+        let album = touched[index]?.after ?? albums[index]
+        let key = OrderKey.between(lastKeys[index], nil)
+        lastKeys[index] = key
+        asset.memberships = [Membership(collection: album.id, key: key)]
         var after = album
         after.estimatedAssetCount = (after.estimatedAssetCount ?? 0) + 1
         if let date = asset.creationDate {
             after.startDate = min(after.startDate ?? date, date)
             after.endDate = max(after.endDate ?? date, date)
         }
-        touched[id] = (touched[id]?.before ?? album, after)
+        touched[index] = (touched[index]?.before ?? album, after)
     }
 }
 

@@ -31,20 +31,26 @@ struct ImportRoots: Sendable {
             throw Refusal.accessDenied.error("paths are accepted over ipc only; send the bytes, or upload them")
         }
         guard onlyIdentity == nil || identity == onlyIdentity else {
-            throw Refusal.accessDenied.error("\(identity) may not name files here; start the catalog with --import-root")
+            throw Refusal.accessDenied.error(
+                "\(identity) may not name files here; start the catalog with --import-root"
+            )
         }
         guard path.hasPrefix("/"), !path.utf8.contains(0) else {
             throw Refusal.invalidParams.error("a path is absolute: \(path.prefix(200))", ["path": .string(path)])
         }
         guard fence.roots.contains(where: { $0 == "/" || path.hasPrefix($0 + "/") }) else {
             throw Refusal.accessDenied.error(
-                "\(path) is not below a folder that may be imported from", ["path": .string(path)])
+                "\(path) is not below a folder that may be imported from",
+                ["path": .string(path)]
+            )
         }
         do throws(StorageError) {
             return try fence.open(path)
         } catch {
             throw Refusal.invalidResource.error(
-                "\(path) cannot be taken in: \(error)", ["file": .string(path), "reason": .string("\(error)")])
+                "\(path) cannot be taken in: \(error)",
+                ["file": .string(path), "reason": .string("\(error)")]
+            )
         }
     }
 }

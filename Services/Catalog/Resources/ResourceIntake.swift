@@ -112,23 +112,25 @@ struct ResourceIntake: Sendable {
     private func take(_ resource: NewResource, _ incoming: IncomingRequest) async throws -> PreparedResource {
         let (resources, maxBytes) = (resources, maxBytes)
         let stored: StoredResource
+        var path: String?
         var name = try resource.originalFilename.map { try storable($0, "originalFilename") }
         switch resource.source {
         case .attachment(let number):
             let bytes = try attachment(number, incoming)
             stored = try await crew.run { try resources.put(bytes: bytes) }
         case .upload(let upload): stored = try await uploads.finished(upload, owner: incoming.identity)
-        case .path(let path):
-            let file = try roots.open(path, for: incoming.identity)
-            name = name ?? PictureFacts.text(path.split(separator: "/").last.map(String.init), 1024)
+        case .path(let named):
+            path = named
+            let file = try roots.open(named, for: incoming.identity)
+            name = name ?? PictureFacts.text(named.split(separator: "/").last.map(String.init), 1024)
             do {
                 stored = try await crew.run {
                     try resources.put(copying: file, limit: maxBytes)
                 }
             } catch StorageError.tooLarge(let reason) {
                 throw Refusal.invalidResource.error(
-                    "\(path) cannot be taken in: \(reason)",
-                    ["file": .string(path), "reason": .string(reason)]
+                    "\(named) cannot be taken in: \(reason)",
+                    ["file": .string(named), "reason": .string(reason)]
                 )
             }
         case nil:
@@ -138,7 +140,8 @@ struct ResourceIntake: Sendable {
             type: resource.type,
             digest: stored.digest.text,
             size: stored.size,
-            originalFilename: name
+            originalFilename: name,
+            path: path
         )
     }
 
@@ -172,7 +175,7 @@ struct ResourceIntake: Sendable {
 
 extension PreparedResource {
     /// What to call it in an error.
-    var name: String { originalFilename ?? "the \(type.rawValue)" }
+    var name: String { path ?? originalFilename ?? "the \(type.rawValue)" }
 }
 
 extension ChangeRequest {

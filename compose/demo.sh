@@ -77,7 +77,7 @@ token=$(safelight status --token)
 timeout 120 "$binaries/safelight" watch --since "$token" --topic "asset.$photo" --count 1 >"$demo/feed.txt" &
 watcher=$!
 safelight thumb "$photo" --size 1024 -o "$demo/before.jpg"
-safelight edit "$photo" --exposure 0.6 --saturation 0.3 --temperature 0.2 --straighten 3
+safelight edit "$photo" --exposure 0.6 --saturation 0.3 --temperature 0.2 --crop 0.1,0.1,0.8,0.8
 safelight thumb "$photo" --size 1024 -o "$demo/after.jpg"
 wait "$watcher"
 watcher=

@@ -67,7 +67,9 @@ struct SheetCommand: LibraryCommand {
         try output.result(.object(json)) {
             let size = "\(result.pixelWidth) x \(result.pixelHeight) pixels"
             return ["\(self.output.printable): \(Quantities.count(page.assets.count, "picture")), \(size)"]
-                + result.failed.members.map { "no picture of \($0.name): \(($0.value.stringValue ?? "").printable)" }
+                + result.failed.members.map {
+                    "no picture of \($0.name): \(($0.value["message"]?.stringValue ?? "").printable)"
+                }
         }
         if !result.failed.isEmpty { throw ExitCode(CommandFailure.Status.partly.rawValue) }
     }

@@ -68,15 +68,34 @@ struct StatusCommand: LibraryCommand {
 
     private func states(of library: PhotoLibrary) async -> [State] {
         let deadline = Duration.seconds(client.wait ?? ClientOptions.usualWait)
+        let isPatient = client.wait != nil
         return await withTaskGroup(of: State.self) { group in
             for service in ServiceName.allCases {
-                group.addTask { await Self.state(of: service, in: library, deadline: deadline) }
+                group.addTask { await Self.state(of: service, in: library, within: deadline, isPatient: isPatient) }
             }
             var states: [State] = []
             for await state in group { states.append(state) }
             return ServiceName.allCases.compactMap { name in states.first { $0.service == name } }
         }
     }
+
+    /// Asks again while it is ailing, where `--wait` gives it time: health is a state, and no event tells of it.
+    private static func state(
+        of service: ServiceName,
+        in library: PhotoLibrary,
+        within time: Duration,
+        isPatient: Bool
+    ) async -> State {
+        let clock = ContinuousClock()
+        let end = clock.now + time
+        while true {
+            let state = await state(of: service, in: library, deadline: max(end - clock.now, .milliseconds(1)))
+            guard isPatient, !state.isHealthy, clock.now + pause < end else { return state }
+            guard (try? await clock.sleep(for: pause)) != nil else { return state }
+        }
+    }
+
+    private static let pause = Duration.milliseconds(100)
 
     private static func state(of service: ServiceName, in library: PhotoLibrary, deadline: Duration) async -> State {
         let client = service.client(of: library)

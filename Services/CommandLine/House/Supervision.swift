@@ -1,4 +1,0 @@
-/// How a service knows that `safelight up` holds its standard input open.
-enum Supervision {
-    static let variable = "SAFELIGHT_SUPERVISED"
-}

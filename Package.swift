@@ -89,7 +89,7 @@ let rooms: [Room] = [
         "Hosting",
         .library,
         [
-            "Contracts", "Messaging", "PhotoModel", "JSONValue", "CProcess", "Logging", "ArgumentParser",
+            "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "CProcess", "Logging", "ArgumentParser",
             "ServiceLifecycle",
         ]
     ),

@@ -127,7 +127,8 @@ let rooms: [Room] = [
         "Editor",
         .program(name: "editor"),
         [
-            "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "Imaging", "Metadata",
+            "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "Imaging",
+            "Metadata",
             "Logging", "ArgumentParser", "ServiceLifecycle",
         ]
     ),
@@ -164,11 +165,14 @@ let rooms: [Room] = [
     Room(6, "StorageTests", .tests, ["Storage", "TestSupport", "GRDB"]),
     Room(6, "ContractsTests", .tests, ["Contracts", "Messaging", "PhotoModel", "JSONValue", "TestSupport"]),
     Room(
-        6, "HostingTests", .tests,
+        6,
+        "HostingTests",
+        .tests,
         [
             "Hosting", "Contracts", "Messaging", "JSONValue", "CProcess", "Logging", "ArgumentParser",
             "ServiceLifecycle", "TestSupport",
-        ]),
+        ]
+    ),
     Room(
         6,
         "PhotoClientTests",
@@ -221,7 +225,10 @@ let rooms: [Room] = [
         6,
         "HouseTests",
         .tests,
-        ["TestSupport", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "CZeroMQ", "Crypto"] + programs
+        [
+            "TestSupport", "PhotoClient", "Hosting", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging",
+            "CZeroMQ", "Crypto", "ArgumentParser",
+        ] + programs
     ),
     Room(6, "TidyTests", .tests, []),
 ]

@@ -53,7 +53,8 @@ struct KeysCommand: ParsableCommand {
             let chosen = try names.map { name in
                 guard let list = KeyList(rawValue: name) else {
                     throw CommandFailure.usage(
-                        "\"\(name)\" is no list: " + KeyList.allCases.map(\.rawValue).joined(separator: ", "))
+                        "\"\(name)\" is no list: " + KeyList.allCases.map(\.rawValue).joined(separator: ", ")
+                    )
                 }
                 return list
             }
@@ -72,7 +73,11 @@ struct KeysCommand: ParsableCommand {
             try place.output.result([
                 "publicKey": .string(pair.publicKey.text), "file": .string(folder.serverFile), "made": .bool(isNew),
             ]) {
-                [isNew ? "made the services' keys; clients need \(folder.serverFile)" : "the services have keys already"]
+                [
+                    isNew
+                        ? "made the services' keys; clients need \(folder.serverFile)"
+                        : "the services have keys already"
+                ]
             }
         }
     }
@@ -94,7 +99,8 @@ struct KeysCommand: ParsableCommand {
         func run() throws {
             let folder = try place.folder()
             let output = output.map(FilePaths.absolute) ?? folder.usualOutput(of: name)
-            if ifMissing, try folder.keys().contains(where: { $0.name == name }), folder.hasSecret(of: name, in: output) {
+            if ifMissing, try folder.keys().contains(where: { $0.name == name }), folder.hasSecret(of: name, in: output)
+            {
                 try place.output.result(["name": .string(name), "folder": .string(output), "made": false]) {
                     ["\(name) has keys already, in \(output.printable)"]
                 }

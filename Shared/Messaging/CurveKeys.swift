@@ -56,7 +56,8 @@ public struct CurveKeyPair: Sendable, Hashable {
         var publicText = [CChar](repeating: 0, count: Z85.keyLength + 1)
         var secretText = publicText
         guard zmq_curve_keypair(&publicText, &secretText) == 0,
-            let publicKey = CurvePublicKey(Z85.string(publicText)), let secretKey = CurveSecretKey(Z85.string(secretText)),
+            let publicKey = CurvePublicKey(Z85.string(publicText)),
+            let secretKey = CurveSecretKey(Z85.string(secretText)),
             let pair = CurveKeyPair(publicKey: publicKey, secretKey: secretKey)
         else { throw .noCurve }
         return pair
@@ -72,7 +73,9 @@ public struct CurveKeyPair: Sendable, Hashable {
 private enum Z85 {
     static let keyLength = 40
     static let keyBytes = 32
-    static let alphabet = Set("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#".utf8)
+    static let alphabet = Set(
+        "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#".utf8
+    )
 
     static func decode(_ text: String) -> Bytes? {
         guard text.utf8.count == keyLength, text.utf8.allSatisfy(alphabet.contains) else { return nil }

@@ -114,7 +114,9 @@ public final class Doorkeeper: Sendable {
     func decide(domain name: String, key: CurvePublicKey?, address: String) -> String? {
         let admission = state.withLock { $0.domains[name]?.admission }
         var holder: KeyHolder?
-        if let admission, let key, let identity = admission(name, key.text), (1...Self.longestName).contains(identity.utf8.count) {
+        if let admission, let key, let identity = admission(name, key.text),
+            (1...Self.longestName).contains(identity.utf8.count)
+        {
             holder = KeyHolder(key: key.text, name: identity)
         }
         let now = clock.nowMicroseconds()
@@ -136,8 +138,10 @@ public final class Doorkeeper: Sendable {
             logger.warning(
                 "a connection is refused: its key is not on the list",
                 metadata: [
-                    "domain": "\(name)", "key": "\(key?.text ?? "none")", "address": "\(address)", "refusals": "\(count)",
-                ])
+                    "domain": "\(name)", "key": "\(key?.text ?? "none")", "address": "\(address)",
+                    "refusals": "\(count)",
+                ]
+            )
         }
         return holder?.userID
     }
@@ -158,7 +162,9 @@ public final class Doorkeeper: Sendable {
                 return state.hooks[name].map { Array($0.values) } ?? []
             }
             domain.logger.notice(
-                "keys were taken off the list", metadata: ["domain": "\(name)", "keys": "\(gone.sorted())"])
+                "keys were taken off the list",
+                metadata: ["domain": "\(name)", "keys": "\(gone.sorted())"]
+            )
             for hook in hooks { hook(gone) }
         }
         return isNeeded

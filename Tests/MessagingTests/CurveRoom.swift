@@ -38,7 +38,8 @@ final class CurveRoom: Sendable {
     /// Four ways not to get in, by name.
     func strangers() throws -> [(name: String, security: SocketSecurity)] {
         let other = try CurveRoom()
-        guard case .curveClient(_, let listed) = try client("listed"), case .curveClient(_, let foreign) = try other.client("foreign")
+        guard case .curveClient(_, let listed) = try client("listed"),
+            case .curveClient(_, let foreign) = try other.client("foreign")
         else { return [] }
         return [
             ("a key on no list", calling(try .generate())),

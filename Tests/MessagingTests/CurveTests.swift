@@ -8,17 +8,30 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 struct CurveTests {
     private func server(
-        _ room: MessagingRoom, _ curve: CurveRoom, limits: MessagingLimits = .init(),
+        _ room: MessagingRoom,
+        _ curve: CurveRoom,
+        limits: MessagingLimits = .init(),
         handler: any RequestHandler = Echo()
     ) throws -> RequestServer {
         try RequestServer(
-            address: room.address(.tcp), thread: room.serverThread, limits: limits, security: curve.serving,
-            logger: room.logger, handler: handler)
+            address: room.address(.tcp),
+            thread: room.serverThread,
+            limits: limits,
+            security: curve.serving,
+            logger: room.logger,
+            handler: handler
+        )
     }
 
-    private func client(_ room: MessagingRoom, _ server: RequestServer, _ security: SocketSecurity) throws -> RequestClient {
+    private func client(_ room: MessagingRoom, _ server: RequestServer, _ security: SocketSecurity) throws
+        -> RequestClient
+    {
         try RequestClient(
-            address: server.boundAddress, thread: room.clientThread, security: security, logger: room.logger)
+            address: server.boundAddress,
+            thread: room.clientThread,
+            security: security,
+            logger: room.logger
+        )
     }
 
     private func with(
@@ -54,11 +67,18 @@ struct CurveTests {
         try await with { room, curve in
             let moments = Moments()
             let publisher = try Publisher(
-                address: room.address(.tcp), thread: room.serverThread, security: curve.serving, logger: room.logger)
+                address: room.address(.tcp),
+                thread: room.serverThread,
+                security: curve.serving,
+                logger: room.logger
+            )
             publisher.setOnSubscribe { topic, isSubscribed in if isSubscribed { moments.tell(topic) } }
             let subscriber = try Subscriber(
-                address: publisher.boundAddress, thread: room.clientThread, security: curve.client("ann"),
-                logger: room.logger)
+                address: publisher.boundAddress,
+                thread: room.clientThread,
+                security: curve.client("ann"),
+                logger: room.logger
+            )
             await subscriber.subscribe(["news"])
             await moments.wait("news")
             for number in 0..<100 { publisher.publish("news", [[UInt8(number)]]) }
@@ -66,10 +86,17 @@ struct CurveTests {
             for number in 0..<100 { #expect(await heard.next()?.frames == [[UInt8(number)]]) }
 
             let puller = try Puller(
-                address: room.address(.tcp), thread: room.serverThread, security: curve.serving, logger: room.logger)
+                address: room.address(.tcp),
+                thread: room.serverThread,
+                security: curve.serving,
+                logger: room.logger
+            )
             let pusher = try Pusher(
-                address: puller.boundAddress, thread: room.clientThread, security: curve.client("bob"),
-                logger: room.logger)
+                address: puller.boundAddress,
+                thread: room.clientThread,
+                security: curve.client("bob"),
+                logger: room.logger
+            )
             var pulled = puller.messages.makeAsyncIterator()
             for number in 0..<100 {
                 try await pusher.push([[UInt8(number)], [1]])
@@ -83,15 +110,22 @@ struct CurveTests {
             let start = MonotonicClock.system.nowMicroseconds()
             let moments = Moments()
             let publisher = try Publisher(
-                address: room.address(.tcp), thread: room.serverThread, security: curve.serving, logger: room.logger)
+                address: room.address(.tcp),
+                thread: room.serverThread,
+                security: curve.serving,
+                logger: room.logger
+            )
             publisher.setOnSubscribe { topic, _ in moments.tell(topic) }
             let server = try server(room, curve)
             try await serving(server) {
                 var strangers: [(String, RequestClient, Subscriber)] = []
                 for (name, security) in try curve.strangers() {
                     let subscriber = try Subscriber(
-                        address: publisher.boundAddress, thread: room.clientThread, security: security,
-                        logger: room.logger)
+                        address: publisher.boundAddress,
+                        thread: room.clientThread,
+                        security: security,
+                        logger: room.logger
+                    )
                     await subscriber.subscribe([name])
                     strangers.append((name, try client(room, server, security), subscriber))
                 }
@@ -128,13 +162,15 @@ struct CurveTests {
         try await with { room, curve in
             let started = Moments()
             let server = try server(
-                room, curve,
+                room,
+                curve,
                 handler: Closure { request, _ in
                     guard request.method == "stream" else { return Reply([:]) }
                     started.tell(request.identity)
                     try await untilCancelled()
                     return Reply([:])
-                })
+                }
+            )
             try await serving(server) {
                 let bad = try client(room, server, curve.client("bad"))
                 let good = try client(room, server, curve.client("good"))
@@ -158,11 +194,18 @@ struct CurveTests {
     @Test func `when a key is revoked the feed disconnects all, and all but it come back`() async throws {
         try await with { room, curve in
             let publisher = try Publisher(
-                address: room.address(.tcp), thread: room.serverThread, security: curve.serving, logger: room.logger)
+                address: room.address(.tcp),
+                thread: room.serverThread,
+                security: curve.serving,
+                logger: room.logger
+            )
             func subscriber(_ name: String) throws -> Subscriber {
                 try Subscriber(
-                    address: publisher.boundAddress, thread: room.clientThread, security: curve.client(name),
-                    logger: room.logger)
+                    address: publisher.boundAddress,
+                    thread: room.clientThread,
+                    security: curve.client(name),
+                    logger: room.logger
+                )
             }
             let (bad, good) = (try subscriber("bad"), try subscriber("good"))
             let (first, second) = (Moments(), Moments())
@@ -194,12 +237,21 @@ struct CurveTests {
             let thread = PollThread(name: "closed", context: MessagingContext())
             let keys = try CurveKeyPair.generate()
             let server = try RequestServer(
-                address: room.address(.tcp), thread: thread,
-                security: .curveServer(secretKey: keys.secretKey, domain: "requests"), logger: room.logger, handler: Echo())
+                address: room.address(.tcp),
+                thread: thread,
+                security: .curveServer(secretKey: keys.secretKey, domain: "requests"),
+                logger: room.logger,
+                handler: Echo()
+            )
             try await serving(server) {
                 let client = try client(
-                    room, server, .curveClient(serverPublicKey: keys.publicKey, keys: .generate()))
-                let error = await #expect(throws: RPCError.self) { try await client.call("hello", deadline: .seconds(1)) }
+                    room,
+                    server,
+                    .curveClient(serverPublicKey: keys.publicKey, keys: .generate())
+                )
+                let error = await #expect(throws: RPCError.self) {
+                    try await client.call("hello", deadline: .seconds(1))
+                }
                 #expect(error?.name == "deadline_exceeded")
                 #expect(await server.figures()["requests"] == 0)
             }
@@ -240,14 +292,27 @@ struct CurveTests {
             #expect(throws: MessagingError.needsCurve(far)) {
                 try Subscriber(address: far, thread: room.clientThread, logger: room.logger)
             }
-            _ = try Subscriber(address: far, thread: room.clientThread, security: curve.client("bob"), logger: room.logger)
+            _ = try Subscriber(
+                address: far,
+                thread: room.clientThread,
+                security: curve.client("bob"),
+                logger: room.logger
+            )
             let server = try RequestServer(
-                address: open, thread: room.serverThread, security: curve.serving, logger: room.logger, handler: Echo())
+                address: open,
+                thread: room.serverThread,
+                security: curve.serving,
+                logger: room.logger,
+                handler: Echo()
+            )
             try await serving(server) {
                 let port = server.boundAddress.location.split(separator: ":").last.map(String.init) ?? ""
                 let client = try RequestClient(
-                    address: EndpointAddress("tcp://127.0.0.1:\(port)"), thread: room.clientThread,
-                    security: curve.client("carl"), logger: room.logger)
+                    address: EndpointAddress("tcp://127.0.0.1:\(port)"),
+                    thread: room.clientThread,
+                    security: curve.client("carl"),
+                    logger: room.logger
+                )
                 _ = try await client.call("hello")
             }
         }
@@ -258,14 +323,19 @@ struct CurveTests {
         #expect(CurvePublicKey(pair.publicKey.text) == pair.publicKey)
         #expect(CurveKeyPair(publicKey: pair.publicKey, secretKey: pair.secretKey) == pair)
         #expect(CurveKeyPair(publicKey: try CurveKeyPair.generate().publicKey, secretKey: pair.secretKey) == nil)
-        for text in ["", "short", String(repeating: "\"", count: 40), String(repeating: "#", count: 41), "é" + pair.publicKey.text.dropFirst(2)] {
+        for text in [
+            "", "short", String(repeating: "\"", count: 40), String(repeating: "#", count: 41),
+            "é" + pair.publicKey.text.dropFirst(2),
+        ] {
             #expect(CurvePublicKey(text) == nil)
             #expect(CurveSecretKey(text) == nil)
         }
         let security = SocketSecurity.curveServer(secretKey: pair.secretKey, domain: "requests")
         var dumped = ""
         dump(security, to: &dumped)
-        for text in ["\(security)", String(reflecting: security), dumped, "\(pair)"] { #expect(!text.contains(pair.secretKey.text)) }
+        for text in ["\(security)", String(reflecting: security), dumped, "\(pair)"] {
+            #expect(!text.contains(pair.secretKey.text))
+        }
     }
 }
 
@@ -277,10 +347,13 @@ private final class SilentPeer: Sendable {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         var name = sockaddr_in()
         name.sin_family = sa_family_t(AF_INET)
-        name.sin_port = UInt16(address.location.split(separator: ":").last.map(String.init) ?? "").map { $0.bigEndian } ?? 0
+        name.sin_port =
+            UInt16(address.location.split(separator: ":").last.map(String.init) ?? "").map { $0.bigEndian } ?? 0
         name.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
         let status = withUnsafePointer(to: &name) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) }
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
         }
         guard status == 0 else { throw POSIXError(.ECONNREFUSED) }
     }

@@ -70,7 +70,10 @@ public struct Certificate: Sendable, Equatable {
         var section = ""
         var found: [String: String] = [:]
         var metadata: [(name: String, value: String)] = []
-        for (number, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+        for (number, line) in text.split(
+            omittingEmptySubsequences: false,
+            whereSeparator: { $0 == "\n" || $0 == "\r\n" }
+        ).enumerated() {
             let content = line.trimmed
             if content.isEmpty || content.hasPrefix("#") { continue }
             guard let mark = content.firstIndex(of: "=") else {
@@ -106,7 +109,9 @@ public struct Certificate: Sendable, Equatable {
 extension Substring {
     fileprivate var trimmed: Substring {
         var rest = self
-        while let first = rest.first, first == " " || first == "\t" || first == "\r" || first == "\r\n" { rest.removeFirst() }
+        while let first = rest.first, first == " " || first == "\t" || first == "\r" || first == "\r\n" {
+            rest.removeFirst()
+        }
         while let last = rest.last, last == " " || last == "\t" || last == "\r" || last == "\r\n" { rest.removeLast() }
         return rest
     }

@@ -6,7 +6,8 @@ enum KeyFile {
     /// Reads a certificate.
     ///
     /// - Parameter isSecret: the file must belong to this user and nobody else may read it
-    static func read(_ path: String, isSecret: Bool, advice: String = "check the path") throws(KeyError) -> Certificate {
+    static func read(_ path: String, isSecret: Bool, advice: String = "check the path") throws(KeyError) -> Certificate
+    {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
             if errno == ENOENT { throw .missing(path: path, advice: advice) }
@@ -24,12 +25,16 @@ enum KeyFile {
             throw .unsafe(
                 path: path,
                 reason: isSecret
-                    ? "others may read it; make new keys, or chmod 600 if nobody has" : "others may write it; chmod go-w")
+                    ? "others may read it; make new keys, or chmod 600 if nobody has"
+                    : "others may write it; chmod go-w"
+            )
         }
         var bytes = [UInt8](repeating: 0, count: Certificate.maxBytes + 1)
         var length = 0
         while length < bytes.count {
-            let count = bytes.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress?.advanced(by: length), $0.count - length) }
+            let count = bytes.withUnsafeMutableBytes {
+                Glibc.read(descriptor, $0.baseAddress?.advanced(by: length), $0.count - length)
+            }
             guard count >= 0 else {
                 if errno == EINTR { continue }
                 throw .failed(path: path, reason: errorText)
@@ -79,7 +84,9 @@ enum KeyFile {
     static func checkFolder(_ path: String) throws(KeyError) {
         var status = stat()
         guard lstat(path, &status) == 0 else {
-            if errno == ENOENT { throw .missing(path: path, advice: "make it with: safelight keys server --keys \(path)") }
+            if errno == ENOENT {
+                throw .missing(path: path, advice: "make it with: safelight keys server --keys \(path)")
+            }
             throw .failed(path: path, reason: errorText)
         }
         guard status.st_mode & S_IFMT == S_IFDIR else { throw .unsafe(path: path, reason: "it is no folder") }
@@ -87,7 +94,10 @@ enum KeyFile {
             throw .unsafe(path: path, reason: "it belongs to user \(status.st_uid), not to \(geteuid())")
         }
         guard status.st_mode & 0o077 == 0 else {
-            throw .unsafe(path: path, reason: "others may enter (mode \(String(status.st_mode & 0o777, radix: 8))); chmod 700")
+            throw .unsafe(
+                path: path,
+                reason: "others may enter (mode \(String(status.st_mode & 0o777, radix: 8))); chmod 700"
+            )
         }
     }
 

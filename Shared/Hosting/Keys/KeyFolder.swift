@@ -43,7 +43,9 @@ public struct KeyFolder: Sendable, Equatable {
     /// `~/.config/safelight/keys`.
     public init(flag: String?, environment: (String) -> String? = { Environment[$0] }) throws(HostingError) {
         if let path = flag ?? environment("SAFELIGHT_KEYS") {
-            guard path.hasPrefix("/") else { throw .badSetting(source: "--keys", reason: "\(path) is no absolute path") }
+            guard path.hasPrefix("/") else {
+                throw .badSetting(source: "--keys", reason: "\(path) is no absolute path")
+            }
             self.init(path: path)
         } else if let config = environment("XDG_CONFIG_HOME") {
             self.init(path: config + "/safelight/keys")
@@ -95,7 +97,10 @@ public struct KeyFolder: Sendable, Equatable {
     public func server() throws(KeyError) -> CurveKeyPair {
         try KeyFile.checkFolder(path)
         let certificate = try KeyFile.read(
-            serverSecretFile, isSecret: true, advice: "make it with: safelight keys server --keys \(path)")
+            serverSecretFile,
+            isSecret: true,
+            advice: "make it with: safelight keys server --keys \(path)"
+        )
         guard let pair = certificate.pair else {
             throw .notACertificate(path: serverSecretFile, reason: "it has no secret-key")
         }

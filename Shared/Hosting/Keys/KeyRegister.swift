@@ -53,12 +53,16 @@ final class KeyRegister: Sendable {
 
     private func refresh(_ current: inout List, _ list: KeyList) {
         var status = stat()
-        guard lstat(folder.folder(of: list), &status) == 0, status.st_uid == geteuid(), status.st_mode & 0o022 == 0 else {
+        guard lstat(folder.folder(of: list), &status) == 0, status.st_uid == geteuid(), status.st_mode & 0o022 == 0
+        else {
             current = List()
             return
         }
         let stamp = Stamp(
-            inode: UInt64(status.st_ino), seconds: status.st_mtim.tv_sec, nanoseconds: status.st_mtim.tv_nsec)
+            inode: UInt64(status.st_ino),
+            seconds: status.st_mtim.tv_sec,
+            nanoseconds: status.st_mtim.tv_nsec
+        )
         guard current.stamp != stamp else { return }
         do throws(KeyError) {
             let (keys, problems) = try folder.read(list)

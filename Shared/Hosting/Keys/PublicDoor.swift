@@ -28,12 +28,16 @@ public struct ListenOptions: ParsableArguments {
     ///
     /// Throws ``HostingError/badSetting(source:reason:)``, ``KeyError``.
     public func resolve(
-        logger: Logger, environment: (String) -> String? = { Environment[$0] }
+        logger: Logger,
+        environment: (String) -> String? = { Environment[$0] }
     ) throws -> PublicDoor? {
         guard let text = listen ?? environment("SAFELIGHT_LISTEN") else { return nil }
         let folder = try KeyFolder(flag: keys, environment: environment)
         return try PublicDoor(
-            TCPHost(text, source: listen == nil ? "SAFELIGHT_LISTEN" : "--listen"), folder: folder, logger: logger)
+            TCPHost(text, source: listen == nil ? "SAFELIGHT_LISTEN" : "--listen"),
+            folder: folder,
+            logger: logger
+        )
     }
 }
 
@@ -56,7 +60,8 @@ struct TCPHost: Sendable, Equatable {
             host = String(text[..<colon])
         }
         if isBare { host = "[\(text)]" }
-        guard !host.isEmpty, host.utf8.count <= 255, host.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != 0x2F }) else {
+        guard !host.isEmpty, host.utf8.count <= 255, host.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != 0x2F })
+        else {
             throw .badSetting(source: source, reason: "\(text.prefix(80)) is no address")
         }
         self.host = host

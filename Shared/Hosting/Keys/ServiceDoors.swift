@@ -20,11 +20,23 @@ public struct RequestServers: Sendable {
         handler: any RequestHandler
     ) throws(MessagingError) {
         local = try RequestServer(
-            address: address, thread: thread, limits: limits, clock: clock, logger: logger, handler: handler)
+            address: address,
+            thread: thread,
+            limits: limits,
+            clock: clock,
+            logger: logger,
+            handler: handler
+        )
         if let door {
             remote = try RequestServer(
-                address: door.address(of: endpoint), thread: thread, limits: limits,
-                security: door.security(of: endpoint), clock: clock, logger: logger, handler: handler)
+                address: door.address(of: endpoint),
+                thread: thread,
+                limits: limits,
+                security: door.security(of: endpoint),
+                clock: clock,
+                logger: logger,
+                handler: handler
+            )
         } else {
             remote = nil
         }

@@ -225,8 +225,10 @@ let rooms: [Room] = [
         6,
         "HouseTests",
         .tests,
-        ["TestSupport", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "CZeroMQ", "Crypto"]
-            + programs
+        [
+            "TestSupport", "PhotoClient", "Hosting", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging",
+            "CZeroMQ", "Crypto", "ArgumentParser",
+        ] + programs
     ),
     Room(6, "TidyTests", .tests, []),
     Room(

@@ -22,6 +22,7 @@ struct ServeCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var endpoints: EndpointOptions
+    @OptionGroup var listening: ListenOptions
     @OptionGroup var libraryOptions: LibraryOptions
     @OptionGroup var service: ServiceOptions
 
@@ -58,9 +59,10 @@ struct ServeCommand: AsyncParsableCommand {
     var check = false
 
     func run() async throws {
-        let configuration = try settings()
+        var configuration = try settings()
         if check { return print(configuration.json.prettyText) }
         let logger = try service.logger("catalog")
+        configuration.door = try listening.resolve(logger: logger)
         let locks = try endpoints.resolve().claim(for: .catalog)
         let catalog = try await CatalogService(configuration, logger: logger)
         try await catalog.run(ready: service.ready)

@@ -9,6 +9,8 @@ struct CatalogConfiguration: Sendable {
     /// The folder of the library: database, head file, lock and resources.
     var library: String
     var address: EndpointAddress
+    /// For clients on other machines; none: only this one's.
+    var door: PublicDoor?
     /// Worker processes that read metadata.
     var workers = 2
     /// How a worker is started.

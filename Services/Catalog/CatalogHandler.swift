@@ -17,6 +17,7 @@ struct CatalogHandler: RequestHandler {
     let intake: ResourceIntake
     let delivery: ResourceDelivery
     let uploads: UploadDesk
+    let services: ServiceIdentities
     let figures: Hosting.Figures
     let clock: MonotonicClock
     let logger: Logger
@@ -86,6 +87,7 @@ struct CatalogHandler: RequestHandler {
     // MARK: Writing
 
     private func perform(_ changes: PerformChanges, _ incoming: IncomingRequest) async throws -> JSON {
+        if changes.onBehalfOf != nil { try services.check(incoming.identity) }
         let digest = Self.digest(of: changes, incoming.attachments)
         let key = changes.transaction.map {
             OutcomeKey(

@@ -15,15 +15,13 @@ struct CatalogService: Sendable {
     let writer: Writer
     let tail: ChangeTail
     let resources: ResourceStore
-    let server: RequestServer
-    let handler: CatalogHandler
-    let uploads: UploadDesk
-    let workers: WorkerPool
+    let servers: RequestServers
+    private let workers: WorkerPool
     private let thread: PollThread
     private let lock: LibraryLock
 
     /// Where requests are taken.
-    var address: EndpointAddress { server.boundAddress }
+    var address: EndpointAddress { servers.address }
 
     /// Locks and opens the library, starts the workers and binds; requests are taken once the parts run.
     init(
@@ -80,29 +78,16 @@ struct CatalogService: Sendable {
             fetches: fetches,
             history: HistoryReader(store: store, tail: tail),
             intake: ResourceIntake(
-                resources: resources,
-                crew: crew,
-                uploads: uploads,
-                roots: try ImportRoots(configuration.importRoots),
-                pictures: PictureReader(workers: workers, resources: resources),
-                store: store,
-                maxBytes: configuration.maxFileBytes
-            ),
-            delivery: ResourceDelivery(store: store, resources: resources, crew: crew),
-            uploads: uploads,
-            figures: figures,
-            clock: surroundings.clock,
-            logger: logger
-        )
+                resources: resources, crew: crew, uploads: uploads, roots: try ImportRoots(configuration.importRoots),
+                pictures: PictureReader(workers: workers, resources: resources), store: store,
+                maxBytes: configuration.maxFileBytes),
+            delivery: ResourceDelivery(store: store, resources: resources, crew: crew), uploads: uploads,
+            services: ServiceIdentities(door: configuration.door), figures: figures, clock: surroundings.clock, logger: logger)
         let thread = PollThread(name: "catalog")
-        let server = try RequestServer(
-            address: configuration.address,
-            thread: thread,
-            clock: surroundings.clock,
-            logger: logger,
-            handler: handler
-        )
-        figures.section("requests") { await server.figures() }
+        let servers = try RequestServers(
+            .catalog, address: configuration.address, door: configuration.door, thread: thread,
+            clock: surroundings.clock, logger: logger, handler: handler)
+        figures.section("requests") { await servers.figures() }
         figures.section("workers") { workers.figures() }
         figures.section("writes") {
             var json = writer.figures.json
@@ -125,9 +110,7 @@ struct CatalogService: Sendable {
         self.writer = writer
         self.tail = tail
         self.resources = resources
-        self.server = server
-        self.handler = handler
-        self.uploads = uploads
+        self.servers = servers
         self.workers = workers
         self.thread = thread
     }
@@ -140,21 +123,16 @@ struct CatalogService: Sendable {
             ClosingPart("database") { try store.close() },
             ClosingPart("poll thread") { await thread.shutdown() },
             WorkerPoolPart(workers),
-            RequestServerPart(server),
+        ] + servers.parts + [
             // Streams end by themselves before the server waits for its requests.
-            ClosingPart("streams") { tail.close() },
+            ClosingPart("streams") { tail.close() }
         ]
     }
 
     /// Serves until a signal.
     func run(ready: ReadySignal) async throws {
         try await ServiceHost.run(
-            name: .catalog,
-            logger: logger,
-            endpoints: [address.description],
-            ready: ready,
-            parts: parts
-        )
+            name: .catalog, logger: logger, endpoints: servers.addresses, ready: ready, parts: parts)
     }
 
     private static func retention(_ configuration: CatalogConfiguration) -> Retention {

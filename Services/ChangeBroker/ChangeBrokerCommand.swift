@@ -14,6 +14,7 @@ struct ChangeBrokerCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var endpoints: EndpointOptions
+    @OptionGroup var listening: ListenOptions
     @OptionGroup var service: ServiceOptions
 
     @Option(help: "Records kept in memory for replays; older ones come from the catalog.")
@@ -28,7 +29,8 @@ struct ChangeBrokerCommand: AsyncParsableCommand {
     func run() async throws {
         let logger = try service.logger(ServiceName.changeBroker.rawValue)
         let endpoints = try endpoints.resolve()
-        let configuration = try ChangeBrokerConfiguration(self, endpoints: endpoints)
+        var configuration = try ChangeBrokerConfiguration(self, endpoints: endpoints)
+        configuration.door = try listening.resolve(logger: logger)
         let locks = try endpoints.claim(for: .changeBroker)
         let broker = try ChangeBrokerService(configuration, logger: logger)
         defer { withExtendedLifetime(locks) {} }
@@ -40,6 +42,7 @@ extension ChangeBrokerConfiguration {
     /// The configuration that the command line asks for.
     init(_ command: ChangeBrokerCommand, endpoints: Endpoints) throws {
         self.init(catalog: endpoints[.catalog], requests: endpoints[.broker], feed: endpoints[.feed])
+        catalogSecurity = endpoints.security(of: .catalog)
         ringRecords = command.ringRecords
         ringBytes = command.ringMemory.multipliedReportingOverflow(by: 1 << 20).partialValue
         maxFollowers = command.maxFollowers

@@ -1,3 +1,4 @@
+import Hosting
 import Messaging
 
 /// Everything that can be set about a change-broker, with its bounds.
@@ -8,6 +9,10 @@ struct ChangeBrokerConfiguration: Sendable {
     var requests: EndpointAddress
     /// Where live messages are published.
     var feed: EndpointAddress
+    /// What protects the connection to the catalog.
+    var catalogSecurity = SocketSecurity.none
+    /// For clients on other machines; none: only this one's.
+    var door: PublicDoor?
 
     /// Records kept in memory for replays; older ones come from the catalog.
     var ringRecords = 100_000

@@ -14,8 +14,8 @@ struct ChangeBrokerService: Sendable {
     let feedAddress: EndpointAddress
 
     let feed: RecordFeed
-    private let server: RequestServer
-    private let publisher: Publisher
+    private let addresses: [String]
+    private let servers: RequestServers
     private let thread: PollThread
     private let follower: CatalogFollower
     private let logger: Logger
@@ -30,20 +30,24 @@ struct ChangeBrokerService: Sendable {
         limits.drainTimeout = .seconds(2)
         // The catalog is on this machine or near it, and everybody waits for its return.
         limits.reconnectIntervalMax = configuration.catalogPause
-        let catalog = try ServiceClient(address: configuration.catalog, thread: thread, limits: limits, logger: logger)
-        let publisher = try Publisher(address: configuration.feed, thread: thread, limits: limits, logger: logger)
+        let catalog = try ServiceClient(
+            address: configuration.catalog, thread: thread, limits: limits, security: configuration.catalogSecurity,
+            logger: logger)
+        // CURVE is a matter of the whole socket: clients on other machines have one of their own.
+        var publishers = [
+            try Publisher(address: configuration.feed, thread: thread, limits: limits, logger: logger)
+        ]
+        if let door = configuration.door {
+            publishers.append(
+                try Publisher(
+                    address: door.address(of: .feed), thread: thread, limits: limits, security: door.security(of: .feed),
+                    logger: logger))
+        }
         let feed = RecordFeed(
-            configuration,
-            publisher: publisher,
-            instance: PhotoLibrary.randomTransaction(),
-            logger: logger
-        )
+            configuration, publishers: publishers, instance: PhotoLibrary.randomTransaction(), logger: logger)
         let figures = Hosting::Figures()
-        let server = try RequestServer(
-            address: configuration.requests,
-            thread: thread,
-            limits: limits,
-            logger: logger,
+        let servers = try RequestServers(
+            .broker, address: configuration.requests, door: configuration.door, thread: thread, limits: limits, logger: logger,
             handler: ChangeBrokerHandler(
                 history: History(feed: feed, catalog: catalog),
                 configuration: configuration,
@@ -53,14 +57,17 @@ struct ChangeBrokerService: Sendable {
             )
         )
         figures.section("feed") { await feed.figures() }
-        figures.section("requests") { [weak server] in await server?.figures() ?? [:] }
-        figures.section("publisher") { [weak publisher] in await publisher?.figures() ?? [:] }
+        figures.section("requests") { await servers.figures() }
+        figures.section("publisher") { [local = publishers[0]] in await local.figures() }
+        if publishers.count > 1 {
+            figures.section("publisherTCP") { [remote = publishers[1]] in await remote.figures() }
+        }
         figures.section("catalog") { await catalog.connectionFigures() }
-        self.requestsAddress = server.boundAddress
-        self.feedAddress = publisher.boundAddress
+        self.requestsAddress = servers.address
+        self.feedAddress = publishers[0].boundAddress
+        self.addresses = servers.addresses + publishers.map(\.boundAddress.description)
         self.feed = feed
-        self.server = server
-        self.publisher = publisher
+        self.servers = servers
         self.thread = thread
         self.follower = CatalogFollower(catalog: catalog, feed: feed, configuration: configuration, logger: logger)
         self.logger = logger
@@ -69,19 +76,16 @@ struct ChangeBrokerService: Sendable {
     /// Runs until a signal.
     func run(ready: ReadySignal) async throws {
         try await ServiceHost.run(
-            name: .changeBroker,
-            logger: logger,
-            endpoints: [requestsAddress.description, feedAddress.description],
-            ready: ready,
+            name: .changeBroker, logger: logger,
+            endpoints: addresses, ready: ready,
             parts: [
                 ClosingPart("sockets") { [thread] in await thread.shutdown() },
                 LoopPart("head messages") { [feed] in await feed.publishHeads() },
                 LoopPart("the catalog's records") { [follower] in await follower.run() },
-                RequestServerPart(server),
+            ] + servers.parts + [
                 // Stopped first: followers would keep the server waiting.
-                ClosingPart("followers") { [feed] in await feed.dismissFollowers() },
-            ]
-        )
+                ClosingPart("followers") { [feed] in await feed.dismissFollowers() }
+            ])
     }
 
     /// Runs until cancelled, without signals: for tests.
@@ -89,7 +93,7 @@ struct ChangeBrokerService: Sendable {
         await withTaskGroup { group in
             group.addTask { await feed.publishHeads() }
             group.addTask { await follower.run() }
-            group.addTask { await server.run() }
+            group.addTask { await servers.run() }
             await group.waitForAll()
         }
         await thread.shutdown()

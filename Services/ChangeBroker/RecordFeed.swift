@@ -12,7 +12,7 @@ actor RecordFeed {
     /// New at each start.
     let instance: String
     private let configuration: ChangeBrokerConfiguration
-    private let publisher: Publisher
+    private let publishers: [Publisher]
     private let wanted: WantedTopics
     private let logger: Logger
     /// Says that a head message is due.
@@ -36,9 +36,9 @@ actor RecordFeed {
         var token: ChangeToken?
     }
 
-    init(_ configuration: ChangeBrokerConfiguration, publisher: Publisher, instance: String, logger: Logger) {
+    init(_ configuration: ChangeBrokerConfiguration, publishers: [Publisher], instance: String, logger: Logger) {
         self.configuration = configuration
-        self.publisher = publisher
+        self.publishers = publishers
         self.instance = instance
         self.logger = logger
         let wanted = WantedTopics()
@@ -47,10 +47,12 @@ actor RecordFeed {
         self.headSignal = signal
         self.headSink = sink
         self.problem = "the catalog has not answered yet"
-        publisher.setOnSubscribe { topic, isSubscribed in
-            wanted.note(topic, isSubscribed: isSubscribed)
-            // Who has just come learns at once where the feed stands.
-            if isSubscribed, topic == FeedTopic.head { sink.yield() }
+        for (number, publisher) in publishers.enumerated() {
+            publisher.setOnSubscribe { topic, isSubscribed in
+                wanted.note(topic, isSubscribed: isSubscribed, at: number)
+                // Who has just come learns at once where the feed stands.
+                if isSubscribed, topic == FeedTopic.head { sink.yield() }
+            }
         }
     }
 
@@ -135,7 +137,7 @@ actor RecordFeed {
     }
 
     private func send(_ topic: String, _ frame: [UInt8]) {
-        publisher.publish(topic, [frame])
+        for publisher in publishers { publisher.publish(topic, [frame]) }
         counts.messages += 1
         counts.bytes += frame.count
     }
@@ -166,7 +168,8 @@ actor RecordFeed {
         // Followers that wait learn how far the feed has come, also where nothing was theirs.
         for follower in followers.values { follower.signal.yield() }
         guard let head else { return }
-        publisher.publish(FeedTopic.head, [LiveFrames.head(head)])
+        let frame = LiveFrames.head(head)
+        for publisher in publishers { publisher.publish(FeedTopic.head, [frame]) }
         counts.heads += 1
     }
 

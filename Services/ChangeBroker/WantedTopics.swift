@@ -5,7 +5,8 @@ import Synchronization
 /// libzmq compares the beginnings of topics, so a subscription to `asset.` or to nothing wants all that begin so.
 final class WantedTopics: Sendable {
     private struct State {
-        var topics: Set<String> = []
+        /// By topic the publishers where it is subscribed to, a bit each.
+        var topics: [String: UInt8] = [:]
         /// How many subscribed topics have each length, in UTF-8 bytes.
         var lengths: [Int: Int] = [:]
         /// More were subscribed than are kept: everything is made.
@@ -20,16 +21,24 @@ final class WantedTopics: Sendable {
 
     var count: Int { state.withLock { $0.topics.count } }
 
-    func note(_ topic: String, isSubscribed: Bool) {
+    /// - Parameter publisher: its number, 0 to 7
+    func note(_ topic: String, isSubscribed: Bool, at publisher: Int = 0) {
+        let bit = UInt8(1) << publisher
         let length = topic.utf8.count
         state.withLock { state in
             if !isSubscribed {
-                guard state.topics.remove(topic) != nil else { return }
+                guard let publishers = state.topics[topic] else { return }
+                let rest = publishers & ~bit
+                state.topics[topic] = rest == 0 ? nil : rest
+                guard rest == 0 else { return }
                 let left = (state.lengths[length] ?? 1) - 1
                 state.lengths[length] = left > 0 ? left : nil
+            } else if let publishers = state.topics[topic] {
+                state.topics[topic] = publishers | bit
             } else if state.topics.count >= limit {
                 state.isOverfull = true
-            } else if state.topics.insert(topic).inserted {
+            } else {
+                state.topics[topic] = bit
                 state.lengths[length, default: 0] += 1
             }
         }
@@ -43,7 +52,7 @@ final class WantedTopics: Sendable {
             return parts.filter { part in
                 state.lengths.keys.contains { length in
                     part.topic.utf8.count >= length
-                        && state.topics.contains(String(decoding: part.topic.utf8.prefix(length), as: UTF8.self))
+                        && state.topics[String(decoding: part.topic.utf8.prefix(length), as: UTF8.self)] != nil
                 }
             }
         }

@@ -17,6 +17,7 @@ struct EditorCommand: AsyncParsableCommand {
 
     @OptionGroup var library: LibraryOptions
     @OptionGroup var endpoints: EndpointOptions
+    @OptionGroup var listening: ListenOptions
     @OptionGroup var service: ServiceOptions
 
     @Option(help: "Processes that render. (one for each processor)")
@@ -34,18 +35,15 @@ struct EditorCommand: AsyncParsableCommand {
     func run() async throws {
         let logger = try service.logger(ServiceName.editor.rawValue)
         let endpoints = try endpoints.resolve()
-        let configuration = EditorConfiguration(
-            address: endpoints[.editor],
-            endpoints: endpoints,
-            library: try library.resolve(),
-            workers: workers ?? max(1, ProcessInfo.processInfo.activeProcessorCount),
-            queue: queue,
-            queuePerAsset: queuePerAsset
-        )
+        var configuration = EditorConfiguration(
+            address: endpoints[.editor], endpoints: endpoints, library: try library.resolve(),
+            workers: workers ?? max(1, ProcessInfo.processInfo.activeProcessorCount), queue: queue,
+            queuePerAsset: queuePerAsset)
         if check {
             print(try await EditorCheck(configuration, logger: logger).run())
             return
         }
+        configuration.door = try listening.resolve(logger: logger)
         try await EditorService(configuration, logger: logger).run(ready: service.ready)
     }
 }

@@ -5,6 +5,8 @@ import Messaging
 struct EditorConfiguration: Sendable {
     /// Where it answers requests.
     var address: EndpointAddress
+    /// For clients on other machines; none: only this one's.
+    var door: PublicDoor?
     /// Where all services are.
     var endpoints: Endpoints
     /// The library's folder, absolute.

@@ -11,6 +11,7 @@ struct EditorService: Sendable {
     /// Where it answers, with the port that was found.
     let address: EndpointAddress
     let figures: EditFigures
+    private let addresses: [String]
     private let parts: [any Service]
     private let locks: [EndpointLock]
     private let logger: Logger
@@ -58,34 +59,26 @@ struct EditorService: Sendable {
             state: EditorState(catalog: library.catalog, resources: resources, workers: workers, figures: figures)
         )
         let thread = PollThread(name: "editor")
-        let server = try RequestServer(
-            address: configuration.address,
-            thread: thread,
-            limits: limits,
-            logger: logger,
-            handler: handler
-        )
-        address = server.boundAddress
-        figures.all.section("requests") { await server.figures() }
+        let servers = try RequestServers(
+            .editor, address: configuration.address, door: configuration.door, thread: thread, limits: limits,
+            logger: logger, handler: handler)
+        address = servers.address
+        addresses = servers.addresses
+        figures.all.section("requests") { await servers.figures() }
         try await workers.start()
         parts = [
             ClosingPart("sockets") {
                 await library.close()
                 await thread.shutdown()
             },
-            WorkerPoolPart(workers), RequestServerPart(server),
-        ]
+            WorkerPoolPart(workers),
+        ] + servers.parts
     }
 
     /// Serves until SIGTERM or SIGINT.
     func run(ready: ReadySignal) async throws {
         try await ServiceHost.run(
-            name: .editor,
-            logger: logger,
-            endpoints: ["\(address)"],
-            ready: ready,
-            parts: parts
-        )
+            name: .editor, logger: logger, endpoints: addresses, ready: ready, parts: parts)
         withExtendedLifetime(locks) {}
     }
 
@@ -100,12 +93,8 @@ extension ServiceEndpoints {
     /// The same addresses, as the client library takes them.
     init(_ endpoints: Endpoints) {
         self.init(
-            catalog: endpoints[.catalog],
-            thumbnailer: endpoints[.thumbnailer],
-            editor: endpoints[.editor],
-            changeBroker: endpoints[.broker],
-            feed: endpoints[.feed],
-            edits: endpoints[.edits]
-        )
+            catalog: endpoints[.catalog], thumbnailer: endpoints[.thumbnailer], editor: endpoints[.editor],
+            changeBroker: endpoints[.broker], feed: endpoints[.feed], edits: endpoints[.edits],
+            security: endpoints.security)
     }
 }

@@ -17,6 +17,7 @@ struct ThumbnailerCommand: AsyncParsableCommand {
 
     @OptionGroup var library: LibraryOptions
     @OptionGroup var endpoints: EndpointOptions
+    @OptionGroup var listening: ListenOptions
     @OptionGroup var service: ServiceOptions
 
     @Option(
@@ -44,11 +45,12 @@ struct ThumbnailerCommand: AsyncParsableCommand {
 
     func run() async throws {
         let logger = try service.logger(ServiceName.thumbnailer.rawValue)
-        let configuration = try resolved()
+        var configuration = try resolved()
         if check {
             print(try await ThumbnailerCheck(configuration, logger: logger).run())
             return
         }
+        configuration.door = try listening.resolve(logger: logger)
         try await ThumbnailerService(configuration, logger: logger).run(ready: service.ready)
     }
 

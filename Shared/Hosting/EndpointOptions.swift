@@ -11,6 +11,23 @@ public struct EndpointOptions: ParsableArguments {
     )
     public var run: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "A house on another machine: where its services listen. (SAFELIGHT_HOST)",
+            discussion: "With a port, the six endpoints have it and those that follow; else 5571 to 5576.",
+            valueName: "address[:port]"
+        )
+    )
+    public var host: String?
+
+    @Option(help: ArgumentHelp("The services' public key, for TCP. (SAFELIGHT_SERVER_KEY)", valueName: "file"))
+    public var serverKey: String?
+
+    @Option(
+        help: ArgumentHelp("This client's own secret key, for TCP. (SAFELIGHT_CLIENT_KEY)", valueName: "file")
+    )
+    public var clientKey: String?
+
     @Option(help: "Requests to the catalog. (SAFELIGHT_CATALOG, else catalog.sock in the run folder)")
     public var catalog: String?
 
@@ -38,20 +55,61 @@ public struct EndpointOptions: ParsableArguments {
     public func resolve(environment: (String) -> String? = { Environment[$0] }) throws(HostingError) -> Endpoints {
         let folder = RunFolder(flag: run, environment: environment)
         var addresses: [EndpointName: EndpointAddress] = [:]
+        var remote: TCPHost?
+        if let text = host ?? environment("SAFELIGHT_HOST") {
+            remote = try TCPHost(text, source: host == nil ? "SAFELIGHT_HOST" : "--host")
+        }
         for name in EndpointName.allCases {
             let flag = flag(for: name)
             let text = flag ?? environment(name.variable)
-            guard let text else {
-                addresses[name] = try folder.address(of: name)
-                continue
-            }
             do throws(MessagingError) {
+                guard let text else {
+                    if let remote {
+                        addresses[name] = try remote.address(of: name)
+                    } else {
+                        addresses[name] = try Self.address(name, in: folder)
+                    }
+                    continue
+                }
                 addresses[name] = try EndpointAddress(text)
             } catch {
                 throw .badSetting(source: flag == nil ? name.variable : "--\(name.flag)", reason: "\(error)")
             }
         }
-        return Endpoints(folder: folder, addresses: addresses)
+        return Endpoints(folder: folder, addresses: addresses, security: try security(environment))
+    }
+
+    private static func address(_ name: EndpointName, in folder: RunFolder) throws(MessagingError) -> EndpointAddress {
+        try EndpointAddress("ipc://\(folder.path)/\(name.file)")
+    }
+
+    /// What protects connections over TCP: nothing where no keys are given, and then only this machine can be called.
+    private func security(_ environment: (String) -> String?) throws(HostingError) -> SocketSecurity {
+        func file(_ flag: String?, _ name: String, _ variable: String) -> (path: String, source: String)? {
+            if let flag { return (flag, name) }
+            return environment(variable).map { ($0, variable) }
+        }
+        func read(_ file: (path: String, source: String), isSecret: Bool) throws(HostingError) -> Certificate {
+            do throws(KeyError) {
+                return try KeyFile.read(file.path, isSecret: isSecret)
+            } catch {
+                throw .badSetting(source: file.source, reason: "\(error)")
+            }
+        }
+        let server = file(serverKey, "--server-key", "SAFELIGHT_SERVER_KEY")
+        let client = file(clientKey, "--client-key", "SAFELIGHT_CLIENT_KEY")
+        guard let server else {
+            guard let client else { return .none }
+            throw .badSetting(source: client.source, reason: "the services' public key is needed too: --server-key")
+        }
+        guard let client else {
+            throw .badSetting(source: server.source, reason: "this client's own key is needed too: --client-key")
+        }
+        let serverKey = try read(server, isSecret: false).publicKey
+        guard let keys = try read(client, isSecret: true).pair else {
+            throw .badSetting(source: client.source, reason: "\(client.path) has no secret-key: give NAME.key_secret")
+        }
+        return .curveClient(serverPublicKey: serverKey, keys: keys)
     }
 
     private func flag(for name: EndpointName) -> String? {
@@ -70,11 +128,14 @@ public struct EndpointOptions: ParsableArguments {
 public struct Endpoints: Sendable, Equatable {
     /// The folder of the default addresses.
     public let folder: RunFolder
+    /// What protects connections to addresses over TCP.
+    public let security: SocketSecurity
     private let addresses: [EndpointName: EndpointAddress]
 
-    init(folder: RunFolder, addresses: [EndpointName: EndpointAddress]) {
+    init(folder: RunFolder, addresses: [EndpointName: EndpointAddress], security: SocketSecurity = .none) {
         self.folder = folder
         self.addresses = addresses
+        self.security = security
     }
 
     /// The address of an endpoint.
@@ -82,6 +143,9 @@ public struct Endpoints: Sendable, Equatable {
         guard let address = addresses[name] else { preconditionFailure("every endpoint has an address") }
         return address
     }
+
+    /// What protects a connection to an endpoint: on this machine the run folder does.
+    public func security(of name: EndpointName) -> SocketSecurity { self[name].transport == .tcp ? security : .none }
 
     /// Whether an endpoint's socket is in the run folder.
     public func usesFolder(_ name: EndpointName) -> Bool {

@@ -6,6 +6,8 @@ final class Connection {
     let id: ConnectionID
     let descriptor: Int32?
     let identity: String
+    /// Its key, over CURVE.
+    let holder: KeyHolder?
     /// Room for messages on their way to this peer.
     let room: ByteGate
     /// Requests without an answer yet.
@@ -19,10 +21,11 @@ final class Connection {
     var heldBytes = 0
     var isParsing = false
 
-    init(id: ConnectionID, descriptor: Int32?, identity: String, limits: MessagingLimits) {
+    init(id: ConnectionID, message: IncomingMessage, transport: EndpointAddress.Transport, limits: MessagingLimits) {
         self.id = id
-        self.descriptor = descriptor
-        self.identity = identity
+        self.descriptor = message.descriptor
+        self.identity = Self.identity(of: message, over: transport)
+        self.holder = message.holder
         self.room = ByteGate(
             available: limits.outboxBytesPerConnection,
             ceiling: limits.outboxBytesPerConnection,
@@ -30,9 +33,11 @@ final class Connection {
         )
     }
 
-    /// Who is at the other end: over ipc libzmq gives `localhost:uid:gid:pid`, as the kernel vouches for it.
-    static func identity(_ peerAddress: String?, over transport: EndpointAddress.Transport) -> String {
-        guard transport == .ipc, let peerAddress else { return "loopback" }
+    /// Who is at the other end: the name of a key, or over ipc libzmq gives `localhost:uid:gid:pid`, as the kernel
+    /// vouches for it.
+    static func identity(of message: IncomingMessage, over transport: EndpointAddress.Transport) -> String {
+        if let holder = message.holder { return holder.identity }
+        guard transport == .ipc, let peerAddress = message.peerAddress else { return "loopback" }
         let parts = peerAddress.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count >= 3, let uid = UInt32(parts[parts.count - 3]) else { return "loopback" }
         return "uid:\(uid)"
@@ -77,7 +82,9 @@ struct ConnectionTable {
         ended: (Connection) -> Void
     ) -> Found {
         if let connection = byRouting[routing] {
-            if connection.descriptor == message.descriptor { return .connection(connection) }
+            if connection.descriptor == message.descriptor, connection.holder == message.holder {
+                return .connection(connection)
+            }
             if let old = remove(connection.id) { ended(old) }
         }
         if let descriptor = message.descriptor {
@@ -88,8 +95,8 @@ struct ConnectionTable {
         seen += 1
         let connection = Connection(
             id: ConnectionID(routing: routing, serial: lastSerial),
-            descriptor: message.descriptor,
-            identity: Connection.identity(message.peerAddress, over: transport),
+            message: message,
+            transport: transport,
             limits: limits
         )
         byRouting[routing] = connection

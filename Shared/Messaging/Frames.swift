@@ -15,6 +15,8 @@ struct IncomingMessage: Sendable {
     var descriptor: Int32?
     /// libzmq's `Peer-Address`: `localhost:uid:gid:pid` over ipc, an IP address over tcp.
     var peerAddress: String?
+    /// Who connected, over CURVE.
+    var holder: KeyHolder?
 
     enum Violation: String, Sendable {
         case tooManyFrames = "too_many_frames"

@@ -4,6 +4,10 @@ public enum MessagingError: Error, Sendable, Equatable, CustomStringConvertible 
     case invalidAddress(String, reason: String)
     /// The address leaves this machine, and that takes CURVE keys.
     case needsCurve(EndpointAddress)
+    /// The side that listens was given a client's keys, the side that connects a server's, or a domain is empty.
+    case wrongSecurity(EndpointAddress)
+    /// This libzmq was built without CURVE.
+    case noCurve
     /// libzmq has no context or no socket left, usually because file descriptors ran out.
     case noSocket(reason: String)
     /// Binding failed.
@@ -18,7 +22,13 @@ public enum MessagingError: Error, Sendable, Equatable, CustomStringConvertible 
         case .invalidAddress(let text, let reason):
             "\(text) is no endpoint address: \(reason)"
         case .needsCurve(let address):
-            "\(address) leaves this machine, which needs CURVE keys; use ipc:// or a loopback address"
+            "\(address) leaves this machine, which needs CURVE keys: make them with `safelight keys` and say where they are, "
+                + "or use ipc:// or a loopback address"
+        case .wrongSecurity(let address):
+            "the keys for \(address) are those of the other side: who listens has a secret key and a domain, who connects "
+                + "the server's public key and its own pair"
+        case .noCurve:
+            "this libzmq has no CURVE; install one that was built with libsodium"
         case .noSocket(let reason):
             "no ZeroMQ socket can be opened: \(reason); raise the limit of open files"
         case .cannotBind(let address, let reason):

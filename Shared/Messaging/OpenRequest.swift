@@ -95,6 +95,8 @@ enum ServerEvent: Sendable {
     case ended(OpenRequest)
     /// A large JSON frame has been parsed.
     case parsed(ConnectionID, Envelope, IncomingMessage, prefix: [Bytes])
+    /// These public keys were taken off the list.
+    case revoked(Set<String>)
     /// No further requests are to be taken.
     case stop
 }

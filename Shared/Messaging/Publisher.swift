@@ -17,8 +17,12 @@ public actor Publisher {
     private let doorbell: Doorbell
     private nonisolated let queue: PublishQueue
     private nonisolated let hook = Mutex<SubscriptionHook?>(nil)
-    private let holder: SocketHolder<Socket>
-    private var counts = (sent: 0, bytes: 0, subscriptions: 0, strange: 0, failed: 0)
+    /// Hears of keys that were taken off the list, over CURVE.
+    private let listening: Doorkeeper.Listening?
+    /// Not listening for the moment, after everyone was disconnected.
+    private var isAway = false
+    private var socket: Socket?
+    private var counts = (sent: 0, bytes: 0, subscriptions: 0, strange: 0, failed: 0, restarts: 0)
 
     /// The address with the port that was found, where the given one left it open.
     public nonisolated let boundAddress: EndpointAddress
@@ -30,6 +34,7 @@ public actor Publisher {
         address: EndpointAddress,
         thread: PollThread,
         limits: MessagingLimits = .init(),
+        security: SocketSecurity = .none,
         logger: Logger
     ) throws(MessagingError) {
         let socket = try Socket(ZMQ_XPUB, context: thread.context)
@@ -37,12 +42,16 @@ public actor Publisher {
         let receive = Int32(clamping: 2 * limits.topicsPerSubscriber + 1000)
         try socket.configure(limits, send: limits.publishHighWaterMark, receive: receive, linger: .zero)
         try socket.set(ZMQ_XPUB_VERBOSE, 1 as Int32)
-        self.boundAddress = try socket.bind(address)
+        self.boundAddress = try socket.bind(address, security: security)
         self.thread = thread
         self.limits = limits
         self.logger = logger
         self.doorbell = thread.loop.makeDoorbell()
-        self.queue = PublishQueue(maxBytes: limits.outboxBytes, doorbell: doorbell)
+        let queue = PublishQueue(maxBytes: limits.outboxBytes, doorbell: doorbell)
+        self.queue = queue
+        self.listening = security.domain.map { domain in
+            thread.context.doorkeeper.listen(to: domain) { _ in queue.askForRestart() }
+        }
         let handle = SocketHandle(socket)
         self.holder = SocketHolder(socket)
         let holder = holder
@@ -58,7 +67,7 @@ public actor Publisher {
         )
     }
 
-    deinit { thread.loop.remove(doorbell) }
+    isolated deinit { closeNow() }
 
     /// Sends a message to all who subscribed to the topic.
     ///
@@ -97,6 +106,7 @@ public actor Publisher {
             "published": JSON(counts.sent), "bytesOut": JSON(counts.bytes), "outboxBytes": JSON(waiting),
             "dropped": JSON(dropped), "refused": JSON(refused), "subscriptions": JSON(counts.subscriptions),
             "strangeMessages": JSON(counts.strange), "sendFailures": JSON(counts.failed),
+            "restarts": JSON(counts.restarts),
         ]
     }
 
@@ -110,7 +120,9 @@ public actor Publisher {
     }
 
     private func turn() -> Turn {
-        guard holder.socket != nil else { return Turn(wantsInput: false) }
+        guard socket != nil else { return Turn(wantsInput: false) }
+        if queue.takeRestart() { disconnectAll() }
+        if isAway { isAway = socket?.rebind(boundAddress) != true }
         for message in queue.drain() {
             // An XPUB without NODROP never says that it is full: it drops for the slow ones alone.
             if holder.socket?.send(message) == .sent {
@@ -120,7 +132,19 @@ public actor Publisher {
                 counts.failed += 1
             }
         }
-        return Turn(isHungry: readSubscriptions())
+        return Turn(isHungry: readSubscriptions(), wakeAfter: isAway ? Self.rebindPause : nil)
+    }
+
+    private static let rebindPause: Int64 = 2000
+
+    /// Ends every connection and listens again: libzmq 4.3.4 can disconnect no single peer. All of them come back by
+    /// themselves within their reconnect interval, except those whose key is off the list; what is published meanwhile
+    /// they find as a gap.
+    private func disconnectAll() {
+        guard !isAway, socket?.unbind(boundAddress) == true else { return }
+        counts.restarts += 1
+        isAway = true
+        logger.notice("the publisher disconnects everyone: a key was taken off its list", metadata: ["address": "\(boundAddress)"])
     }
 
     /// Always read: an XPUB that is not drained queues what peers send without a limit.
@@ -147,6 +171,7 @@ private final class PublishQueue: Sendable {
         var bytes = 0
         var dropped = 0
         var refused = 0
+        var wantsRestart = false
     }
 
     private let state = Mutex(State())
@@ -174,6 +199,19 @@ private final class PublishQueue: Sendable {
             return true
         }
         if isTaken { doorbell.ring() }
+    }
+
+    /// Asks the publisher to disconnect everyone.
+    func askForRestart() {
+        state.withLock { $0.wantsRestart = true }
+        doorbell.ring()
+    }
+
+    func takeRestart() -> Bool {
+        state.withLock { state in
+            defer { state.wantsRestart = false }
+            return state.wantsRestart
+        }
     }
 
     func refuse() { state.withLock { $0.refused += 1 } }

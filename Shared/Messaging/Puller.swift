@@ -13,6 +13,8 @@ public struct PulledMessage: Sendable, Equatable {
 /// wait.
 public actor Puller {
     private let thread: PollThread
+    /// Of the list of keys, over CURVE.
+    private let domain: String?
     private let limits: MessagingLimits
     private let logger: Logger
     private let doorbell: Doorbell
@@ -30,12 +32,14 @@ public actor Puller {
         address: EndpointAddress,
         thread: PollThread,
         limits: MessagingLimits = .init(),
+        security: SocketSecurity = .none,
         logger: Logger
     ) throws(MessagingError) {
         let socket = try Socket(ZMQ_PULL, context: thread.context)
         try socket.configure(limits, send: 1, receive: limits.receiveHighWaterMark, linger: .zero, hasHeartbeat: false)
-        self.boundAddress = try socket.bind(address)
+        self.boundAddress = try socket.bind(address, security: security)
         self.thread = thread
+        self.domain = security.domain
         self.limits = limits
         self.logger = logger
         let doorbell = thread.loop.makeDoorbell()
@@ -83,6 +87,12 @@ public actor Puller {
         inbox.finish()
     }
 
+    /// Whether who connected may still push.
+    private func isAdmitted(_ holder: KeyHolder?) -> Bool {
+        guard let domain else { return true }
+        return holder.map { thread.context.doorkeeper.isAdmitted($0, to: domain) } ?? false
+    }
+
     private func turn() -> Turn {
         guard holder.socket != nil else { return Turn(wantsInput: false) }
         for _ in 0..<limits.receiveBudget {
@@ -95,7 +105,7 @@ public actor Puller {
                 )
             else { return Turn() }
             let hasLarge = message.frames.dropFirst().contains { $0.count > limits.maxAttachmentBytes }
-            guard message.violation == nil, !hasLarge else {
+            guard message.violation == nil, !hasLarge, isAdmitted(message.holder) else {
                 counts.refused += 1
                 continue
             }
@@ -103,7 +113,7 @@ public actor Puller {
             counts.bytes += message.totalBytes
             let pulled = PulledMessage(
                 frames: message.frames,
-                identity: Connection.identity(message.peerAddress, over: boundAddress.transport)
+                identity: Connection.identity(of: message, over: boundAddress.transport)
             )
             // There was room a moment ago and nobody else puts anything in; one message may overshoot.
             _ = inbox.put(pulled, bytes: message.totalBytes, always: true)

@@ -23,6 +23,7 @@ public actor Pusher {
         address: EndpointAddress,
         thread: PollThread,
         limits: MessagingLimits = .init(),
+        security: SocketSecurity = .none,
         logger: Logger
     ) throws(MessagingError) {
         let socket = try Socket(ZMQ_PUSH, context: thread.context)
@@ -34,7 +35,7 @@ public actor Pusher {
             hasHeartbeat: false
         )
         try socket.set(ZMQ_IMMEDIATE, 1 as Int32)
-        try socket.connect(address)
+        try socket.connect(address, security: security)
         self.thread = thread
         self.limits = limits
         self.logger = logger

@@ -45,7 +45,7 @@ extension RPCError {
     private static let transportNames: [Int: String] = [
         -32700: "parse_error", -32600: "invalid_request", -32601: "method_not_found", -32602: "invalid_params",
         -32603: "internal_error", 9001: "busy", 9002: "deadline_exceeded", 9003: "connection_lost",
-        9004: "limit_exceeded", 3072: "user_cancelled",
+        9004: "limit_exceeded", 3072: "user_cancelled", 3311: "access_denied",
     ]
 
     /// -32700: the first frame is not JSON.
@@ -91,6 +91,11 @@ extension RPCError {
     /// 3072, PhotoKit's number: the caller took the request back.
     public static func cancelled(_ message: String) -> RPCError {
         RPCError(code: 3072, name: "user_cancelled", message: message)
+    }
+
+    /// 3311, PhotoKit's number: this client may not do that, now or ever.
+    public static func accessDenied(_ message: String) -> RPCError {
+        RPCError(code: 3311, name: "access_denied", message: message)
     }
 
     /// 9003: the connection broke while the request was under way; whether it was carried out is unknown.

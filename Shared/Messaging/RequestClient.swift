@@ -29,6 +29,7 @@ public actor RequestClient {
         address: EndpointAddress,
         thread: PollThread,
         limits: MessagingLimits = .init(),
+        security: SocketSecurity = .none,
         logger: Logger
     ) throws(MessagingError) {
         let plain = try Socket(ZMQ_DEALER, context: thread.context)
@@ -41,7 +42,7 @@ public actor RequestClient {
         // Without it libzmq takes a thousand requests for a service that is not there.
         try plain.set(ZMQ_IMMEDIATE, 1 as Int32)
         let socket = try MonitoredSocket(plain, context: thread.context)
-        try socket.socket.connect(address)
+        try socket.socket.connect(address, security: security)
         self.address = address
         self.thread = thread
         self.limits = limits

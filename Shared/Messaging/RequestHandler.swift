@@ -19,7 +19,8 @@ public struct IncomingRequest: Sendable {
     public let params: JSON
     public let attachments: [Bytes]
     public let connection: ConnectionID
-    /// Who asks: `uid:1000` over ipc, as the kernel says; `loopback` where nobody can tell.
+    /// Who asks: `uid:1000` over ipc, as the kernel says; `key:<name>` over CURVE; `loopback` where
+    /// nobody can tell.
     public let identity: String
     /// Whether the peer takes notifications before the response; REQ sockets do not.
     public let acceptsNotifications: Bool

@@ -41,6 +41,11 @@ extension RequestServer {
 
     private func take(_ message: IncomingMessage) {
         guard let routing = message.frames.first else { return }
+        // Over CURVE who says nothing about himself is nobody.
+        if domain != nil, message.holder == nil {
+            figuresSoFar.messagesDropped += 1
+            return
+        }
         let found = connections.find(routing: routing, message: message, limits: limits) { end($0, .connectionLost) }
         guard case .connection(let connection) = found else {
             figuresSoFar.messagesDropped += 1
@@ -174,6 +179,10 @@ extension RequestServer {
     ) {
         guard stage == .serving else {
             return say(.busy("the service is stopping; connect again in a moment"), id: request.id, prefix, connection)
+        }
+        if let domain, let holder = connection.holder, !thread.context.doorkeeper.isAdmitted(holder, to: domain) {
+            count("revoked")
+            return say(Self.revoked, id: request.id, prefix, connection)
         }
         guard connection.open[request.id] == nil else {
             count("id_in_use")

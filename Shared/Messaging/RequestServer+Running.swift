@@ -104,6 +104,19 @@ extension RequestServer {
         }
     }
 
+    /// Ends what the holders of keys have under way: they were taken off the list.
+    func endRequests(of keys: Set<String>) {
+        for connection in connections.byRouting.values {
+            guard let holder = connection.holder, keys.contains(holder.key) else { continue }
+            for request in connection.open.values {
+                refuse(request, Self.revoked, on: connection)
+                request.signal.fire(.cancelled)
+            }
+        }
+    }
+
+    static let revoked = RPCError.accessDenied("this key was taken off the list; ask whoever runs the library")
+
     private func expire(_ now: Int64) {
         var earliest = Int64.max
         for connection in connections.byRouting.values {

@@ -31,6 +31,8 @@ extension RequestServer {
             }
         case .parsed(let id, let envelope, let message, let prefix):
             resume(id, envelope, message, prefix)
+        case .revoked(let keys):
+            endRequests(of: keys)
         case .stop:
             beginDraining()
         }

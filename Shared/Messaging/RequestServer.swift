@@ -7,6 +7,10 @@ public import Logging
 /// A frame is read on the poll thread, decided on the pool, and written back on the poll thread.
 public actor RequestServer {
     let thread: PollThread
+    /// Of the list of keys, over CURVE.
+    let domain: String?
+    /// Hears when keys are taken off it.
+    private let listening: Doorkeeper.Listening?
     let limits: MessagingLimits
     let clock: MonotonicClock
     let logger: Logger
@@ -55,6 +59,7 @@ public actor RequestServer {
         address: EndpointAddress,
         thread: PollThread,
         limits: MessagingLimits = .init(),
+        security: SocketSecurity = .none,
         clock: MonotonicClock = .system,
         logger: Logger,
         handler: any RequestHandler
@@ -69,15 +74,20 @@ public actor RequestServer {
         try plain.set(ZMQ_ROUTER_MANDATORY, 1 as Int32)
         try plain.set(ZMQ_ROUTER_HANDOVER, 0 as Int32)
         let socket = try MonitoredSocket(plain, context: thread.context)
-        self.boundAddress = try socket.socket.bind(address)
+        self.boundAddress = try socket.socket.bind(address, security: security)
         self.connections = ConnectionTable(transport: boundAddress.transport)
         self.thread = thread
+        self.domain = security.domain
         self.limits = limits
         self.clock = clock
         self.logger = logger
         self.handler = handler
         self.doorbell = thread.loop.makeDoorbell()
-        self.outbox = ServerOutbox(doorbell: doorbell)
+        let outbox = ServerOutbox(doorbell: doorbell)
+        self.outbox = outbox
+        self.listening = security.domain.map { domain in
+            thread.context.doorkeeper.listen(to: domain) { outbox.post(.revoked($0)) }
+        }
         self.room = ByteGate(
             available: limits.outboxBytes,
             ceiling: limits.outboxBytes,

@@ -73,7 +73,11 @@ struct Socket: ~Copyable {
     }
 
     /// Listens, and says where: with the port that was found if the address left it open.
-    func bind(_ address: EndpointAddress) throws(MessagingError) -> EndpointAddress {
+    func bind(
+        _ address: EndpointAddress,
+        security: SocketSecurity = .none
+    ) throws(MessagingError) -> EndpointAddress {
+        try protectServer(security, at: address)
         try prepare(for: address)
         guard zmq_bind(pointer, address.description) == 0 else {
             throw .cannotBind(address, reason: Self.lastErrorText)
@@ -85,7 +89,14 @@ struct Socket: ~Copyable {
         return try EndpointAddress(bound)
     }
 
-    func connect(_ address: EndpointAddress) throws(MessagingError) {
+    /// Listens no more at an address that ``bind(_:security:)`` gave; over tcp its connections end with it.
+    func unbind(_ address: EndpointAddress) -> Bool { zmq_unbind(pointer, address.description) == 0 }
+
+    /// Listens again where ``unbind(_:)`` ended it, or not yet: libzmq's I/O thread may still hold the port.
+    func rebind(_ address: EndpointAddress) -> Bool { zmq_bind(pointer, address.description) == 0 }
+
+    func connect(_ address: EndpointAddress, security: SocketSecurity = .none) throws(MessagingError) {
+        try protectClient(security, to: address)
         try prepare(for: address)
         guard zmq_connect(pointer, address.description) == 0 else {
             throw .cannotConnect(address, reason: Self.lastErrorText)
@@ -93,7 +104,6 @@ struct Socket: ~Copyable {
     }
 
     private func prepare(for address: EndpointAddress) throws(MessagingError) {
-        guard address.isLocal else { throw .needsCurve(address) }
         if address.host?.hasPrefix("[") == true { try set(ZMQ_IPV6, 1 as Int32) }
     }
 }

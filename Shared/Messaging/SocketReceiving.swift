@@ -50,6 +50,7 @@ extension Socket {
     }
 
     private func readPeer(of part: UnsafeMutablePointer<zmq_msg_t>, into message: inout IncomingMessage) {
+        if let userID = zmq_msg_gets(part, "User-Id") { message.holder = KeyHolder(userID: String(cString: userID)) }
         guard let address = zmq_msg_gets(part, "Peer-Address") else { return }
         message.peerAddress = String(cString: address)
         let descriptor = zmq_msg_get(part, ZMQ_SRCFD)

@@ -35,6 +35,7 @@ public actor Subscriber {
         address: EndpointAddress,
         thread: PollThread,
         limits: MessagingLimits = .init(),
+        security: SocketSecurity = .none,
         logger: Logger
     ) throws(MessagingError) {
         let plain = try Socket(ZMQ_SUB, context: thread.context)
@@ -42,7 +43,7 @@ public actor Subscriber {
         let send = Int32(clamping: 2 * limits.topicsPerSubscriber + 1000)
         try plain.configure(limits, send: send, receive: limits.publishHighWaterMark, linger: .zero)
         let socket = try MonitoredSocket(plain, context: thread.context)
-        try socket.socket.connect(address)
+        try socket.socket.connect(address, security: security)
         self.address = address
         self.thread = thread
         self.limits = limits

@@ -18,6 +18,7 @@ public struct ChangeFeed: AsyncSequence, Sendable {
     let feed: EndpointAddress
     let thread: PollThread
     let limits: MessagingLimits
+    let security: SocketSecurity
     let logger: Logger
     let token: ChangeToken?
     let topics: [String]
@@ -34,6 +35,7 @@ public struct ChangeFeed: AsyncSequence, Sendable {
         feed: EndpointAddress,
         thread: PollThread,
         limits: MessagingLimits = MessagingLimits(),
+        security: SocketSecurity = .none,
         logger: Logger,
         since token: ChangeToken?,
         topics: [String] = []
@@ -42,6 +44,7 @@ public struct ChangeFeed: AsyncSequence, Sendable {
         self.feed = feed
         self.thread = thread
         self.limits = limits
+        self.security = security
         self.logger = logger
         self.token = token
         self.topics = topics
@@ -106,11 +109,7 @@ final class FeedReader {
         let subscriber: Subscriber
         do throws(MessagingError) {
             subscriber = try Subscriber(
-                address: feed.feed,
-                thread: feed.thread,
-                limits: feed.limits,
-                logger: feed.logger
-            )
+                address: feed.feed, thread: feed.thread, limits: feed.limits, security: feed.security, logger: feed.logger)
         } catch {
             throw Refusal.unavailable.error("the feed cannot be subscribed to: \(error)")
         }

@@ -14,6 +14,8 @@ public struct ServiceEndpoints: Sendable, Hashable {
     public var feed: EndpointAddress
     /// Where edits are published to.
     public var edits: EndpointAddress
+    /// What protects connections to addresses over TCP.
+    public var security: SocketSecurity
 
     public init(
         catalog: EndpointAddress,
@@ -21,7 +23,8 @@ public struct ServiceEndpoints: Sendable, Hashable {
         editor: EndpointAddress,
         changeBroker: EndpointAddress,
         feed: EndpointAddress,
-        edits: EndpointAddress
+        edits: EndpointAddress,
+        security: SocketSecurity = .none
     ) {
         self.catalog = catalog
         self.thumbnailer = thumbnailer
@@ -29,5 +32,11 @@ public struct ServiceEndpoints: Sendable, Hashable {
         self.changeBroker = changeBroker
         self.feed = feed
         self.edits = edits
+        self.security = security
+    }
+
+    /// What protects a connection to one of them: on this machine the folder of the sockets does.
+    public func security(for address: EndpointAddress) -> SocketSecurity {
+        address.transport == .tcp ? security : .none
     }
 }

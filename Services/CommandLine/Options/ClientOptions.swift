@@ -43,7 +43,8 @@ struct ClientOptions: ParsableArguments {
             editor: endpoints[.editor],
             changeBroker: endpoints[.broker],
             feed: endpoints[.feed],
-            edits: endpoints[.edits]
+            edits: endpoints[.edits],
+            security: endpoints.security
         )
     }
 }

@@ -43,6 +43,8 @@ struct CommandFailure: Error {
             self.init(message: "\(error)", name: "invalid_params", status: .usage)
         case let error as HostingError:
             self.init(error)
+        case let error as KeyError:
+            self.init(message: "\(error)", name: "keys")
         case is CancellationError:
             self.init(message: "stopped", name: "user_cancelled")
         default:

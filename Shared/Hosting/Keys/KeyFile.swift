@@ -1,0 +1,124 @@
+import Glibc
+import Messaging
+
+/// Reading and writing key files so that nobody else can.
+enum KeyFile {
+    /// Reads a certificate.
+    ///
+    /// - Parameter isSecret: the file must belong to this user and nobody else may read it
+    static func read(_ path: String, isSecret: Bool, advice: String = "check the path") throws(KeyError) -> Certificate
+    {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            if errno == ENOENT { throw .missing(path: path, advice: advice) }
+            throw .failed(path: path, reason: errorText)
+        }
+        defer { _ = close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw .failed(path: path, reason: errorText) }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw .unsafe(path: path, reason: "it is no file") }
+        guard status.st_uid == geteuid() || status.st_uid == 0 else {
+            throw .unsafe(path: path, reason: "it belongs to user \(status.st_uid), not to \(geteuid())")
+        }
+        let forbidden: mode_t = isSecret ? 0o077 : 0o022
+        guard status.st_mode & forbidden == 0 else {
+            throw .unsafe(
+                path: path,
+                reason: isSecret
+                    ? "others may read it; make new keys, or chmod 600 if nobody has"
+                    : "others may write it; chmod go-w"
+            )
+        }
+        var bytes = [UInt8](repeating: 0, count: Certificate.maxBytes + 1)
+        var length = 0
+        while length < bytes.count {
+            let count = bytes.withUnsafeMutableBytes {
+                Glibc.read(descriptor, $0.baseAddress?.advanced(by: length), $0.count - length)
+            }
+            guard count >= 0 else {
+                if errno == EINTR { continue }
+                throw .failed(path: path, reason: errorText)
+            }
+            if count == 0 { break }
+            length += count
+        }
+        guard let text = String(validating: bytes.prefix(length), as: UTF8.self) else {
+            throw .notACertificate(path: path, reason: "it is not UTF-8")
+        }
+        return try Certificate(text: text, path: path)
+    }
+
+    /// Writes a file whole or not at all; an existing one is replaced only where asked.
+    static func write(_ certificate: Certificate, to path: String, replacing: Bool = false) throws(KeyError) {
+        let mode: mode_t = certificate.secretKey == nil ? 0o644 : 0o600
+        let partial = "\(path).\(getpid()).part"
+        unlink(partial)
+        let descriptor = open(partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode)
+        guard descriptor >= 0 else { throw .failed(path: partial, reason: errorText) }
+        var problem: String?
+        let bytes = Array(certificate.text.utf8)
+        if Glibc.write(descriptor, bytes, bytes.count) != bytes.count || fsync(descriptor) != 0 { problem = errorText }
+        if close(descriptor) != 0, problem == nil { problem = errorText }
+        if problem == nil {
+            // A link is made only where nothing is; a rename replaces.
+            if (replacing ? rename(partial, path) : link(partial, path)) != 0 { problem = errorText }
+        }
+        unlink(partial)
+        if let problem { throw .failed(path: path, reason: problem) }
+    }
+
+    /// Makes a folder that only this user may enter, with those above it, and checks that it is one.
+    static func makeFolder(_ path: String) throws(KeyError) {
+        guard path.hasPrefix("/") else { throw .failed(path: path, reason: "it is no absolute path") }
+        var made = ""
+        for part in path.split(separator: "/") {
+            made += "/" + part
+            if mkdir(made, 0o700) != 0, errno != EEXIST, errno != EROFS, errno != EACCES {
+                throw .failed(path: made, reason: errorText)
+            }
+        }
+        try checkFolder(path)
+    }
+
+    /// Checks that a folder belongs to this user and that nobody else may enter.
+    static func checkFolder(_ path: String) throws(KeyError) {
+        var status = stat()
+        guard lstat(path, &status) == 0 else {
+            if errno == ENOENT {
+                throw .missing(path: path, advice: "make it with: safelight keys server --keys \(path)")
+            }
+            throw .failed(path: path, reason: errorText)
+        }
+        guard status.st_mode & S_IFMT == S_IFDIR else { throw .unsafe(path: path, reason: "it is no folder") }
+        guard status.st_uid == geteuid() else {
+            throw .unsafe(path: path, reason: "it belongs to user \(status.st_uid), not to \(geteuid())")
+        }
+        guard status.st_mode & 0o077 == 0 else {
+            throw .unsafe(
+                path: path,
+                reason: "others may enter (mode \(String(status.st_mode & 0o777, radix: 8))); chmod 700"
+            )
+        }
+    }
+
+    /// The names in a folder, in order.
+    static func names(in path: String) throws(KeyError) -> [String] {
+        guard let folder = opendir(path) else {
+            if errno == ENOENT { return [] }
+            throw .failed(path: path, reason: errorText)
+        }
+        defer { closedir(folder) }
+        var names: [String] = []
+        while let entry = readdir(folder) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name.hasPrefix(".") { continue }
+            names.append(name)
+            guard names.count <= KeyFolder.maxKeys * 2 else { throw .tooMany(path: path, limit: KeyFolder.maxKeys) }
+        }
+        return names.sorted()
+    }
+
+    static var errorText: String { String(cString: strerror(errno)) }
+}

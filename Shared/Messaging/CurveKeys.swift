@@ -1,0 +1,95 @@
+import CZeroMQ
+
+/// A public CURVE key: 32 bytes, written as 40 characters of Z85 (ZeroMQ RFC 32). It may be known to everyone.
+public struct CurvePublicKey: Sendable, Hashable, CustomStringConvertible {
+    /// The 40 characters.
+    public let text: String
+    let bytes: Bytes
+
+    /// Reads the 40 characters; nil where they are no key.
+    public init?(_ text: String) {
+        guard let bytes = Z85.decode(text) else { return nil }
+        self.text = text
+        self.bytes = bytes
+    }
+
+    init?(bytes: Bytes) {
+        guard let text = Z85.encode(bytes) else { return nil }
+        self.text = text
+        self.bytes = bytes
+    }
+
+    public var description: String { text }
+}
+
+/// A secret CURVE key. It is never printed: only ``text`` gives it away.
+public struct CurveSecretKey: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
+    /// The 40 characters, for the file of their owner.
+    public let text: String
+    let bytes: Bytes
+
+    /// Reads the 40 characters; nil where they are no key.
+    public init?(_ text: String) {
+        guard let bytes = Z85.decode(text) else { return nil }
+        self.text = text
+        self.bytes = bytes
+    }
+
+    public var description: String { "a secret key" }
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// The two keys of one side.
+public struct CurveKeyPair: Sendable, Hashable {
+    public let publicKey: CurvePublicKey
+    public let secretKey: CurveSecretKey
+
+    /// A pair as it was kept; nil where the keys do not belong together.
+    public init?(publicKey: CurvePublicKey, secretKey: CurveSecretKey) {
+        guard Self.publicText(of: secretKey) == publicKey.text else { return nil }
+        self.publicKey = publicKey
+        self.secretKey = secretKey
+    }
+
+    /// A new pair, by libsodium's random numbers.
+    public static func generate() throws(MessagingError) -> CurveKeyPair {
+        var publicText = [CChar](repeating: 0, count: Z85.keyLength + 1)
+        var secretText = publicText
+        guard zmq_curve_keypair(&publicText, &secretText) == 0,
+            let publicKey = CurvePublicKey(Z85.string(publicText)),
+            let secretKey = CurveSecretKey(Z85.string(secretText)),
+            let pair = CurveKeyPair(publicKey: publicKey, secretKey: secretKey)
+        else { throw .noCurve }
+        return pair
+    }
+
+    private static func publicText(of secret: CurveSecretKey) -> String? {
+        var text = [CChar](repeating: 0, count: Z85.keyLength + 1)
+        return zmq_curve_public(&text, secret.text) == 0 ? Z85.string(text) : nil
+    }
+}
+
+/// The text form of keys.
+private enum Z85 {
+    static let keyLength = 40
+    static let keyBytes = 32
+    static let alphabet = Set(
+        "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#".utf8
+    )
+
+    static func decode(_ text: String) -> Bytes? {
+        guard text.utf8.count == keyLength, text.utf8.allSatisfy(alphabet.contains) else { return nil }
+        var bytes = Bytes(repeating: 0, count: keyBytes)
+        return zmq_z85_decode(&bytes, text) == nil ? nil : bytes
+    }
+
+    static func encode(_ bytes: Bytes) -> String? {
+        guard bytes.count == keyBytes else { return nil }
+        var text = [CChar](repeating: 0, count: keyLength + 1)
+        return zmq_z85_encode(&text, bytes, bytes.count) == nil ? nil : string(text)
+    }
+
+    static func string(_ text: [CChar]) -> String {
+        String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+}

@@ -1,0 +1,106 @@
+import CZeroMQ
+
+/// The doorkeeper's socket: answers libzmq's questions, on a thread of its own because lists are files.
+actor DoorkeeperDesk {
+    private weak let doorkeeper: Doorkeeper?
+    private let thread: PollThread
+    private let clock: MonotonicClock
+    private let doorbell: Doorbell
+    private var socket: Socket?
+    private var nextReview = Int64.max
+
+    /// Where libzmq asks, by RFC 27.
+    static let address = "inproc://zeromq.zap.01"
+    private static let reviewInterval: Int64 = 1_000_000
+    private static let budget = 64
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+
+    /// Binds; from then on questions are answered.
+    init(doorkeeper: Doorkeeper, context: MessagingContext, clock: MonotonicClock) throws(MessagingError) {
+        let thread = PollThread(name: "doorkeeper", context: context)
+        let socket = try Socket(ZMQ_ROUTER, context: context)
+        try socket.set(ZMQ_LINGER, 0 as Int32)
+        try socket.set(ZMQ_SNDHWM, 0 as Int32)
+        try socket.set(ZMQ_RCVHWM, 0 as Int32)
+        _ = try socket.bind(EndpointAddress(Self.address))
+        self.doorkeeper = doorkeeper
+        self.thread = thread
+        self.clock = clock
+        self.doorbell = thread.loop.makeDoorbell()
+        let handle = SocketHandle(socket)
+        self.socket = consume socket
+        thread.loop.add(
+            PollClient(
+                doorbell: doorbell,
+                socket: handle,
+                monitor: nil,
+                turn: { [weak self] in self.map { desk in desk.assumeIsolated { $0.turn() } } },
+                close: { [weak self] in self?.assumeIsolated { $0.close() } }
+            )
+        )
+    }
+
+    isolated deinit { close() }
+
+    private func close() {
+        guard socket != nil else { return }
+        thread.loop.remove(doorbell)
+        socket = nil
+    }
+
+    private func turn() -> Turn {
+        guard socket != nil else { return Turn(wantsInput: false) }
+        var turn = Turn()
+        turn.isHungry = answerQuestions()
+        let now = clock.nowMicroseconds()
+        if now >= nextReview {
+            let isNeeded = doorkeeper?.review() ?? false
+            nextReview = isNeeded ? now.addingClamped(Self.reviewInterval) : .max
+        }
+        if nextReview != .max { turn.wakeAfter = max(0, nextReview.addingClamped(-now)) }
+        return turn
+    }
+
+    private func answerQuestions() -> Bool {
+        for _ in 0..<Self.budget {
+            guard let message = socket?.receive(maxFrames: 16, maxBytes: 4096, leadingFrames: 1) else { return false }
+            guard let question = ZAPQuestion(message) else { continue }
+            let userID = doorkeeper?.decide(domain: question.domain, key: question.key, address: question.address)
+            if userID != nil, nextReview == .max {
+                nextReview = clock.nowMicroseconds().addingClamped(Self.reviewInterval)
+            }
+            _ = socket?.send(question.answer(userID: userID))
+        }
+        return true
+    }
+}
+
+/// One question of libzmq: may this connection be?
+struct ZAPQuestion {
+    private let routing: Bytes
+    private let id: Bytes
+    let domain: String
+    let address: String
+    /// Nil where the mechanism is not CURVE.
+    let key: CurvePublicKey?
+
+    /// Nil for what is no question that can be answered.
+    init?(_ message: IncomingMessage) {
+        let frames = message.frames
+        guard message.violation == nil, frames.count >= 8, frames[1].isEmpty, frames[2] == Bytes("1.0".utf8) else {
+            return nil
+        }
+        routing = frames[0]
+        id = frames[3]
+        domain = String(decoding: frames[4], as: UTF8.self)
+        address = String(decoding: frames[5], as: UTF8.self)
+        let isCurve = frames[7] == Bytes("CURVE".utf8) && frames.count == 9
+        key = isCurve ? CurvePublicKey(bytes: frames[8]) : nil
+    }
+
+    func answer(userID: String?) -> OutgoingMessage {
+        let texts = userID.map { ["200", "OK", $0] } ?? ["400", "this key is not on the list", ""]
+        return OutgoingMessage([routing, [], Bytes("1.0".utf8), id] + texts.map { Bytes($0.utf8) } + [[]])
+    }
+}

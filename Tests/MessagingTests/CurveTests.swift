@@ -1,0 +1,376 @@
+import CZeroMQ
+import Foundation
+import JSONValue
+import Testing
+
+@testable import Messaging
+
+@Suite(.timeLimit(.minutes(1)))
+struct CurveTests {
+    private func server(
+        _ room: MessagingRoom,
+        _ curve: CurveRoom,
+        limits: MessagingLimits = .init(),
+        handler: any RequestHandler = Echo()
+    ) throws -> RequestServer {
+        try RequestServer(
+            address: room.address(.tcp),
+            thread: room.serverThread,
+            limits: limits,
+            security: curve.serving,
+            logger: room.logger,
+            handler: handler
+        )
+    }
+
+    private func client(_ room: MessagingRoom, _ server: RequestServer, _ security: SocketSecurity) throws
+        -> RequestClient
+    {
+        try RequestClient(
+            address: server.boundAddress,
+            thread: room.clientThread,
+            security: security,
+            logger: room.logger
+        )
+    }
+
+    private func with(
+        _ body: (MessagingRoom, CurveRoom) async throws -> Void
+    ) async throws {
+        try await MessagingRoom.with { room in try await body(room, CurveRoom()) }
+    }
+
+    private func serving(_ server: RequestServer, _ body: () async throws -> Void) async throws {
+        let running = Task { await server.run() }
+        defer { running.cancel() }
+        try await body()
+    }
+
+    @Test func `a request over CURVE is answered, and the handler knows whose key it was`() async throws {
+        try await with { room, curve in
+            let server = try server(room, curve)
+            try await serving(server) {
+                for name in ["ann", "bob"] {
+                    let client = try client(room, server, curve.client(name))
+                    let large = Bytes(repeating: 7, count: 300_000)
+                    for _ in 0..<20 {
+                        let reply = try await client.call("hello", ["n": 1], attachments: [large])
+                        #expect(reply.result["identity"] == .string("key:\(name)"))
+                        #expect(reply.attachments == [large])
+                    }
+                }
+            }
+        }
+    }
+
+    @Test func `what is published and pushed over CURVE arrives`() async throws {
+        try await with { room, curve in
+            let moments = Moments()
+            let publisher = try Publisher(
+                address: room.address(.tcp),
+                thread: room.serverThread,
+                security: curve.serving,
+                logger: room.logger
+            )
+            publisher.setOnSubscribe { topic, isSubscribed in if isSubscribed { moments.tell(topic) } }
+            let subscriber = try Subscriber(
+                address: publisher.boundAddress,
+                thread: room.clientThread,
+                security: curve.client("ann"),
+                logger: room.logger
+            )
+            await subscriber.subscribe(["news"])
+            await moments.wait("news")
+            for number in 0..<100 { publisher.publish("news", [[UInt8(number)]]) }
+            var heard = subscriber.messages.makeAsyncIterator()
+            for number in 0..<100 { #expect(await heard.next()?.frames == [[UInt8(number)]]) }
+
+            let puller = try Puller(
+                address: room.address(.tcp),
+                thread: room.serverThread,
+                security: curve.serving,
+                logger: room.logger
+            )
+            let pusher = try Pusher(
+                address: puller.boundAddress,
+                thread: room.clientThread,
+                security: curve.client("bob"),
+                logger: room.logger
+            )
+            var pulled = puller.messages.makeAsyncIterator()
+            for number in 0..<100 {
+                try await pusher.push([[UInt8(number)], [1]])
+                #expect(await pulled.next() == PulledMessage(frames: [[UInt8(number)], [1]], identity: "key:bob"))
+            }
+        }
+    }
+
+    @Test func `strangers get no answer and no feed, and are logged once a second at most`() async throws {
+        try await with { room, curve in
+            let start = MonotonicClock.system.nowMicroseconds()
+            let moments = Moments()
+            let publisher = try Publisher(
+                address: room.address(.tcp),
+                thread: room.serverThread,
+                security: curve.serving,
+                logger: room.logger
+            )
+            publisher.setOnSubscribe { topic, _ in moments.tell(topic) }
+            let server = try server(room, curve)
+            try await serving(server) {
+                var strangers: [(String, RequestClient, Subscriber)] = []
+                for (name, security) in try curve.strangers() {
+                    let subscriber = try Subscriber(
+                        address: publisher.boundAddress,
+                        thread: room.clientThread,
+                        security: security,
+                        logger: room.logger
+                    )
+                    await subscriber.subscribe([name])
+                    strangers.append((name, try client(room, server, security), subscriber))
+                }
+                #expect(strangers.count == 4)
+                await withTaskGroup { group in
+                    for (name, client, _) in strangers {
+                        group.addTask {
+                            let error = await #expect(throws: RPCError.self, "\(name)") {
+                                try await client.call("hello", deadline: .seconds(2))
+                            }
+                            #expect(error?.name == "deadline_exceeded", "\(name)")
+                        }
+                    }
+                }
+                // Meanwhile all subscribers tried too: none of them is known to the publisher.
+                for (name, _, subscriber) in strangers {
+                    publisher.publish(name, [[1]])
+                    #expect(!moments.isTold(name))
+                    #expect(await subscriber.figures()["received"] == 0)
+                }
+                #expect(await server.figures()["requests"] == 0)
+                let good = try client(room, server, curve.client("good"))
+                _ = try await good.call("hello")
+            }
+            let seconds = Int((MonotonicClock.system.nowMicroseconds() - start) / 1_000_000)
+            #expect(curve.lines.count >= 1)
+            #expect(curve.lines.count <= seconds + 1)
+            let refused = MessagingContext.shared.doorkeeper.figures()[curve.domain]?["refused"]?.intValue ?? 0
+            #expect(refused >= 2)
+        }
+    }
+
+    @Test func `a revoked key is refused on its open connection, with its streams, and others are not`() async throws {
+        try await with { room, curve in
+            let started = Moments()
+            let server = try server(
+                room,
+                curve,
+                handler: Closure { request, _ in
+                    guard request.method == "stream" else { return Reply([:]) }
+                    started.tell(request.identity)
+                    try await untilCancelled()
+                    return Reply([:])
+                }
+            )
+            try await serving(server) {
+                let bad = try client(room, server, curve.client("bad"))
+                let good = try client(room, server, curve.client("good"))
+                _ = try await bad.call("hello")
+                _ = try await good.call("hello")
+                let stream = Task { try await bad.call("stream", deadline: .seconds(50)) }
+                await started.wait("key:bad")
+                curve.revoke("bad")
+                // The end of its stream is the moment from which it is refused.
+                let ended = await #expect(throws: RPCError.self) { try await stream.value }
+                #expect(ended?.name == "access_denied")
+                let refused = await #expect(throws: RPCError.self) { try await bad.call("hello") }
+                #expect(refused?.name == "access_denied")
+                #expect(refused?.code == 3311)
+                _ = try await good.call("hello")
+                #expect(await server.figures()["decodeErrors"]?["revoked"] == 1)
+            }
+        }
+    }
+
+    @Test func `when a key is revoked the feed disconnects all, and all but it come back`() async throws {
+        try await with { room, curve in
+            let publisher = try Publisher(
+                address: room.address(.tcp),
+                thread: room.serverThread,
+                security: curve.serving,
+                logger: room.logger
+            )
+            func subscriber(_ name: String) throws -> Subscriber {
+                try Subscriber(
+                    address: publisher.boundAddress,
+                    thread: room.clientThread,
+                    security: curve.client(name),
+                    logger: room.logger
+                )
+            }
+            let (bad, good) = (try subscriber("bad"), try subscriber("good"))
+            let (first, second) = (Moments(), Moments())
+            publisher.setOnSubscribe { topic, isSubscribed in if isSubscribed { first.tell(topic) } }
+            await bad.subscribe(["bad"])
+            await good.subscribe(["good"])
+            await first.wait("bad")
+            await first.wait("good")
+            publisher.setOnSubscribe { topic, isSubscribed in second.tell((isSubscribed ? "+" : "-") + topic) }
+            curve.revoke("bad")
+            var events = bad.events.makeAsyncIterator()
+            #expect(await events.next() == .connected)
+            #expect(await events.next() == .disconnected)
+            await second.wait("+good")
+            publisher.publish("good", [[1]])
+            publisher.publish("bad", [[1]])
+            var heard = good.messages.makeAsyncIterator()
+            #expect(await heard.next()?.topic == "good")
+            #expect(second.isTold("-bad"))
+            #expect(!second.isTold("+bad"))
+            #expect(await bad.figures()["received"] == 0)
+            #expect(await publisher.figures()["restarts"] == 1)
+        }
+    }
+
+    @Test func `without a doorkeeper nobody comes in`() async throws {
+        try await MessagingRoom.with { room in
+            // A context of its own, in which no list was ever given.
+            let thread = PollThread(name: "closed", context: MessagingContext())
+            let keys = try CurveKeyPair.generate()
+            let server = try RequestServer(
+                address: room.address(.tcp),
+                thread: thread,
+                security: .curveServer(secretKey: keys.secretKey, domain: "requests"),
+                logger: room.logger,
+                handler: Echo()
+            )
+            try await serving(server) {
+                let client = try client(
+                    room,
+                    server,
+                    .curveClient(serverPublicKey: keys.publicKey, keys: .generate())
+                )
+                let error = await #expect(throws: RPCError.self) {
+                    try await client.call("hello", deadline: .seconds(1))
+                }
+                #expect(error?.name == "deadline_exceeded")
+                #expect(await server.figures()["requests"] == 0)
+            }
+            await thread.shutdown()
+        }
+    }
+
+    @Test func `200 connections that never greet are ended, and a good client is served meanwhile`() async throws {
+        try await with { room, curve in
+            var limits = MessagingLimits()
+            limits.handshakeInterval = .milliseconds(700)
+            let server = try server(room, curve, limits: limits)
+            try await serving(server) {
+                let good = try client(room, server, curve.client("good"))
+                _ = try await good.call("hello")
+                let silent = try (0..<200).map { _ in try SilentPeer(server.boundAddress) }
+                for _ in 0..<50 { _ = try await good.call("hello") }
+                for peer in silent { #expect(await peer.waitForEnd()) }
+                _ = try await good.call("hello")
+                #expect(await server.figures()["requests"] == 52)
+            }
+        }
+    }
+
+    @Test func `to leave the machine takes CURVE, and then any address can be bound`() async throws {
+        try await with { room, curve in
+            let open = try EndpointAddress("tcp://0.0.0.0:0")
+            #expect(throws: MessagingError.needsCurve(open)) {
+                try RequestServer(address: open, thread: room.serverThread, logger: room.logger, handler: Echo())
+            }
+            #expect(throws: MessagingError.needsCurve(open)) {
+                try Puller(address: open, thread: room.serverThread, logger: room.logger)
+            }
+            #expect(throws: MessagingError.wrongSecurity(open)) {
+                try Puller(address: open, thread: room.serverThread, security: curve.client("ann"), logger: room.logger)
+            }
+            let far = try EndpointAddress("tcp://192.0.2.1:5571")
+            #expect(throws: MessagingError.needsCurve(far)) {
+                try Subscriber(address: far, thread: room.clientThread, logger: room.logger)
+            }
+            _ = try Subscriber(
+                address: far,
+                thread: room.clientThread,
+                security: curve.client("bob"),
+                logger: room.logger
+            )
+            let server = try RequestServer(
+                address: open,
+                thread: room.serverThread,
+                security: curve.serving,
+                logger: room.logger,
+                handler: Echo()
+            )
+            try await serving(server) {
+                let port = server.boundAddress.location.split(separator: ":").last.map(String.init) ?? ""
+                let client = try RequestClient(
+                    address: EndpointAddress("tcp://127.0.0.1:\(port)"),
+                    thread: room.clientThread,
+                    security: curve.client("carl"),
+                    logger: room.logger
+                )
+                _ = try await client.call("hello")
+            }
+        }
+    }
+
+    @Test func `keys are read and written as text, and never printed by mistake`() throws {
+        let pair = try CurveKeyPair.generate()
+        #expect(CurvePublicKey(pair.publicKey.text) == pair.publicKey)
+        #expect(CurveKeyPair(publicKey: pair.publicKey, secretKey: pair.secretKey) == pair)
+        #expect(CurveKeyPair(publicKey: try CurveKeyPair.generate().publicKey, secretKey: pair.secretKey) == nil)
+        for text in [
+            "", "short", String(repeating: "\"", count: 40), String(repeating: "#", count: 41),
+            "é" + pair.publicKey.text.dropFirst(2),
+        ] {
+            #expect(CurvePublicKey(text) == nil)
+            #expect(CurveSecretKey(text) == nil)
+        }
+        let security = SocketSecurity.curveServer(secretKey: pair.secretKey, domain: "requests")
+        var dumped = ""
+        dump(security, to: &dumped)
+        for text in ["\(security)", String(reflecting: security), dumped, "\(pair)"] {
+            #expect(!text.contains(pair.secretKey.text))
+        }
+    }
+}
+
+/// A TCP connection that says nothing.
+private final class SilentPeer: Sendable {
+    private let descriptor: Int32
+
+    init(_ address: EndpointAddress) throws {
+        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        var name = sockaddr_in()
+        name.sin_family = sa_family_t(AF_INET)
+        name.sin_port =
+            UInt16(address.location.split(separator: ":").last.map(String.init) ?? "").map { $0.bigEndian } ?? 0
+        name.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        let status = withUnsafePointer(to: &name) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        guard status == 0 else { throw POSIXError(.ECONNREFUSED) }
+    }
+
+    deinit { close(descriptor) }
+
+    /// Reads, on a thread of its own, until the other side ends it; false after twenty seconds.
+    func waitForEnd() async -> Bool {
+        await withCheckedContinuation { continuation in
+            Thread.detachNewThread { [self] in
+                var patience = timeval(tv_sec: 20, tv_usec: 0)
+                setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+                var buffer = [UInt8](repeating: 0, count: 256)
+                var count = recv(descriptor, &buffer, 256, 0)
+                while count > 0 { count = recv(descriptor, &buffer, 256, 0) }
+                continuation.resume(returning: count == 0 || errno == ECONNRESET)
+            }
+        }
+    }
+}

@@ -16,7 +16,9 @@ struct CatalogService: Sendable {
     let tail: ChangeTail
     let resources: ResourceStore
     let servers: RequestServers
-    private let workers: WorkerPool
+    let handler: CatalogHandler
+    let uploads: UploadDesk
+    let workers: WorkerPool
     private let thread: PollThread
     private let lock: LibraryLock
 
@@ -111,6 +113,8 @@ struct CatalogService: Sendable {
         self.tail = tail
         self.resources = resources
         self.servers = servers
+        self.handler = handler
+        self.uploads = uploads
         self.workers = workers
         self.thread = thread
     }

@@ -53,7 +53,7 @@ public struct MessagingLimits: Sendable {
     /// How long a connection may take for ZeroMQ's handshake.
     public var handshakeInterval: Duration = .seconds(5)
     /// How long a closed request socket keeps sending what it took.
-    public var linger: Duration = .milliseconds(500)
+    public var linger: Duration = .seconds(2)
     /// The first and the longest pause between two attempts to connect.
     public var reconnectInterval: Duration = .milliseconds(50)
     public var reconnectIntervalMax: Duration = .seconds(2)

@@ -10,7 +10,7 @@ struct Socket: ~Copyable {
 
     /// A socket of a kind: `ZMQ_ROUTER` and so on.
     init(_ kind: Int32, context: MessagingContext) throws(MessagingError) {
-        guard let base = context.pointer, let pointer = zmq_socket(base, kind) else {
+        guard let pointer = context.makeSocket(kind) else {
             throw .noSocket(reason: Self.lastErrorText)
         }
         self.pointer = pointer

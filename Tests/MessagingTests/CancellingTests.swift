@@ -129,7 +129,7 @@ struct CancellingTests {
                 await moments.wait("was cancelled")
                 // Its id is free again, and its late result never comes.
                 #expect(try await peer.ask(request("slow", "echo"))["result"] == [:])
-                while await server.figures()["answersDropped"] != 1 { await Task.yield() }
+                while await server.figures()["answersDropped"] != 1 { try await aMoment() }
             }
         }
     }
@@ -209,7 +209,7 @@ struct CancellingTests {
                     #expect(try await peer.receiveJSON()["method"] == "tick")
                     try await peer.close()
                     await moments.wait("ended")
-                    while await server.figures()["connections"] != 0 { await Task.yield() }
+                    while await server.figures()["connections"] != 0 { try await aMoment() }
                 }
             }
         }

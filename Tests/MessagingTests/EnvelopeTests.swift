@@ -196,7 +196,7 @@ struct EnvelopeTests {
                 let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 #expect(try await peer.ask(request(1, "hello"))["id"] == 1)
                 try await peer.send([request(2, "hello").bytes, Bytes(repeating: 0, count: (16 << 20) + 1)])
-                while await server.figures()["peersClosed"] == 0 { await Task.yield() }
+                while await server.figures()["peersClosed"] == 0 { try await aMoment() }
                 #expect(try await room.client(server).call("hello").result["method"] == "hello")
             }
         }

@@ -63,3 +63,6 @@ final class Counter: Sendable {
     @discardableResult
     func add(_ number: Int = 1) -> Int { value.add(number, ordering: .sequentiallyConsistent).newValue }
 }
+
+/// Between two looks at figures that no event tells of: lets others run instead of spinning.
+func aMoment() async throws { try await Task.sleep(for: .milliseconds(2)) }

@@ -141,8 +141,8 @@ struct NotificationTests {
             try await room.serving(handler: handler) { server in
                 let client = try room.client(server, limits: limits)
                 var stream = client.stream("follow", deadline: .seconds(20)).makeAsyncIterator()
-                while await server.figures()["notificationsSent"] == 0 { await Task.yield() }
-                while await client.figures()["open"] != 0 { await Task.yield() }
+                while await server.figures()["notificationsSent"] == 0 { try await aMoment() }
+                while await client.figures()["open"] != 0 { try await aMoment() }
                 var read = 0
                 let error = await #expect(throws: RPCError.self) {
                     while try await stream.next() != nil { read += 1 }

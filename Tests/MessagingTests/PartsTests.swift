@@ -59,7 +59,7 @@ struct PartsTests {
                     let client = try room.client(server)
                     _ = try await client.call("hello")
                 }
-                while await server.figures()["connections"] != 0 { await Task.yield() }
+                while await server.figures()["connections"] != 0 { try await aMoment() }
                 #expect(await server.figures()["connectionsSeen"] == 20)
             }
         }
@@ -87,17 +87,17 @@ struct PartsTests {
         }
     }
 
-    @Test func `a gate lets pass while something is left, in line, and gives no more than its ceiling`() async {
+    @Test func `a gate lets pass while something is left, in line, and gives no more than its ceiling`() async throws {
         let gate = ByteGate(available: 10, ceiling: 20, lineBound: 100)
         #expect(await gate.take(15) == .taken)
         #expect(gate.available == -5)
         #expect(await gate.take(101) == .refused)
         let first = Task { await gate.take(8) }
-        while gate.lineBytes != 8 { await Task.yield() }
+        while gate.lineBytes != 8 { try await aMoment() }
         let second = Task { await gate.take(1) }
-        while gate.lineBytes != 9 { await Task.yield() }
+        while gate.lineBytes != 9 { try await aMoment() }
         let third = Task { await gate.take(2) }
-        while gate.lineBytes != 11 { await Task.yield() }
+        while gate.lineBytes != 11 { try await aMoment() }
         second.cancel()
         #expect(await second.value == .cancelled)
         gate.give(6)
@@ -108,7 +108,7 @@ struct PartsTests {
         #expect(gate.available == 18)
         gate.takeNow(100)
         let last = Task { await gate.take(1) }
-        while gate.lineBytes != 1 { await Task.yield() }
+        while gate.lineBytes != 1 { try await aMoment() }
         gate.close()
         #expect(await last.value == .closed)
         #expect(await gate.take(0) == .closed)

@@ -12,7 +12,7 @@ final class RawPeer: @unchecked Sendable {
     private let queue = DispatchQueue(label: "raw-peer")
 
     init(_ kind: Int32, _ address: EndpointAddress, options: [(Int32, Int32)] = [], patience: Int32 = 20_000) throws {
-        let socket = zmq_socket(MessagingContext.shared.pointer, kind)
+        let socket = MessagingContext.shared.makeSocket(kind)
         for (option, value) in [(ZMQ_LINGER, 0), (ZMQ_RCVTIMEO, patience), (ZMQ_SNDTIMEO, patience)] + options {
             var value = value
             zmq_setsockopt(socket, option, &value, 4)

@@ -154,9 +154,12 @@ struct RoundTripTests {
                 await moments.wait("go on")
                 return Reply(["finished": true], attachments: [Bytes(repeating: 1, count: 1_000_000)])
             }
+            var limits = MessagingLimits()
+            limits.linger = .seconds(20)
             let server = try RequestServer(
                 address: room.address(.ipc),
                 thread: room.serverThread,
+                limits: limits,
                 logger: room.logger,
                 handler: handler
             )
@@ -176,10 +179,53 @@ struct RoundTripTests {
         }
     }
 
+    @Test func `a process that ends has sent what it answered`() async throws {
+        try await MessagingRoom.with { room in
+            // A context of its own stands for the process of the service.
+            let context = MessagingContext()
+            let thread = PollThread(name: "service", context: context)
+            var limits = MessagingLimits()
+            limits.linger = .seconds(20)
+            let server = try RequestServer(
+                address: room.address(.ipc),
+                thread: thread,
+                limits: limits,
+                logger: room.logger,
+                handler: Echo()
+            )
+            let running = Task { await server.run() }
+            let client = try room.client(server)
+            let moments = Moments()
+            let calls = (0..<8).map { _ in
+                Task {
+                    let reply = try await client.call("hello", attachments: [Bytes(repeating: 1, count: 4 << 20)])
+                    moments.tell("first")
+                    return reply.attachments.first?.count
+                }
+            }
+            await moments.wait("first")
+            running.cancel()
+            await running.value
+            await thread.shutdown()
+            await context.finish(within: .seconds(20))
+            for call in calls {
+                switch await call.result {
+                case .success(let count): #expect(count == 4 << 20)
+                // Those that came too late were told so, and none was forgotten.
+                case .failure(let error): #expect((error as? RPCError)?.name != "deadline_exceeded")
+                }
+            }
+            #expect(throws: MessagingError.self) {
+                try Publisher(address: room.address(.ipc, "late"), thread: thread, logger: room.logger)
+            }
+        }
+    }
+
     @Test func `a stopping server waits up to its bound for a handler`() async throws {
         try await MessagingRoom.with { room in
             var limits = MessagingLimits()
             limits.drainTimeout = .milliseconds(50)
+            limits.linger = .seconds(20)
             let moments = Moments()
             let handler = Closure { _, _ in
                 moments.tell("taken")

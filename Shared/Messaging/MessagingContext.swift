@@ -1,11 +1,8 @@
 import CZeroMQ
-<<<<<<< HEAD
-public import Logging
-=======
 import Dispatch
 import Glibc
+public import Logging
 import Synchronization
->>>>>>> messaging
 
 /// libzmq's context: its I/O thread and the names of its `inproc://` addresses.
 ///
@@ -19,17 +16,8 @@ public final class MessagingContext: Sendable {
         let pointer: UnsafeMutableRawPointer
     }
 
-<<<<<<< HEAD
     /// Decides who may connect to the CURVE servers of this context.
     public let doorkeeper = Doorkeeper()
-
-    /// For the process one is enough; tests make more, and never end them.
-    init() {
-        pointer = zmq_ctx_new()
-        guard let pointer else { return }
-        zmq_ctx_set(pointer, ZMQ_BLOCKY, 0)
-        zmq_ctx_set(pointer, ZMQ_MAX_SOCKETS, 4096)
-=======
     private let base: Mutex<Base?>
 
     init() {
@@ -66,7 +54,6 @@ public final class MessagingContext: Sendable {
                 done.call()
             }
         }
->>>>>>> messaging
     }
 
     /// Says who may connect to the CURVE servers of a domain; to be called before they are bound.

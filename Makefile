@@ -25,7 +25,7 @@ SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 ONLY := $(if $(FILTER),--filter '$(FILTER)')
 # The test rooms run one after the other: their tests share two cores and the disk, and each has an end in time.
 # Passing tests are not listed one by one.
-QUIET := grep --line-buffered -vE '^◇|^✔ (Test|Suite) |^warning: prohibited flag|Test Suite|Executed 0 tests|Planning build|^↳ T'
+QUIET := grep --line-buffered -vE '^◇|^✔ (Test [^r]|Suite )|^warning: prohibited flag|Test Suite|Executed 0 tests|Planning build|^↳ T'
 ROOMS := $(notdir $(wildcard Tests/*Tests))
 
 DEBIAN_PACKAGES := libzmq3-dev libmagickwand-dev libgexiv2-dev libsqlite3-dev libheif-dev pkg-config \

@@ -89,7 +89,7 @@ let rooms: [Room] = [
         "Hosting",
         .library,
         [
-            "Contracts", "Messaging", "PhotoModel", "JSONValue", "CProcess", "Logging", "ArgumentParser",
+            "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "CProcess", "Logging", "ArgumentParser",
             "ServiceLifecycle",
         ]
     ),
@@ -154,7 +154,7 @@ let rooms: [Room] = [
     // 6  tests
     Room(6, "JSONValueTests", .tests, ["JSONValue", "TestSupport"]),
     Room(6, "PhotoModelTests", .tests, ["PhotoModel", "JSONValue", "TestSupport"]),
-    Room(6, "MessagingTests", .tests, ["Messaging", "JSONValue", "TestSupport", "CZeroMQ"]),
+    Room(6, "MessagingTests", .tests, ["Messaging", "JSONValue", "TestSupport", "CZeroMQ", "Logging"]),
     Room(
         6,
         "ImagingTests",

@@ -5,6 +5,7 @@ import Messaging
 import PhotoModel
 import ServiceLifecycle
 import Storage
+import Synchronization
 
 /// The catalog, wired: the only place that knows all of its parts.
 struct CatalogService: Sendable {
@@ -19,8 +20,7 @@ struct CatalogService: Sendable {
     let uploads: UploadDesk
     let workers: WorkerPool
     private let thread: PollThread
-    /// Held until the process ends.
-    private let lock: LockFile
+    private let lock: LibraryLock
 
     /// Where requests are taken.
     var address: EndpointAddress { server.boundAddress }
@@ -34,12 +34,7 @@ struct CatalogService: Sendable {
         try configuration.validate()
         let folder = configuration.library
         try LibraryFolder.make(folder)
-        lock = try LockFile(
-            path: "\(folder)/lock",
-            program: "catalog",
-            using: folder,
-            advice: "stop it or choose another --library"
-        )
+        lock = try LibraryLock(folder)
         let resources = try ResourceStore(root: "\(folder)/resources")
         let cleared = try resources.clearIncoming()
         if cleared > 0 { logger.info("unfinished files removed", metadata: ["count": "\(cleared)"]) }
@@ -139,8 +134,9 @@ struct CatalogService: Sendable {
 
     /// The parts in the order in which they lean on each other; they stop last to first.
     var parts: [any Service] {
-        let (store, thread, tail) = (store, thread, tail)
+        let (store, thread, tail, lock) = (store, thread, tail, lock)
         return [
+            ClosingPart("lock") { lock.release() },
             ClosingPart("database") { try store.close() },
             ClosingPart("poll thread") { await thread.shutdown() },
             WorkerPoolPart(workers),
@@ -180,4 +176,21 @@ struct CatalogService: Sendable {
             makeID: IdentifierSource(now: surroundings.now).make
         )
     }
+}
+
+/// The library's lock, held until everything else has stopped.
+private final class LibraryLock: Sendable {
+    private let file: Mutex<LockFile?>
+
+    init(_ folder: String) throws {
+        let lock = try LockFile(
+            path: "\(folder)/lock",
+            program: "catalog",
+            using: folder,
+            advice: "stop it or choose another --library"
+        )
+        file = Mutex(lock)
+    }
+
+    func release() { file.withLock { $0 = nil } }
 }

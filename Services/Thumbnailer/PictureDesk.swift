@@ -128,21 +128,3 @@ final class PictureDesk: Sendable {
         return rendition
     }
 }
-
-extension WorkerFailure {
-    /// As it goes over the wire.
-    var refusal: RPCError {
-        let refusal: Refusal =
-            switch self {
-            case .crashed, .exited, .malformedResult: .workerCrashed
-            case .timedOut: .workerTimeout
-            case .refused(let name, _):
-                Refusal(rawValue: name) ?? (name == "too_large" ? .limitExceeded : .internalError)
-            case .resultTooLarge: .limitExceeded
-            case .queueFull: .busy
-            case .unavailable: .unavailable
-            case .cancelled: .userCancelled
-            }
-        return refusal.error(message)
-    }
-}

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Catalog
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(5)))
 struct FetchServiceTests {
     let folder: TemporaryFolder
 

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Catalog
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(5)))
 struct TransactionTests {
     let folder: TemporaryFolder
 

@@ -101,7 +101,7 @@ struct AdjustmentListTests {
 
     @Test func `random lists survive the way to JSON text and back`() throws {
         for seed in UInt64(1)...50 {
-            var numbers = SeededNumbers(seed: seed)
+            var numbers = SeededRandom(seed: seed)
             let list = AdjustmentList.random(count: Int.random(in: 0...64, using: &numbers), using: &numbers)
             #expect(try AdjustmentList(json: JSON(parsing: list.json.text)) == list, "seed \(seed)")
         }
@@ -109,7 +109,7 @@ struct AdjustmentListTests {
 }
 
 extension AdjustmentList {
-    static func random(count: Int, using numbers: inout SeededNumbers) -> AdjustmentList {
+    static func random(count: Int, using numbers: inout SeededRandom) -> AdjustmentList {
         AdjustmentList(
             operations: (0..<count).map { _ in
                 switch Int.random(in: 0..<9, using: &numbers) {

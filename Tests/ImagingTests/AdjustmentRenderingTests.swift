@@ -150,7 +150,7 @@ struct AdjustmentRenderingTests {
     @Test func `random turns, flips and crops equal moving the pixels one by one`() throws {
         let source = try TestPixels(Self.palette)
         for seed in UInt64(1)...25 {
-            var numbers = SeededNumbers(seed: seed)
+            var numbers = SeededRandom(seed: seed)
             let operations = AdjustmentList.random(count: 12, using: &numbers).operations.filter {
                 $0.kind.isGeometric && $0.kind != .straighten
             }

@@ -148,7 +148,7 @@ struct HostileBytesTests {
             try Rendition.render(base, RenditionOptions(format: $0)).bytes
         }
         for seed in UInt64(1)...40 {
-            var numbers = SeededNumbers(seed: seed)
+            var numbers = SeededRandom(seed: seed)
             for bytes in formats + [TestPictures.gif(frames: 4)] {
                 var damaged = bytes
                 for _ in 0..<Int.random(in: 1...8, using: &numbers) {
@@ -171,7 +171,7 @@ struct HostileBytesTests {
             Array("\0\0\0\u{18}ftypheic\0\0\0\0mif1heic".utf8), Array("\0\0\0\u{18}ftypavif\0\0\0\0mif1avif".utf8),
         ]
         for seed in UInt64(1)...25 {
-            var numbers = SeededNumbers(seed: seed)
+            var numbers = SeededRandom(seed: seed)
             for start in starts {
                 let noise = (0..<Int.random(in: 0...600, using: &numbers)).map { _ in
                     UInt8.random(in: 0...255, using: &numbers)

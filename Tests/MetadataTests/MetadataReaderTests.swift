@@ -176,7 +176,7 @@ struct MetadataReaderTests {
         )
         let end = 4 + (Int(good[4]) << 8 | Int(good[5]))
         for seed in UInt64(1)...400 {
-            var numbers = SeededNumbers(seed: seed)
+            var numbers = SeededRandom(seed: seed)
             var bytes = good
             for _ in 0..<Int.random(in: 1...12, using: &numbers) {
                 bytes[Int.random(in: 12..<end, using: &numbers)] = UInt8.random(in: 0...255, using: &numbers)
@@ -200,7 +200,7 @@ struct MetadataReaderTests {
         }
         #expect(throws: MetadataError.truncated) { try MetadataReader.facts(of: [0xFF, 0xD8, 0xFF]) }
         for seed in UInt64(1)...300 {
-            var numbers = SeededNumbers(seed: seed)
+            var numbers = SeededRandom(seed: seed)
             let noise = (0..<200).map { _ in UInt8.random(in: 0...255, using: &numbers) }
             for start: [UInt8] in [
                 [], [0xFF, 0xD8, 0xFF], Array("GIF89a".utf8), Array("II*\0".utf8), Array("RIFF1234WEBPVP8X".utf8),

@@ -179,7 +179,7 @@ struct FetchTests {
     }
 
     @Test(arguments: [
-        (#"{}"#, "invalid_options"), (#"{"kind":"people"}"#, "invalid_options"),
+        (#"{"kind":"people"}"#, "invalid_options"),
         (#"{"kind":"assets","limt":1}"#, "invalid_options"), (#"{"kind":"assets","limit":-1}"#, "invalid_options"),
         (#"{"kind":"assets","type":"album"}"#, "invalid_options"),
         (#"{"kind":"assets","in":"l00000000000000000000000001"}"#, "invalid_options"),

@@ -97,7 +97,9 @@ struct Manifest: Sendable {
         let list = call.range(of: "[").map { String(call[$0.lowerBound...]) } ?? ""
         let isTests = call.contains(".tests") || call.contains(".bench")
         let isProgram = call.contains(".program(")
-        let folder = isProgram ? "Services" : isTests || call.contains(".support") ? "Tests" : "Shared"
+        let folder =
+            isProgram
+            ? "Services" : isTests || call.contains(".support") || call.contains(".bench") ? "Tests" : "Shared"
         return Room(
             floor: floor,
             name: name,

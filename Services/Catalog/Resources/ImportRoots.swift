@@ -38,15 +38,15 @@ struct ImportRoots: Sendable {
         guard path.hasPrefix("/"), !path.utf8.contains(0) else {
             throw Refusal.invalidParams.error("a path is absolute: \(path.prefix(200))", ["path": .string(path)])
         }
-        guard fence.roots.contains(where: { $0 == "/" || path.hasPrefix($0 + "/") }) else {
-            throw Refusal.accessDenied.error(
-                "\(path) is not below a folder that may be imported from",
-                ["path": .string(path)]
-            )
-        }
         do throws(StorageError) {
             return try fence.open(path)
         } catch {
+            if case .invalid = error, onlyIdentity == nil {
+                throw Refusal.accessDenied.error(
+                    "\(path) is not below a folder that may be imported from",
+                    ["path": .string(path)]
+                )
+            }
             throw Refusal.invalidResource.error(
                 "\(path) cannot be taken in: \(error)",
                 ["file": .string(path), "reason": .string("\(error)")]

@@ -1,23 +1,23 @@
 import Contracts
 import JSONValue
-import Messaging
-import Storage
+public import Messaging
+public import Storage
 import Synchronization
 
 /// The catalog's resource store, for reading; opened when it is first needed, because the catalog may start later.
-final class ResourceFolder: Sendable {
-    let path: String
+public final class ResourceFolder: Sendable {
+    public let path: String
     private let store = Mutex<ResourceStore?>(nil)
 
     /// - Parameter library: the library's folder
-    init(library: String) {
+    public init(library: String) {
         path = library + "/resources"
     }
 
     /// Opens the bytes of a digest.
     ///
     /// - Throws: `library_offline` where the folder cannot be reached, `missing_resource` where it lacks the bytes
-    func open(_ digest: String) throws(RPCError) -> ResourceFile {
+    public func open(_ digest: String) throws(RPCError) -> ResourceFile {
         guard let name = ResourceDigest(digest) else {
             throw Refusal.internalError.error("the catalog named a resource by what is no digest")
         }
@@ -31,7 +31,7 @@ final class ResourceFolder: Sendable {
     }
 
     /// Whether the folder can be reached; why not.
-    func check() throws(RPCError) { _ = try opened() }
+    public func check() throws(RPCError) { _ = try opened() }
 
     private func opened() throws(RPCError) -> ResourceStore {
         do throws(StorageError) {

@@ -37,7 +37,7 @@ export PYTHONPATH := $(CURDIR)/$(PYTHON_PACKAGES)
 .PHONY: help setup build test soak demo bench lint format race memory run docs clean
 
 help: ## Print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-8s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Install what is missing: Debian packages (apt-get), and pyzmq for the tests into .build/python
 	@missing=; for package in $(DEBIAN_PACKAGES); do \

@@ -95,7 +95,7 @@ struct Manifest: Sendable {
             pieces.count == 2, let name = literals(String(pieces[1])).first
         else { return nil }
         let list = call.range(of: "[").map { String(call[$0.lowerBound...]) } ?? ""
-        let isTests = call.contains(".tests")
+        let isTests = call.contains(".tests") || call.contains(".bench")
         let isProgram = call.contains(".program(")
         let folder =
             isProgram

@@ -34,7 +34,7 @@ enum ThumbnailBenchmarks {
             peer,
             name: "thumbnails.photos",
             files: bench.isQuick ? Array(real.prefix(5)) : real,
-            what: "\(real.count) real JPEGs",
+            what: "real JPEGs",
             aim: .ratio(0.9)
         )
     }

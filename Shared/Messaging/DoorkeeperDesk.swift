@@ -6,7 +6,7 @@ actor DoorkeeperDesk {
     private let thread: PollThread
     private let clock: MonotonicClock
     private let doorbell: Doorbell
-    private var socket: Socket?
+    private let holder: SocketHolder<Socket>
     private var nextReview = Int64.max
 
     /// Where libzmq asks, by RFC 27.
@@ -29,28 +29,30 @@ actor DoorkeeperDesk {
         self.clock = clock
         self.doorbell = thread.loop.makeDoorbell()
         let handle = SocketHandle(socket)
-        self.socket = consume socket
+        self.holder = SocketHolder(socket)
+        let holder = holder
         thread.loop.add(
             PollClient(
                 doorbell: doorbell,
                 socket: handle,
                 monitor: nil,
                 turn: { [weak self] in self.map { desk in desk.assumeIsolated { $0.turn() } } },
-                close: { [weak self] in self?.assumeIsolated { $0.close() } }
+                close: { [weak self] in self?.assumeIsolated { $0.close() } },
+                dispose: { holder.close() }
             )
         )
     }
 
-    isolated deinit { close() }
+    deinit { thread.loop.remove(doorbell) }
 
     private func close() {
-        guard socket != nil else { return }
+        guard holder.socket != nil else { return }
         thread.loop.remove(doorbell)
-        socket = nil
+        holder.close()
     }
 
     private func turn() -> Turn {
-        guard socket != nil else { return Turn(wantsInput: false) }
+        guard holder.socket != nil else { return Turn(wantsInput: false) }
         var turn = Turn()
         turn.isHungry = answerQuestions()
         let now = clock.nowMicroseconds()
@@ -64,13 +66,13 @@ actor DoorkeeperDesk {
 
     private func answerQuestions() -> Bool {
         for _ in 0..<Self.budget {
-            guard let message = socket?.receive(maxFrames: 16, maxBytes: 4096, leadingFrames: 1) else { return false }
+            guard let message = holder.socket?.receive(maxFrames: 16, maxBytes: 4096, leadingFrames: 1) else { return false }
             guard let question = ZAPQuestion(message) else { continue }
             let userID = doorkeeper?.decide(domain: question.domain, key: question.key, address: question.address)
             if userID != nil, nextReview == .max {
                 nextReview = clock.nowMicroseconds().addingClamped(Self.reviewInterval)
             }
-            _ = socket?.send(question.answer(userID: userID))
+            _ = holder.socket?.send(question.answer(userID: userID))
         }
         return true
     }

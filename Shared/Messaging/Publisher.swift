@@ -21,7 +21,7 @@ public actor Publisher {
     private let listening: Doorkeeper.Listening?
     /// Not listening for the moment, after everyone was disconnected.
     private var isAway = false
-    private var socket: Socket?
+    private let holder: SocketHolder<Socket>
     private var counts = (sent: 0, bytes: 0, subscriptions: 0, strange: 0, failed: 0, restarts: 0)
 
     /// The address with the port that was found, where the given one left it open.
@@ -67,7 +67,7 @@ public actor Publisher {
         )
     }
 
-    isolated deinit { closeNow() }
+    deinit { thread.loop.remove(doorbell) }
 
     /// Sends a message to all who subscribed to the topic.
     ///
@@ -120,9 +120,9 @@ public actor Publisher {
     }
 
     private func turn() -> Turn {
-        guard socket != nil else { return Turn(wantsInput: false) }
+        guard holder.socket != nil else { return Turn(wantsInput: false) }
         if queue.takeRestart() { disconnectAll() }
-        if isAway { isAway = socket?.rebind(boundAddress) != true }
+        if isAway { isAway = holder.socket?.rebind(boundAddress) != true }
         for message in queue.drain() {
             // An XPUB without NODROP never says that it is full: it drops for the slow ones alone.
             if holder.socket?.send(message) == .sent {
@@ -141,7 +141,7 @@ public actor Publisher {
     /// themselves within their reconnect interval, except those whose key is off the list; what is published meanwhile
     /// they find as a gap.
     private func disconnectAll() {
-        guard !isAway, socket?.unbind(boundAddress) == true else { return }
+        guard !isAway, holder.socket?.unbind(boundAddress) == true else { return }
         counts.restarts += 1
         isAway = true
         logger.notice("the publisher disconnects everyone: a key was taken off its list", metadata: ["address": "\(boundAddress)"])

@@ -80,15 +80,31 @@ struct CatalogService: Sendable {
             fetches: fetches,
             history: HistoryReader(store: store, tail: tail),
             intake: ResourceIntake(
-                resources: resources, crew: crew, uploads: uploads, roots: try ImportRoots(configuration.importRoots),
-                pictures: PictureReader(workers: workers, resources: resources), store: store,
-                maxBytes: configuration.maxFileBytes),
-            delivery: ResourceDelivery(store: store, resources: resources, crew: crew), uploads: uploads,
-            services: ServiceIdentities(door: configuration.door), figures: figures, clock: surroundings.clock, logger: logger)
+                resources: resources,
+                crew: crew,
+                uploads: uploads,
+                roots: try ImportRoots(configuration.importRoots),
+                pictures: PictureReader(workers: workers, resources: resources),
+                store: store,
+                maxBytes: configuration.maxFileBytes
+            ),
+            delivery: ResourceDelivery(store: store, resources: resources, crew: crew),
+            uploads: uploads,
+            services: ServiceIdentities(door: configuration.door),
+            figures: figures,
+            clock: surroundings.clock,
+            logger: logger
+        )
         let thread = PollThread(name: "catalog")
         let servers = try RequestServers(
-            .catalog, address: configuration.address, door: configuration.door, thread: thread,
-            clock: surroundings.clock, logger: logger, handler: handler)
+            .catalog,
+            address: configuration.address,
+            door: configuration.door,
+            thread: thread,
+            clock: surroundings.clock,
+            logger: logger,
+            handler: handler
+        )
         figures.section("requests") { await servers.figures() }
         figures.section("workers") { workers.figures() }
         figures.section("writes") {
@@ -136,7 +152,12 @@ struct CatalogService: Sendable {
     /// Serves until a signal.
     func run(ready: ReadySignal) async throws {
         try await ServiceHost.run(
-            name: .catalog, logger: logger, endpoints: servers.addresses, ready: ready, parts: parts)
+            name: .catalog,
+            logger: logger,
+            endpoints: servers.addresses,
+            ready: ready,
+            parts: parts
+        )
     }
 
     private static func retention(_ configuration: CatalogConfiguration) -> Retention {

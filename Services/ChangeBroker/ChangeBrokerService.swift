@@ -31,8 +31,12 @@ struct ChangeBrokerService: Sendable {
         // The catalog is on this machine or near it, and everybody waits for its return.
         limits.reconnectIntervalMax = configuration.catalogPause
         let catalog = try ServiceClient(
-            address: configuration.catalog, thread: thread, limits: limits, security: configuration.catalogSecurity,
-            logger: logger)
+            address: configuration.catalog,
+            thread: thread,
+            limits: limits,
+            security: configuration.catalogSecurity,
+            logger: logger
+        )
         // CURVE is a matter of the whole socket: clients on other machines have one of their own.
         var publishers = [
             try Publisher(address: configuration.feed, thread: thread, limits: limits, logger: logger)
@@ -40,14 +44,28 @@ struct ChangeBrokerService: Sendable {
         if let door = configuration.door {
             publishers.append(
                 try Publisher(
-                    address: door.address(of: .feed), thread: thread, limits: limits, security: door.security(of: .feed),
-                    logger: logger))
+                    address: door.address(of: .feed),
+                    thread: thread,
+                    limits: limits,
+                    security: door.security(of: .feed),
+                    logger: logger
+                )
+            )
         }
         let feed = RecordFeed(
-            configuration, publishers: publishers, instance: PhotoLibrary.randomTransaction(), logger: logger)
+            configuration,
+            publishers: publishers,
+            instance: PhotoLibrary.randomTransaction(),
+            logger: logger
+        )
         let figures = Hosting::Figures()
         let servers = try RequestServers(
-            .broker, address: configuration.requests, door: configuration.door, thread: thread, limits: limits, logger: logger,
+            .broker,
+            address: configuration.requests,
+            door: configuration.door,
+            thread: thread,
+            limits: limits,
+            logger: logger,
             handler: ChangeBrokerHandler(
                 history: History(feed: feed, catalog: catalog),
                 configuration: configuration,
@@ -76,8 +94,10 @@ struct ChangeBrokerService: Sendable {
     /// Runs until a signal.
     func run(ready: ReadySignal) async throws {
         try await ServiceHost.run(
-            name: .changeBroker, logger: logger,
-            endpoints: addresses, ready: ready,
+            name: .changeBroker,
+            logger: logger,
+            endpoints: addresses,
+            ready: ready,
             parts: [
                 ClosingPart("sockets") { [thread] in await thread.shutdown() },
                 LoopPart("head messages") { [feed] in await feed.publishHeads() },
@@ -85,7 +105,8 @@ struct ChangeBrokerService: Sendable {
             ] + servers.parts + [
                 // Stopped first: followers would keep the server waiting.
                 ClosingPart("followers") { [feed] in await feed.dismissFollowers() }
-            ])
+            ]
+        )
     }
 
     /// Runs until cancelled, without signals: for tests.

@@ -36,9 +36,13 @@ struct EditorCommand: AsyncParsableCommand {
         let logger = try service.logger(ServiceName.editor.rawValue)
         let endpoints = try endpoints.resolve()
         var configuration = EditorConfiguration(
-            address: endpoints[.editor], endpoints: endpoints, library: try library.resolve(),
-            workers: workers ?? max(1, ProcessInfo.processInfo.activeProcessorCount), queue: queue,
-            queuePerAsset: queuePerAsset)
+            address: endpoints[.editor],
+            endpoints: endpoints,
+            library: try library.resolve(),
+            workers: workers ?? max(1, ProcessInfo.processInfo.activeProcessorCount),
+            queue: queue,
+            queuePerAsset: queuePerAsset
+        )
         if check {
             print(try await EditorCheck(configuration, logger: logger).run())
             return

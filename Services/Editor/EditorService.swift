@@ -60,25 +60,37 @@ struct EditorService: Sendable {
         )
         let thread = PollThread(name: "editor")
         let servers = try RequestServers(
-            .editor, address: configuration.address, door: configuration.door, thread: thread, limits: limits,
-            logger: logger, handler: handler)
+            .editor,
+            address: configuration.address,
+            door: configuration.door,
+            thread: thread,
+            limits: limits,
+            logger: logger,
+            handler: handler
+        )
         address = servers.address
         addresses = servers.addresses
         figures.all.section("requests") { await servers.figures() }
         try await workers.start()
-        parts = [
-            ClosingPart("sockets") {
-                await library.close()
-                await thread.shutdown()
-            },
-            WorkerPoolPart(workers),
-        ] + servers.parts
+        parts =
+            [
+                ClosingPart("sockets") {
+                    await library.close()
+                    await thread.shutdown()
+                },
+                WorkerPoolPart(workers),
+            ] + servers.parts
     }
 
     /// Serves until SIGTERM or SIGINT.
     func run(ready: ReadySignal) async throws {
         try await ServiceHost.run(
-            name: .editor, logger: logger, endpoints: addresses, ready: ready, parts: parts)
+            name: .editor,
+            logger: logger,
+            endpoints: addresses,
+            ready: ready,
+            parts: parts
+        )
         withExtendedLifetime(locks) {}
     }
 
@@ -93,8 +105,13 @@ extension ServiceEndpoints {
     /// The same addresses, as the client library takes them.
     init(_ endpoints: Endpoints) {
         self.init(
-            catalog: endpoints[.catalog], thumbnailer: endpoints[.thumbnailer], editor: endpoints[.editor],
-            changeBroker: endpoints[.broker], feed: endpoints[.feed], edits: endpoints[.edits],
-            security: endpoints.security)
+            catalog: endpoints[.catalog],
+            thumbnailer: endpoints[.thumbnailer],
+            editor: endpoints[.editor],
+            changeBroker: endpoints[.broker],
+            feed: endpoints[.feed],
+            edits: endpoints[.edits],
+            security: endpoints.security
+        )
     }
 }

@@ -70,8 +70,12 @@ struct ThumbnailerService: Sendable {
         let thread = PollThread(name: "thumbnailer")
         let limits = MessagingLimits()
         let catalog = try ServiceClient(
-            address: configuration.endpoints[.catalog], thread: thread, limits: limits,
-            security: configuration.endpoints.security(of: .catalog), logger: logger)
+            address: configuration.endpoints[.catalog],
+            thread: thread,
+            limits: limits,
+            security: configuration.endpoints.security(of: .catalog),
+            logger: logger
+        )
         let pictures = PictureService(
             lookup: { ids, atLeast throws(RPCError) in try await Self.assets(ids, atLeast, catalog) },
             desk: desk,
@@ -79,25 +83,38 @@ struct ThumbnailerService: Sendable {
         )
         let handler = ThumbnailerHandler(
             pictures: pictures,
-            state: ThumbnailerState(catalog: catalog, resources: resources, workers: workers, figures: figures))
+            state: ThumbnailerState(catalog: catalog, resources: resources, workers: workers, figures: figures)
+        )
         let servers = try RequestServers(
-            .thumbnailer, address: configuration.address, door: configuration.door, thread: thread, limits: limits,
-            logger: logger, handler: handler)
+            .thumbnailer,
+            address: configuration.address,
+            door: configuration.door,
+            thread: thread,
+            limits: limits,
+            logger: logger,
+            handler: handler
+        )
         address = servers.address
         addresses = servers.addresses
         figures.all.section("requests") { await servers.figures() }
         try await workers.start()
         let desk = desk
-        parts = [
-            ClosingPart("sockets") { await thread.shutdown() }, WorkerPoolPart(workers),
-            LoopPart("pictures") { await desk.run() },
-        ] + servers.parts
+        parts =
+            [
+                ClosingPart("sockets") { await thread.shutdown() }, WorkerPoolPart(workers),
+                LoopPart("pictures") { await desk.run() },
+            ] + servers.parts
     }
 
     /// Serves until SIGTERM or SIGINT.
     func run(ready: ReadySignal) async throws {
         try await ServiceHost.run(
-            name: .thumbnailer, logger: logger, endpoints: addresses, ready: ready, parts: parts)
+            name: .thumbnailer,
+            logger: logger,
+            endpoints: addresses,
+            ready: ready,
+            parts: parts
+        )
         withExtendedLifetime(locks) {}
     }
 

@@ -66,7 +66,9 @@ actor DoorkeeperDesk {
 
     private func answerQuestions() -> Bool {
         for _ in 0..<Self.budget {
-            guard let message = holder.socket?.receive(maxFrames: 16, maxBytes: 4096, leadingFrames: 1) else { return false }
+            guard let message = holder.socket?.receive(maxFrames: 16, maxBytes: 4096, leadingFrames: 1) else {
+                return false
+            }
             guard let question = ZAPQuestion(message) else { continue }
             let userID = doorkeeper?.decide(domain: question.domain, key: question.key, address: question.address)
             if userID != nil, nextReview == .max {

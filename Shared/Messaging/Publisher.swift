@@ -144,7 +144,10 @@ public actor Publisher {
         guard !isAway, holder.socket?.unbind(boundAddress) == true else { return }
         counts.restarts += 1
         isAway = true
-        logger.notice("the publisher disconnects everyone: a key was taken off its list", metadata: ["address": "\(boundAddress)"])
+        logger.notice(
+            "the publisher disconnects everyone: a key was taken off its list",
+            metadata: ["address": "\(boundAddress)"]
+        )
     }
 
     /// Always read: an XPUB that is not drained queues what peers send without a limit.

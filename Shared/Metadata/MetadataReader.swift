@@ -44,6 +44,13 @@ public enum MetadataReader {
         return facts
     }
 
+    /// Refuses a picture that ends too early: it would show grey where it was cut off.
+    ///
+    /// - Throws: `MetadataError.truncated`; or where the bytes are no picture at all
+    public static func requireWhole(_ bytes: [UInt8]) throws(MetadataError) {
+        guard try header(of: bytes).isComplete else { throw .truncated }
+    }
+
     static func header(of bytes: [UInt8]) throws(MetadataError) -> PictureHeader {
         do {
             return try PictureHeader.read(bytes)

@@ -109,7 +109,12 @@ final class FeedReader {
         let subscriber: Subscriber
         do throws(MessagingError) {
             subscriber = try Subscriber(
-                address: feed.feed, thread: feed.thread, limits: feed.limits, security: feed.security, logger: feed.logger)
+                address: feed.feed,
+                thread: feed.thread,
+                limits: feed.limits,
+                security: feed.security,
+                logger: feed.logger
+            )
         } catch {
             throw Refusal.unavailable.error("the feed cannot be subscribed to: \(error)")
         }

@@ -44,7 +44,12 @@ public final class PhotoLibrary: Sendable {
         self.logger = logger
         func connect(_ address: EndpointAddress) throws(MessagingError) -> ServiceClient {
             try ServiceClient(
-                address: address, thread: thread, limits: limits, security: endpoints.security(for: address), logger: logger)
+                address: address,
+                thread: thread,
+                limits: limits,
+                security: endpoints.security(for: address),
+                logger: logger
+            )
         }
         self.catalog = try connect(endpoints.catalog)
         self.thumbnailer = try connect(endpoints.thumbnailer)
@@ -67,8 +72,15 @@ public final class PhotoLibrary: Sendable {
     ///   - topics: as ``FeedTopic`` names them; none: all changes
     public func changes(since token: ChangeToken?, topics: [String] = []) -> ChangeFeed {
         ChangeFeed(
-            broker: changeBroker, feed: endpoints.feed, thread: thread, limits: limits,
-            security: endpoints.security(for: endpoints.feed), logger: logger, since: token, topics: topics)
+            broker: changeBroker,
+            feed: endpoints.feed,
+            thread: thread,
+            limits: limits,
+            security: endpoints.security(for: endpoints.feed),
+            logger: logger,
+            since: token,
+            topics: topics
+        )
     }
 
     /// Closes every connection; what is under way ends with `connection_lost`, and feeds end.

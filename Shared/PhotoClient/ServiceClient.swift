@@ -27,12 +27,20 @@ public final class ServiceClient: Sendable {
     ///
     /// - Throws: only what is wrong with this side: no socket is left, or the address cannot be used
     public init(
-        address: EndpointAddress, thread: PollThread, limits: MessagingLimits = MessagingLimits(),
-        security: SocketSecurity = .none, logger: Logger
+        address: EndpointAddress,
+        thread: PollThread,
+        limits: MessagingLimits = MessagingLimits(),
+        security: SocketSecurity = .none,
+        logger: Logger
     ) throws(MessagingError) {
         self.address = address
         self.requests = try RequestClient(
-            address: address, thread: thread, limits: limits, security: security, logger: logger)
+            address: address,
+            thread: thread,
+            limits: limits,
+            security: security,
+            logger: logger
+        )
     }
 
     /// Asks once.

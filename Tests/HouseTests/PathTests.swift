@@ -26,10 +26,13 @@ struct PathTests {
             to: "photos/a.jpg"
         )
         try house.folder.write(Array("no picture".utf8), to: "photos/broken.jpg")
+        try house.folder.write(TestPictures.jpeg(width: 320, height: 200, seed: 2).dropLast(900), to: "photos/cut.jpg")
         try house.start()
         let imported = try house.safelight(["import", house.folder.file("photos")])
         #expect(imported.status == 3, "a broken file is named, not fatal: \(imported.errors)")
         #expect(imported.errors.contains("broken.jpg") || imported.output.contains("broken.jpg"))
+
+        #expect(imported.errors.contains("cut.jpg") || imported.output.contains("cut.jpg"))
 
         let library = try house.library()
         let page = try await library.assets(FetchDescription(.assets))

@@ -52,6 +52,7 @@ struct PictureReader: Sendable {
         }
         let bytes = try job.contents(ofFile: 0, limit: maxBytes)
         do throws(MetadataError) {
+            try MetadataReader.requireWhole(bytes)
             return WorkerResult(result: try MetadataReader.facts(of: bytes).json)
         } catch {
             throw WorkerRefusal(name: error.name, message: error.message)

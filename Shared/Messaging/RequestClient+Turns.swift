@@ -32,6 +32,7 @@ extension RequestClient {
             // What the service answered before is still to be read.
             while receive(budget: limits.receiveBudget) {}
             counts.lost += 1
+            isReady = false
             control = []
             for call in calls.connectionLost() {
                 call.inbox.finish(
@@ -40,7 +41,9 @@ extension RequestClient {
                     )
                 )
             }
-        case .ready: counts.connections += 1
+        case .ready:
+            counts.connections += 1
+            isReady = true
         case .opened, .refused: break
         }
     }
@@ -93,6 +96,7 @@ extension RequestClient {
 
     private func sendWaiting() {
         isFull = false
+        guard isReady else { return }
         while let message = control.first {
             guard attempt(message) else { return }
             control.removeFirst()

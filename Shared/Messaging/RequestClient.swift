@@ -17,6 +17,10 @@ public actor RequestClient {
     var control: Deque<OutgoingMessage> = []
     var nextDeadline = Int64.max
     var isFull = false
+    /// Whether the service has shaken hands: what is sent before can be lost in a socket that is just being closed.
+    ///
+    /// Over inproc there are no hands to shake.
+    var isReady: Bool
     var counts = (sent: 0, answers: 0, strays: 0, malformed: 0, lost: 0, connections: 0)
 
     /// Where the service is.
@@ -44,6 +48,7 @@ public actor RequestClient {
         let socket = try MonitoredSocket(plain, context: thread.context)
         try socket.socket.connect(address, security: security)
         self.address = address
+        self.isReady = address.transport == .inproc
         self.thread = thread
         self.limits = limits
         self.logger = logger

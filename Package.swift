@@ -24,7 +24,7 @@ let packages: [String: (url: String, version: Version, products: [String])] = [
 
 // MARK: - Rooms
 
-enum Kind { case library, c, system(pkgConfig: String?, apt: String), program(name: String), support, tests }
+enum Kind { case library, c, system(pkgConfig: String?, apt: String), program(name: String), support, tests, bench }
 
 struct Room {
     let floor: Int
@@ -42,7 +42,7 @@ struct Room {
     var path: String {
         switch kind {
         case .program: "Services/\(name)"
-        case .support, .tests: "Tests/\(name)"
+        case .support, .tests, .bench: "Tests/\(name)"
         case .library, .c, .system: "Shared/\(name)"
         }
     }
@@ -62,6 +62,7 @@ let rooms: [Room] = [
 
     // 1  words: values only
     Room(1, "CMetadata", .c, ["CGExiv2"]),
+    Room(1, "SamplePictures"),
     Room(1, "PhotoModel", .library, ["JSONValue"]),
     Room(1, "PictureFormats"),
 
@@ -75,14 +76,21 @@ let rooms: [Room] = [
     Room(3, "Contracts", .library, ["PhotoModel", "Messaging", "JSONValue"]),
 
     // 4  callers
-    Room(4, "PhotoClient", .library, ["Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging"]),
+    Room(
+        4,
+        "PhotoClient",
+        .library,
+        [
+            "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging", "Crypto", "SystemPackage", "DequeModule",
+        ]
+    ),
     Room(
         4,
         "Hosting",
         .library,
         [
-            "Contracts", "Messaging", "PhotoModel", "JSONValue", "CProcess", "Logging", "ArgumentParser",
-            "ServiceLifecycle", "Subprocess", "SystemPackage",
+            "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "CProcess", "Logging", "ArgumentParser",
+            "ServiceLifecycle",
         ]
     ),
 
@@ -120,6 +128,7 @@ let rooms: [Room] = [
         .program(name: "editor"),
         [
             "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "Imaging",
+            "Metadata",
             "Logging", "ArgumentParser", "ServiceLifecycle",
         ]
     ),
@@ -129,30 +138,47 @@ let rooms: [Room] = [
         .program(name: "safelight"),
         [
             "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging", "ArgumentParser",
-            "Subprocess", "SystemPackage",
+            "Subprocess", "SystemPackage", "SamplePictures",
         ]
     ),
     Room(
         5,
         "TestSupport",
         .support,
-        ["PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging", "Subprocess", "SystemPackage"]
+        [
+            "PhotoClient", "Contracts", "Messaging", "PhotoModel", "SamplePictures", "JSONValue", "Logging",
+            "Subprocess", "SystemPackage",
+        ]
     ),
 
     // 6  tests
     Room(6, "JSONValueTests", .tests, ["JSONValue", "TestSupport"]),
     Room(6, "PhotoModelTests", .tests, ["PhotoModel", "JSONValue", "TestSupport"]),
-    Room(6, "MessagingTests", .tests, ["Messaging", "JSONValue", "TestSupport", "CZeroMQ"]),
-    Room(6, "ImagingTests", .tests, ["Imaging", "PictureFormats", "PhotoModel", "JSONValue", "TestSupport"]),
-    Room(6, "MetadataTests", .tests, ["Metadata", "PhotoModel", "JSONValue", "TestSupport"]),
+    Room(6, "MessagingTests", .tests, ["Messaging", "JSONValue", "TestSupport", "CZeroMQ", "Logging"]),
+    Room(
+        6,
+        "ImagingTests",
+        .tests,
+        ["Imaging", "PictureFormats", "PhotoModel", "JSONValue", "SamplePictures", "TestSupport"]
+    ),
+    Room(6, "MetadataTests", .tests, ["Metadata", "PhotoModel", "JSONValue", "SamplePictures", "TestSupport"]),
     Room(6, "StorageTests", .tests, ["Storage", "TestSupport", "GRDB"]),
     Room(6, "ContractsTests", .tests, ["Contracts", "Messaging", "PhotoModel", "JSONValue", "TestSupport"]),
     Room(
-        6, "HostingTests", .tests,
+        6,
+        "HostingTests",
+        .tests,
         [
             "Hosting", "Contracts", "Messaging", "JSONValue", "CProcess", "Logging", "ArgumentParser",
             "ServiceLifecycle", "TestSupport",
-        ]),
+        ]
+    ),
+    Room(
+        6,
+        "PhotoClientTests",
+        .tests,
+        ["PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging", "Crypto", "TestSupport"]
+    ),
     Room(
         6,
         "CatalogTests",
@@ -166,18 +192,52 @@ let rooms: [Room] = [
         6,
         "ChangeBrokerTests",
         .tests,
-        ["ChangeBroker", "Contracts", "Messaging", "PhotoModel", "JSONValue", "TestSupport"]
+        [
+            "ChangeBroker", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging",
+            "TestSupport",
+        ]
     ),
-    Room(6, "ThumbnailerTests", .tests, ["Thumbnailer", "Contracts", "PhotoModel", "JSONValue", "TestSupport"]),
-    Room(6, "EditorTests", .tests, ["Editor", "Contracts", "PhotoModel", "JSONValue", "TestSupport"]),
-    Room(6, "CommandLineTests", .tests, ["CommandLine", "Contracts", "PhotoModel", "JSONValue", "TestSupport"]),
+    Room(
+        6,
+        "ThumbnailerTests",
+        .tests,
+        [
+            "Thumbnailer", "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage",
+            "Imaging", "Logging", "ArgumentParser", "TestSupport",
+        ]
+    ),
+    Room(
+        6,
+        "EditorTests",
+        .tests,
+        [
+            "Editor", "Thumbnailer", "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue",
+            "Storage", "Imaging", "Metadata", "Logging", "ArgumentParser", "TestSupport",
+        ]
+    ),
+    Room(
+        6,
+        "CommandLineTests",
+        .tests,
+        ["CommandLine", "Contracts", "PhotoModel", "JSONValue", "ArgumentParser", "SystemPackage", "TestSupport"]
+    ),
     Room(
         6,
         "HouseTests",
         .tests,
-        ["TestSupport", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue"] + programs
+        ["TestSupport", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "CZeroMQ", "Crypto"]
+            + programs
     ),
     Room(6, "TidyTests", .tests, []),
+    Room(
+        6,
+        "Benchmarks",
+        .bench,
+        [
+            "TestSupport", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Imaging", "GRDB",
+            "CZeroMQ", "Logging", "ArgumentParser",
+        ]
+    ),
 ]
 
 // MARK: - The rules of the house
@@ -219,7 +279,7 @@ func target(_ room: Room) -> Target {
         return .target(name: room.name, dependencies: dependencies, path: room.path)
     case .system(let pkgConfig, let apt):
         return .systemLibrary(name: room.name, path: room.path, pkgConfig: pkgConfig, providers: [.apt([apt])])
-    case .program:
+    case .program, .bench:
         return .executableTarget(name: room.name, dependencies: dependencies, path: room.path, swiftSettings: house)
     case .tests:
         return .testTarget(name: room.name, dependencies: dependencies, path: room.path, swiftSettings: house)

@@ -88,11 +88,18 @@ struct CatalogHandler: RequestHandler {
     private func perform(_ changes: PerformChanges, _ incoming: IncomingRequest) async throws -> JSON {
         let digest = Self.digest(of: changes, incoming.attachments)
         let key = changes.transaction.map {
-            OutcomeKey(identity: incoming.identity, client: changes.client, transaction: $0)
+            OutcomeKey(
+                identity: changes.onBehalfOf ?? incoming.identity,
+                client: changes.client,
+                transaction: $0
+            )
         }
         // The bytes of a repeated request may be gone by now, and need not be looked at.
         if let key, let known = try await store.read({ try $0.history.outcome(key) }) {
             return try known.result(for: digest, key)
+        }
+        guard !changes.recall else {
+            throw Refusal.identifierNotFound.error("no transaction \"\(changes.transaction ?? "")\" was committed")
         }
         var origin = ChangeOrigin(identity: incoming.identity)
         origin.client = changes.client.isEmpty ? nil : changes.client
@@ -115,8 +122,10 @@ struct CatalogHandler: RequestHandler {
         }
     }
 
-    /// What is asked for, as 32 bytes: the parameters in canonical form and every attachment.
+    /// What is asked for, as 32 bytes: what the service's client asked for where it says so, else the parameters in
+    /// canonical form and every attachment.
     private static func digest(of changes: PerformChanges, _ attachments: [Bytes]) -> [UInt8] {
+        if let asked = changes.requestDigest { return SHA256.hash(data: Array("request:\(asked)".utf8)).bytes }
         var hash = SHA256()
         hash.update(data: SHA256.hash(data: changes.json.canonical.bytes).bytes)
         for attachment in attachments { hash.update(data: SHA256.hash(data: attachment).bytes) }

@@ -47,12 +47,12 @@ static inline uint16_t quantum(float value) {
     return value <= 0 ? 0 : (value >= 65535 ? 65535 : (uint16_t)(value + 0.5f));
 }
 
-void safelight_resample(const uint16_t *source, size_t source_width, size_t source_height, uint16_t *rows,
-                        size_t width, size_t first_row, size_t row_count, const double map[6], int has_opacity, const float *weights) {
+void safelight_resample(const uint16_t *source, size_t source_width, size_t source_height, uint16_t *output,
+                        size_t width, size_t height, const double map[6], int has_opacity, const float *weights) {
     if (source_width == 0 || source_height == 0) return;
-    for (size_t row = 0; row < row_count; row++) {
+    for (size_t row = 0; row < height; row++) {
         for (size_t column = 0; column < width; column++) {
-            double u = (double)column + 0.5, v = (double)(first_row + row) + 0.5;
+            double u = (double)column + 0.5, v = (double)row + 0.5;
             double x = map[0] * u + map[1] * v + map[2] - 0.5;
             double y = map[3] * u + map[4] * v + map[5] - 0.5;
             x = fmin(fmax(x, -1), (double)source_width);
@@ -84,20 +84,9 @@ void safelight_resample(const uint16_t *source, size_t source_width, size_t sour
                 float scale = alpha_sum > 1e-4f ? 1 / alpha_sum : 0;
                 for (int c = 0; c < 3; c++) sum[c] *= scale;
             }
-            uint16_t *out = rows + 4 * (row * width + column);
+            uint16_t *out = output + 4 * (row * width + column);
             for (int c = 0; c < 4; c++) out[c] = quantum(sum[c]);
             if (!has_opacity) out[3] = 0;
         }
     }
-}
-
-double safelight_squared_difference(const uint16_t *left, const uint16_t *right, size_t count) {
-    double sum = 0;
-    for (size_t i = 0; i < count; i++) {
-        for (size_t c = 0; c < 3; c++) {
-            double difference = (left[4 * i + c] - (double)right[4 * i + c]) / 257.0;
-            sum += difference * difference;
-        }
-    }
-    return sum;
 }

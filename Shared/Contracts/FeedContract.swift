@@ -196,15 +196,16 @@ public struct FeedHead: JSONTabled {
     public var library: String
     /// New at each start of the broker.
     public var instance: String
+    /// Names the same moment as `sequence` and `library`, to ask for history with.
+    public var token: ChangeToken
 
     public init(sequence: Int64, oldest: Int64, library: String, instance: String) {
         self.sequence = sequence
         self.oldest = oldest
         self.library = library
         self.instance = instance
+        self.token = ChangeToken(library: library, sequence: sequence)
     }
-
-    public var token: ChangeToken { ChangeToken(library: library, sequence: sequence) }
 
     public static let table = JSONTable(
         "FeedHead",
@@ -216,6 +217,7 @@ public struct FeedHead: JSONTabled {
             .required("oldest", \.oldest, .integer(0...Int64.max), "History is complete after this one."),
             .required("library", \.library, .text(maxBytes: 32), "The history."),
             .required("instance", \.instance, .text(maxBytes: 32), "New at each start of the broker."),
+            .required("token", \.token, .token, "The same moment as a token, to ask for history with."),
         ]
     )
 }

@@ -11,7 +11,8 @@ public enum ServiceHost {
     public static let graceSeconds = 10
     private static let cancelSeconds = 3
 
-    /// Runs the parts of a service until SIGTERM or SIGINT, or until one of them ends.
+    /// Runs the parts of a service until SIGTERM or SIGINT, until its watcher is gone (``Supervision``), or until one of
+    /// them ends.
     ///
     /// The first signal stops the parts in reverse order: each finishes what it took. A second signal, or a part that
     /// does not stop within ``graceSeconds`` and three seconds more, ends the process with code 1 at once: services are
@@ -48,13 +49,17 @@ public enum ServiceHost {
         let reason = Reason()
         let (signals, continuation) = AsyncStream<Int32>.makeStream(bufferingPolicy: .bufferingOldest(8))
         let sources = [await watch(SIGTERM, continuation), await watch(SIGINT, continuation)]
-        defer { for source in sources { source.cancel() } }
+        let watcher = Supervision.watch { continuation.yield(SIGHUP) }
+        defer {
+            for source in sources { source.cancel() }
+            watcher?.cancel()
+        }
         ready.send()
         do {
             try await withThrowingTaskGroup(of: Void.self) { tasks in
                 tasks.addTask {
                     for await number in signals {
-                        reason.text.withLock { $0 = number == SIGINT ? "SIGINT" : "SIGTERM" }
+                        reason.text.withLock { $0 = signalName(number) }
                         await group.triggerGracefulShutdown()
                         await Self.lastResort(after: signals, logger)
                     }
@@ -74,6 +79,14 @@ public enum ServiceHost {
             throw ExitCode.failure
         }
         logger.info("service stopped", metadata: ["service.reason": "\(reason)"])
+    }
+
+    private static func signalName(_ number: Int32) -> String {
+        switch number {
+        case SIGINT: "SIGINT"
+        case SIGTERM: "SIGTERM"
+        default: "whoever watched over it is gone"
+        }
     }
 
     private final class Reason: Sendable {

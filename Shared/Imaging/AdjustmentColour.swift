@@ -18,7 +18,7 @@ struct AdjustmentColour {
 
     private(set) var steps: [Step] = []
 
-    /// Rec. 709 luminance of linear sRGB.
+    /// Luminance of linear sRGB, by the weights of ITU-R 709.
     static let luminance = [0.2126, 0.7152, 0.0722]
 
     init(_ operations: [Adjustment]) {

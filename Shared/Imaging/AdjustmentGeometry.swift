@@ -9,8 +9,8 @@ struct AdjustmentGeometry {
     /// The size of the result.
     private(set) var width: Int
     private(set) var height: Int
-    /// The point (x, y) of the result lies at (m0 x + m1 y + m2, m3 x + m4 y + m5) of the source, in pixels from the upper
-    /// left corner.
+    /// The point (x, y) of the result lies at (m0 x + m1 y + m2, m3 x + m4 y + m5) of the source, in pixels from the
+    /// upper left corner.
     private(set) var map: [Double] = [1, 0, 0, 0, 1, 0]
     private(set) var isStraightened = false
 
@@ -66,7 +66,9 @@ struct AdjustmentGeometry {
         let (across, down) = (Double(width), Double(height))
         let (cosine, sine) = (cos(angle), sin(angle))
         let factor = min(
-            across / (across * cosine + down * abs(sine)), down / (across * abs(sine) + down * cosine))
+            across / (across * cosine + down * abs(sine)),
+            down / (across * abs(sine) + down * cosine)
+        )
         let newAcross = max(1, (across * factor).rounded(.down))
         let newDown = max(1, (down * factor).rounded(.down))
         // The picture turns clockwise, so a point of the result lies where turning back puts it.
@@ -108,6 +110,10 @@ struct AdjustmentGeometry {
         let x = Int(min(ends[0].0, ends[1].0).rounded())
         let y = Int(min(ends[0].1, ends[1].1).rounded())
         return PixelRect(
-            x: x, y: y, width: Int(abs(ends[0].0 - ends[1].0).rounded()), height: Int(abs(ends[0].1 - ends[1].1).rounded()))
+            x: x,
+            y: y,
+            width: Int(abs(ends[0].0 - ends[1].0).rounded()),
+            height: Int(abs(ends[0].1 - ends[1].1).rounded())
+        )
     }
 }

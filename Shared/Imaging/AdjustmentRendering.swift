@@ -4,7 +4,9 @@ import Foundation
 public import PhotoModel
 import PictureFormats
 
-/// Renders an adjustment list from the original bytes. Sources: rows S-85..S-92, DESIGN.md section 5.
+/// Renders an adjustment list from the original bytes.
+///
+/// Sources: rows S-85..S-92, DESIGN.md section 5.
 ///
 /// Geometry is composed into one resampling (none at all for crops, quarter turns and flips), colour into one pass on
 /// 16-bit pixels. Colour operations act on each pixel alone, so they may come last, where pixels are fewest.
@@ -20,12 +22,17 @@ public enum AdjustmentRendering {
     ///   - list: What to do. A neutral list gives the original pixels encoded again.
     ///   - format: A format that can be written.
     ///   - quality: 1...100 for JPEG and WebP.
-    ///   - maximumSide: For a preview: neither side gets longer than this many pixels, and no more is decoded than it needs.
+    ///   - maximumSide: For a preview: neither side gets longer than this many pixels, and no more is decoded than
+    ///     it needs.
     ///   - limits: Bounds on the original.
     /// - Returns: The encoded picture.
     /// - Throws: `ImagingError`.
     public static func render(
-        _ bytes: [UInt8], _ list: AdjustmentList, format: ImageFormat = .jpeg, quality: Int = 92, maximumSide: Int? = nil,
+        _ bytes: [UInt8],
+        _ list: AdjustmentList,
+        format: ImageFormat = .jpeg,
+        quality: Int = 92,
+        maximumSide: Int? = nil,
         limits: PixelLimits = PixelLimits()
     ) throws(ImagingError) -> RenderedImage {
         let side = maximumSide ?? format.longestSide
@@ -41,7 +48,12 @@ public enum AdjustmentRendering {
         let isSmaller = output != full
         let eighths = isSmaller && header.kind == .jpeg ? DecodeScale.eighths(ratio: 1 / scale) : DecodeScale.full
         var wand = try Decoder.decode(
-            bytes, header, eighths: eighths, scale: isSmaller ? scale : 1, limits: limits)
+            bytes,
+            header,
+            eighths: eighths,
+            scale: isSmaller ? 2 * scale : 1,
+            limits: limits
+        )
         let isCMYK = MagickGetImageColorspace(wand.pointer) == CMYKColorspace
         if isCMYK { try ColourProfile.convertToSRGB(wand) }
         if !geometry.isStraightened {
@@ -58,32 +70,53 @@ public enum AdjustmentRendering {
             try wand.attempt("preparing", MagickTransformImageColorspace(wand.pointer, sRGBColorspace))
             try colour.apply(to: wand)
         }
-        let data = try Encoder.encode(wand, format: format, quality: quality, keepsProfile: colour.steps.isEmpty, keepsDepth: true)
+        let data = try Encoder.encode(
+            wand,
+            format: format,
+            quality: quality,
+            keepsProfile: colour.steps.isEmpty,
+            keepsDepth: true
+        )
         return RenderedImage(
-            bytes: data, format: format, pixelWidth: wand.width, pixelHeight: wand.height, isUpscaled: false)
+            bytes: data,
+            format: format,
+            pixelWidth: wand.width,
+            pixelHeight: wand.height,
+            isUpscaled: false
+        )
     }
 
     /// Crops, turns and flips by whole pixels.
     private static func moveWithoutLoss(
-        _ wand: borrowing Wand, _ geometry: AdjustmentGeometry, _ header: PictureHeader
+        _ wand: borrowing Wand,
+        _ geometry: AdjustmentGeometry,
+        _ header: PictureHeader
     ) throws(ImagingError) {
         let shown = geometry.shown
         let (fullWidth, fullHeight) = (Double(header.pixelWidth), Double(header.pixelHeight))
         let unit = UnitRect(
-            x: Double(shown.x) / fullWidth, y: Double(shown.y) / fullHeight, width: Double(shown.width) / fullWidth,
-            height: Double(shown.height) / fullHeight)
+            x: Double(shown.x) / fullWidth,
+            y: Double(shown.y) / fullHeight,
+            width: Double(shown.width) / fullWidth,
+            height: Double(shown.height) / fullHeight
+        )
         try wand.crop(RenditionPlan.pixels(of: unit, width: wand.width, height: wand.height))
         try wand.obey(orientation: geometry.orientation)
     }
 
     /// A new picture of the output's size, each pixel taken from the source by the map.
     private static func resampled(
-        _ source: borrowing Wand, _ geometry: AdjustmentGeometry, _ header: PictureHeader,
+        _ source: borrowing Wand,
+        _ geometry: AdjustmentGeometry,
+        _ header: PictureHeader,
         _ output: (width: Int, height: Int)
     ) throws(ImagingError) -> Wand {
         let map = geometry.scaled(
-            source: (Double(source.width) / Double(header.pixelWidth), Double(source.height) / Double(header.pixelHeight)),
-            result: (Double(output.width) / Double(geometry.width), Double(output.height) / Double(geometry.height)))
+            source: (
+                Double(source.width) / Double(header.pixelWidth), Double(source.height) / Double(header.pixelHeight)
+            ),
+            result: (Double(output.width) / Double(geometry.width), Double(output.height) / Double(geometry.height))
+        )
         let result = try source.copy()
         try result.attempt("extending", MagickExtentImage(result.pointer, output.width, output.height, 0, 0))
         MagickResetImagePage(result.pointer, "")
@@ -94,7 +127,16 @@ public enum AdjustmentRendering {
             do throws(ImagingError) {
                 try result.withPixels { to, _ in
                     safelight_resample(
-                        from, width, height, to, output.width, 0, output.height, map, hasAlpha, lanczos)
+                        from,
+                        width,
+                        height,
+                        to,
+                        output.width,
+                        output.height,
+                        map,
+                        hasAlpha,
+                        lanczos
+                    )
                 }
             } catch {
                 failure = error

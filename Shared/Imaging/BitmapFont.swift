@@ -14,9 +14,13 @@ enum BitmapFont {
         return stride(from: 0, to: bytes.count - 4, by: 5).map { Array(bytes[$0..<$0 + 5]) }
     }()
 
-    /// The points (column, row) of a text that are drawn. Accents are left out, other signs become a question mark.
+    /// The points (column, row) of a text that are drawn.
+    ///
+    /// Accents are left out, other signs become a question mark.
     static func points(_ text: String) -> [(x: Int, y: Int)] {
-        let plain = text.decomposedStringWithCanonicalMapping.unicodeScalars.filter { !(0x300...0x36F).contains($0.value) }
+        let plain = text.decomposedStringWithCanonicalMapping.unicodeScalars.filter {
+            !(0x300...0x36F).contains($0.value)
+        }
         var points: [(x: Int, y: Int)] = []
         for (position, scalar) in plain.enumerated() {
             let isKnown = (0x20...0x7E).contains(scalar.value)

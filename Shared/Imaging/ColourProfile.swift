@@ -5,15 +5,23 @@ import Foundation
 enum ColourProfile {
     /// sRGB (IEC 61966-2-1) as a version 4 matrix profile, made here so that no file is needed.
     static let sRGB = matrix(
-        name: "sRGB", red: (0.43607, 0.22249, 0.01392), green: (0.38515, 0.71687, 0.09708),
-        blue: (0.14307, 0.06061, 0.71410))
+        name: "sRGB",
+        red: (0.43607, 0.22249, 0.01392),
+        green: (0.38515, 0.71687, 0.09708),
+        blue: (0.14307, 0.06061, 0.71410)
+    )
 
     /// Display P3, for HEIC and AVIF files that name their primaries by number and hold no profile.
     static let displayP3 = matrix(
-        name: "Display P3", red: (0.51512, 0.24120, -0.00105), green: (0.29198, 0.69225, 0.04189),
-        blue: (0.15710, 0.06657, 0.78407))
+        name: "Display P3",
+        red: (0.51512, 0.24120, -0.00105),
+        green: (0.29198, 0.69225, 0.04189),
+        blue: (0.15710, 0.06657, 0.78407)
+    )
 
-    /// Converts the picture to sRGB and drops its profile. A broken profile is no error: the colours count as sRGB then.
+    /// Converts the picture to sRGB and drops its profile.
+    ///
+    /// A broken profile is no error: the colours count as sRGB then.
     static func convertToSRGB(_ wand: borrowing Wand) throws(ImagingError) {
         if let profile = wand.profile("icc") {
             if !isSRGB(profile) { MagickProfileImage(wand.pointer, "icc", sRGB, sRGB.count) }
@@ -37,7 +45,8 @@ enum ColourProfile {
     private typealias Triple = (Double, Double, Double)
 
     private static func matrix(name: String, red: Triple, green: Triple, blue: Triple) -> [UInt8] {
-        let curve = text("para") + big(0) + [0, 3, 0, 0] + [2.4, 1 / 1.055, 0.055 / 1.055, 1 / 12.92, 0.04045].flatMap(fixed)
+        let curve =
+            text("para") + big(0) + [0, 3, 0, 0] + [2.4, 1 / 1.055, 0.055 / 1.055, 1 / 12.92, 0.04045].flatMap(fixed)
         let tags: [(String, [UInt8])] = [
             ("desc", words(name)), ("cprt", words("CC0")), ("wtpt", xyz((0.9642, 1, 0.8249))), ("rXYZ", xyz(red)),
             ("gXYZ", xyz(green)), ("bXYZ", xyz(blue)), ("rTRC", curve), ("gTRC", curve), ("bTRC", curve),

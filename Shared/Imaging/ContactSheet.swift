@@ -30,7 +30,11 @@ public enum ContactSheet {
     /// - Returns: The encoded sheet.
     /// - Throws: `ImagingError`; one broken picture is no error.
     public static func render(
-        _ cells: [Cell], columns: Int, cellSide: Int, format: ImageFormat = .jpeg, quality: Int = 85
+        _ cells: [Cell],
+        columns: Int,
+        cellSide: Int,
+        format: ImageFormat = .jpeg,
+        quality: Int = 85
     ) throws(ImagingError) -> RenderedImage {
         try RenditionOptions(format: format, quality: quality).validate()
         guard (1...maximumCells).contains(cells.count) else {
@@ -57,10 +61,17 @@ public enum ContactSheet {
         }
         let wand = try Wand()
         try wand.attempt(
-            "drawing", MagickConstituteImage(wand.pointer, canvas.width, canvas.height, "RGB", CharPixel, canvas.pixels))
+            "drawing",
+            MagickConstituteImage(wand.pointer, canvas.width, canvas.height, "RGB", CharPixel, canvas.pixels)
+        )
         let bytes = try Encoder.encode(wand, format: format, quality: quality)
         return RenderedImage(
-            bytes: bytes, format: format, pixelWidth: canvas.width, pixelHeight: canvas.height, isUpscaled: false)
+            bytes: bytes,
+            format: format,
+            pixelWidth: canvas.width,
+            pixelHeight: canvas.height,
+            isUpscaled: false
+        )
     }
 
     struct Pixels {
@@ -74,7 +85,9 @@ public enum ContactSheet {
         let header = try Picture.header(of: bytes, limits: limits)
         let isSmall = header.pixelWidth <= side && header.pixelHeight <= side
         let plan = try RenditionPlan(
-            RenditionOptions(target: isSmall ? .maximum : .size(width: side, height: side), resizeMode: .exact), for: header)
+            RenditionOptions(target: isSmall ? .maximum : .size(width: side, height: side), resizeMode: .exact),
+            for: header
+        )
         let wand = try Decoder.decode(bytes, header, eighths: plan.eighths, scale: plan.scale, limits: limits)
         try wand.resize(plan.output.width, plan.output.height)
         try ColourProfile.convertToSRGB(wand)
@@ -131,7 +144,9 @@ public enum ContactSheet {
                 let target = ((y + row) * width + x) * 3
                 let source = row * picture.width * 3
                 pixels.replaceSubrange(
-                    target..<target + picture.width * 3, with: picture.rgb[source..<source + picture.width * 3])
+                    target..<target + picture.width * 3,
+                    with: picture.rgb[source..<source + picture.width * 3]
+                )
             }
         }
 
@@ -139,8 +154,9 @@ public enum ContactSheet {
         mutating func drawPlaceholder(in index: Int) {
             let (left, top) = corner(index)
             for step in 0..<side {
-                for (x, y) in [(step, 0), (step, side - 1), (0, step), (side - 1, step), (step, step), (step, side - 1 - step)]
-                {
+                for (x, y) in [
+                    (step, 0), (step, side - 1), (0, step), (side - 1, step), (step, step), (step, side - 1 - step),
+                ] {
                     set(left + x, top + y, 0x70)
                 }
             }

@@ -3,13 +3,16 @@ import PictureFormats
 
 /// Turns the bytes of a picture into upright pixels.
 enum Decoder {
-    /// - Parameters:
-    ///   - eighths: The fraction at which a JPEG is decoded.
-    ///   - scale: The fraction of the picture's size that is wanted; a HEIC may answer with its embedded preview.
-    /// - Returns: The first frame, turned as the orientation says, with its colour profile. Without `eighths` and preview
-    ///   its size is that of the header.
+    /// The first frame, turned as the orientation says, with its colour profile.
+    ///
+    /// A JPEG is decoded at a fraction in eighths; a HEIC may answer with an embedded preview that has at least the
+    /// fraction `scale` of its size. Otherwise the size is that of the header.
     static func decode(
-        _ bytes: [UInt8], _ header: PictureHeader, eighths: Int, scale: Double, limits: PixelLimits
+        _ bytes: [UInt8],
+        _ header: PictureHeader,
+        eighths: Int,
+        scale: Double,
+        limits: PixelLimits
     ) throws(ImagingError) -> Wand {
         ImagingLibrary.start()
         guard header.isComplete else { throw .truncated }
@@ -23,22 +26,18 @@ enum Decoder {
             return try HeifDecoder.decode(bytes, scale: scale, limits: limits)
         }
         let wand = try Wand()
-        let format = ImageFormat(header.kind)
-        MagickSetFormat(wand.pointer, format.coder)
-        // Only the first frame, and a name of our own, so that nothing is ever guessed from a name.
-        MagickSetFilename(wand.pointer, "\(format.coder):picture[0]")
         if isScaled {
             let divisor = DecodeScale.divisor(eighths)
             let hint = "\(header.storedWidth / divisor)x\(header.storedHeight / divisor)"
             MagickSetOption(wand.pointer, "jpeg:size", hint)
         }
-        let status = bytes.withUnsafeBytes { MagickReadImageBlob(wand.pointer, $0.baseAddress, $0.count) }
-        try wand.attempt("decoding", status)
-        guard MagickGetNumberImages(wand.pointer) > 0, wand.width * wand.height > 0 else {
+        guard wand.read(bytes, by: ImageFormat(header.kind).coder), MagickGetNumberImages(wand.pointer) > 0,
+            wand.width * wand.height > 0
+        else {
             throw wand.failure("decoding")
         }
         if wand.warnings.contains(where: { $0.lowercased().contains("premature end") }) { throw .truncated }
-        if header.kind == .gif { try layOnCanvas(wand) }
+        if header.kind == .gif { try layOnCanvas(wand, header) }
         try check(wand, header, isScaled: isScaled, width, height)
         if isScaled, wand.width != width || wand.height != height {
             try wand.crop(PixelRect(x: 0, y: 0, width: width, height: height))
@@ -49,7 +48,11 @@ enum Decoder {
 
     /// The decoder must agree with the header, because limits and sizes were computed from it.
     private static func check(
-        _ wand: borrowing Wand, _ header: PictureHeader, isScaled: Bool, _ width: Int, _ height: Int
+        _ wand: borrowing Wand,
+        _ header: PictureHeader,
+        isScaled: Bool,
+        _ width: Int,
+        _ height: Int
     ) throws(ImagingError) {
         let agrees =
             isScaled
@@ -58,17 +61,21 @@ enum Decoder {
         guard agrees else {
             throw .undecodable(
                 reason: "the header says \(header.storedWidth) by \(header.storedHeight) pixels, the data "
-                    + "\(wand.width) by \(wand.height)")
+                    + "\(wand.width) by \(wand.height)"
+            )
         }
     }
 
     /// A frame of a GIF may cover only a part of the canvas.
-    private static func layOnCanvas(_ wand: borrowing Wand) throws(ImagingError) {
+    private static func layOnCanvas(_ wand: borrowing Wand, _ header: PictureHeader) throws(ImagingError) {
         var (width, height, x, y) = (0, 0, 0, 0)
         MagickGetImagePage(wand.pointer, &width, &height, &x, &y)
-        guard x != 0 || y != 0 || width > wand.width || height > wand.height else { return }
+        guard x != 0 || y != 0 || wand.width != header.storedWidth || wand.height != header.storedHeight else { return }
         try setBackground(wand, "none")
-        try wand.attempt("extending", MagickExtentImage(wand.pointer, max(width, wand.width), max(height, wand.height), -x, -y))
+        try wand.attempt(
+            "extending",
+            MagickExtentImage(wand.pointer, header.storedWidth, header.storedHeight, -x, -y)
+        )
         MagickResetImagePage(wand.pointer, "")
     }
 

@@ -2,12 +2,16 @@ import CMagickWand
 
 /// Turns pixels into the bytes of a file, without any metadata.
 enum Encoder {
-    /// - Parameters:
-    ///   - quality: 1...100 for JPEG and WebP; the others are without loss.
-    ///   - keepsProfile: Whether the colour profile stays; otherwise the picture must be sRGB.
-    ///   - keepsDepth: Whether 16-bit pixels stay so where the format can hold them.
+    /// The file's bytes.
+    ///
+    /// The quality of 1...100 is for JPEG and WebP; the others are without loss. With `keepsProfile` the colour profile
+    /// stays, otherwise the picture must be sRGB; with `keepsDepth` 16-bit pixels stay so where the format holds them.
     static func encode(
-        _ wand: borrowing Wand, format: ImageFormat, quality: Int, keepsProfile: Bool = false, keepsDepth: Bool = false
+        _ wand: borrowing Wand,
+        format: ImageFormat,
+        quality: Int,
+        keepsProfile: Bool = false,
+        keepsDepth: Bool = false
     ) throws(ImagingError) -> [UInt8] {
         if wand.hasAlpha, !format.keepsAlpha {
             try Decoder.setBackground(wand, "white")
@@ -18,7 +22,11 @@ enum Encoder {
         try wand.attempt("stripping", MagickStripImage(wand.pointer))
         MagickDeleteImageArtifact(wand.pointer, "png:exclude-chunk")
         // Chunks of text and of time would tell of the source, and make equal pictures of unequal bytes.
-        MagickSetImageArtifact(wand.pointer, "png:exclude-chunk", "bKGD,caNv,cHRM,eXIf,gAMA,iTXt,tEXt,zCCP,zTXt,date,tIME")
+        MagickSetImageArtifact(
+            wand.pointer,
+            "png:exclude-chunk",
+            "bKGD,caNv,cHRM,eXIf,gAMA,iTXt,tEXt,zCCP,zTXt,date,tIME"
+        )
         if let profile { MagickSetImageProfile(wand.pointer, "icc", profile, profile.count) }
         MagickSetImageOrientation(wand.pointer, keepsProfile ? TopLeftOrientation : UndefinedOrientation)
         if !keepsDepth || (format != .png && format != .tiff) { MagickSetImageDepth(wand.pointer, 8) }
@@ -37,6 +45,9 @@ enum Encoder {
         guard MagickSetImageFormat(wand.pointer, format.coder) == MagickTrue else {
             throw .encodingFailed("no coder for \(format.rawValue)")
         }
+        // The reader's format and name would win over the picture's.
+        MagickSetFormat(wand.pointer, format.coder)
+        MagickSetFilename(wand.pointer, "")
         MagickSetImageFilename(wand.pointer, "")
         var length = 0
         guard let blob = MagickGetImageBlob(wand.pointer, &length), length > 0 else {

@@ -6,7 +6,9 @@ import CMagickWand
 /// libheif applies the file's own turns and mirrors; the EXIF orientation is therefore not obeyed a second time.
 enum HeifDecoder {
     static func decode(_ bytes: [UInt8], scale: Double, limits: PixelLimits) throws(ImagingError) -> Wand {
-        var result: Result<(pixels: Pixels, profile: [UInt8]?), ImagingError> = .failure(.undecodable(reason: "no bytes"))
+        var result: Result<(pixels: Pixels, profile: [UInt8]?), ImagingError> = .failure(
+            .undecodable(reason: "no bytes")
+        )
         bytes.withUnsafeBytes { buffer in
             do throws(ImagingError) { result = .success(try Self.read(buffer, scale: scale, limits: limits)) } catch {
                 result = .failure(error)
@@ -18,8 +20,15 @@ enum HeifDecoder {
             "decoding",
             pixels.bytes.withUnsafeBytes {
                 MagickConstituteImage(
-                    wand.pointer, pixels.width, pixels.height, pixels.hasAlpha ? "RGBA" : "RGB", CharPixel, $0.baseAddress)
-            })
+                    wand.pointer,
+                    pixels.width,
+                    pixels.height,
+                    pixels.hasAlpha ? "RGBA" : "RGB",
+                    CharPixel,
+                    $0.baseAddress
+                )
+            }
+        )
         if let profile { MagickSetImageProfile(wand.pointer, "icc", profile, profile.count) }
         MagickSetImageDepth(wand.pointer, 8)
         return wand
@@ -33,16 +42,25 @@ enum HeifDecoder {
     }
 
     private static func read(
-        _ buffer: UnsafeRawBufferPointer, scale: Double, limits: PixelLimits
+        _ buffer: UnsafeRawBufferPointer,
+        scale: Double,
+        limits: PixelLimits
     ) throws(ImagingError) -> (pixels: Pixels, profile: [UInt8]?) {
         guard let context = heif_context_alloc() else { throw .undecodable(reason: "out of memory") }
         defer { heif_context_free(context) }
         heif_context_set_maximum_image_size_limit(context, Int32(clamping: limits.side))
+        // The pool decides about parallelism: tiles are decoded on this thread.
+        heif_context_set_max_decoding_threads(context, 0)
         try check(heif_context_read_from_memory_without_copy(context, buffer.baseAddress, buffer.count, nil))
         var primary: OpaquePointer?
         try check(heif_context_get_primary_image_handle(context, &primary))
         guard let primary else { throw .undecodable(reason: "no primary picture") }
         defer { heif_image_handle_release(primary) }
+        let width = Int(heif_image_handle_get_width(primary))
+        let height = Int(heif_image_handle_get_height(primary))
+        guard width * height <= limits.decodedPixels else {
+            throw .tooLarge(width: width, height: height, limit: limits.decodedPixels)
+        }
         if let preview = preview(of: primary, scale: scale) {
             defer { heif_image_handle_release(preview) }
             if let small = try? decode(preview) { return (small, profile(of: preview) ?? profile(of: primary)) }
@@ -62,7 +80,9 @@ enum HeifDecoder {
         var bestWidth = Double.infinity
         for id in ids.prefix(Int(found)) {
             var handle: OpaquePointer?
-            guard heif_image_handle_get_thumbnail(primary, id, &handle).code == heif_error_Ok, let handle else { continue }
+            guard heif_image_handle_get_thumbnail(primary, id, &handle).code == heif_error_Ok, let handle else {
+                continue
+            }
             let across = Double(heif_image_handle_get_width(handle))
             let down = Double(heif_image_handle_get_height(handle))
             let isSameShape = abs(across * height - down * width) <= max(width, height)
@@ -85,20 +105,29 @@ enum HeifDecoder {
         var image: OpaquePointer?
         try check(
             heif_decode_image(
-                handle, &image, heif_colorspace_RGB,
-                hasAlpha ? heif_chroma_interleaved_RGBA : heif_chroma_interleaved_RGB, options))
+                handle,
+                &image,
+                heif_colorspace_RGB,
+                hasAlpha ? heif_chroma_interleaved_RGBA : heif_chroma_interleaved_RGB,
+                options
+            )
+        )
         guard let image else { throw .undecodable(reason: "no picture") }
         defer { heif_image_release(image) }
         let width = Int(heif_image_get_primary_width(image))
         let height = Int(heif_image_get_primary_height(image))
         var stride: Int32 = 0
         let row = width * (hasAlpha ? 4 : 3)
-        guard let plane = heif_image_get_plane_readonly(image, heif_channel_interleaved, &stride), width > 0, height > 0,
+        guard let plane = heif_image_get_plane_readonly(image, heif_channel_interleaved, &stride), width > 0,
+            height > 0,
             stride >= row
         else { throw .undecodable(reason: "no pixels") }
         let bytes = [UInt8](unsafeUninitializedCapacity: row * height) { target, count in
             for y in 0..<height {
-                target.baseAddress?.advanced(by: y * row).initialize(from: plane.advanced(by: y * Int(stride)), count: row)
+                target.baseAddress?.advanced(by: y * row).initialize(
+                    from: plane.advanced(by: y * Int(stride)),
+                    count: row
+                )
             }
             count = row * height
         }
@@ -112,7 +141,9 @@ enum HeifDecoder {
             return heif_image_handle_get_raw_color_profile(handle, &profile).code == heif_error_Ok ? profile : nil
         }
         var numbers: UnsafeMutablePointer<heif_color_profile_nclx>?
-        guard heif_image_handle_get_nclx_color_profile(handle, &numbers).code == heif_error_Ok, let numbers else { return nil }
+        guard heif_image_handle_get_nclx_color_profile(handle, &numbers).code == heif_error_Ok, let numbers else {
+            return nil
+        }
         defer { heif_nclx_color_profile_free(numbers) }
         let isP3 = numbers.pointee.color_primaries == heif_color_primaries_SMPTE_EG_432_1
         return isP3 ? ColourProfile.displayP3 : nil

@@ -15,7 +15,9 @@ public enum ImageFormat: String, Sendable, Hashable, CaseIterable {
         PictureKind.sniff(bytes).map(ImageFormat.init)
     }
 
-    /// Whether pictures can be written in this format. HEIC and AVIF are read only.
+    /// Whether pictures can be written in this format.
+    ///
+    /// HEIC and AVIF are read only.
     public var canEncode: Bool { self != .heic && self != .avif }
 
     /// The formats that can be written, by name.

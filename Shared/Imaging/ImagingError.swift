@@ -24,7 +24,9 @@ public enum ImagingError: Error, Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// What is wrong and what to do, for a person. Holds nothing of the file's content.
+    /// What is wrong and what to do, for a person.
+    ///
+    /// Holds nothing of the file's content.
     public var message: String {
         switch self {
         case .unsupportedFormat(let found, let supported):
@@ -32,7 +34,7 @@ public enum ImagingError: Error, Sendable, Hashable, CustomStringConvertible {
         case .truncated: "the picture file ends too early; copy it again from its source"
         case .undecodable(let reason): "the picture cannot be decoded: \(reason)"
         case .tooLarge(let width, let height, let limit):
-            "the picture of \(width) by \(height) pixels passes the limit of \(limit); raise the limit or make it smaller"
+            "the picture of \(width) by \(height) pixels passes the limit of \(limit); give a smaller one"
         case .invalidOptions(let reason): reason
         case .encodingFailed(let reason): "the picture cannot be encoded: \(reason)"
         }

@@ -4,7 +4,9 @@ import Foundation
 
 /// ImageMagick's life in this process.
 public enum ImagingLibrary {
-    /// Starts ImageMagick once, with one thread and our own policy. Everything in this room calls it first.
+    /// Starts ImageMagick once, with one thread and our own policy.
+    ///
+    /// Everything in this room calls it first.
     ///
     /// The policy is read from a file when the library starts, because ImageMagick lets a program only lower the limits
     /// of the policies that it found, and Debian's stop at 16,000 pixels a side. Where no file can be written (a worker
@@ -28,6 +30,11 @@ public enum ImagingLibrary {
     }()
 
     private static func withPolicyFolder(_ body: (String) -> Void) -> Bool {
+        // Writing past this limit would end the process.
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0, limit.rlim_cur >= 16_384 else {
+            return false
+        }
         let parent = ProcessInfo.processInfo.environment["TMPDIR"] ?? "/tmp"
         var template = Array("\(parent)/safelight-policy-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { return false }
@@ -44,8 +51,10 @@ public enum ImagingLibrary {
         return true
     }
 
-    /// Only the coders of the list, no delegates, no filters, no indirect reads. No time limit: ImageMagick counts it
-    /// from its start, so a worker that lives longer would refuse everything; the pool's clock guards instead.
+    /// Only the coders of the list, no delegates, no filters, no indirect reads.
+    ///
+    /// No time limit: ImageMagick counts it from its start, so a worker that lives longer would refuse everything;
+    /// the pool's clock guards instead.
     static let policy = """
         <policymap>
           <policy domain="resource" name="memory" value="4GiB"/>

@@ -2,15 +2,25 @@ import PictureFormats
 
 /// Bounds on pictures from strangers, checked before a decoder sees a byte.
 public struct PixelLimits: Sendable, Hashable {
-    /// Pixels of a JPEG, which can be decoded at a fraction of its size. Default 250 million.
+    /// Pixels of a JPEG, which can be decoded at a fraction of its size.
+    ///
+    /// Default 250 million.
     public var jpegPixels = 250_000_000
-    /// Pixels of any other format. Default 100 million.
+    /// Pixels of any other format.
+    ///
+    /// Default 100 million.
     public var pixels = 100_000_000
-    /// Pixels of a raster that is really held in memory, eight bytes each. Default 120 million.
+    /// Pixels of a raster that is really held in memory, eight bytes each.
+    ///
+    /// Default 120 million.
     public var decodedPixels = 120_000_000
-    /// The longest side. Default 65,500, what a JPEG can hold.
+    /// The longest side.
+    ///
+    /// Default 65,500, what a JPEG can hold.
     public var side = 65_500
-    /// Frames of an animation. Default 1,000.
+    /// Frames of an animation.
+    ///
+    /// Default 1,000.
     public var frames = 1000
 
     public init() {}
@@ -37,12 +47,16 @@ public struct PictureInfo: Sendable, Hashable {
     public let pixelWidth: Int
     /// Pixels down as displayed, orientation applied.
     public let pixelHeight: Int
-    /// EXIF 1...8 as stored, 1 where there is none. For HEIC and AVIF decoders turn the pixels by the file's own
-    /// transformations instead and this number is only told.
+    /// EXIF 1...8 as stored, 1 where there is none.
+    ///
+    /// For HEIC and AVIF decoders turn the pixels by the file's own transformations instead and this number is only
+    /// told.
     public let orientation: Int
     public let frameCount: Int
     public let hasAlpha: Bool
-    /// Whether the file reaches its own end mark. An incomplete picture is not rendered.
+    /// Whether the file reaches its own end mark.
+    ///
+    /// An incomplete picture is not rendered.
     public let isComplete: Bool
 }
 
@@ -50,13 +64,19 @@ public struct PictureInfo: Sendable, Hashable {
 public enum Picture {
     /// Reads the structure of a picture and checks it against the limits; decodes nothing.
     public static func info(
-        of bytes: [UInt8], limits: PixelLimits = PixelLimits()
+        of bytes: [UInt8],
+        limits: PixelLimits = PixelLimits()
     ) throws(ImagingError) -> PictureInfo {
         let header = try header(of: bytes, limits: limits)
         return PictureInfo(
-            format: ImageFormat(header.kind), pixelWidth: header.pixelWidth, pixelHeight: header.pixelHeight,
-            orientation: header.orientation, frameCount: header.frameCount, hasAlpha: header.hasAlpha,
-            isComplete: header.isComplete)
+            format: ImageFormat(header.kind),
+            pixelWidth: header.pixelWidth,
+            pixelHeight: header.pixelHeight,
+            orientation: header.orientation,
+            frameCount: header.frameCount,
+            hasAlpha: header.hasAlpha,
+            isComplete: header.isComplete
+        )
     }
 
     static func header(of bytes: [UInt8], limits: PixelLimits) throws(ImagingError) -> PictureHeader {

@@ -3,12 +3,14 @@ import PictureFormats
 
 /// Makes derived pictures: upright, sRGB, without metadata, at the size that was asked for.
 ///
-/// The same bytes and options give the same bytes. In a batch, sizes are the same as alone, but the pixels may come from
-/// a larger decode.
+/// The same bytes and options give the same bytes. In a batch, sizes are the same as alone, but the pixels may come
+/// from a larger decode.
 public enum Rendition {
     /// Makes one rendition.
     public static func render(
-        _ bytes: [UInt8], _ options: RenditionOptions, limits: PixelLimits = PixelLimits()
+        _ bytes: [UInt8],
+        _ options: RenditionOptions,
+        limits: PixelLimits = PixelLimits()
     ) throws(ImagingError) -> RenderedImage {
         let images = try renderAll(bytes, [options], limits: limits)
         guard let image = images.first else { throw .invalidOptions("no options") }
@@ -17,7 +19,9 @@ public enum Rendition {
 
     /// Makes several renditions of one picture from a single decode, in the order of the options.
     public static func renderAll(
-        _ bytes: [UInt8], _ options: [RenditionOptions], limits: PixelLimits = PixelLimits()
+        _ bytes: [UInt8],
+        _ options: [RenditionOptions],
+        limits: PixelLimits = PixelLimits()
     ) throws(ImagingError) -> [RenderedImage] {
         let header = try Picture.header(of: bytes, limits: limits)
         var plans: [RenditionPlan] = []
@@ -32,8 +36,13 @@ public enum Rendition {
             let bytes = try Encoder.encode(wand, format: options.format, quality: options.quality)
             images.append(
                 RenderedImage(
-                    bytes: bytes, format: options.format, pixelWidth: wand.width, pixelHeight: wand.height,
-                    isUpscaled: plan.isUpscaled))
+                    bytes: bytes,
+                    format: options.format,
+                    pixelWidth: wand.width,
+                    pixelHeight: wand.height,
+                    isUpscaled: plan.isUpscaled
+                )
+            )
         }
         return images
     }
@@ -49,8 +58,12 @@ public enum Rendition {
             let keptHeight = min(wand.height, max(1, wand.height * height / down))
             try wand.crop(
                 PixelRect(
-                    x: (wand.width - keptWidth) / 2, y: (wand.height - keptHeight) / 2, width: keptWidth,
-                    height: keptHeight))
+                    x: (wand.width - keptWidth) / 2,
+                    y: (wand.height - keptHeight) / 2,
+                    width: keptWidth,
+                    height: keptHeight
+                )
+            )
             try wand.resize(width, height)
             return
         }

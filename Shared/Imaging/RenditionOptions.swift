@@ -1,6 +1,8 @@
 public import PhotoModel
 
-/// What an image request asks for. Source: rows S-40..S-44 and table 8.2.
+/// What an image request asks for.
+///
+/// Source: rows S-40..S-44 and table 8.2.
 public struct RenditionOptions: Sendable, Hashable {
     public enum Target: Sendable, Hashable {
         /// All pixels; the resize mode is ignored.
@@ -16,8 +18,8 @@ public struct RenditionOptions: Sendable, Hashable {
     public enum ResizeMode: String, Sendable, Hashable, CaseIterable {
         /// Full size, whatever the target.
         case none
-        /// At least the target where the source has it, up to twice as large, whichever is cheapest. A JPEG is decoded at
-        /// the smallest fraction that reaches the target. Never enlarged.
+        /// At least the target where the source has it, up to twice as large, whichever is cheapest. A JPEG is
+        /// decoded at the smallest fraction that reaches the target. Never enlarged.
         case fast
         /// The target to the pixel; enlarged if need be.
         case exact
@@ -33,8 +35,12 @@ public struct RenditionOptions: Sendable, Hashable {
     public var quality: Int
 
     public init(
-        target: Target = .maximum, contentMode: ContentMode = .aspectFit, resizeMode: ResizeMode = .fast,
-        crop: UnitRect? = nil, format: ImageFormat = .jpeg, quality: Int = 85
+        target: Target = .maximum,
+        contentMode: ContentMode = .aspectFit,
+        resizeMode: ResizeMode = .fast,
+        crop: UnitRect? = nil,
+        format: ImageFormat = .jpeg,
+        quality: Int = 85
     ) {
         self.target = target
         self.contentMode = contentMode
@@ -50,7 +56,8 @@ public struct RenditionOptions: Sendable, Hashable {
     func validate() throws(ImagingError) {
         guard format.canEncode else {
             throw .invalidOptions(
-                "\(format.rawValue) cannot be written; ask for \(ImageFormat.encodableNames.joined(separator: ", "))")
+                "\(format.rawValue) cannot be written; ask for \(ImageFormat.encodableNames.joined(separator: ", "))"
+            )
         }
         guard (1...100).contains(quality) else { throw .invalidOptions("quality is \(quality); give 1...100") }
         if case .size(let width, let height) = target {

@@ -15,10 +15,13 @@ struct RenditionPlan {
     let eighths: Int
 
     var isUpscaled: Bool { resized.width > region.width || resized.height > region.height }
-    /// Wanted pixels for each source pixel.
+    /// The smallest fraction of the picture's size from which this can be made: an embedded preview is good enough for
+    /// fast as soon as it reaches the size, for exact only at twice the size, because phones compress previews hard.
     var scale: Double {
-        max(Double(resized.width) / Double(region.width), Double(resized.height) / Double(region.height))
+        let wanted = max(Double(resized.width) / Double(region.width), Double(resized.height) / Double(region.height))
+        return isFast ? wanted : 2 * wanted
     }
+    private let isFast: Bool
 
     init(_ options: RenditionOptions, for header: PictureHeader) throws(ImagingError) {
         try options.validate()
@@ -26,6 +29,7 @@ struct RenditionPlan {
         let cut = Self.pixels(of: crop, width: header.pixelWidth, height: header.pixelHeight)
         region = (cut.width, cut.height)
         let isJPEG = header.kind == .jpeg
+        isFast = options.resizeMode == .fast
         switch (options.target, options.resizeMode) {
         case (.maximum, _), (_, .none):
             resized = region
@@ -36,7 +40,9 @@ struct RenditionPlan {
             resized = fits ? Self.fitted(region, width, height) : Self.covering(region, width, height)
             output = fits ? resized : (width, height)
             let ratio = min(
-                Double(region.width) / Double(resized.width), Double(region.height) / Double(resized.height))
+                Double(region.width) / Double(resized.width),
+                Double(region.height) / Double(resized.height)
+            )
             eighths = isJPEG ? DecodeScale.eighths(ratio: ratio) : DecodeScale.full
         case (.size(let width, let height), .fast):
             let scaled =
@@ -54,7 +60,9 @@ struct RenditionPlan {
             output = resized
         }
         guard output.width <= options.format.longestSide, output.height <= options.format.longestSide else {
-            throw .invalidOptions("\(options.format.rawValue) holds at most \(options.format.longestSide) pixels a side")
+            throw .invalidOptions(
+                "\(options.format.rawValue) holds at most \(options.format.longestSide) pixels a side"
+            )
         }
         guard !isUpscaled || resized.width * resized.height <= RenditionOptions.largestArea else {
             throw .invalidOptions("an enlarged picture may have \(RenditionOptions.largestArea) pixels; ask for fewer")
@@ -82,7 +90,8 @@ struct RenditionPlan {
     }
 
     /// The smallest size of the region's shape around the target; one side is the target's.
-    static func covering(_ region: (width: Int, height: Int), _ width: Int, _ height: Int) -> (width: Int, height: Int) {
+    static func covering(_ region: (width: Int, height: Int), _ width: Int, _ height: Int) -> (width: Int, height: Int)
+    {
         if width * region.height >= height * region.width {
             return (width, max(height, rounded(region.height * width, by: region.width)))
         }

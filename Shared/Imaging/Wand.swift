@@ -29,7 +29,9 @@ struct Wand: ~Copyable {
         throw failure(action)
     }
 
-    /// The error of the last call. ImageMagick fails without a word at times, so the action is always named.
+    /// The error of the last call.
+    ///
+    /// ImageMagick fails without a word at times, so the action is always named.
     func failure(_ action: String) -> ImagingError {
         var severity = UndefinedException
         var text = ""
@@ -52,7 +54,9 @@ struct Wand: ~Copyable {
 
     /// The messages that the decoder left on the picture itself; only there do JPEG warnings stand.
     var warnings: [String] {
-        guard let image = GetImageFromMagickWand(pointer), let list = image.pointee.exception.exceptions else { return [] }
+        guard let image = GetImageFromMagickWand(pointer), let list = image.pointee.exception.exceptions else {
+            return []
+        }
         var result: [String] = []
         ResetLinkedListIterator(OpaquePointer(list))
         while let next = GetNextValueInLinkedList(OpaquePointer(list)) {
@@ -60,6 +64,16 @@ struct Wand: ~Copyable {
             if let reason = entry.pointee.reason { result.append(String(cString: reason)) }
         }
         return result
+    }
+
+    /// Reads the first frame by the coder that is named, and by no other.
+    ///
+    /// Answers whether it worked.
+    func read(_ bytes: [UInt8], by coder: String) -> Bool {
+        MagickSetFormat(pointer, coder)
+        // A name of our own, so that nothing is guessed from a name.
+        MagickSetFilename(pointer, "\(coder):picture[0]")
+        return bytes.withUnsafeBytes { MagickReadImageBlob(pointer, $0.baseAddress, $0.count) } == MagickTrue
     }
 
     func resize(_ width: Int, _ height: Int) throws(ImagingError) {
@@ -89,7 +103,9 @@ struct Wand: ~Copyable {
             let pixels = GetAuthenticPixels(image, 0, 0, width, height, &image.pointee.exception)
         else { throw failure("reading pixels") }
         body(UnsafeMutableRawPointer(pixels).assumingMemoryBound(to: UInt16.self), count)
-        guard SyncAuthenticPixels(image, &image.pointee.exception) == MagickTrue else { throw failure("writing pixels") }
+        guard SyncAuthenticPixels(image, &image.pointee.exception) == MagickTrue else {
+            throw failure("writing pixels")
+        }
     }
 
     func profile(_ name: String) -> [UInt8]? {

@@ -127,7 +127,9 @@ public struct JSONField<Root>: Sendable {
             },
             encode: { root in
                 let current = root[keyPath: path]
-                return isWritten || current != value ? type.encode(current) : nil
+                // `nil` alone would be JSON's null here, which is a value.
+                guard isWritten || current != value else { return Optional.none }
+                return type.encode(current)
             }
         )
     }
@@ -215,6 +217,10 @@ public struct JSONTable<Root: Sendable>: Sendable {
 /// A type whose JSON object is described by a table.
 public protocol JSONTabled: Sendable {
     static var table: JSONTable<Self> { get }
+    /// Reads a value; by its table where the type says nothing else.
+    init(json: JSON) throws(JSONProblem)
+    /// The value as JSON; by its table where the type says nothing else.
+    var json: JSON { get }
 }
 
 extension JSONTabled {

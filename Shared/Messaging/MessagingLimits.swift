@@ -47,9 +47,9 @@ public struct MessagingLimits: Sendable {
     public var inboxMessages = 16_384
     /// Bytes waiting there.
     public var inboxBytes = 64 << 20
-    /// Heartbeats: how often, and how long a silent peer is believed.
+    /// Heartbeats: how often, and how long a silent peer is believed: long enough for a machine that is overloaded.
     public var heartbeatInterval: Duration = .seconds(1)
-    public var heartbeatTimeout: Duration = .seconds(5)
+    public var heartbeatTimeout: Duration = .seconds(15)
     /// How long a connection may take for ZeroMQ's handshake.
     public var handshakeInterval: Duration = .seconds(5)
     /// How long a closed request socket keeps sending what it took.

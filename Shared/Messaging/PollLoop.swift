@@ -23,7 +23,11 @@ struct Turn {
 
 /// Wakes one owner on the thread; cheap when it is awake already.
 final class Doorbell: Sendable {
+    private static let counter = Atomic<UInt64>(0)
+
     fileprivate let isRinging = Atomic(false)
+    /// Names the owner; an address could be another's by the time it is read.
+    fileprivate let number = counter.add(1, ordering: .relaxed).newValue
     private let loop: PollLoop
 
     fileprivate init(_ loop: PollLoop) { self.loop = loop }
@@ -43,8 +47,10 @@ struct PollClient: Sendable {
     let monitor: SocketHandle?
     /// One turn on the thread; `nil` when the owner is gone.
     let turn: @Sendable () -> Turn?
-    /// Closes the owner's sockets.
+    /// Tells the owner to close, when the thread closes everything.
     let close: @Sendable () -> Void
+    /// Closes the sockets, when the owner has left; on the thread, whoever let go of the owner.
+    let dispose: @Sendable () -> Void
 }
 
 /// The body of a ``PollThread``.
@@ -55,7 +61,7 @@ final class PollLoop: Sendable {
         weak var executor: PollThread?
         var jobs: [UnownedJob] = []
         var arriving: [PollClient] = []
-        var leaving: [ObjectIdentifier] = []
+        var leaving: Set<UInt64> = []
         var closers: [CheckedContinuation<Void, Never>] = []
         var isClosed = false
         var isStopped = false
@@ -132,7 +138,7 @@ final class PollLoop: Sendable {
     }
 
     func remove(_ doorbell: Doorbell) {
-        shared.withLock { $0.leaving.append(ObjectIdentifier(doorbell)) }
+        shared.withLock { _ = $0.leaving.insert(doorbell.number) }
         wake()
     }
 
@@ -211,10 +217,14 @@ final class PollLoop: Sendable {
         }
         seats.append(contentsOf: arriving.map { Seat(client: $0) })
         if !leaving.isEmpty {
-            seats.removeAll { leaving.contains(ObjectIdentifier($0.client.doorbell)) }
+            for seat in seats where leaving.contains(seat.client.doorbell.number) { seat.client.dispose() }
+            seats.removeAll { leaving.contains($0.client.doorbell.number) }
         }
-        if isClosed, !seats.isEmpty {
-            for seat in seats { seat.client.close() }
+        if isClosed || isStopped, !seats.isEmpty {
+            for seat in seats {
+                seat.client.close()
+                seat.client.dispose()
+            }
             seats = []
         }
         for closer in closers { closer.resume() }

@@ -17,7 +17,7 @@ public actor Publisher {
     private let doorbell: Doorbell
     private nonisolated let queue: PublishQueue
     private nonisolated let hook = Mutex<SubscriptionHook?>(nil)
-    private var socket: Socket?
+    private let holder: SocketHolder<Socket>
     private var counts = (sent: 0, bytes: 0, subscriptions: 0, strange: 0, failed: 0)
 
     /// The address with the port that was found, where the given one left it open.
@@ -44,22 +44,21 @@ public actor Publisher {
         self.doorbell = thread.loop.makeDoorbell()
         self.queue = PublishQueue(maxBytes: limits.outboxBytes, doorbell: doorbell)
         let handle = SocketHandle(socket)
-        self.socket = consume socket
+        self.holder = SocketHolder(socket)
+        let holder = holder
         thread.loop.add(
             PollClient(
                 doorbell: doorbell,
                 socket: handle,
                 monitor: nil,
                 turn: { [weak self] in self.map { publisher in publisher.assumeIsolated { $0.turn() } } },
-                close: { [weak self] in self?.assumeIsolated { $0.closeNow() } }
+                close: { [weak self] in self?.assumeIsolated { $0.closeNow() } },
+                dispose: { holder.close() }
             )
         )
     }
 
-    isolated deinit {
-        thread.loop.remove(doorbell)
-        socket = nil
-    }
+    deinit { thread.loop.remove(doorbell) }
 
     /// Sends a message to all who subscribed to the topic.
     ///
@@ -105,16 +104,16 @@ public actor Publisher {
     public func close() async { closeNow() }
 
     private func closeNow() {
-        guard socket != nil else { return }
+        guard holder.socket != nil else { return }
         thread.loop.remove(doorbell)
-        socket = nil
+        holder.close()
     }
 
     private func turn() -> Turn {
-        guard socket != nil else { return Turn(wantsInput: false) }
+        guard holder.socket != nil else { return Turn(wantsInput: false) }
         for message in queue.drain() {
             // An XPUB without NODROP never says that it is full: it drops for the slow ones alone.
-            if socket?.send(message) == .sent {
+            if holder.socket?.send(message) == .sent {
                 counts.sent += 1
                 counts.bytes += message.byteCount
             } else {
@@ -127,7 +126,7 @@ public actor Publisher {
     /// Always read: an XPUB that is not drained queues what peers send without a limit.
     private func readSubscriptions() -> Bool {
         for _ in 0..<limits.receiveBudget {
-            guard let message = socket?.receive(maxFrames: 1, maxBytes: 1 + 255) else { return false }
+            guard let message = holder.socket?.receive(maxFrames: 1, maxBytes: 1 + 255) else { return false }
             guard message.violation == nil, let frame = message.frames.first, let kind = frame.first, kind <= 1,
                 let topic = String(validating: frame.dropFirst(), as: UTF8.self)
             else {

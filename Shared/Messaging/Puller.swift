@@ -17,7 +17,7 @@ public actor Puller {
     private let logger: Logger
     private let doorbell: Doorbell
     private nonisolated let inbox: Mailbox<PulledMessage>
-    private var socket: Socket?
+    private let holder: SocketHolder<Socket>
     private var counts = (received: 0, refused: 0, bytes: 0)
 
     /// The address with the port that was found, where the given one left it open.
@@ -42,19 +42,24 @@ public actor Puller {
         self.doorbell = doorbell
         self.inbox = Mailbox(maxElements: limits.inboxMessages, maxBytes: limits.inboxBytes) { doorbell.ring() }
         let handle = SocketHandle(socket)
-        self.socket = consume socket
+        self.holder = SocketHolder(socket)
+        let holder = holder
         thread.loop.add(
             PollClient(
                 doorbell: doorbell,
                 socket: handle,
                 monitor: nil,
                 turn: { [weak self] in self.map { puller in puller.assumeIsolated { $0.turn() } } },
-                close: { [weak self] in self?.assumeIsolated { $0.closeNow() } }
+                close: { [weak self] in self?.assumeIsolated { $0.closeNow() } },
+                dispose: { holder.close() }
             )
         )
     }
 
-    isolated deinit { closeNow() }
+    deinit {
+        thread.loop.remove(doorbell)
+        inbox.finish()
+    }
 
     /// What was pushed; for one reader.
     ///
@@ -72,18 +77,18 @@ public actor Puller {
     public func close() async { closeNow() }
 
     private func closeNow() {
-        guard socket != nil else { return }
+        guard holder.socket != nil else { return }
         thread.loop.remove(doorbell)
-        socket = nil
+        holder.close()
         inbox.finish()
     }
 
     private func turn() -> Turn {
-        guard socket != nil else { return Turn(wantsInput: false) }
+        guard holder.socket != nil else { return Turn(wantsInput: false) }
         for _ in 0..<limits.receiveBudget {
             guard !inbox.isFull() else { return Turn(wantsInput: false) }
             guard
-                let message = socket?.receive(
+                let message = holder.socket?.receive(
                     maxFrames: limits.maxFrames,
                     maxBytes: limits.maxMessageBytes,
                     wantsPeer: true

@@ -13,7 +13,7 @@ public actor Pusher {
     private nonisolated let room: ByteGate
     private nonisolated let arriving = Mutex<[OutgoingMessage]?>([])
     private var queue: Deque<OutgoingMessage> = []
-    private var socket: Socket?
+    private let holder: SocketHolder<Socket>
     private var sent = 0
 
     public nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
@@ -41,19 +41,21 @@ public actor Pusher {
         self.doorbell = thread.loop.makeDoorbell()
         self.room = ByteGate(available: limits.outboxBytesPerConnection, ceiling: limits.outboxBytesPerConnection)
         let handle = SocketHandle(socket)
-        self.socket = consume socket
+        self.holder = SocketHolder(socket)
+        let holder = holder
         thread.loop.add(
             PollClient(
                 doorbell: doorbell,
                 socket: handle,
                 monitor: nil,
                 turn: { [weak self] in self.map { pusher in pusher.assumeIsolated { $0.turn() } } },
-                close: { [weak self] in self?.assumeIsolated { $0.closeNow() } }
+                close: { [weak self] in self?.assumeIsolated { $0.closeNow() } },
+                dispose: { holder.close() }
             )
         )
     }
 
-    isolated deinit { closeNow() }
+    deinit { thread.loop.remove(doorbell) }
 
     /// Sends a message when there is a connection.
     ///
@@ -81,13 +83,13 @@ public actor Pusher {
     public func close() async { closeNow() }
 
     private func closeNow() {
-        guard socket != nil else { return }
+        guard holder.socket != nil else { return }
         takeArriving()
         _ = flush()
         thread.loop.remove(doorbell)
         arriving.withLock { $0 = nil }
         room.close()
-        socket = nil
+        holder.close()
         queue = []
     }
 
@@ -102,7 +104,7 @@ public actor Pusher {
     /// - Returns: whether libzmq takes no more now.
     private func flush() -> Bool {
         while let message = queue.first {
-            if socket?.send(message) == .full { return true }
+            if holder.socket?.send(message) == .full { return true }
             queue.removeFirst()
             sent += 1
         }
@@ -110,7 +112,7 @@ public actor Pusher {
     }
 
     private func turn() -> Turn {
-        guard socket != nil else { return Turn(wantsInput: false) }
+        guard holder.socket != nil else { return Turn(wantsInput: false) }
         takeArriving()
         return Turn(wantsOutput: flush())
     }

@@ -4,17 +4,17 @@ import JSONValue
 /// What a client does on the poll thread.
 extension RequestClient {
     func closeNow() {
-        guard socket != nil else { return }
+        guard holder.socket != nil else { return }
         thread.loop.remove(doorbell)
-        socket = nil
+        holder.close()
         var ended = calls.removeAll()
         for case .open(let call) in outbox.close() { ended.append(call) }
         for call in ended { call.inbox.finish(.connectionLost("the client was closed")) }
     }
 
     func turn() -> Turn {
-        guard socket != nil else { return Turn(wantsInput: false) }
-        for event in socket?.events() ?? [] { take(event) }
+        guard holder.socket != nil else { return Turn(wantsInput: false) }
+        for event in holder.socket?.events() ?? [] { take(event) }
         for command in outbox.drain() { take(command) }
         let isHungry = receive(budget: limits.receiveBudget)
         expire()
@@ -106,7 +106,7 @@ extension RequestClient {
     }
 
     private func attempt(_ message: OutgoingMessage) -> Bool {
-        guard let outcome = socket?.socket.send(message) else { return false }
+        guard let outcome = holder.socket?.socket.send(message) else { return false }
         if outcome == .full {
             isFull = true
             return false
@@ -116,7 +116,11 @@ extension RequestClient {
 
     private func receive(budget: Int) -> Bool {
         for _ in 0..<budget {
-            guard let message = socket?.socket.receive(maxFrames: limits.maxFrames, maxBytes: limits.maxMessageBytes)
+            guard
+                let message = holder.socket?.socket.receive(
+                    maxFrames: limits.maxFrames,
+                    maxBytes: limits.maxMessageBytes
+                )
             else {
                 return false
             }

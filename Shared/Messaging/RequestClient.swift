@@ -11,7 +11,7 @@ public actor RequestClient {
     let logger: Logger
     let outbox: ClientOutbox
     let doorbell: Doorbell
-    var socket: MonitoredSocket?
+    let holder: SocketHolder<MonitoredSocket>
     var calls: CallTable
     /// `rpc.cancel` and `rpc.credit` that libzmq would not take yet.
     var control: Deque<OutgoingMessage> = []
@@ -50,22 +50,21 @@ public actor RequestClient {
         self.doorbell = thread.loop.makeDoorbell()
         self.outbox = ClientOutbox(doorbell: doorbell, bytes: limits.outboxBytesPerConnection)
         let handles = (SocketHandle(socket.socket), SocketHandle(socket.monitor))
-        self.socket = consume socket
+        self.holder = SocketHolder(socket)
+        let holder = holder
         thread.loop.add(
             PollClient(
                 doorbell: doorbell,
                 socket: handles.0,
                 monitor: handles.1,
                 turn: { [weak self] in self.map { client in client.assumeIsolated { $0.turn() } } },
-                close: { [weak self] in self?.assumeIsolated { $0.closeNow() } }
+                close: { [weak self] in self?.assumeIsolated { $0.closeNow() } },
+                dispose: { holder.close() }
             )
         )
     }
 
-    isolated deinit {
-        thread.loop.remove(doorbell)
-        socket = nil
-    }
+    deinit { thread.loop.remove(doorbell) }
 
     // MARK: From any task
 

@@ -7,11 +7,11 @@ extension RequestServer {
     ///
     /// - Returns: whether there may be more.
     func receive() -> Bool {
-        guard socket != nil else { return false }
+        guard holder.socket != nil else { return false }
         var batch: [IncomingMessage] = []
         var bytes = 0
         while batch.count < limits.receiveBudget, bytes < limits.receiveBudgetBytes,
-            let message = socket?.socket.receive(
+            let message = holder.socket?.socket.receive(
                 maxFrames: limits.maxFrames + 2,
                 maxBytes: limits.maxMessageBytes + 512,
                 leadingFrames: 1,
@@ -22,7 +22,7 @@ extension RequestServer {
             batch.append(message)
         }
         // After the messages: what a descriptor's new owner sent is then never taken for its last owner's.
-        for event in socket?.events() ?? [] { take(event) }
+        for event in holder.socket?.events() ?? [] { take(event) }
         figuresSoFar.bytesIn += bytes
         for message in batch { take(message) }
         return batch.count == limits.receiveBudget || bytes >= limits.receiveBudgetBytes

@@ -73,7 +73,7 @@ extension RequestServer {
 
     /// - Returns: whether nothing is left to do about the message.
     private func attempt(_ message: OutgoingMessage, _ connection: Connection) -> Bool {
-        switch socket?.socket.send(message) {
+        switch holder.socket?.socket.send(message) {
         case .sent:
             figuresSoFar.bytesOut += message.byteCount
             return true

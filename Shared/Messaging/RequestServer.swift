@@ -16,7 +16,7 @@ public actor RequestServer {
     /// Room of all connections together.
     let room: ByteGate
 
-    var socket: MonitoredSocket?
+    let holder: SocketHolder<MonitoredSocket>
     var connections: ConnectionTable
     var figuresSoFar = ServerFigures()
     /// Connections with messages that libzmq would not take, and when to try again.
@@ -84,22 +84,21 @@ public actor RequestServer {
             lineBound: limits.outboxBytes
         )
         let handles = (SocketHandle(socket.socket), SocketHandle(socket.monitor))
-        self.socket = consume socket
+        self.holder = SocketHolder(socket)
+        let holder = holder
         thread.loop.add(
             PollClient(
                 doorbell: doorbell,
                 socket: handles.0,
                 monitor: handles.1,
                 turn: { [weak self] in self.map { server in server.assumeIsolated { $0.turn() } } },
-                close: { [weak self] in self?.assumeIsolated { $0.close() } }
+                close: { [weak self] in self?.assumeIsolated { $0.close() } },
+                dispose: { holder.close() }
             )
         )
     }
 
-    isolated deinit {
-        thread.loop.remove(doorbell)
-        socket = nil
-    }
+    deinit { thread.loop.remove(doorbell) }
 
     /// What happened so far, by name.
     public func figures() -> JSONObject {
@@ -144,7 +143,7 @@ public actor RequestServer {
         for connection in connections.byRouting.values { end(connection, .stopping) }
         connections = ConnectionTable(transport: boundAddress.transport)
         thread.loop.remove(doorbell)
-        socket = nil
+        holder.close()
         handOutWork()
     }
 }

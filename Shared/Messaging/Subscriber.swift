@@ -17,7 +17,7 @@ public actor Subscriber {
     private let doorbell: Doorbell
     private nonisolated let inbox: Mailbox<Publication>
     private let eventSink: AsyncStream<Event>.Continuation
-    private var socket: MonitoredSocket?
+    private let holder: SocketHolder<MonitoredSocket>
     private var topics: Set<String> = []
     private var counts = (received: 0, dropped: 0, strange: 0, bytes: 0, connections: 0, disconnections: 0)
 
@@ -51,19 +51,25 @@ public actor Subscriber {
         self.inbox = Mailbox(maxElements: limits.inboxMessages, maxBytes: limits.inboxBytes)
         (self.events, self.eventSink) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(16))
         let handles = (SocketHandle(socket.socket), SocketHandle(socket.monitor))
-        self.socket = consume socket
+        self.holder = SocketHolder(socket)
+        let holder = holder
         thread.loop.add(
             PollClient(
                 doorbell: doorbell,
                 socket: handles.0,
                 monitor: handles.1,
                 turn: { [weak self] in self.map { subscriber in subscriber.assumeIsolated { $0.turn() } } },
-                close: { [weak self] in self?.assumeIsolated { $0.closeNow() } }
+                close: { [weak self] in self?.assumeIsolated { $0.closeNow() } },
+                dispose: { holder.close() }
             )
         )
     }
 
-    isolated deinit { closeNow() }
+    deinit {
+        thread.loop.remove(doorbell)
+        inbox.finish()
+        eventSink.finish()
+    }
 
     /// Wants further topics.
     ///
@@ -92,8 +98,8 @@ public actor Subscriber {
     }
 
     private func set(_ option: Int32, _ topic: String) -> Bool {
-        guard socket != nil else { return false }
-        return (try? socket?.socket.set(option, Bytes(topic.utf8))) != nil
+        guard holder.socket != nil else { return false }
+        return (try? holder.socket?.socket.set(option, Bytes(topic.utf8))) != nil
     }
 
     /// What was published, in order; for one reader.
@@ -114,16 +120,16 @@ public actor Subscriber {
     public func close() async { closeNow() }
 
     private func closeNow() {
-        guard socket != nil else { return }
+        guard holder.socket != nil else { return }
         thread.loop.remove(doorbell)
-        socket = nil
+        holder.close()
         inbox.finish()
         eventSink.finish()
     }
 
     private func turn() -> Turn {
-        guard socket != nil else { return Turn(wantsInput: false) }
-        for event in socket?.events() ?? [] {
+        guard holder.socket != nil else { return Turn(wantsInput: false) }
+        for event in holder.socket?.events() ?? [] {
             switch event {
             case .ready:
                 counts.connections += 1
@@ -135,7 +141,11 @@ public actor Subscriber {
             }
         }
         for _ in 0..<limits.receiveBudget {
-            guard let message = socket?.socket.receive(maxFrames: limits.maxFrames, maxBytes: limits.maxMessageBytes)
+            guard
+                let message = holder.socket?.socket.receive(
+                    maxFrames: limits.maxFrames,
+                    maxBytes: limits.maxMessageBytes
+                )
             else {
                 return Turn()
             }

@@ -1,6 +1,7 @@
 import PictureFormats
 
-/// The one field of Apple's maker note that is needed: the identifier that the still and the video of a Live Photo share.
+/// The one field of Apple's maker note that is needed: the identifier that the still and the video of a Live Photo
+/// share.
 struct AppleNote {
     let contentIdentifier: String?
 
@@ -13,7 +14,8 @@ struct AppleNote {
         for index in 0..<count {
             let entry = 16 + 12 * index
             guard note.big16(entry) == 0x0011, note.big16(entry + 2) == 2, let length = note.big32(entry + 4),
-                (2...128).contains(length), let offset = note.big32(entry + 8), let value = note.text(offset, length - 1)
+                (2...128).contains(length), let offset = note.big32(entry + 8),
+                let value = note.text(offset, length - 1)
             else { continue }
             found = value
         }

@@ -8,11 +8,13 @@ struct CaptureTime: Hashable {
     /// Microseconds since 1970-01-01T00:00:00Z.
     func utc(fallbackOffset: Int) -> Int64 { local - Int64(offset ?? fallbackOffset) * 1_000_000 }
 
-    /// An EXIF date "2024:06:01 12:30:00" with the fields that belong to it. Dates that do not exist, blanks and the zeros
-    /// of a camera whose clock was never set are `nil`.
+    /// An EXIF date "2024:06:01 12:30:00" with the fields that belong to it.
+    ///
+    /// Dates that do not exist, blanks and the zeros of a camera whose clock was never set are `nil`.
     init?(exif text: String?, subsec: String?, offset: String?) {
         guard let text else { return nil }
-        let parts = text.split(whereSeparator: { $0 == ":" || $0 == " " || $0 == "-" || $0 == "/" || $0 == "T" })
+        let separators: Set<Character> = [":", " ", "-", "/", "T"]
+        let parts = text.split(omittingEmptySubsequences: false, whereSeparator: separators.contains)
         let numbers = parts.compactMap { $0.allSatisfy { $0.isASCII && $0.isNumber } ? Int($0) : nil }
         guard parts.count == 6, numbers.count == 6, parts[0].count == 4,
             let seconds = Self.seconds(numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5])
@@ -21,14 +23,17 @@ struct CaptureTime: Hashable {
         self.offset = offset.flatMap(Self.offset)
     }
 
-    /// An XMP date "2024-06-01T12:30:00.25+02:00". Dates without a time of day say noon to nobody and are `nil`.
+    /// An XMP date "2024-06-01T12:30:00.25+02:00".
+    ///
+    /// Dates without a time of day say noon to nobody and are `nil`.
     init?(xmp text: String?) {
         guard let text, let mark = text.firstIndex(of: "T") else { return nil }
         let date = text[..<mark].split(separator: "-", omittingEmptySubsequences: false).map { Int($0) }
         let rest = text[text.index(after: mark)...]
         let end = rest.firstIndex { $0 == "Z" || $0 == "+" || $0 == "-" } ?? rest.endIndex
         let clock = rest[..<end].split(separator: ":", omittingEmptySubsequences: false)
-        guard date.count == 3, let year = date[0], let month = date[1], let day = date[2], (2...3).contains(clock.count),
+        guard date.count == 3, let year = date[0], let month = date[1], let day = date[2],
+            (2...3).contains(clock.count),
             let hour = Int(clock[0]), let minute = Int(clock[1])
         else { return nil }
         let second = clock.count == 3 ? clock[2].split(separator: ".") : ["0"]
@@ -52,7 +57,8 @@ struct CaptureTime: Hashable {
         guard let sign = text.first, sign == "+" || sign == "-" else { return nil }
         let digits = text.dropFirst().filter { $0 != ":" }
         guard digits.count == 4 || digits.count == 2, digits.allSatisfy({ $0.isASCII && $0.isNumber }),
-            let hours = Int(digits.prefix(2)), let minutes = digits.count == 2 ? 0 : Int(digits.suffix(2)), minutes < 60,
+            let hours = Int(digits.prefix(2)), let minutes = digits.count == 2 ? 0 : Int(digits.suffix(2)),
+            minutes < 60,
             hours * 60 + minutes <= 15 * 60
         else { return nil }
         return (sign == "-" ? -1 : 1) * (hours * 3600 + minutes * 60)
@@ -60,9 +66,15 @@ struct CaptureTime: Hashable {
 
     /// Seconds since 1970 of a date of the Gregorian calendar, 1800...9999.
     private static func seconds(
-        _ year: Int, _ month: Int, _ day: Int, _ hour: Int, _ minute: Int, _ second: Int
+        _ year: Int,
+        _ month: Int,
+        _ day: Int,
+        _ hour: Int,
+        _ minute: Int,
+        _ second: Int
     ) -> Int64? {
-        guard (1800...9999).contains(year), (1...12).contains(month), (0...23).contains(hour), (0...59).contains(minute),
+        guard (1800...9999).contains(year), (1...12).contains(month), (0...23).contains(hour),
+            (0...59).contains(minute),
             (0...60).contains(second)
         else { return nil }
         let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)

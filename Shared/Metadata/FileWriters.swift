@@ -1,10 +1,13 @@
-/// Puts EXIF and XMP into the files of the formats that renders are written in. Pixels are copied byte for byte.
+/// Puts EXIF and XMP into the files of the formats that renders are written in.
+///
+/// Pixels are copied byte for byte.
 enum JPEGWriter {
     /// What fits into one segment behind its length.
     static let longestSegment = 65_533
 
-    /// A JPEG with the given blocks right behind its start, and without those that it had. A block that is too long for
-    /// a segment is left out.
+    /// A JPEG with the given blocks right behind its start, and without those that it had.
+    ///
+    /// A block that is too long for a segment is left out.
     static func replacing(in file: [UInt8], exif: [UInt8]?, xmp: [UInt8]?) -> [UInt8] {
         var output: [UInt8] = [0xFF, 0xD8]
         output.reserveCapacity(file.count + (exif?.count ?? 0) + (xmp?.count ?? 0) + 64)
@@ -44,7 +47,8 @@ enum PNGWriter {
             guard length <= file.count - offset - 12 else { break }
             let name = Array(file[offset + 4..<offset + 8])
             let end = offset + 12 + length
-            let isXMP = name == Array("iTXt".utf8) && file[offset + 8..<end].starts(with: Array("XML:com.adobe.xmp".utf8))
+            let isXMP =
+                name == Array("iTXt".utf8) && file[offset + 8..<end].starts(with: Array("XML:com.adobe.xmp".utf8))
             if name != Array("eXIf".utf8), !isXMP { output += file[offset..<end] }
             offset = end
             if name == Array("IHDR".utf8) {
@@ -60,7 +64,9 @@ enum PNGWriter {
         output += big(UInt32(truncatingIfNeeded: content.count)) + body + big(checksum(body))
     }
 
-    private static func big(_ number: UInt32) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) } }
+    private static func big(_ number: UInt32) -> [UInt8] {
+        (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) }
+    }
 
     private static func checksum(_ bytes: [UInt8]) -> UInt32 {
         var sum: UInt32 = 0xFFFF_FFFF
@@ -75,7 +81,12 @@ enum PNGWriter {
 enum WebPWriter {
     /// A WebP in the extended form with the given blocks at its end, and without those that it had.
     static func replacing(
-        in file: [UInt8], exif: [UInt8]?, xmp: [UInt8]?, width: Int, height: Int, hasAlpha: Bool
+        in file: [UInt8],
+        exif: [UInt8]?,
+        xmp: [UInt8]?,
+        width: Int,
+        height: Int,
+        hasAlpha: Bool
     ) -> [UInt8] {
         var chunks: [UInt8] = []
         var flags: UInt8 = hasAlpha ? 0x10 : 0

@@ -6,9 +6,11 @@ import PictureFormats
 struct MetadataBlock: ~Copyable {
     private let pointer: OpaquePointer
 
-    /// Opens what can be opened: the file itself where the library is good at it, otherwise a small JPEG made of the
-    /// file's EXIF and XMP. The library knows neither a PNG's eXIf chunk nor the newest HEIC files, and one broken block
-    /// makes it refuse the whole file.
+    /// Opens what can be opened.
+    ///
+    /// That is the file itself where the library is good at it, otherwise a small JPEG made of the file's EXIF and XMP:
+    /// the library knows neither a PNG's eXIf chunk nor the newest HEIC files, and one broken block makes it refuse the
+    /// whole file.
     init?(_ bytes: [UInt8], _ header: PictureHeader) {
         if header.kind == .jpeg || header.kind == .tiff, let opened = Self.open(bytes) {
             pointer = opened

@@ -4,12 +4,12 @@ import PictureFormats
 public enum MetadataReader {
     /// The facts of a picture.
     ///
-    /// Rules:
-    /// - The capture date is `DateTimeOriginal` with its own sub-seconds and offset, else `DateTimeDigitized` with its own,
-    ///   else `DateTime` with its own, else XMP's `exif:DateTimeOriginal`, `photoshop:DateCreated`, `xmp:CreateDate`. An
-    ///   offset of one date is never used for another; GPS time is not used.
-    /// - A panorama is XMP GPano with a projection type, or EXIF CustomRendered 6; HDR is CustomRendered 2, 3, 4 or 7; a
-    ///   depth effect 7 or 8 (Apple's values); a screenshot says so in its user comment.
+    /// The capture date is `DateTimeOriginal` with its own sub-seconds and offset, else `DateTimeDigitized` with its
+    /// own, else `DateTime` with its own, else XMP's `exif:DateTimeOriginal`, `photoshop:DateCreated` or
+    /// `xmp:CreateDate`. An offset of one date is never used for another; GPS time is not used.
+    ///
+    /// A panorama is XMP GPano with a projection type, or EXIF CustomRendered 6; HDR is CustomRendered 2, 3, 4 or 7;
+    /// a depth effect 7 or 8 (Apple's values); a screenshot says so in its user comment.
     ///
     /// - Parameters:
     ///   - bytes: The whole file.
@@ -19,7 +19,10 @@ public enum MetadataReader {
     public static func facts(of bytes: [UInt8], fallbackOffset: Int = 0) throws(MetadataError) -> PhotoFacts {
         let header = try header(of: bytes)
         var facts = PhotoFacts(
-            contentType: header.kind.contentType, pixelWidth: header.pixelWidth, pixelHeight: header.pixelHeight)
+            contentType: header.kind.contentType,
+            pixelWidth: header.pixelWidth,
+            pixelHeight: header.pixelHeight
+        )
         facts.orientation = header.orientation
         facts.isAnimated = header.frameCount > 1
         if facts.isAnimated { facts.mediaSubtypes |= PhotoFacts.Subtype.animation }
@@ -55,14 +58,20 @@ public enum MetadataReader {
 
     private static func captureTime(_ block: borrowing MetadataBlock) -> CaptureTime? {
         CaptureTime(
-            exif: block.text("Exif.Photo.DateTimeOriginal"), subsec: block.text("Exif.Photo.SubSecTimeOriginal"),
-            offset: block.text("Exif.Photo.OffsetTimeOriginal"))
+            exif: block.text("Exif.Photo.DateTimeOriginal"),
+            subsec: block.text("Exif.Photo.SubSecTimeOriginal"),
+            offset: block.text("Exif.Photo.OffsetTimeOriginal")
+        )
             ?? CaptureTime(
-                exif: block.text("Exif.Photo.DateTimeDigitized"), subsec: block.text("Exif.Photo.SubSecTimeDigitized"),
-                offset: block.text("Exif.Photo.OffsetTimeDigitized"))
+                exif: block.text("Exif.Photo.DateTimeDigitized"),
+                subsec: block.text("Exif.Photo.SubSecTimeDigitized"),
+                offset: block.text("Exif.Photo.OffsetTimeDigitized")
+            )
             ?? CaptureTime(
-                exif: block.text("Exif.Image.DateTime"), subsec: block.text("Exif.Photo.SubSecTime"),
-                offset: block.text("Exif.Photo.OffsetTime"))
+                exif: block.text("Exif.Image.DateTime"),
+                subsec: block.text("Exif.Photo.SubSecTime"),
+                offset: block.text("Exif.Photo.OffsetTime")
+            )
             ?? CaptureTime(xmp: block.text("Xmp.exif.DateTimeOriginal"))
             ?? CaptureTime(xmp: block.text("Xmp.photoshop.DateCreated"))
             ?? CaptureTime(xmp: block.text("Xmp.xmp.CreateDate"))
@@ -96,7 +105,9 @@ public enum MetadataReader {
             block.texts("Xmp.dc.description").first ?? block.text("Iptc.Application2.Caption")
             ?? block.text("Exif.Image.ImageDescription")
         guard var text = found else { return nil }
-        if text.hasPrefix("lang=\""), let space = text.firstIndex(of: " ") { text = String(text[text.index(after: space)...]) }
+        if text.hasPrefix("lang=\""), let space = text.firstIndex(of: " ") {
+            text = String(text[text.index(after: space)...])
+        }
         return emptyCaptions.contains(text) || text.isEmpty ? nil : text
     }
 

@@ -4,10 +4,14 @@ import PictureFormats
 public enum MetadataWriter {
     /// Gives a render the metadata of its source that is still true.
     ///
-    /// Kept: capture dates with offsets, place, camera, lens and exposure, author, copyright, caption, keywords, rating.
+    /// Kept: capture dates with offsets, place, camera, lens and exposure, author, copyright, caption, keywords,
+    /// rating.
+    ///
     /// Set anew: Orientation 1, PixelXDimension and PixelYDimension, ColorSpace sRGB where the render holds no profile.
+    ///
     /// Left out: the embedded thumbnail and maker notes, both of which may show the picture before it was cropped;
-    /// everything that describes the old raster, gain maps (hdrgm), regions, panorama geometry and raw-developing settings.
+    /// everything that describes the old raster, gain maps (hdrgm), regions, panorama geometry and raw-developing
+    /// settings.
     ///
     /// - Parameters:
     ///   - source: The original.
@@ -17,7 +21,10 @@ public enum MetadataWriter {
     /// - Returns: The render with metadata; the same bytes where the source has none that can be read.
     /// - Throws: `MetadataError.unsupported` for a render of another format.
     public static func transfer(
-        from source: [UInt8], to render: [UInt8], width: Int, height: Int
+        from source: [UInt8],
+        to render: [UInt8],
+        width: Int,
+        height: Int
     ) throws(MetadataError) -> [UInt8] {
         let target = try MetadataReader.header(of: render)
         guard [.jpeg, .png, .webp].contains(target.kind) else {
@@ -33,8 +40,13 @@ public enum MetadataWriter {
         case .png: return PNGWriter.replacing(in: render, exif: exif, xmp: xmp)
         case .webp:
             return WebPWriter.replacing(
-                in: render, exif: exif, xmp: xmp, width: target.storedWidth, height: target.storedHeight,
-                hasAlpha: target.hasAlpha)
+                in: render,
+                exif: exif,
+                xmp: xmp,
+                width: target.storedWidth,
+                height: target.storedHeight,
+                hasAlpha: target.hasAlpha
+            )
         default: return JPEGWriter.replacing(in: render, exif: exif, xmp: xmp)
         }
     }
@@ -54,7 +66,8 @@ public enum MetadataWriter {
     ]
 
     private static let keptXMPFields: Set<String> = [
-        "Xmp.xmp.CreateDate", "Xmp.xmp.Rating", "Xmp.xmp.Label", "Xmp.xmp.CreatorTool", "Xmp.tiff.Make", "Xmp.tiff.Model",
+        "Xmp.xmp.CreateDate", "Xmp.xmp.Rating", "Xmp.xmp.Label", "Xmp.xmp.CreatorTool", "Xmp.tiff.Make",
+        "Xmp.tiff.Model",
         "Xmp.tiff.Artist", "Xmp.tiff.Copyright", "Xmp.exif.DateTimeOriginal", "Xmp.exif.DateTimeDigitized",
         "Xmp.exif.GPSLatitude", "Xmp.exif.GPSLongitude", "Xmp.exif.GPSAltitude", "Xmp.exif.GPSAltitudeRef",
     ]

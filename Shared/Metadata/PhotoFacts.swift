@@ -24,10 +24,13 @@ public struct PhotoFacts: Sendable, Hashable {
     /// Pixels as displayed, orientation applied.
     public var pixelWidth: Int
     public var pixelHeight: Int
-    /// EXIF 1...8 as stored. HEIC and AVIF are turned by their own transformations; there it is only told.
+    /// EXIF 1...8 as stored.
+    ///
+    /// HEIC and AVIF are turned by their own transformations; there it is only told.
     public var orientation = 1
-    /// When the picture was taken, in microseconds since 1970-01-01T00:00:00Z. A file without a time zone was read with
-    /// the fallback offset.
+    /// When the picture was taken, in microseconds since 1970-01-01T00:00:00Z.
+    ///
+    /// A file without a time zone was read with the fallback offset.
     public var captureDate: Int64?
     /// Seconds east of UTC; `nil` when the file has none.
     public var captureOffset: Int?
@@ -35,8 +38,9 @@ public struct PhotoFacts: Sendable, Hashable {
     public var cameraMake: String?
     public var cameraModel: String?
     public var lensModel: String?
-    /// PhotoKit's mask: panorama 1, HDR 2, screenshot 4, depth effect 16, animation 64. Live Photos (8) are pairs, which
-    /// only the catalog can see, by `contentIdentifier`.
+    /// PhotoKit's mask: panorama 1, HDR 2, screenshot 4, depth effect 16, animation 64.
+    ///
+    /// Live Photos (8) are pairs, which only the catalog can see, by `contentIdentifier`.
     public var mediaSubtypes = 0
     public var isAnimated = false
     /// 0...5; 0 is none.
@@ -89,8 +93,9 @@ extension PhotoFacts {
         return .object(object)
     }
 
-    /// Reads facts that a worker sent. A worker that opened a hostile file may itself be hostile: sizes, dates and places
-    /// are checked again.
+    /// Reads facts that a worker sent.
+    ///
+    /// A worker that opened a hostile file may itself be hostile: sizes, dates and places are checked again.
     public init(json: JSON) throws(MetadataError) {
         guard let contentType = json["contentType"]?.stringValue,
             let width = json["pixelWidth"]?.intValue, let height = json["pixelHeight"]?.intValue,

@@ -1,7 +1,9 @@
 /// Where a picture was taken.
 enum PlaceReader {
-    /// The EXIF place, or else the XMP one. Needs latitude and longitude with their hemispheres. Out of range is `nil`;
-    /// so is exactly 0, 0, which cameras write that have no fix.
+    /// The EXIF place, or else the XMP one.
+    ///
+    /// Needs latitude and longitude with their hemispheres. Out of range is `nil`; so is exactly 0, 0, which cameras
+    /// write that have no fix.
     static func location(_ block: borrowing MetadataBlock) -> PhotoFacts.Location? {
         let latitude =
             degrees(block.text("Exif.GPSInfo.GPSLatitude"), block.text("Exif.GPSInfo.GPSLatitudeRef"), "N", "S")
@@ -48,7 +50,9 @@ enum PlaceReader {
         return block.text("Exif.GPSInfo.GPSAltitudeRef") == "1" ? -metres : metres
     }
 
-    /// "1234/100". Nothing over nothing is 0, as cameras write a missing part; anything else over nothing is no number.
+    /// A number such as "1234/100".
+    ///
+    /// Nothing over nothing is 0, as cameras write a missing part; anything else over nothing is no number.
     private static func rational(_ text: Substring) -> Double? {
         let parts = text.split(separator: "/")
         guard let first = parts.first, let over = Double(first) else { return nil }

@@ -1,6 +1,8 @@
 public import JSONValue
 
-/// One step of an edit. `AdjustmentKind` says what each means and which values it takes.
+/// One step of an edit.
+///
+/// `AdjustmentKind` says what each means and which values it takes.
 public enum Adjustment: Sendable, Hashable {
     /// Stops, -5...5.
     case exposure(Double)

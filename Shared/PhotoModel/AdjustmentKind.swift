@@ -24,8 +24,8 @@ public enum AdjustmentKind: String, Sendable, Hashable, CaseIterable {
                 + "-1 is grey."
         case .temperature:
             "Warmer (positive) or cooler light: in linear light red is multiplied by 2^(value/2) and blue by "
-                + "2^(-value/2), and all three are divided by the luminance of the changed white, so that grey keeps its "
-                + "luminance."
+                + "2^(-value/2), and all three are divided by the luminance of the changed white: grey keeps "
+                + "its luminance."
         case .blackAndWhite: "Mixes with the grey of the same luminance in linear light; 1 is black and white."
         case .crop: "Keeps a rectangle of the picture as displayed at this point of the list, in units of its sides."
         case .straighten:
@@ -44,7 +44,9 @@ public enum AdjustmentKind: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// The members that the operation takes beside "operation". A missing member has its default.
+    /// The members that the operation takes beside "operation".
+    ///
+    /// A missing member has its default.
     public var parameters: [AdjustmentParameter] {
         func number(_ range: ClosedRange<Double>, _ unit: String, byDefault: Double = 0) -> [AdjustmentParameter] {
             [AdjustmentParameter(name: "value", domain: .number(range), unit: unit, byDefault: .number(byDefault))]
@@ -126,7 +128,7 @@ public struct AdjustmentParameter: Sendable, Hashable {
     /// The value at which the operation changes nothing; `nil` where every value changes something.
     public let neutral: AdjustmentValue?
 
-    /// - Parameter neutral: The default, unless another is given.
+    /// A parameter whose neutral value is its default, unless another is given.
     init(
         name: String,
         domain: Domain,

@@ -2,8 +2,7 @@ public import JSONValue
 
 /// The editor's own adjustment data: an ordered list of operations.
 ///
-/// As JSON: `{"version":1,"operations":[{"operation":"exposure","value":0.5}, …]}`. Sources: rows S-85 and S-88, issue
-/// "adjustment list format version 1".
+/// As JSON: `{"version":1,"operations":[{"operation":"exposure","value":0.5}, …]}`. Sources: rows S-85 and S-88.
 public struct AdjustmentList: Sendable, Hashable {
     /// The format's identifier in adjustment data.
     public static let formatIdentifier = "org.safelight.adjustments"
@@ -101,12 +100,16 @@ public struct AdjustmentList: Sendable, Hashable {
         return adjustment
     }
 
-    /// The canonical JSON: every member written out, in the order of the tables. Equal lists have equal bytes.
+    /// The canonical JSON: every member written out, in the order of the tables.
+    ///
+    /// Equal lists have equal bytes.
     public var json: JSON {
         ["version": 1, "operations": .array(operations.map(\.json))]
     }
 
-    /// Whether the list changes nothing. Two flips that cancel count as a change.
+    /// Whether the list changes nothing.
+    ///
+    /// Two flips that cancel count as a change.
     public var isNeutral: Bool { operations.allSatisfy(\.isNeutral) }
 
     /// The documentation of the format as JSON, made from the same tables that parse it.

@@ -151,10 +151,15 @@ public struct Fetch: Sendable, Hashable {
     ///
     /// - Throws: `limit_exceeded`; `invalid_predicate` for a predicate of another class
     public func filtered(by condition: Predicate) throws(PredicateError) -> Fetch {
+        guard condition.entityClass == kind.entityClass else {
+            throw PredicateError(
+                .invalidPredicate,
+                "a predicate of \(condition.entityClass.rawValue) in a fetch of \(kind.entityClass.rawValue)",
+                entityClass: kind.entityClass
+            )
+        }
         var fetch = self
-        fetch.predicate =
-            try predicate.map { (own: Predicate) throws(PredicateError) in try own.and(condition) }
-            ?? condition
+        if let predicate { fetch.predicate = try predicate.and(condition) } else { fetch.predicate = condition }
         return fetch
     }
 }

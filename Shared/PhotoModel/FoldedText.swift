@@ -77,14 +77,16 @@ public struct TextFolding: OptionSet, Sendable, Hashable {
 
     private static func lowered(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
 
-    /// Unicode's full case folding, as the lower case of the upper case of a scalar.
+    /// Unicode's full case folding, by way of the lower, upper and lower case of a scalar.
     ///
     /// The dotless i keeps its identity, as in CaseFolding.txt.
     private static func caseFolded(_ scalar: Unicode.Scalar) -> String.UnicodeScalarView {
         if scalar.value == 0x131 { return String(scalar).unicodeScalars }
         var result = String.UnicodeScalarView()
-        for upper in scalar.properties.uppercaseMapping.unicodeScalars {
-            result.append(contentsOf: upper.properties.lowercaseMapping.unicodeScalars)
+        for lower in scalar.properties.lowercaseMapping.unicodeScalars {
+            for upper in lower.properties.uppercaseMapping.unicodeScalars {
+                result.append(contentsOf: upper.properties.lowercaseMapping.unicodeScalars)
+            }
         }
         return result
     }

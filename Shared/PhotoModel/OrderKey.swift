@@ -44,8 +44,10 @@ public struct OrderKey: Sendable, Hashable, Comparable, CustomStringConvertible 
         guard count > 0 else { return [] }
         let low = lower.map { $0.text.utf8.map { value[$0] ?? 0 } } ?? []
         let high = upper.map { $0.text.utf8.map { value[$0] ?? 0 } }
-        // Appending is by far the commonest: step the leading digits on instead of halving what is left of the space.
-        if high == nil { return appended(count, after: low) }
+        // Appending is by far the commonest, and albums with the newest first are filled from the front: step the
+        // leading digits instead of halving what is left of the space.
+        guard let high else { return appended(count, after: low) }
+        if lower == nil { return prepended(count, before: high) }
         return spread(count, low, high)
     }
 
@@ -66,6 +68,20 @@ public struct OrderKey: Sendable, Hashable, Comparable, CustomStringConvertible 
             keys.append(OrderKey(digits: trimmed(current)))
         }
         return keys
+    }
+
+    private static func prepended(_ count: Int, before high: [Int]) -> [OrderKey] {
+        let number = (0..<stepDigits).reduce(0) { $0 * 62 + ($1 < high.count ? high[$1] : 0) }
+        guard number > count else { return spread(count, [], high) }
+        return ((number - count)..<number).map { number in
+            var rest = number
+            var digits: [Int] = []
+            for _ in 0..<stepDigits {
+                digits.append(rest % 62)
+                rest /= 62
+            }
+            return OrderKey(digits: trimmed(digits.reversed()))
+        }
     }
 
     private static func incremented(_ digits: [Int]) -> [Int]? {

@@ -161,6 +161,9 @@ extension PredicateNode {
     func normalized() -> PredicateNode {
         switch self {
         case .comparison(_, let relation, .null) where relation.isOrdering: return .constant(false)
+        case .comparison(let key, .notEqual, .integer(let flag)) where key.type == .flag:
+            // A flag is never missing.
+            return .comparison(key, .equal, .integer(1 - flag))
         case .between(let key, let lower, let upper):
             if lower == .null || upper == .null || upper.isBefore(lower) == true { return .constant(false) }
             return lower == upper ? .comparison(key, .equal, lower) : self
@@ -188,7 +191,7 @@ extension PredicateNode {
         switch self {
         case .constant(let truth): .constant(!truth)
         case .not(let operand): operand
-        case .comparison(let key, .equal, let value): .comparison(key, .notEqual, value)
+        case .comparison(let key, .equal, let value): Self.comparison(key, .notEqual, value).normalized()
         case .comparison(let key, .notEqual, let value): .comparison(key, .equal, value)
         case .bits(let key, let mask, let isEqual, let value):
             .bits(key, mask: mask, isEqual: !isEqual, value: value)

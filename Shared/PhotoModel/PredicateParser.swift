@@ -141,7 +141,7 @@ struct PredicateParser {
                     guard index + 1 < tokens.count else { return false }
                     return Self.operation(tokens[index + 1]) != nil
                 }
-            case .sign("&"), .text, .number, .argument, .key: break
+            case .sign("&"), .sign("{"), .sign(","), .sign("}"), .text, .number, .argument, .key: break
             case .word(let word) where !Self.isConnective(word) && Self.operation(tokens[index]) == nil: break
             default: return false
             }

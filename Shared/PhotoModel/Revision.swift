@@ -16,8 +16,9 @@ extension JSONType where Value == Revision {
         JSONType(
             schema: ["type": "string", "pattern": "^r[0-9]{1,19}$"],
             decode: { (json: JSON) throws(JSONProblem) in
-                guard let text = json.stringValue, text.first == "r", let sequence = Int64(text.dropFirst()),
-                    sequence >= 0
+                guard let text = json.stringValue, text.first == "r",
+                    text.utf8.dropFirst().allSatisfy({ (0x30...0x39).contains($0) }),
+                    let sequence = Int64(text.dropFirst())
                 else { throw JSONProblem("expected a revision as an entity carries it") }
                 return Revision(sequence)
             },

@@ -28,9 +28,12 @@ enum BMFFStructure {
         for property in associated(properties, with: primary) {
             switch property.name {
             case "ispe":
-                if let width = property.content.big32(4), let height = property.content.big32(8) { size = (width, height) }
+                if let width = property.content.big32(4), let height = property.content.big32(8) {
+                    size = (width, height)
+                }
             case "clap":
-                if let cut = cleanAperture(property.content), let whole = size, cut.0 <= whole.width, cut.1 <= whole.height
+                if let cut = cleanAperture(property.content), let whole = size, cut.0 <= whole.width,
+                    cut.1 <= whole.height
                 {
                     size = cut
                 }
@@ -91,7 +94,9 @@ enum BMFFStructure {
         let properties = boxes(container.content)
         for part in parts where part.name == "ipma" {
             let reader = part.content
-            guard let version = reader.byte(0), let flags = reader.byte(3), let count = reader.big32(4) else { continue }
+            guard let version = reader.byte(0), let flags = reader.byte(3), let count = reader.big32(4) else {
+                continue
+            }
             var offset = 8
             for _ in 0..<min(count, 65_536) {
                 let width = version < 1 ? 2 : 4
@@ -112,14 +117,18 @@ enum BMFFStructure {
     }
 
     private static func cleanAperture(_ box: ByteReader) -> (Int, Int)? {
-        guard let width = box.big32(0), let widthBy = box.big32(4), let height = box.big32(8), let heightBy = box.big32(12),
+        guard let width = box.big32(0), let widthBy = box.big32(4), let height = box.big32(8),
+            let heightBy = box.big32(12),
             widthBy > 0, heightBy > 0, width >= widthBy, height >= heightBy
         else { return nil }
         return (width / widthBy, height / heightBy)
     }
 
     private static func items(
-        information: ByteReader?, locations: ByteReader?, data: ByteReader?, file: ByteReader
+        information: ByteReader?,
+        locations: ByteReader?,
+        data: ByteReader?,
+        file: ByteReader
     ) -> [Int: Item] {
         var items: [Int: Item] = [:]
         if let information, let version = information.byte(0) {
@@ -130,7 +139,10 @@ enum BMFFStructure {
                 guard let id = reader.big(4, width), let type = reader.text(6 + width, 4) else { continue }
                 var item = Item(type: type)
                 if type == "mime" {
-                    let strings = reader.bytes.dropFirst(10 + width).split(separator: 0, omittingEmptySubsequences: false)
+                    let strings = reader.bytes.dropFirst(10 + width).split(
+                        separator: 0,
+                        omittingEmptySubsequences: false
+                    )
                     if strings.count > 1 { item.contentType = String(decoding: strings[1], as: UTF8.self) }
                 }
                 items[id] = item
@@ -140,12 +152,16 @@ enum BMFFStructure {
         return items
     }
 
-    /// Sets where the items stand. Only items of one extent are of use here; EXIF and XMP always are.
+    /// Sets where the items stand.
+    ///
+    /// Only items of one extent are of use here; EXIF and XMP always are.
     private static func locate(_ items: inout [Int: Item], _ box: ByteReader, _ data: ByteReader?, _ file: ByteReader) {
         guard let version = box.byte(0), let sizes = box.big16(4) else { return }
         let (offsetSize, lengthSize, baseSize) = (sizes >> 12, sizes >> 8 & 15, sizes >> 4 & 15)
         let indexSize = version == 0 ? 0 : sizes & 15
-        guard [offsetSize, lengthSize, baseSize, indexSize].allSatisfy({ $0 == 0 || $0 == 4 || $0 == 8 }) else { return }
+        guard [offsetSize, lengthSize, baseSize, indexSize].allSatisfy({ $0 == 0 || $0 == 4 || $0 == 8 }) else {
+            return
+        }
         let idSize = version < 2 ? 2 : 4
         guard let count = box.big(6, idSize) else { return }
         var at = 6 + idSize
@@ -159,7 +175,9 @@ enum BMFFStructure {
                 let base = take(baseSize), let extents = take(2)
             else { return }
             for index in 0..<extents {
-                guard take(indexSize) != nil, let offset = take(offsetSize), let length = take(lengthSize) else { return }
+                guard take(indexSize) != nil, let offset = take(offsetSize), let length = take(lengthSize) else {
+                    return
+                }
                 guard index == 0, extents == 1, items[id] != nil else { continue }
                 let source = method & 15 == 1 ? data : file
                 guard let source, method & 15 <= 1 else { continue }

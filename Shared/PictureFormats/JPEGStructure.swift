@@ -22,7 +22,9 @@ public enum JPEGStructure {
             }
             switch marker {
             case 0xC0...0xC3, 0xC5...0xC7, 0xC9...0xCB, 0xCD...0xCF:
-                guard header == nil, let height = reader.big16(offset + 3), let width = reader.big16(offset + 5) else { break }
+                guard header == nil, let height = reader.big16(offset + 3), let width = reader.big16(offset + 5) else {
+                    break
+                }
                 header = PictureHeader(kind: .jpeg, storedWidth: width, storedHeight: height)
             case 0xE1 where reader.has("Exif\0", at: offset + 2) && exif == nil:
                 if content.count > 6 { exif = content.startIndex + 6..<content.endIndex }
@@ -52,7 +54,9 @@ public enum JPEGStructure {
         return false
     }
 
-    /// The next marker at or after `offset`, which then stands behind it. Entropy-coded data is stepped over.
+    /// The next marker at or after `offset`, which then stands behind it.
+    ///
+    /// Entropy-coded data is stepped over.
     private static func nextMarker(_ reader: ByteReader, _ offset: inout Int) -> UInt8? {
         let start = offset
         let found: (UInt8, Int)? = reader.bytes.withUnsafeBufferPointer { buffer in

@@ -4,15 +4,18 @@
 /// Metadata for sizes where the metadata library is wrong or fails.
 public struct PictureHeader: Sendable, Hashable {
     public let kind: PictureKind
-    /// Pixels across as stored, before the EXIF orientation. For HEIC and AVIF after the file's own turns and mirrors,
-    /// because every decoder applies those.
+    /// Pixels across as stored, before the EXIF orientation.
+    ///
+    /// For HEIC and AVIF after the file's own turns and mirrors, because every decoder applies those.
     public var storedWidth: Int
     public var storedHeight: Int
     /// EXIF 1...8 as stored; 1 where there is none or it is invalid.
     public var orientation = 1
     /// Whether obeying `orientation` turns the decoded pixels; false for HEIC and AVIF.
     public var obeysOrientation: Bool { kind != .heic && kind != .avif }
-    /// Pictures in the file that follow one another: frames of GIF, WebP, APNG. At least 1.
+    /// Pictures in the file that follow one another: frames of GIF, WebP, APNG.
+    ///
+    /// At least 1.
     public var frameCount = 1
     public var hasAlpha = false
     /// Whether the file reaches its own end mark; false means bytes are missing.
@@ -42,7 +45,9 @@ public struct PictureHeader: Sendable, Hashable {
         case invalid(String)
     }
 
-    /// Reads the structure of a picture. Costs one pass over the file's chunks at most.
+    /// Reads the structure of a picture.
+    ///
+    /// Costs one pass over the file's chunks at most.
     public static func read(_ bytes: [UInt8]) throws(Failure) -> PictureHeader {
         guard let kind = PictureKind.sniff(bytes) else {
             throw .unsupported(found: PictureKind.describe(bytes))

@@ -45,7 +45,8 @@ public enum PictureKind: String, Sendable, Hashable, CaseIterable {
         if head.starts(with: Array("%!".utf8)) { return "PostScript" }
         if head.starts(with: Array("%PDF".utf8)) { return "PDF" }
         let isText = head.allSatisfy { $0 >= 0x20 || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }
-        if isText, let text = String(validating: head, as: UTF8.self) ?? String(validating: head.dropLast(3), as: UTF8.self)
+        if isText,
+            let text = String(validating: head, as: UTF8.self) ?? String(validating: head.dropLast(3), as: UTF8.self)
         {
             let start = text.drop { $0.isWhitespace }
             if start.hasPrefix("<svg") || text.contains("<svg") { return "SVG" }

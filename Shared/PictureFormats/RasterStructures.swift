@@ -130,7 +130,10 @@ enum WebPStructure {
         case "VP8L":
             guard let bits = reader.little32(21) else { return nil }
             var header = PictureHeader(
-                kind: .webp, storedWidth: bits & 0x3FFF + 1, storedHeight: bits >> 14 & 0x3FFF + 1)
+                kind: .webp,
+                storedWidth: bits & 0x3FFF + 1,
+                storedHeight: bits >> 14 & 0x3FFF + 1
+            )
             header.hasAlpha = bits >> 28 & 1 == 1
             return header
         default: return nil
@@ -151,7 +154,10 @@ enum BMPStructure {
             // A negative height means that the rows run downwards.
             let signed = Int(Int32(truncatingIfNeeded: height))
             header = PictureHeader(
-                kind: .bmp, storedWidth: Int(Int32(truncatingIfNeeded: width)), storedHeight: abs(signed))
+                kind: .bmp,
+                storedWidth: Int(Int32(truncatingIfNeeded: width)),
+                storedHeight: abs(signed)
+            )
         }
         header.isComplete = size <= reader.count
         return header

@@ -81,15 +81,11 @@ public final class ResourceStore: Sendable {
         return try put(copying: file, limit: limit)
     }
 
-    /// Stores a copy of an open file from its beginning; the descriptor stays the caller's.
+    /// Stores a copy of an open file from its beginning, up to `limit` bytes.
     ///
-    /// - Parameters:
-    ///   - descriptor: open for reading, a regular file.
-    ///   - limit: the largest size, in bytes.
-    /// - Returns: the name of the bytes.
-    /// - Throws: as for a path.
-    public func put(copyingDescriptor descriptor: Int32, limit: Int64) throws(StorageError) -> StoredResource {
-        let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+    /// Throws as for a path.
+    public func put(copying file: ResourceFile, limit: Int64) throws(StorageError) -> StoredResource {
+        let copy = fcntl(file.descriptor, F_DUPFD_CLOEXEC, 0)
         guard copy >= 0 else { throw .system(errno, "duplicate a descriptor") }
         return try put(copying: Descriptor(owning: copy), limit: limit)
     }

@@ -46,7 +46,7 @@ struct MemoryLibrary: LibraryState {
     // MARK: Transactions
 
     private(set) var sequence: Int64 = 0
-    private var random = SeededRandom(seed: 11)
+    private var random = RandomSource(seed: 11)
 
     /// Makes a transaction and keeps what it came to.
     @discardableResult

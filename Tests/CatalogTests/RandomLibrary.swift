@@ -5,7 +5,7 @@ import PhotoModel
 
 /// Assets and fetches without rhyme or reason: few values, so that they meet, and the awkward ones among them.
 struct RandomLibrary {
-    var random: SeededRandom
+    var random: RandomSource
     let texts = [
         "", "a", "A", "é", "e\u{301}", "Zürich", "zurich", "ZÜRICH 2", "straße", "STRASSE", "100%", "a_b", "a*b", "a?b",
         "\\", "'; DROP TABLE asset; --", "\"", "日本", "😀 b", "aab", "ab", "İ", "\u{FFFF}x",
@@ -13,7 +13,7 @@ struct RandomLibrary {
     let dates: [Int64] = [0, 1, -1, 1_000_000, 1_700_000_000_000_000, -62_135_596_800_000_000, 5_000_000]
     var albums: [ObjectID] = []
 
-    init(seed: UInt64) { random = SeededRandom(seed: seed) }
+    init(seed: UInt64) { random = RandomSource(seed: seed) }
 
     mutating func maybe<Value>(_ value: (inout RandomLibrary) -> Value) -> Value? {
         random.chance(60) ? value(&self) : nil

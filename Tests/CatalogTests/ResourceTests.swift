@@ -12,7 +12,7 @@ import Testing
 
 @testable import Catalog
 
-@Suite(.serialized, .timeLimit(.minutes(3)))
+@Suite(.serialized, .timeLimit(.minutes(5)))
 struct ResourceTests {
     let folder: TemporaryFolder
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Catalog
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RulesTests {
     @Test func `an asset and the album it goes into are made in one transaction`() throws {
         var library = MemoryLibrary()

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Catalog
 
-@Suite(.serialized, .timeLimit(.minutes(3)))
+@Suite(.serialized, .timeLimit(.minutes(5)))
 struct ServiceTests {
     let folder: TemporaryFolder
 

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Catalog
 
-@Suite(.serialized, .timeLimit(.minutes(3)))
+@Suite(.serialized, .timeLimit(.minutes(5)))
 struct TransactionTests {
     let folder: TemporaryFolder
 
@@ -108,7 +108,7 @@ struct TransactionTests {
     @Test func `records lead from nothing to what the tables hold`() async throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         TestPlace.say("seed \(seed)")
-        var random = SeededRandom(seed: seed)
+        var random = RandomSource(seed: seed)
         try await RunningCatalog.with(folder) { catalog in
             let root = try await catalog.service.store.read { try $0.collections.list(.root) }
             var assets: [ObjectID] = []

@@ -3,7 +3,7 @@ import JSONValue
 import Messaging
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RefusalTests {
     @Test func `every error has a number of its own`() {
         let codes = Refusal.allCases.map(\.code)

@@ -4,7 +4,7 @@ import Messaging
 import PhotoModel
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RequestTableTests {
     private let asset = ObjectID("a01hzy3v9k7q8r5t2w4x6y8z0ab") ?? .none
 

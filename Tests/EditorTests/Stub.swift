@@ -1,1 +1,1 @@
-// Tests/EditorTests
+// EditorTests

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Hosting
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct EndpointTests {
     @Test func `the run folder comes from the flag, the variable, the runtime folder, then the user`() {
         let all = ["SAFELIGHT_RUN": "/b", "XDG_RUNTIME_DIR": "/run/user/7"]
@@ -89,7 +89,7 @@ struct EndpointTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ServiceLogTests {
     @Test func `a line has time, level, label, message and sorted values that cannot break it`() {
         let lines = LogLines()
@@ -113,7 +113,7 @@ struct ServiceLogTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct FiguresTests {
     @Test func `every value falls into a bucket that holds it, and buckets do not overlap`() {
         var values = (0...5000).map { Int64($0) }
@@ -160,7 +160,7 @@ struct FiguresTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)), .serialized)
+@Suite(.timeLimit(.minutes(5)), .serialized)
 struct ServiceHostTests {
     private struct Failing: Error {}
 
@@ -210,6 +210,26 @@ struct ServiceHostTests {
         #expect(events.list.withLock { $0 } == ["requests", "workers", "database"])
         #expect(lines.all.first?.contains("service started service.endpoints=ipc:///x") == true)
         #expect(lines.all.last?.contains("service stopped service.reason=SIG") == true)
+    }
+
+    @Test func `a second signal ends a service that does not stop`() async {
+        let result = await #expect(processExitsWith: .exitCode(1), observing: [\.standardErrorContent]) {
+            let stubborn = ClosingPart("stubborn") {
+                kill(getpid(), SIGTERM)
+                while true { try? await Task.sleep(for: .seconds(60)) }
+            }
+            let first = LoopPart("first") {
+                kill(getpid(), SIGTERM)
+                try await Task.sleep(for: .seconds(60))
+            }
+            try await ServiceHost.run(
+                name: .editor,
+                logger: ServiceLog.logger(label: "test", level: .info),
+                parts: [stubborn, first]
+            )
+        }
+        let log = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(log.contains("service ended hard service.reason=\"a second signal\""))
     }
 
     @Test func `a part that fails or leaves by itself ends the service with an error`() async throws {

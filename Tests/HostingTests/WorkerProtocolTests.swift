@@ -5,7 +5,7 @@ import Testing
 
 @testable import Hosting
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct WorkerProtocolTests {
     private func pair() -> (Int32, Int32) {
         var ends: [Int32] = [-1, -1]
@@ -158,7 +158,7 @@ struct WorkerProtocolTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct WorkerQueueTests {
     @Test func `jobs come by priority, then by arrival, and can be taken out`() {
         var queue = WorkerQueue<Int>(limit: 300)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Messaging
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct CancellingTests {
     private func expectName(_ name: String, _ body: () async throws -> Void) async {
         let error = await #expect(throws: RPCError.self) { try await body() }

@@ -85,7 +85,7 @@ struct Malformed: Sendable, CustomTestStringConvertible {
     ]
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct EnvelopeTests {
     @Test func `every malformed message is answered once, as said, and the server lives on`() async throws {
         try await MessagingRoom.with { room in

@@ -19,7 +19,7 @@ struct SeededNumbers: RandomNumberGenerator {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct FuzzTests {
     private static let seeds: [Bytes] = [
         request(1, "hello", ["deadlineMs": 20_000, "credit": 100]).bytes,

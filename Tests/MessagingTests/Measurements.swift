@@ -7,7 +7,7 @@ import Testing
 /// Round trips a second, printed; run with `MEASURE=1`.
 ///
 /// Read them as ratios within one run.
-@Suite(.serialized, .enabled(if: ProcessInfo.processInfo.environment["MEASURE"] != nil))
+@Suite(.serialized, .timeLimit(.minutes(5)), .enabled(if: ProcessInfo.processInfo.environment["MEASURE"] != nil))
 struct Measurements {
     @Test(arguments: [1, 64])
     func `round trips over ipc`(outstanding: Int) async throws {

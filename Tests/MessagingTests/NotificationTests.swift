@@ -4,7 +4,7 @@ import Testing
 
 @testable import Messaging
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct NotificationTests {
     @Test func `notifications come before the response, in order, with the request's id`() async throws {
         try await MessagingRoom.with { room in

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Messaging
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct PartsTests {
     @Test(arguments: [
         "ipc:///tmp/safelight/catalog", "tcp://127.0.0.1:5571", "tcp://localhost:0", "tcp://127.0.0.1:*",

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Messaging
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct PublishingTests {
     /// A publisher, and what its subscribers asked for so far.
     private func publisher(

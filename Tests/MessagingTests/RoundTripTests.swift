@@ -5,7 +5,7 @@ import Testing
 
 @testable import Messaging
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct RoundTripTests {
     @Test(arguments: MessagingRoom.Kind.allCases)
     func `a call brings back what the handler answers`(kind: MessagingRoom.Kind) async throws {

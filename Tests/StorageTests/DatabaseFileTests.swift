@@ -4,7 +4,7 @@ import Testing
 
 @testable import Storage
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct DatabaseFileTests {
     let folder = TemporaryFolder()
     var path: String { folder.path + "/library.sqlite" }

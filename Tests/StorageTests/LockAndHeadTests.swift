@@ -3,7 +3,7 @@ import Testing
 
 @testable import Storage
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct LockFileTests {
     let folder = TemporaryFolder()
 
@@ -29,7 +29,7 @@ struct LockFileTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct HeadFileTests {
     let folder = TemporaryFolder()
     var path: String { folder.path + "/head" }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Storage
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ResourceStoreTests {
     let folder = TemporaryFolder()
     let store: ResourceStore
@@ -79,9 +79,8 @@ struct ResourceStoreTests {
         #expect(mkfifo(folder.path + "/pipe", 0o600) == 0)
         let pipe = #expect(throws: StorageError.self) { try store.put(copying: folder.path + "/pipe", limit: 10) }
         #expect(pipe?.name == "invalid")
-        let file = open(path, O_RDONLY)
-        defer { close(file) }
-        #expect(try store.put(copyingDescriptor: file, limit: 1 << 30).digest == stored.digest)
+        let file = try FileFence(roots: [folder.path]).open(path)
+        #expect(try store.put(copying: file, limit: 1 << 30).digest == stored.digest)
     }
 
     @Test func `an upload in pieces can be finished, cancelled or dropped`() throws {
@@ -182,7 +181,7 @@ struct ResourceStoreTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(5)))
 struct ResourceDurabilityTests {
     let folder = TemporaryFolder()
 

@@ -27,7 +27,11 @@ public final class RunningProgram: Sendable {
         process.standardOutput = outputPipe
         process.standardError = errorPipe
         let exited = DispatchSemaphore(value: 0)
-        process.terminationHandler = { _ in exited.signal() }
+        let arrived = self.arrived
+        process.terminationHandler = { _ in
+            exited.signal()
+            arrived.signal()
+        }
         if let input {
             let inputPipe = Pipe()
             process.standardInput = inputPipe

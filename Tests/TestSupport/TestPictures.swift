@@ -1,3 +1,5 @@
+public import SamplePictures
+
 /// Pictures made by code, so that a fresh clone needs no photographs.
 ///
 /// A test picture shows four quadrants: red above left, green above right, blue below left, yellow below right, as a
@@ -16,6 +18,7 @@ public enum TestPictures {
     ///   - latitude: Degrees, positive north; written only together with the longitude.
     ///   - longitude: Degrees, positive east.
     ///   - seed: Changes the pixels of a small patch.
+    /// - Returns: The file.
     public static func jpeg(
         width: Int = 160,
         height: Int = 120,
@@ -27,7 +30,7 @@ public enum TestPictures {
         longitude: Double? = nil,
         seed: UInt64 = 1
     ) -> [UInt8] {
-        var exif = TestExif()
+        var exif = ExifBlock()
         exif.main.append(.ascii(0x010F, "Safelight"))
         exif.main.append(.ascii(0x0110, "Test camera \(seed % 7)"))
         if orientation > 0 { exif.main.append(.short(0x0112, orientation)) }
@@ -43,20 +46,20 @@ public enum TestPictures {
         width: Int,
         height: Int,
         orientation: Int,
-        exif: TestExif?,
+        exif: ExifBlock?,
         segments: [[UInt8]] = [],
         seed: UInt64 = 1
     ) -> [UInt8] {
         let isTurned = orientation >= 5
         var all: [[UInt8]] = []
-        if let exif { all.append(segment(0xE1, Array("Exif\0\0".utf8) + exif.bytes)) }
+        if let exif { all.append(exif.segment) }
         all += segments
-        return TestJPEGEncoder.encode(
+        return JPEGEncoder.encode(
             width: isTurned ? height : width,
             height: isTurned ? width : height,
             segments: all
         ) { x, y in
-            let (u, v) = displayed(x, y, width: width, height: height, orientation: orientation)
+            let (u, v) = Orientations.displayed(x, y, width: width, height: height, orientation: orientation)
             return colour(u, v, width: width, height: height, seed: seed)
         }
     }
@@ -68,7 +71,7 @@ public enum TestPictures {
         segments: [[UInt8]] = [],
         pixel: (_ x: Int, _ y: Int) -> (UInt8, UInt8, UInt8)
     ) -> [UInt8] {
-        TestJPEGEncoder.encode(width: width, height: height, segments: segments, pixel: pixel)
+        JPEGEncoder.encode(width: width, height: height, segments: segments, pixel: pixel)
     }
 
     /// The colour of the upright quadrant picture.
@@ -89,15 +92,9 @@ public enum TestPictures {
         }
     }
 
-    /// A JPEG segment: marker, length, content.
-    public static func segment(_ marker: UInt8, _ content: [UInt8]) -> [UInt8] {
-        let length = content.count + 2
-        return [0xFF, marker, UInt8(truncatingIfNeeded: length >> 8), UInt8(truncatingIfNeeded: length)] + content
-    }
-
     /// An APP1 segment with an XMP packet around the given attributes of its description.
     public static func xmpSegment(_ attributes: String) -> [UInt8] {
-        segment(0xE1, Array("http://ns.adobe.com/xap/1.0/\0".utf8) + Array(xmpPacket(attributes).utf8))
+        JPEGEncoder.segment(0xE1, Array("http://ns.adobe.com/xap/1.0/\0".utf8) + Array(xmpPacket(attributes).utf8))
     }
 
     /// An XMP packet around the given attributes.
@@ -110,25 +107,5 @@ public enum TestPictures {
         xmlns:GPano="http://ns.google.com/photos/1.0/panorama/" \
         xmlns:hdrgm="http://ns.adobe.com/hdr-gain-map/1.0/" \(attributes)/></rdf:RDF></x:xmpmeta>
         """
-    }
-
-    /// Where a stored pixel stands in the upright picture of `width` by `height`.
-    private static func displayed(
-        _ x: Int,
-        _ y: Int,
-        width: Int,
-        height: Int,
-        orientation: Int
-    ) -> (Int, Int) {
-        switch orientation {
-        case 2: (width - 1 - x, y)
-        case 3: (width - 1 - x, height - 1 - y)
-        case 4: (x, height - 1 - y)
-        case 5: (y, x)
-        case 6: (width - 1 - y, x)
-        case 7: (width - 1 - y, height - 1 - x)
-        case 8: (y, height - 1 - x)
-        default: (x, y)
-        }
     }
 }

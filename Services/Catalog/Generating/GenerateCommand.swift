@@ -70,7 +70,7 @@ enum LibraryMaker {
             advice: "stop it or choose another --library"
         )
         defer { withExtendedLifetime(lock) {} }
-        var random = SeededRandom(seed: seed ^ 0x5AFE_1167)
+        var random = RandomSource(seed: seed ^ 0x5AFE_1167)
         let store = try LibraryStore(
             folder: folder,
             now: 1_262_304_000_000_000,

@@ -7,7 +7,7 @@ import PhotoModel
 struct LibraryGenerator: Sendable {
     let assets: Int
     let library: String
-    private var random: SeededRandom
+    private var random: RandomSource
     private var places: [Location]
     private var albums: [AssetCollection] = []
     private var lastKeys: [Int: OrderKey] = [:]
@@ -46,7 +46,7 @@ struct LibraryGenerator: Sendable {
     /// - Parameters:
     ///   - library: the history of the empty library, at `sequence`
     init(assets: Int, albums: Int, seed: UInt64, library: String, sequence: Int64, root: CollectionList) {
-        var random = SeededRandom(seed: seed)
+        var random = RandomSource(seed: seed)
         self.assets = assets
         self.library = library
         self.albumsLeft = albums

@@ -125,7 +125,7 @@ struct ResourceIntake: Sendable {
             name = name ?? PictureFacts.text(named.split(separator: "/").last.map(String.init), 1024)
             do {
                 stored = try await crew.run {
-                    try resources.put(copyingDescriptor: file.descriptor, limit: maxBytes)
+                    try resources.put(copying: file, limit: maxBytes)
                 }
             } catch StorageError.tooLarge(let reason) {
                 throw Refusal.invalidResource.error(

@@ -24,13 +24,10 @@ void safelight_colour_pass(uint16_t *pixels, size_t count, const float *decode, 
 
 enum { SAFELIGHT_LANCZOS_TAPS = 6, SAFELIGHT_LANCZOS_PHASES = 512 };
 
-/* Resamples by a filter of six taps; weights holds the taps of phase 0, 1/512, ... 1, each row summing to 1. The centre of output pixel (u, v) lies at map[0] * x + map[1] * y + map[2],
-   map[3] * x + map[4] * y + map[5] in the source, with x = u + 1/2, y = v + 1/2. Beyond the edge the source goes on
-   with its last pixel. With has_opacity colours are weighted by their alpha. Writes rows first_row ..< first_row +
-   row_count of the output to rows. */
-void safelight_resample(const uint16_t *source, size_t source_width, size_t source_height, uint16_t *rows,
-                        size_t width, size_t first_row, size_t row_count, const double map[6], int has_opacity, const float *weights);
-
-/* Sum of the squared differences of red, green and blue in 8 bits. */
-double safelight_squared_difference(const uint16_t *left, const uint16_t *right, size_t count);
+/* Resamples by a filter of six taps; weights holds the taps of phase 0, 1/512, ... 1, each row summing to 1. The centre
+   of output pixel (u, v) lies at map[0] * x + map[1] * y + map[2], map[3] * x + map[4] * y + map[5] in the source, with
+   x = u + 1/2, y = v + 1/2. Beyond the edge the source goes on with its last pixel. With has_opacity colours are
+   weighted by their alpha. Writes all of the output. */
+void safelight_resample(const uint16_t *source, size_t source_width, size_t source_height, uint16_t *output,
+                        size_t width, size_t height, const double map[6], int has_opacity, const float *weights);
 #endif

@@ -1,0 +1,116 @@
+# Safelight. `make` alone prints the verbs.
+#
+# Every verb does its own set-up: a fresh Debian 12 machine with a Swift toolchain needs nothing else.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# debug or release: what `build`, `demo` and `run` use.
+CONFIGURATION ?= debug
+# A folder of photos for `demo`; without one the demo makes a dozen pictures itself.
+PHOTOS ?=
+# Only tests whose name fits, for `test`, `soak`, `race` and `memory`.
+FILTER ?=
+LIBRARY ?= .build/library
+# Options of `bench`: --only NAME, --pairs N, --quick, --large, --json.
+BENCH ?=
+
+SWIFT := swift
+SOURCES := Package.swift Services Shared Tests
+BINARIES := .build/$(CONFIGURATION)
+STARTED := $(shell date +%s)
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
+ONLY := $(if $(FILTER),--filter '$(FILTER)')
+# The test rooms run one after the other: their tests share two cores and the disk, and each has an end in time.
+# Passing tests are not listed one by one.
+QUIET := grep --line-buffered -vE '^◇|^✔ (Test [^r]|Suite )|^warning: prohibited flag|Test Suite|Executed 0 tests|Planning build|^↳ T'
+ROOMS := $(notdir $(wildcard Tests/*Tests))
+
+DEBIAN_PACKAGES := libzmq3-dev libmagickwand-dev libgexiv2-dev libsqlite3-dev libheif-dev pkg-config \
+	python3 python3-pip libimage-exiftool-perl libvips-tools sqlite3 make
+PYZMQ := 27.1.0
+PYTHON_PACKAGES := .build/python
+export PYTHONPATH := $(CURDIR)/$(PYTHON_PACKAGES)
+
+.PHONY: help setup build test soak demo bench lint format race memory run docs clean
+
+help: ## Print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  \033[1m%-8s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## Install what is missing: Debian packages (apt-get), and pyzmq for the tests into .build/python
+	@missing=; for package in $(DEBIAN_PACKAGES); do \
+		dpkg-query -W -f='$${Status}' "$$package" 2>/dev/null | grep -q 'ok installed' || missing+=" $$package"; \
+	done; \
+	if [ -n "$$missing" ]; then \
+		echo "setup: installing$$missing"; \
+		$(SUDO) apt-get update -qq; \
+		DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
+	fi
+	@command -v $(SWIFT) >/dev/null || { \
+		echo "setup: there is no Swift toolchain; install Swift 6.2 or newer (https://www.swift.org/install)" >&2; exit 1; }
+	@version=$$($(SWIFT) --version 2>&1 | sed -n 's/.*Swift version \([0-9]*\.[0-9]*\).*/\1/p' | head -1); \
+	if [ "$$(printf '%s\n' 6.2 "$$version" | sort -V | head -1)" != 6.2 ]; then \
+		echo "setup: Swift $$version is too old; install Swift 6.2 or newer" >&2; exit 1; \
+	fi
+	@if [ ! -d $(PYTHON_PACKAGES)/pyzmq-$(PYZMQ).dist-info ]; then \
+		echo "setup: installing pyzmq $(PYZMQ) into $(PYTHON_PACKAGES)"; \
+		rm -rf $(PYTHON_PACKAGES); \
+		python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
+			--target $(PYTHON_PACKAGES) pyzmq==$(PYZMQ); \
+	fi
+
+build: setup ## Build the services and the command line (CONFIGURATION=release for the fast ones)
+	$(SWIFT) build -c $(CONFIGURATION)
+
+test: setup lint ## Everything that must pass: lint, build without warnings, all tests; prints its time
+	$(SWIFT) build --build-tests
+	@started=$$(date +%s); \
+	if [ -n "$(FILTER)" ]; then $(SWIFT) test --skip-build $(ONLY); else \
+		for room in $(ROOMS); do echo "== $$room"; $(SWIFT) test --skip-build --filter "^$$room\." 2>&1 | $(QUIET); done; \
+	fi; \
+	done=$$(date +%s); \
+	echo "make test: passed in $$((done - $(STARTED))) s, of which $$((done - started)) s in the tests"
+
+soak: setup ## The long forms of the tests: kill storms, two minutes of fuzzing on every endpoint
+	$(SWIFT) build --build-tests
+	SAFELIGHT_SOAK=10 $(SWIFT) test --skip-build --filter '^(PhotoModel|JSONValue|ChangeBroker|Catalog)Tests\.'
+	SAFELIGHT_SOAK=50 SAFELIGHT_FUZZ_SECONDS=120 $(SWIFT) test --skip-build --filter '^HouseTests\.'
+	@echo "make soak: passed in $$(($$(date +%s) - $(STARTED))) s"
+
+demo: build ## Start the house, import photos, edit one, watch the change arrive (PHOTOS=folder for your own)
+	@compose/demo.sh '$(BINARIES)' '$(PHOTOS)'
+
+bench: setup ## Measure against named peers and limits, in one table
+	$(SWIFT) build -c release
+	@.build/release/Benchmarks --output .build/bench.md $(BENCH)
+	@echo "make bench: the table is in .build/bench.md"
+
+lint: ## Check the format of every Swift file
+	$(SWIFT) format lint --strict -r -p $(SOURCES)
+
+format: ## Bring every Swift file into the format
+	$(SWIFT) format -i -r -p $(SOURCES)
+
+race: setup ## All tests under the thread sanitizer
+	$(SWIFT) test --sanitize=thread --scratch-path .build/race $(ONLY)
+
+memory: setup ## All tests under the address and leak sanitizers
+	@mkdir -p .build && echo 'leak:XCTest' >.build/leaks
+	LSAN_OPTIONS=suppressions=$(CURDIR)/.build/leaks \
+		$(SWIFT) test --sanitize=address --scratch-path .build/memory $(ONLY)
+
+run: build ## Run the four services on a library in .build/library until Ctrl-C (LIBRARY=folder for another)
+	@mkdir -p '$(LIBRARY)' && exec $(BINARIES)/safelight up --library '$(LIBRARY)'
+
+docs: build ## Write the protocol of every service (OpenRPC) and the help of every command into .build/docs
+	@mkdir -p .build/docs; \
+	for service in catalog thumbnailer editor change-broker; do \
+		$(BINARIES)/safelight describe $$service >.build/docs/$$service.openrpc.json; \
+	done; \
+	$(BINARIES)/safelight --experimental-dump-help >.build/docs/safelight.json; \
+	ls .build/docs/*
+
+clean: ## Remove everything that was built
+	rm -rf .build demo

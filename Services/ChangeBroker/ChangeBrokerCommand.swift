@@ -1,0 +1,48 @@
+import ArgumentParser
+import Hosting
+
+@main
+struct ChangeBrokerCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "change-broker",
+        abstract: "Tells everybody what changes in the library: live, and from any moment of its history.",
+        discussion: """
+            Follows the catalog, publishes each change on the feed and answers for what a reader missed. It keeps \
+            nothing that must survive, and may be stopped and started at any moment.
+            """,
+        version: ServiceVersion.current
+    )
+
+    @OptionGroup var endpoints: EndpointOptions
+    @OptionGroup var service: ServiceOptions
+
+    @Option(help: "Records kept in memory for replays; older ones come from the catalog.")
+    var ringRecords = 100_000
+
+    @Option(help: "Memory for those records, in MiB.")
+    var ringMemory = 64
+
+    @Option(help: "Readers that feed.follow serves at a time.")
+    var maxFollowers = 1000
+
+    func run() async throws {
+        let logger = try service.logger(ServiceName.changeBroker.rawValue)
+        let endpoints = try endpoints.resolve()
+        let configuration = try ChangeBrokerConfiguration(self, endpoints: endpoints)
+        let locks = try endpoints.claim(for: .changeBroker)
+        let broker = try ChangeBrokerService(configuration, logger: logger)
+        defer { withExtendedLifetime(locks) {} }
+        try await broker.run(ready: service.ready)
+    }
+}
+
+extension ChangeBrokerConfiguration {
+    /// The configuration that the command line asks for.
+    init(_ command: ChangeBrokerCommand, endpoints: Endpoints) throws {
+        self.init(catalog: endpoints[.catalog], requests: endpoints[.broker], feed: endpoints[.feed])
+        ringRecords = command.ringRecords
+        ringBytes = command.ringMemory.multipliedReportingOverflow(by: 1 << 20).partialValue
+        maxFollowers = command.maxFollowers
+        if let problem = problems.first { throw ValidationError(problem) }
+    }
+}

@@ -1,0 +1,52 @@
+import Messaging
+
+/// Everything that can be set about a change-broker, with its bounds.
+struct ChangeBrokerConfiguration: Sendable {
+    /// Where the catalog answers.
+    var catalog: EndpointAddress
+    /// Where requests are answered.
+    var requests: EndpointAddress
+    /// Where live messages are published.
+    var feed: EndpointAddress
+
+    /// Records kept in memory for replays; older ones come from the catalog.
+    var ringRecords = 100_000
+    /// Bytes of memory for them.
+    var ringBytes = 64 << 20
+    /// A larger live message is truncated.
+    var liveMessageBytes = 256 << 10
+    /// Encoded bytes of records in one answer of `feed.since`.
+    var pageBytes = 4 << 20
+    /// Encoded bytes of records in one notification of `feed.follow`.
+    var followBytes = 256 << 10
+    /// Records in one notification of `feed.follow`.
+    var followRecords = 256
+    /// Readers that `feed.follow` serves at a time.
+    var maxFollowers = 1000
+    /// How often `head` is published, and how long after one head the next may follow.
+    var headInterval: Duration = .seconds(1)
+    var headSpacing: Duration = .milliseconds(50)
+    /// The pause before the catalog is tried again.
+    var catalogPause: Duration = .milliseconds(200)
+    /// Byte credit for the catalog's stream of records.
+    var catalogCredit = 8 << 20
+    /// How often the catalog is asked how far back its history reaches.
+    var catalogInterval: Duration = .seconds(30)
+
+    init(catalog: EndpointAddress, requests: EndpointAddress, feed: EndpointAddress) {
+        self.catalog = catalog
+        self.requests = requests
+        self.feed = feed
+    }
+
+    /// What cannot work, in words for the person who set it.
+    var problems: [String] {
+        var problems: [String] = []
+        func check(_ isGood: Bool, _ problem: String) { if !isGood { problems.append(problem) } }
+        check((1...10_000_000).contains(ringRecords), "the ring keeps 1 to 10,000,000 records")
+        check((1 << 20...64 << 30).contains(ringBytes), "the ring has 1 MiB to 64 GiB of memory")
+        check((1...100_000).contains(maxFollowers), "1 to 100,000 followers are served")
+        check(Set([catalog, requests, feed]).count == 3, "catalog, requests and feed are three addresses")
+        return problems
+    }
+}

@@ -1,0 +1,78 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+
+/// Answers the change-broker's requests: one line a method.
+struct ChangeBrokerHandler: RequestHandler {
+    let history: History
+    let configuration: ChangeBrokerConfiguration
+    let version: String
+    let clock: MonotonicClock
+    let figures: @Sendable () async -> JSONObject
+
+    static let service = "change-broker"
+
+    private var feed: RecordFeed { history.feed }
+
+    @concurrent
+    func handle(_ incoming: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
+        switch try ChangeBrokerRequest(method: incoming.method, params: incoming.params) {
+        case .since(let request): Reply(try await since(request, incoming).json)
+        case .follow(let request): Reply(try await follow(request, incoming, notifier).json)
+        case .head: Reply(try await head().json)
+        case .discover: Reply(document)
+        case .health: Reply(await health().json)
+        case .figures: Reply(.object(await figures()))
+        }
+    }
+
+    private func since(_ request: FeedSince, _ incoming: IncomingRequest) async throws(RPCError) -> ChangePage {
+        let remaining = incoming.deadlineMicroseconds.subtractingReportingOverflow(clock.nowMicroseconds()).partialValue
+        return try await history.page(
+            after: request.token,
+            limit: request.limit,
+            topics: request.topics,
+            maxBytes: configuration.pageBytes,
+            deadline: min(.seconds(30), .microseconds(max(1000, remaining)))
+        )
+    }
+
+    private func follow(
+        _ request: FeedFollow,
+        _ incoming: IncomingRequest,
+        _ notifier: Notifier
+    ) async throws(RPCError) -> FollowEnd {
+        guard incoming.acceptsNotifications, incoming.credit != nil else {
+            throw Refusal.invalidParams.error(
+                "feed.follow sends notifications: use a DEALER socket and open it with credit, the bytes that may be "
+                    + "under way; a REQ socket asks feed.since",
+                ["parameter": "credit"]
+            )
+        }
+        return try await Following(history: history, configuration: configuration, clock: clock)
+            .run(request, from: incoming.identity, notifier: notifier)
+    }
+
+    private func head() async throws(RPCError) -> FeedHead {
+        guard let head = await feed.head else {
+            throw Refusal.unavailable.error("the catalog has not been reached yet; ask again")
+        }
+        return head
+    }
+
+    private var document: JSON {
+        openRPCDocument(service: Self.service, version: version, methods: ChangeBrokerRequest.methods)
+    }
+
+    private func health() async -> Health.Result {
+        let problems = await feed.problems
+        return Health.Result(
+            service: Self.service,
+            version: version,
+            isHealthy: problems.isEmpty,
+            problems: problems,
+            sequence: await feed.token?.sequence ?? 0
+        )
+    }
+}

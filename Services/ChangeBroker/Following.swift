@@ -1,0 +1,98 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+
+/// One reader of `feed.follow`: a cursor into the history, moved on as far as its byte credit goes.
+///
+/// A reader that does not read is a cursor that stays behind; nothing is kept for it.
+struct Following: Sendable {
+    let history: History
+    let configuration: ChangeBrokerConfiguration
+    let clock: MonotonicClock
+
+    /// How often a reader hears of the cursor's place where nothing was for it, in microseconds: at the feed's next
+    /// signal after this.
+    private static let progressPause: Int64 = 900_000
+
+    /// What the reader was told, and when.
+    private struct Told {
+        var token: ChangeToken
+        var time: Int64
+    }
+
+    /// Sends records until the reader leaves.
+    ///
+    /// - Throws: `token_expired` when the cursor fell behind the history kept, `unavailable` while the catalog is away
+    ///   and needed; the reader opens it again from its last token
+    func run(_ request: FeedFollow, from identity: String, notifier: Notifier) async throws(RPCError) -> FollowEnd {
+        let feed = history.feed
+        guard var cursor = await startToken(request) else { throw Self.notReady }
+        let (id, signal) = try await feed.addFollower(identity)
+        do throws(RPCError) {
+            // Who begins at the present learns where that is.
+            if request.token == nil { try await notifier.notify(FeedFollow.progress, ["token": token(cursor)]) }
+            var told = Told(token: cursor, time: clock.nowMicroseconds())
+            for await _ in signal {
+                while try await step(request, &cursor, &told, notifier) {}
+                await feed.follower(id, isAt: cursor)
+                if told.token != cursor, clock.nowMicroseconds() - told.time >= Self.progressPause {
+                    try await progress(cursor, &told, notifier)
+                }
+            }
+        } catch {
+            await feed.removeFollower(id)
+            throw error
+        }
+        await feed.removeFollower(id)
+        return FollowEnd(token: cursor)
+    }
+
+    /// Sends one page.
+    ///
+    /// - Returns: whether there may be more at once
+    private func step(
+        _ request: FeedFollow,
+        _ cursor: inout ChangeToken,
+        _ told: inout Told,
+        _ notifier: Notifier
+    ) async throws(RPCError) -> Bool {
+        let page = try await history.page(
+            after: cursor,
+            limit: configuration.followRecords,
+            topics: request.topics,
+            maxBytes: configuration.followBytes,
+            deadline: .seconds(30)
+        )
+        let isMoved = page.token != cursor
+        cursor = page.token
+        if !page.records.isEmpty {
+            try await notifier.notify(
+                FeedFollow.notification,
+                ["records": .array(page.records), "token": token(cursor)]
+            )
+            told = Told(token: cursor, time: clock.nowMicroseconds())
+        } else if cursor.sequence - told.token.sequence >= Int64(RecordRing.scan) {
+            try await progress(cursor, &told, notifier)
+        }
+        return isMoved && page.hasMore
+    }
+
+    private func progress(
+        _ cursor: ChangeToken,
+        _ told: inout Told,
+        _ notifier: Notifier
+    ) async throws(RPCError) {
+        try await notifier.notify(FeedFollow.progress, ["token": token(cursor)])
+        told = Told(token: cursor, time: clock.nowMicroseconds())
+    }
+
+    private func startToken(_ request: FeedFollow) async -> ChangeToken? {
+        if let token = request.token { return token }
+        return await history.feed.token
+    }
+
+    private func token(_ token: ChangeToken) -> JSON { .string(token.description) }
+
+    private static let notReady = Refusal.unavailable.error("the catalog has not been reached yet; ask again")
+}

@@ -1,0 +1,38 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+
+/// The whole history: the newest part from the ring, the rest from the catalog.
+struct History: Sendable {
+    let feed: RecordFeed
+    let catalog: ServiceClient
+
+    /// A page after a token.
+    ///
+    /// - Parameters:
+    ///   - token: nil: from the oldest
+    ///   - deadline: for the catalog, where it has to be asked
+    /// - Throws: `token_expired` as the catalog says; `unavailable` while it is away
+    func page(
+        after token: ChangeToken?,
+        limit: Int,
+        topics: [String],
+        maxBytes: Int,
+        deadline: Duration
+    ) async throws(RPCError) -> ChangePage {
+        if let page = await feed.page(after: token, limit: limit, topics: Set(topics), maxBytes: maxBytes) {
+            return page
+        }
+        let page: ChangePage
+        do throws(RPCError) {
+            let request = ChangesSince(token: token, limit: limit, topics: topics)
+            page = try await catalog.ask(request, deadline: deadline).result
+        } catch  where error.isPassing && error.refusal != .deadlineExceeded {
+            throw Refusal.unavailable.error("the catalog, which has the older history, is away; ask again")
+        }
+        await feed.note(oldest: page.oldest)
+        return page
+    }
+}

@@ -1,0 +1,48 @@
+import Contracts
+import JSONValue
+import PhotoModel
+
+/// The JSON frames of the live feed (DESIGN 3.3).
+enum LiveFrames {
+    /// The frame of topic `changes`: the whole record, `previous` and its `token`; above the limit the identifiers
+    /// only, and `truncated`.
+    static func changes(_ record: BrokerRecord, previous: Int64, limit: Int) -> [UInt8] {
+        let ending = Array(",\"previous\":\(previous),\"token\":\"\(record.token)\"}".utf8)
+        let size = record.bytes.count - 1 + ending.count
+        guard size > limit else {
+            var frame: [UInt8] = []
+            frame.reserveCapacity(size)
+            frame.append(contentsOf: record.bytes.dropLast())
+            frame.append(contentsOf: ending)
+            return frame
+        }
+        var message = start(record, previous: previous)
+        message["truncated"] = true
+        let bare = message
+        for (member, ids) in record.identifiers { message[member] = JSON(ids) }
+        let frame = JSON.object(message).bytes
+        return frame.count <= limit ? frame : JSON.object(bare).bytes
+    }
+
+    /// The frame of an entity's own topic: its `change`, or above the limit `truncated`.
+    static func part(_ part: BrokerRecord.Part, of record: BrokerRecord, previous: Int64, limit: Int) -> [UInt8] {
+        var message = start(record, previous: previous)
+        let bare = message
+        message["change"] = part.change
+        let frame = JSON.object(message).bytes
+        guard frame.count > limit else { return frame }
+        message = bare
+        message["truncated"] = true
+        return JSON.object(message).bytes
+    }
+
+    static func head(_ head: FeedHead) -> [UInt8] { head.json.bytes }
+
+    private static func start(_ record: BrokerRecord, previous: Int64) -> JSONObject {
+        var message: JSONObject = [:]
+        for name in ["sequence", "library", "date", "origin"] { message[name] = record.json[name] }
+        message["previous"] = .int(previous)
+        message["token"] = .string(record.token.description)
+        return message
+    }
+}

@@ -1,0 +1,260 @@
+import Contracts
+import JSONValue
+import Logging
+import Messaging
+import PhotoModel
+
+/// The feed as it stands: takes records in order, publishes them, answers for the newest of them.
+///
+/// It keeps nothing that must survive: after a start it begins at the catalog's head, and what came before is the
+/// catalog's to tell.
+actor RecordFeed {
+    /// New at each start.
+    let instance: String
+    private let configuration: ChangeBrokerConfiguration
+    private let publisher: Publisher
+    private let wanted: WantedTopics
+    private let logger: Logger
+    /// Says that a head message is due.
+    private nonisolated let headSignal: AsyncStream<Void>
+    private nonisolated let headSink: AsyncStream<Void>.Continuation
+
+    /// Nil until the catalog was reached for the first time.
+    private var ring: RecordRing?
+    /// The catalog's history is complete after this.
+    private var oldest: Int64 = 0
+    /// Why the catalog cannot be followed now.
+    private var problem: String?
+    private var followers: [UInt64: Follower] = [:]
+    private var lastFollower: UInt64 = 0
+    private var isStopping = false
+    private var counts = (records: 0, messages: 0, bytes: 0, truncated: 0, heads: 0, restarts: 0, unreadable: 0)
+
+    private struct Follower {
+        let identity: String
+        let signal: AsyncStream<Void>.Continuation
+        var token: ChangeToken?
+    }
+
+    init(_ configuration: ChangeBrokerConfiguration, publisher: Publisher, instance: String, logger: Logger) {
+        self.configuration = configuration
+        self.publisher = publisher
+        self.instance = instance
+        self.logger = logger
+        let wanted = WantedTopics()
+        self.wanted = wanted
+        let (signal, sink) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        self.headSignal = signal
+        self.headSink = sink
+        self.problem = "the catalog has not answered yet"
+        publisher.setOnSubscribe { topic, isSubscribed in
+            wanted.note(topic, isSubscribed: isSubscribed)
+            // Who has just come learns at once where the feed stands.
+            if isSubscribed, topic == FeedTopic.head { sink.yield() }
+        }
+    }
+
+    // MARK: From the catalog
+
+    /// The last token taken in; nil before the first contact.
+    var token: ChangeToken? { ring?.token }
+
+    /// The catalog answers, and stands here. Where that is another history, or before the place known, the feed begins
+    /// anew there.
+    ///
+    /// - Returns: the token after which records are wanted
+    func meet(_ current: CurrentToken.Result) -> ChangeToken {
+        problem = nil
+        oldest = current.oldest.sequence
+        if let ring, ring.library == current.token.library, ring.head <= current.token.sequence { return ring.token }
+        return restart(at: current)
+    }
+
+    /// Begins anew at the catalog's head: what lies between is not in the ring.
+    @discardableResult
+    func restart(at current: CurrentToken.Result) -> ChangeToken {
+        if let ring {
+            counts.restarts += 1
+            logger.warning(
+                "the feed begins anew at the catalog's head",
+                metadata: ["was": "\(ring.token)", "now": "\(current.token)"]
+            )
+        }
+        oldest = current.oldest.sequence
+        ring = RecordRing(
+            after: current.token,
+            maxCount: configuration.ringRecords,
+            maxBytes: configuration.ringBytes
+        )
+        wake()
+        return current.token
+    }
+
+    /// The catalog cannot be followed for now.
+    func lose(_ reason: String) {
+        if problem == nil { logger.warning("the catalog is away", metadata: ["why": "\(reason)"]) }
+        problem = reason
+    }
+
+    func note(oldest token: ChangeToken) {
+        if token.library == ring?.library { oldest = max(oldest, token.sequence) }
+    }
+
+    /// Takes records in, in the order of their sequences, and publishes them.
+    ///
+    /// - Throws: what is wrong with a record; those before it are taken in
+    func take(_ records: [JSON]) throws(JSONProblem) {
+        guard ring != nil else { return }
+        defer { wake() }
+        for json in records {
+            do throws(JSONProblem) {
+                try publish(try BrokerRecord(json))
+            } catch {
+                counts.unreadable += 1
+                throw error
+            }
+        }
+    }
+
+    private func publish(_ record: BrokerRecord) throws(JSONProblem) {
+        guard let head = ring?.head, let library = ring?.library else { return }
+        guard record.library == library else {
+            throw JSONProblem("is of the history \(record.library), not \(library)")
+        }
+        guard record.sequence > head else { return }
+        let limit = configuration.liveMessageBytes
+        let parts = record.parts
+        counts.records += 1
+        if record.bytes.count > limit { counts.truncated += 1 }
+        send(FeedTopic.changes, LiveFrames.changes(record, previous: head, limit: limit))
+        for part in wanted.filter(parts) {
+            let previous = ring?.previous(part.topic) ?? 0
+            send(part.topic, LiveFrames.part(part, of: record, previous: previous, limit: limit))
+        }
+        ring?.append(record, topics: parts.map(\.topic))
+    }
+
+    private func send(_ topic: String, _ frame: [UInt8]) {
+        publisher.publish(topic, [frame])
+        counts.messages += 1
+        counts.bytes += frame.count
+    }
+
+    // MARK: Head
+
+    /// Where the feed stands; nil before the first contact with the catalog.
+    var head: FeedHead? {
+        ring.map { FeedHead(sequence: $0.head, oldest: oldest, library: $0.library, instance: instance) }
+    }
+
+    /// Publishes `head` once a second and after each burst, never more often than the spacing allows, until cancelled.
+    nonisolated func publishHeads() async {
+        let (interval, spacing) = (configuration.headInterval, configuration.headSpacing)
+        await withTaskGroup { group in
+            group.addTask { [headSink] in
+                while (try? await Task.sleep(for: interval)) != nil { headSink.yield() }
+            }
+            for await _ in headSignal {
+                await publishHead()
+                guard (try? await Task.sleep(for: spacing)) != nil else { break }
+            }
+            group.cancelAll()
+        }
+    }
+
+    private func publishHead() {
+        // Followers that wait learn how far the feed has come, also where nothing was theirs.
+        for follower in followers.values { follower.signal.yield() }
+        guard let head else { return }
+        publisher.publish(FeedTopic.head, [LiveFrames.head(head)])
+        counts.heads += 1
+    }
+
+    private func wake() {
+        for follower in followers.values { follower.signal.yield() }
+        headSink.yield()
+    }
+
+    // MARK: History
+
+    /// The records after a token as far as the ring has them; nil where the catalog has to be asked.
+    ///
+    /// - Parameter token: nil: from the oldest
+    func page(after token: ChangeToken?, limit: Int, topics: Set<String>, maxBytes: Int) -> ChangePage? {
+        guard let ring, token?.library ?? ring.library == ring.library,
+            let page = ring.page(
+                after: token?.sequence ?? oldest,
+                limit: limit,
+                topics: topics,
+                maxBytes: maxBytes
+            )
+        else { return nil }
+        return ChangePage(
+            records: page.records,
+            token: ChangeToken(library: ring.library, sequence: page.sequence),
+            oldest: ChangeToken(library: ring.library, sequence: oldest),
+            head: ring.token
+        )
+    }
+
+    // MARK: Followers
+
+    /// Registers a follower: its signal comes whenever there may be something new, and once a second.
+    func addFollower(_ identity: String) throws(RPCError) -> (id: UInt64, signal: AsyncStream<Void>) {
+        guard !isStopping else { throw Refusal.unavailable.error("the change-broker is stopping; ask again") }
+        guard followers.count < configuration.maxFollowers else {
+            throw Refusal.limitExceeded.error(
+                "\(configuration.maxFollowers) readers follow the feed already; subscribe to the live feed",
+                ["limit": JSON(configuration.maxFollowers)]
+            )
+        }
+        lastFollower += 1
+        let (signal, sink) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        followers[lastFollower] = Follower(identity: identity, signal: sink)
+        sink.yield()
+        return (lastFollower, signal)
+    }
+
+    func follower(_ id: UInt64, isAt token: ChangeToken) { followers[id]?.token = token }
+
+    func removeFollower(_ id: UInt64) { followers[id] = nil }
+
+    /// Ends every follower, and takes no more.
+    func dismissFollowers() {
+        isStopping = true
+        for follower in followers.values { follower.signal.finish() }
+    }
+
+    // MARK: How it is
+
+    /// What keeps the feed from being current.
+    var problems: [String] { problem.map { ["the catalog cannot be followed: \($0)"] } ?? [] }
+
+    /// What is listed of followers at most.
+    private static let listedFollowers = 100
+
+    func figures() -> JSONObject {
+        let head = ring?.head ?? 0
+        let lags = followers.sorted { $0.key < $1.key }.prefix(Self.listedFollowers).map { id, follower -> JSON in
+            let lag = follower.token.map { max(0, head - $0.sequence) } ?? 0
+            return ["id": JSON(Int(clamping: id)), "identity": .string(follower.identity), "lag": .int(lag)]
+        }
+        return [
+            "head": .int(head), "oldest": .int(oldest), "library": .string(ring?.library ?? ""),
+            "instance": .string(instance), "isCatalogFollowed": .bool(problem == nil),
+            "restarts": JSON(counts.restarts),
+            "ring": [
+                "floor": .int(ring?.floor ?? 0), "records": JSON(ring?.count ?? 0), "bytes": JSON(ring?.bytes ?? 0),
+                "maxRecords": JSON(configuration.ringRecords), "maxBytes": JSON(configuration.ringBytes),
+            ],
+            "live": [
+                "records": JSON(counts.records), "messages": JSON(counts.messages), "bytes": JSON(counts.bytes),
+                "truncated": JSON(counts.truncated), "heads": JSON(counts.heads), "topics": JSON(wanted.count),
+            ],
+            "unreadableRecords": JSON(counts.unreadable),
+            "followers": [
+                "count": JSON(followers.count), "limit": JSON(configuration.maxFollowers), "lags": .array(lags),
+            ],
+        ]
+    }
+}

@@ -1,0 +1,99 @@
+import DequeModule
+import JSONValue
+import PhotoModel
+
+/// The newest records of one history, within a bound of count and bytes: complete above its floor.
+struct RecordRing: Sendable {
+    private struct Entry {
+        let sequence: Int64
+        let json: JSON
+        let topics: [String]
+        let weight: Int
+    }
+
+    let maxCount: Int
+    let maxBytes: Int
+    let library: String
+    /// The ring knows everything after this sequence, and nothing at or below it.
+    private(set) var floor: Int64
+    /// Bytes that the records take, about.
+    private(set) var bytes = 0
+
+    private var entries: Deque<Entry> = []
+    /// The newest record that each topic carried, as far as the ring reaches.
+    private var newest: [String: Int64] = [:]
+
+    /// What a record in memory takes, as a multiple of its encoding: the tree of values with its strings. Measured with
+    /// records of one asset with usual facts: 8.3 KB for 1.7 KB.
+    static let weightPerByte = 5
+    /// How many records one page looks at.
+    static let scan = 10_000
+
+    /// An empty ring after a moment.
+    init(after token: ChangeToken, maxCount: Int, maxBytes: Int) {
+        self.library = token.library
+        self.floor = token.sequence
+        self.maxCount = maxCount
+        self.maxBytes = maxBytes
+    }
+
+    var count: Int { entries.count }
+
+    /// The newest sequence.
+    var head: Int64 { entries.last?.sequence ?? floor }
+
+    var token: ChangeToken { ChangeToken(library: library, sequence: head) }
+
+    /// The last sequence that a topic carried; where the ring does not know, the floor, which promises less.
+    func previous(_ topic: String) -> Int64 { newest[topic] ?? floor }
+
+    /// Takes in the next record; the oldest make room.
+    mutating func append(_ record: BrokerRecord, topics: [String]) {
+        let weight = record.bytes.count * Self.weightPerByte + topics.count * 128
+        entries.append(Entry(sequence: record.sequence, json: record.json, topics: topics, weight: weight))
+        bytes += weight
+        for topic in topics { newest[topic] = record.sequence }
+        while entries.count > maxCount || bytes > maxBytes, let oldest = entries.popFirst() {
+            floor = oldest.sequence
+            bytes -= oldest.weight
+            for topic in oldest.topics where newest[topic] == oldest.sequence { newest[topic] = nil }
+        }
+    }
+
+    /// Records after a sequence.
+    struct Page: Sendable {
+        var records: [JSON] = []
+        /// Up to here the page has looked.
+        var sequence: Int64
+    }
+
+    /// The records after a sequence, or nil where the ring does not reach: below its floor and above its head.
+    ///
+    /// - Parameters:
+    ///   - topics: only records that one of these carries; none: all
+    ///   - maxBytes: encoded bytes; a single larger record is a page of its own
+    func page(after sequence: Int64, limit: Int, topics: Set<String>, maxBytes: Int) -> Page? {
+        guard sequence >= floor, sequence <= head else { return nil }
+        var page = Page(sequence: sequence)
+        var room = maxBytes
+        for entry in entries[position(after: sequence)...].prefix(Self.scan) {
+            if topics.isEmpty || entry.topics.contains(where: topics.contains) {
+                let size = entry.weight / Self.weightPerByte
+                guard page.records.count < limit, page.records.isEmpty || size <= room else { break }
+                page.records.append(entry.json)
+                room -= size
+            }
+            page.sequence = entry.sequence
+        }
+        return page
+    }
+
+    private func position(after sequence: Int64) -> Int {
+        var (low, high) = (entries.startIndex, entries.endIndex)
+        while low < high {
+            let middle = (low + high) / 2
+            if entries[middle].sequence <= sequence { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+}

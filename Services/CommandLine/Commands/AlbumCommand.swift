@@ -1,0 +1,121 @@
+import ArgumentParser
+import Contracts
+import JSONValue
+import PhotoClient
+import PhotoModel
+
+/// `safelight album`
+struct AlbumCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "album",
+        abstract: "List, make and fill albums.",
+        subcommands: [List.self, Create.self, Rename.self, Add.self, Remove.self, Delete.self],
+        defaultSubcommand: List.self
+    )
+
+    /// `safelight album list`
+    struct List: LibraryCommand {
+        static let configuration = CommandConfiguration(abstract: "List the albums.")
+        @OptionGroup var client: ClientOptions
+
+        func run(in library: PhotoLibrary, output: Output) async throws {
+            var table = TextTable([
+                .init(title: "id"), .init(title: "photos", alignment: .right), .init(title: "title", width: 80),
+            ])
+            let fetch = try Fetch(.collections(type: .album, subtype: nil)).wireForm
+            var position = 0
+            while true {
+                let page = try await library.collections(fetch, from: position, count: 500)
+                for album in page.collections {
+                    if output.isJSON { try output.json(album.json) }
+                    let count = album.estimatedAssetCount.map { "\($0)" } ?? "-"
+                    table.add([album.id.text, count, album.title ?? "-"])
+                }
+                position += page.collections.count
+                if page.collections.isEmpty || position >= page.count { break }
+            }
+            if !output.isJSON { try output.lines(table.lines) }
+        }
+    }
+
+    /// `safelight album create`
+    struct Create: LibraryCommand {
+        static let configuration = CommandConfiguration(abstract: "Make an album.")
+        @Argument(help: "Its title.") var title: String
+        @OptionGroup var client: ClientOptions
+
+        func run(in library: PhotoLibrary, output: Output) async throws {
+            let result = try await library.perform([.createCollection(.init(ref: "album", title: title))])
+            let id = result.id("album")?.text ?? ""
+            try output.result(result.json) { ["\(id)  \(title.printable)"] }
+        }
+    }
+
+    /// `safelight album rename`
+    struct Rename: LibraryCommand {
+        static let configuration = CommandConfiguration(abstract: "Give an album another title.")
+        @Argument(help: "Identifier or title.") var album: String
+        @Argument(help: "The new title.") var title: String
+        @OptionGroup var client: ClientOptions
+
+        func run(in library: PhotoLibrary, output: Output) async throws {
+            let album = try await Albums.find(album, in: library)
+            let result = try await library.perform([.updateCollection(.init(id: .id(album.id), title: title))])
+            try output.result(result.json) { ["\(album.id)  \(title.printable)"] }
+        }
+    }
+
+    /// `safelight album add`
+    struct Add: LibraryCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Put assets at the end of an album; those in it stay where they are."
+        )
+        @Argument(help: "Identifier or title.") var album: String
+        @Argument(help: "Identifiers, or - for standard input.") var ids: [String]
+        @OptionGroup var client: ClientOptions
+
+        func run(in library: PhotoLibrary, output: Output) async throws {
+            let ids = try Identifiers.read(ids)
+            let album = try await Albums.find(album, in: library)
+            try await Transactions.perform(ids, in: library, output, "added", besides: 1) { ids in
+                [.updateCollection(.init(id: .id(album.id), add: ids.map { .id($0) }))]
+            }
+        }
+    }
+
+    /// `safelight album remove`
+    struct Remove: LibraryCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Take assets out of an album; they stay in the library."
+        )
+        @Argument(help: "Identifier or title.") var album: String
+        @Argument(help: "Identifiers, or - for standard input.") var ids: [String]
+        @OptionGroup var client: ClientOptions
+
+        func run(in library: PhotoLibrary, output: Output) async throws {
+            let ids = try Identifiers.read(ids)
+            let album = try await Albums.find(album, in: library)
+            try await Transactions.perform(ids, in: library, output, "removed", besides: 1) { ids in
+                [.updateCollection(.init(id: .id(album.id), remove: ids))]
+            }
+        }
+    }
+
+    /// `safelight album delete`
+    struct Delete: LibraryCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Delete an album; its photos stay in the library."
+        )
+        @Argument(help: "Identifier or title.") var album: String
+        @Flag(name: .shortAndLong, help: "Do not ask.") var yes = false
+        @OptionGroup var client: ClientOptions
+
+        func run(in library: PhotoLibrary, output: Output) async throws {
+            let album = try await Albums.find(album, in: library)
+            let title = album.title ?? album.id.text
+            try Confirmation.ask("Delete the album \"\(title.printable)\"?", isGiven: yes)
+            let result = try await library.perform([.deleteCollections(.init(ids: [album.id]))])
+            try output.result(result.json) { ["deleted \(album.id)  \(title.printable)"] }
+        }
+    }
+}

@@ -1,0 +1,35 @@
+import ArgumentParser
+import Contracts
+import Hosting
+import JSONValue
+import PhotoClient
+import PhotoModel
+
+/// `safelight revert`
+struct RevertCommand: LibraryCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "revert",
+        abstract: "Discard all edits of assets: back to the originals."
+    )
+
+    @Argument(help: "Identifiers, or - for standard input.")
+    var ids: [String]
+
+    @OptionGroup var client: ClientOptions
+
+    var services: [ServiceName] { [.editor] }
+
+    func run(in library: PhotoLibrary, output: Output) async throws {
+        for id in try Identifiers.read(ids) {
+            let request = RevertEdit(
+                asset: id,
+                client: library.client,
+                transaction: PhotoLibrary.randomTransaction()
+            )
+            let outcome = try await library.editor.ask(request, deadline: .seconds(120)).result
+            try output.result(outcome.json) {
+                [outcome.isChanged ? "reverted \(id), change #\(outcome.sequence)" : "\(id) has no edits"]
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+import ArgumentParser
+import Contracts
+import JSONValue
+import PhotoClient
+import PhotoModel
+
+/// `safelight show`
+struct ShowCommand: LibraryCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "show",
+        abstract: "Show every fact about assets: dates, place, camera, files, albums."
+    )
+
+    @Argument(help: "Identifiers, or - for standard input.")
+    var ids: [String]
+
+    @OptionGroup var client: ClientOptions
+
+    func run(in library: PhotoLibrary, output: Output) async throws {
+        for (index, id) in try Identifiers.read(ids).enumerated() {
+            let asset = try await library.asset(id)
+            if output.isJSON {
+                try output.json(asset.json)
+                continue
+            }
+            if index > 0 { try output.line("") }
+            let albums = try await Self.titles(of: asset, in: library)
+            let facts = Self.facts(asset, albums: albums)
+            let width = facts.map(\.name.count).max() ?? 0
+            for (name, value) in facts {
+                let padding = String(repeating: " ", count: width - name.count)
+                try output.line("\(output.bold(name))\(padding)  \(value.printable)")
+            }
+        }
+    }
+
+    private static func titles(of asset: Asset, in library: PhotoLibrary) async throws -> [String] {
+        let ids = asset.memberships.prefix(1000).map(\.collection)
+        guard !ids.isEmpty else { return [] }
+        let page = try await library.collections(try Fetch(.collectionIDs(IDList(ids))).wireForm, count: ids.count)
+        return page.collections.map { $0.title ?? $0.id.text }
+    }
+
+    /// What is known, in an order in which people look for it; what is not known is left out.
+    static func facts(_ asset: Asset, albums: [String]) -> [(name: String, value: String)] {
+        var facts: [(name: String, value: String)] = [("id", asset.id.text)]
+        func add(_ name: String, _ value: String?) {
+            if let value, !value.isEmpty { facts.append((name, value)) }
+        }
+        add("name", asset.originalFilename)
+        add("kind", ([asset.mediaType.rawValue] + asset.mediaSubtypes.names).joined(separator: ", "))
+        add("format", asset.contentType)
+        add("size", "\(asset.pixelWidth) x \(asset.pixelHeight) pixels")
+        if asset.duration > 0 { add("duration", Quantities.clock(.microseconds(asset.duration))) }
+        add("taken", asset.creationDate.map { Quantities.moment($0, offset: asset.creationOffset) })
+        add("place", asset.location.map(Quantities.location))
+        add("camera", [asset.cameraMake, asset.cameraModel].compactMap { $0 }.joined(separator: " "))
+        add("lens", asset.lensModel)
+        add("caption", asset.caption)
+        add("keywords", asset.keywords.joined(separator: ", "))
+        if asset.rating > 0 { add("rating", "\(asset.rating) of 5") }
+        add("flags", (asset.isFavorite ? ["favorite"] : []).joined() + (asset.isHidden ? " hidden" : ""))
+        add("albums", albums.joined(separator: ", "))
+        if let format = asset.adjustmentFormatIdentifier {
+            let date = asset.adjustmentDate.map { ", " + Quantities.moment($0) } ?? ""
+            add("edited with", "\(format) \(asset.adjustmentFormatVersion ?? "")\(date)")
+        }
+        add("added", Quantities.moment(asset.addedDate))
+        add("changed", Quantities.moment(asset.modificationDate))
+        add("in the trash", asset.trashedDate.map { "since \(Quantities.moment($0))" })
+        add("revision", "\(asset.revision), content \(asset.contentRevision)")
+        for resource in asset.resources {
+            let pixels = resource.pixelWidth > 0 ? ", \(resource.pixelWidth) x \(resource.pixelHeight)" : ""
+            add(
+                "file",
+                "\(resource.type.rawValue): \(resource.contentType), \(Quantities.bytes(resource.size))\(pixels), "
+                    + "sha256 \(resource.digest)"
+            )
+        }
+        return facts
+    }
+}

@@ -1,0 +1,143 @@
+import ArgumentParser
+import Contracts
+import Hosting
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+
+/// `safelight status`
+struct StatusCommand: LibraryCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "status",
+        abstract: "Show the health and the figures of the four services.",
+        discussion: "Succeeds when all of them can do their work; with --wait it gives them time to come up."
+    )
+
+    @Flag(help: "All figures.")
+    var figures = false
+
+    @Flag(help: "Only the token of the newest change, for watch --since.")
+    var token = false
+
+    @OptionGroup var client: ClientOptions
+
+    var services: [ServiceName] { token ? [.catalog] : [] }
+
+    /// What one service said.
+    struct State: Sendable {
+        let service: ServiceName
+        let address: String
+        var health: Health.Result?
+        var figures: JSONObject = [:]
+        var problem = ""
+
+        var isHealthy: Bool { health?.isHealthy ?? false }
+
+        var json: JSON {
+            var json: JSONObject = [
+                "service": .string(service.rawValue), "address": .string(address), "isHealthy": .bool(isHealthy),
+            ]
+            if let health {
+                json["version"] = .string(health.version)
+                json["sequence"] = .int(health.sequence)
+                json["problems"] = JSON(health.problems)
+                json["figures"] = .object(figures)
+            } else {
+                json["problems"] = JSON([problem])
+            }
+            return .object(json)
+        }
+    }
+
+    func run(in library: PhotoLibrary, output: Output) async throws {
+        if token {
+            let token = try await library.currentToken().token
+            return try output.result(["token": .string(token.description)]) { [token.description] }
+        }
+        let states = await states(of: library)
+        let isHealthy = states.allSatisfy(\.isHealthy)
+        try output.result([
+            "isHealthy": .bool(isHealthy),
+            "services": .object(
+                states.reduce(into: [:]) { object, state in object[state.service.rawValue] = state.json }
+            ),
+        ]) { Self.lines(states, withFigures: figures) }
+        if !isHealthy { throw ExitCode(CommandFailure.Status.refused.rawValue) }
+    }
+
+    private func states(of library: PhotoLibrary) async -> [State] {
+        let deadline = Duration.seconds(client.wait ?? ClientOptions.usualWait)
+        let isPatient = client.wait != nil
+        return await withTaskGroup(of: State.self) { group in
+            for service in ServiceName.allCases {
+                group.addTask { await Self.state(of: service, in: library, within: deadline, isPatient: isPatient) }
+            }
+            var states: [State] = []
+            for await state in group { states.append(state) }
+            return ServiceName.allCases.compactMap { name in states.first { $0.service == name } }
+        }
+    }
+
+    /// Asks again while it is ailing, where `--wait` gives it time: health is a state, and no event tells of it.
+    private static func state(
+        of service: ServiceName,
+        in library: PhotoLibrary,
+        within time: Duration,
+        isPatient: Bool
+    ) async -> State {
+        let clock = ContinuousClock()
+        let end = clock.now + time
+        while true {
+            let state = await state(of: service, in: library, deadline: max(end - clock.now, .milliseconds(1)))
+            guard isPatient, !state.isHealthy, clock.now + pause < end else { return state }
+            guard (try? await clock.sleep(for: pause)) != nil else { return state }
+        }
+    }
+
+    private static let pause = Duration.milliseconds(100)
+
+    private static func state(of service: ServiceName, in library: PhotoLibrary, deadline: Duration) async -> State {
+        let client = service.client(of: library)
+        var state = State(service: service, address: client.address.description)
+        do throws(RPCError) {
+            state.health = try await client.health(deadline: deadline)
+            state.figures = try await client.figures()
+        } catch {
+            state.problem = error.isSilence ? "does not answer" : error.message
+        }
+        return state
+    }
+
+    static func lines(_ states: [State], withFigures: Bool) -> [String] {
+        var table = TextTable([
+            .init(title: "service"), .init(title: "state"), .init(title: "sequence", alignment: .right),
+            .init(title: "version"), .init(title: "address"),
+        ])
+        for state in states {
+            let word = state.health == nil ? "away" : state.isHealthy ? "healthy" : "ailing"
+            table.add([
+                state.service.rawValue, word, state.health.map { "\($0.sequence)" } ?? "-",
+                state.health?.version ?? "-", state.address,
+            ])
+        }
+        var lines = table.lines
+        for state in states {
+            let problems = state.health?.problems ?? [state.problem]
+            lines += problems.map { "\(state.service.rawValue): \($0.printable)" }
+        }
+        for state in states where withFigures && !state.figures.isEmpty {
+            lines += ["", "\(state.service.rawValue):"] + figureLines(state.figures, indent: 2)
+        }
+        return lines
+    }
+
+    /// Names and values, groups indented below their name.
+    private static func figureLines(_ figures: JSONObject, indent: Int) -> [String] {
+        figures.members.flatMap { name, value -> [String] in
+            let start = String(repeating: " ", count: indent) + name.printable
+            guard let object = value.objectValue else { return ["\(start): \(value.text.printable)"] }
+            return ["\(start):"] + figureLines(object, indent: indent + 2)
+        }
+    }
+}

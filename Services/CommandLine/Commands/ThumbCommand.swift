@@ -1,0 +1,92 @@
+public import ArgumentParser
+import Contracts
+import Hosting
+import JSONValue
+import PhotoClient
+public import PhotoModel
+
+/// `safelight thumb`
+struct ThumbCommand: LibraryCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "thumb",
+        abstract: "Save an image of an asset at a size."
+    )
+
+    @Argument(help: "The asset's identifier.")
+    var id: String
+
+    @Option(name: .shortAndLong, help: "The file; - for standard output. (<id>.<format> where it is left out)")
+    var output: String?
+
+    @Option(help: ArgumentHelp("Pixels of the box it fits into, or max.", valueName: "WxH|N|max"))
+    var size = "512"
+
+    @Flag(help: "Fill the box instead of fitting into it.")
+    var fill = false
+
+    @Flag(help: "Exactly this size, by cropping or enlarging where it must be.")
+    var exact = false
+
+    @Flag(help: "The original, without edits.")
+    var original = false
+
+    @Option(help: "jpeg, webp, png or avif.")
+    var format = DeliveredFormat.jpeg
+
+    @Option(help: "Quality of lossy formats, 1 to 100.")
+    var quality = 85
+
+    @OptionGroup var client: ClientOptions
+
+    var services: [ServiceName] { [.thumbnailer] }
+
+    func validate() throws {
+        guard (1...100).contains(quality) else { throw ValidationError("--quality is a number from 1 to 100") }
+    }
+
+    func check() throws { _ = try request() }
+
+    func run(in library: PhotoLibrary, output: Output) async throws {
+        let request = try request()
+        let answer = try await library.thumbnailer.ask(request, deadline: .seconds(120))
+        guard let image = answer.attachments.first else {
+            throw CommandFailure(message: "the thumbnailer sent no image", name: Refusal.internalError.rawValue)
+        }
+        let file = self.output ?? "\(request.asset).\(format == .jpeg ? "jpg" : format.rawValue)"
+        try OutputFile.write(image, to: file)
+        guard file != "-" else { return }
+        var result = answer.result.json.objectValue ?? [:]
+        result["file"] = .string(file)
+        try output.result(.object(result)) {
+            ["\(file.printable): \(answer.result.pixelWidth) x \(answer.result.pixelHeight) pixels"]
+        }
+    }
+
+    func request() throws -> ImageRequest {
+        ImageRequest(
+            asset: try Identifiers.one(id),
+            targetSize: try Self.size(size),
+            contentMode: fill ? .aspectFill : .aspectFit,
+            resizeMode: exact ? .exact : .fast,
+            version: original ? .original : .current,
+            format: format,
+            quality: quality
+        )
+    }
+
+    /// `640x480`, `512` for a square, or `max`.
+    static func size(_ text: String) throws -> TargetSize {
+        if text == "max" { return .maximum }
+        let sides = text.split(separator: "x", omittingEmptySubsequences: false).map { Int($0) }
+        guard (1...2).contains(sides.count), let width = sides[0], let height = sides[sides.count - 1],
+            (1...TargetSize.maxSide).contains(width), (1...TargetSize.maxSide).contains(height)
+        else {
+            throw CommandFailure.usage(
+                "\"\(text.prefix(40))\" is no size; write 640x480, 512 or max (sides from 1 to \(TargetSize.maxSide))"
+            )
+        }
+        return .size(width: width, height: height)
+    }
+}
+
+extension DeliveredFormat: ExpressibleByArgument {}

@@ -1,0 +1,36 @@
+import Contracts
+import JSONValue
+import PhotoClient
+import PhotoModel
+
+/// The same done to many assets, in as many transactions as it takes.
+enum Transactions {
+    /// - Parameters:
+    ///   - words: what was done to them, for people
+    ///   - besides: entities that each transaction touches besides the assets
+    static func perform(
+        _ ids: [ObjectID],
+        in library: PhotoLibrary,
+        _ output: Output,
+        _ words: String,
+        besides: Int = 0,
+        requests: ([ObjectID]) -> [ChangeRequest]
+    ) async throws {
+        let pieces = split(ids, by: ChangeRecord.maxEntities - besides)
+        if pieces.count > 1 { output.note("more than fits a transaction: \(pieces.count) transactions") }
+        for piece in pieces {
+            let result = try await library.perform(requests(piece))
+            var json = result.json.objectValue ?? [:]
+            json["assets"] = JSON(piece.count)
+            try output.result(.object(json)) {
+                result.isChanged
+                    ? ["\(Quantities.count(piece.count, "asset")) \(words), change #\(result.sequence)"]
+                    : ["nothing to change"]
+            }
+        }
+    }
+
+    static func split(_ ids: [ObjectID], by size: Int) -> [[ObjectID]] {
+        stride(from: 0, to: ids.count, by: size).map { Array(ids[$0..<min($0 + size, ids.count)]) }
+    }
+}

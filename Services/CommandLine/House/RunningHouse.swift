@@ -1,0 +1,110 @@
+import Hosting
+import Synchronization
+import SystemPackage
+
+/// The four services together: brought up in order, kept up, brought down in reverse.
+final class RunningHouse: Sendable {
+    /// Asks all of it to stop.
+    let stop = StopRequest()
+    private let programs: FilePath
+    private let variables: [String: String]
+    private let output: Output
+    /// For each service that is being brought up: how that ended.
+    private let arrivals = Mutex<[ServiceName: Arrival]>([:])
+
+    private enum Arrival {
+        case waiting(CheckedContinuation<Bool, Never>)
+        case over(isReady: Bool)
+    }
+
+    init(programs: FilePath, variables: [String: String], output: Output) {
+        self.programs = programs
+        self.variables = variables
+        self.output = output
+    }
+
+    /// Runs the house until it is asked to stop.
+    ///
+    /// - Parameter whenUp: called once, when all services take requests
+    /// - Returns: false where a service could not be brought up
+    func run(whenUp: () -> Void) async -> Bool {
+        let runners = UpCommand.order.map { name in
+            ServiceRunner(name, executable: programs.appending(name.rawValue), variables: variables) { runner, event in
+                self.take(event, of: runner)
+            }
+        }
+        return await withTaskGroup(of: ServiceName?.self) { group in
+            var isUp = true
+            var started: [ServiceRunner] = []
+            for runner in runners where isUp && !stop.isRequested {
+                started.append(runner)
+                group.addTask {
+                    await runner.run()
+                    return runner.name
+                }
+                isUp = await hasArrived(runner)
+            }
+            if isUp && !stop.isRequested {
+                whenUp()
+                await stop.wait()
+            }
+            let wasAsked = stop.isRequested
+            // The last one up goes first; each is gone before the next one is asked.
+            var gone: Set<ServiceName> = []
+            for runner in started.reversed() {
+                runner.stop.request()
+                while !gone.contains(runner.name), let name = await group.next() {
+                    if let name { gone.insert(name) }
+                }
+            }
+            return isUp || wasAsked
+        }
+    }
+
+    private func hasArrived(_ runner: ServiceRunner) async -> Bool {
+        let watch = Task {
+            await stop.wait()
+            if stop.isRequested { self.arrive(runner.name, isReady: false) }
+        }
+        defer { watch.cancel() }
+        return await withCheckedContinuation { continuation in
+            let known: Bool? = arrivals.withLock { arrivals in
+                if case .over(let isReady) = arrivals[runner.name] { return isReady }
+                arrivals[runner.name] = .waiting(continuation)
+                return nil
+            }
+            if let known { continuation.resume(returning: known) }
+        }
+    }
+
+    private func arrive(_ name: ServiceName, isReady: Bool) {
+        let waiter: CheckedContinuation<Bool, Never>? = arrivals.withLock { arrivals in
+            switch arrivals[name] {
+            case .over: return nil
+            case .waiting(let continuation):
+                arrivals[name] = .over(isReady: isReady)
+                return continuation
+            case nil:
+                arrivals[name] = .over(isReady: isReady)
+                return nil
+            }
+        }
+        waiter?.resume(returning: isReady)
+    }
+
+    private func take(_ event: ServiceRunner.Event, of runner: ServiceRunner) {
+        let name = runner.name.rawValue
+        switch event {
+        case .ready:
+            arrive(runner.name, isReady: true)
+        case .log(let line):
+            output.note("\(name) | \(line.printable)")
+        case .died(let how, let pause):
+            let when = pause == .zero ? "starting it again" : "starting it again in \(pause)"
+            output.note("safelight: the \(name) \(how); \(when)")
+        case .gaveUp(let how):
+            output.note("safelight: the \(name) \(how) again and again; its log above says why (not_started)")
+            arrive(runner.name, isReady: false)
+        }
+    }
+}

@@ -1,0 +1,80 @@
+import Dispatch
+import Glibc
+import Synchronization
+
+/// A wish to stop, made once, that any number of tasks may wait for.
+final class StopRequest: Sendable {
+    private struct State {
+        var isRequested = false
+        var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
+        var next = 0
+    }
+
+    private let state = Mutex(State())
+
+    var isRequested: Bool { state.withLock { $0.isRequested } }
+
+    func request() {
+        let waiters = state.withLock { state in
+            state.isRequested = true
+            defer { state.waiters = [:] }
+            return state.waiters.values
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    /// Returns when the wish is made, or when the task is cancelled.
+    func wait() async {
+        let number = state.withLock { state in
+            state.next += 1
+            return state.next
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isOver = state.withLock { state in
+                    if state.isRequested || Task.isCancelled { return true }
+                    state.waiters[number] = continuation
+                    return false
+                }
+                if isOver { continuation.resume() }
+            }
+        } onCancel: {
+            state.withLock { $0.waiters.removeValue(forKey: number) }?.resume()
+        }
+    }
+
+    /// Waits for the wish, but not for ever.
+    ///
+    /// - Returns: whether it was made
+    func wait(atMost time: Duration) async -> Bool {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await self.wait() }
+            group.addTask { try? await Task.sleep(for: time) }
+            await group.next()
+            group.cancelAll()
+        }
+        return isRequested
+    }
+}
+
+/// Ctrl-C and its kin, as requests instead of sudden ends.
+final class StopSignals {
+    private let sources: [any DispatchSourceSignal]
+
+    /// The first signal makes the request; a second one ends the program at once.
+    init(_ request: StopRequest, _ numbers: [Int32] = [SIGINT, SIGTERM, SIGHUP]) {
+        sources = numbers.map { number in
+            // Or it would end the process before anybody hears of it.
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+            source.setEventHandler {
+                if request.isRequested { _exit(128 + number) }
+                request.request()
+            }
+            source.resume()
+            return source
+        }
+    }
+
+    deinit { for source in sources { source.cancel() } }
+}

@@ -1,0 +1,114 @@
+import JSONValue
+import Messaging
+import PhotoModel
+import SystemPackage
+
+/// Tells about an import: a bar on a terminal, lines elsewhere, and the end in numbers.
+struct ImportReport {
+    private let output: Output
+    private let isVerbose: Bool
+    private let clock = ContinuousClock()
+    private let start: ContinuousClock.Instant
+    private var meter: ProgressMeter
+    private var lastDrawn = Duration.zero
+    private var lastLine = (time: Duration.zero, done: 0)
+
+    private(set) var imported = 0
+    private(set) var duplicates = 0
+    private(set) var broken = 0
+    /// The assets that answer for the files, by the files' places.
+    private(set) var assets: [(index: Int, id: ObjectID)] = []
+
+    /// Without a terminal a line appears after so many files or so much time.
+    static let filesPerLine = 100
+    static let timePerLine = Duration.seconds(5)
+    private static let timePerDrawing = Duration.milliseconds(100)
+
+    init(total: Int, output: Output, isVerbose: Bool) {
+        self.output = output
+        self.isVerbose = isVerbose
+        self.start = clock.now
+        self.meter = ProgressMeter(total: total)
+    }
+
+    /// Counts and tells what became of one file.
+    mutating func take(_ index: Int, _ path: FilePath, _ outcome: ImportOutcome) throws {
+        meter.step(at: clock.now - start)
+        let name = path.string.printable
+        var json: JSONObject = ["file": .string(path.string)]
+        switch outcome {
+        case .imported(let id, let sequence):
+            imported += 1
+            assets.append((index, id))
+            json["outcome"] = "imported"
+            json["id"] = .string(id.text)
+            json["sequence"] = .int(sequence)
+            if isVerbose { try say("imported  \(id)  \(name)") }
+        case .duplicate(let id):
+            duplicates += 1
+            assets.append((index, id))
+            json["outcome"] = "duplicate"
+            json["id"] = .string(id.text)
+            if isVerbose { try say("known     \(id)  \(name)") }
+        case .broken(let error):
+            broken += 1
+            json["outcome"] = "broken"
+            json["error"] = ["name": .string(error.name), "message": .string(error.message)]
+            if !output.isJSON {
+                clearBar()
+                output.note("broken: \(name): \(error.message.printable) (\(error.name.printable))")
+            }
+        }
+        if output.isJSON { try output.json(.object(json)) }
+        try draw()
+    }
+
+    private func say(_ line: String) throws {
+        guard !output.isJSON else { return }
+        clearBar()
+        try output.line(line)
+    }
+
+    private mutating func draw() throws {
+        let now = meter.elapsed
+        if output.showsProgress {
+            guard now - lastDrawn >= Self.timePerDrawing || meter.done == meter.total else { return }
+            lastDrawn = now
+            try? Output.write("\r\u{1B}[K" + meter.bar(width: 30), to: .standardError)
+        } else if !isVerbose && !output.isJSON {
+            guard meter.done - lastLine.done >= Self.filesPerLine || now - lastLine.time >= Self.timePerLine else {
+                return
+            }
+            lastLine = (now, meter.done)
+            output.note(meter.line)
+        }
+    }
+
+    func clearBar() {
+        if output.showsProgress { try? Output.write("\r\u{1B}[K", to: .standardError) }
+    }
+
+    /// The end in numbers.
+    ///
+    /// - Parameters:
+    ///   - others: files passed over because they are no pictures
+    ///   - isStopped: it was stopped before its end
+    func finish(others: Int, isStopped: Bool) throws {
+        clearBar()
+        let elapsed = clock.now - start
+        let seconds = Double(elapsed.components.seconds) + Double(elapsed.components.attoseconds) / 1e18
+        if output.isJSON {
+            return try output.json([
+                "summary": [
+                    "imported": JSON(imported), "duplicates": JSON(duplicates), "broken": JSON(broken),
+                    "others": JSON(others), "seconds": .double(seconds), "isStopped": .bool(isStopped),
+                ]
+            ])
+        }
+        var parts = ["\(imported) imported", "\(duplicates) already there", "\(broken) broken"]
+        if others > 0 { parts.append("\(Quantities.count(others, "other file")) passed over") }
+        let rate = seconds > 0 ? ", \(Quantities.rate(Double(meter.done) / seconds)) files/s" : ""
+        try output.line("\(parts.joined(separator: ", ")) in \(Quantities.clock(elapsed))\(rate)")
+        if isStopped { output.note("stopped before the end; run it again to go on") }
+    }
+}

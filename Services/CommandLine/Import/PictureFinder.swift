@@ -1,0 +1,118 @@
+import Glibc
+import SystemPackage
+
+/// Finds the files to import: folders are searched through, in the order of their names' bytes.
+///
+/// Links below a folder are not followed, hidden files and folders are passed over, and so is what is clearly no
+/// picture. Files that the user names are always taken: the catalog knows best.
+struct PictureFinder {
+    private(set) var files: [FilePath] = []
+    /// Files passed over because they are clearly no pictures.
+    private(set) var others = 0
+    /// Folders that cannot be read, and why.
+    private(set) var unreadable: [(path: FilePath, reason: Errno)] = []
+
+    /// Looks at a path that the user named.
+    ///
+    /// - Throws: where there is no such file or folder
+    mutating func add(_ argument: String) throws {
+        guard let absolute = realpath(argument, nil) else {
+            throw CommandFailure(message: "\(argument) cannot be found: \(Errno(rawValue: errno))", name: "not_read")
+        }
+        defer { free(absolute) }
+        let path = FilePath(platformString: absolute)
+        switch Self.kind(path) {
+        case S_IFDIR: search(path)
+        case S_IFREG: files.append(path)
+        default: throw CommandFailure(message: "\(argument) is neither a file nor a folder", name: "not_read")
+        }
+    }
+
+    private mutating func search(_ root: FilePath) {
+        var folders = [root]
+        while let folder = folders.popLast() {
+            let names: [[UInt8]]
+            do throws(Errno) {
+                names = try Self.names(in: folder)
+            } catch {
+                unreadable.append((folder, error))
+                continue
+            }
+            var inside: [FilePath] = []
+            for name in names.sorted(by: { $0.lexicographicallyPrecedes($1) }) where name.first != UInt8(ascii: ".") {
+                guard let component = Self.component(name) else { continue }
+                let path = folder.appending(component)
+                switch Self.kind(path) {
+                case S_IFDIR: inside.append(path)
+                case S_IFREG where PictureNames.isClearlyOther(path): others += 1
+                case S_IFREG: files.append(path)
+                default: continue
+                }
+            }
+            folders += inside.reversed()
+        }
+    }
+
+    private static func component(_ name: [UInt8]) -> FilePath.Component? {
+        name.withUnsafeBufferPointer { _ in
+            (name + [0]).withUnsafeBytes { bytes in
+                bytes.assumingMemoryBound(to: CChar.self).baseAddress.flatMap { FilePath.Component(platformString: $0) }
+            }
+        }
+    }
+
+    /// `S_IFDIR`, `S_IFREG` or another kind, of the thing itself and not of what it links to.
+    private static func kind(_ path: FilePath) -> mode_t {
+        var status = stat()
+        guard path.withPlatformString({ lstat($0, &status) }) == 0 else { return 0 }
+        return status.st_mode & S_IFMT
+    }
+
+    private static func names(in folder: FilePath) throws(Errno) -> [[UInt8]] {
+        guard let directory = folder.withPlatformString({ opendir($0) }) else { throw Errno(rawValue: errno) }
+        defer { closedir(directory) }
+        var names: [[UInt8]] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { Array($0.prefix { $0 != 0 }) }
+            if name != [0x2E] && name != [0x2E, 0x2E] { names.append(name) }
+        }
+        return names
+    }
+}
+
+/// What a file's name and first bytes say without reading it as a picture.
+enum PictureNames {
+    private static let pictures: Set<String> = [
+        "jpg", "jpeg", "jpe", "jfif", "png", "gif", "tif", "tiff", "heic", "heif", "hif", "avif", "webp", "bmp", "jp2",
+        "jxl", "dng", "cr2", "cr3", "nef", "nrw", "arw", "raf", "orf", "rw2", "pef", "srw", "psd", "mov", "mp4", "m4v",
+    ]
+
+    private static let others: Set<String> = [
+        "txt", "md", "rst", "html", "htm", "css", "js", "json", "xml", "xmp", "aae", "yaml", "yml", "csv", "tsv", "log",
+        "ini", "cfg", "conf", "db", "sqlite", "py", "sh", "swift", "c", "h", "pdf", "doc", "docx", "odt", "xls", "xlsx",
+        "ppt", "pptx", "zip", "gz", "bz2", "xz", "tar", "7z", "rar", "exe", "dll", "so", "mp3", "wav", "flac", "m4a",
+        "ogg", "url", "lnk", "part", "tmp", "bak", "thm", "lrprev", "lrcat",
+    ]
+
+    /// True for a file that nobody would call a picture: by its extension, or text without a telling one.
+    static func isClearlyOther(_ path: FilePath) -> Bool {
+        let ending = path.extension?.lowercased() ?? ""
+        if pictures.contains(ending) { return false }
+        return others.contains(ending) || startsAsText(path)
+    }
+
+    private static func startsAsText(_ path: FilePath) -> Bool {
+        guard let file = try? FileDescriptor.open(path, .readOnly, options: [.noFollow, .nonBlocking]) else {
+            return false
+        }
+        defer { try? file.close() }
+        var bytes = [UInt8](repeating: 0, count: 256)
+        guard let count = try? bytes.withUnsafeMutableBytes({ try file.read(into: $0) }) else { return false }
+        return isText(bytes[..<count])
+    }
+
+    /// No control characters but those of texts. No picture begins like that.
+    static func isText(_ bytes: some Collection<UInt8>) -> Bool {
+        bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7F || (0x09...0x0D).contains($0) }
+    }
+}

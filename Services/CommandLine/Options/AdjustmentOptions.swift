@@ -1,0 +1,90 @@
+import ArgumentParser
+import JSONValue
+import PhotoModel
+import SystemPackage
+
+/// An edit as flags.
+struct AdjustmentOptions: ParsableArguments {
+    @Option(parsing: .unconditional, help: "Light, in stops: -5 to 5.")
+    var exposure: Double?
+
+    @Option(parsing: .unconditional, help: "Warmer or cooler: -1 to 1.")
+    var temperature: Double?
+
+    @Option(parsing: .unconditional, help: "-1 to 1.")
+    var contrast: Double?
+
+    @Option(parsing: .unconditional, help: "-1 (grey) to 1.")
+    var saturation: Double?
+
+    @Flag(help: "Make it black and white.")
+    var blackAndWhite = false
+
+    @Option(help: "Turn clockwise: 90, 180 or 270 degrees.")
+    var rotate: Int?
+
+    @Option(help: "Mirror: horizontal or vertical.")
+    var flip: String?
+
+    @Option(parsing: .unconditional, help: "Turn clockwise by -45 to 45 degrees and crop the corners away.")
+    var straighten: Double?
+
+    @Option(help: ArgumentHelp("Keep a part, in units of the sides from 0 to 1.", valueName: "x,y,w,h"))
+    var crop: String?
+
+    @Option(
+        name: .customLong("list"),
+        help: ArgumentHelp("Take an adjustment list of version 1 from a file; - for standard input.", valueName: "file")
+    )
+    var listFile: String?
+
+    /// The list in the documented order: rotate, flip, straighten, crop, then exposure, temperature, contrast,
+    /// saturation and black-and-white. Any other order is written as a list.
+    func list() throws -> AdjustmentList {
+        let operations = operations
+        if let listFile {
+            guard operations.isEmpty else { throw CommandFailure.usage("--list takes the place of the other flags") }
+            let bytes = try InputFile.read(listFile, limit: AdjustmentData.maxBytes)
+            let json: JSON
+            do throws(JSONError) {
+                json = try JSON(parsing: bytes)
+            } catch {
+                throw CommandFailure.usage("\(listFile) is not JSON: \(error)")
+            }
+            return try AdjustmentList(json: json)
+        }
+        guard !operations.isEmpty else {
+            throw CommandFailure.usage("say what to change, for example --exposure 0.5; --help lists what there is")
+        }
+        return try AdjustmentList(json: ["version": 1, "operations": .array(operations)])
+    }
+
+    private var operations: [JSON] {
+        var operations: [JSON] = []
+        func add(_ name: String, _ value: JSON?) {
+            if let value { operations.append(["operation": .string(name), "value": value]) }
+        }
+        add("rotate", rotate.map { JSON($0) })
+        add("flip", flip.map { .string($0) })
+        add("straighten", straighten.map { .double($0) })
+        if let crop { operations.append(Self.crop(crop)) }
+        add("exposure", exposure.map { .double($0) })
+        add("temperature", temperature.map { .double($0) })
+        add("contrast", contrast.map { .double($0) })
+        add("saturation", saturation.map { .double($0) })
+        if blackAndWhite { operations.append(["operation": "blackAndWhite"]) }
+        return operations
+    }
+
+    /// Numbers as they were typed; the list's own table says what is wrong with them.
+    private static func crop(_ text: String) -> JSON {
+        var operation: JSONObject = ["operation": "crop"]
+        let parts = text.split(separator: ",", omittingEmptySubsequences: false)
+        for (index, part) in parts.enumerated() {
+            let name = index < 4 ? ["x", "y", "width", "height"][index] : "part \(index + 1)"
+            operation[name] = Double(part).map { .double($0) } ?? .string(String(part))
+        }
+        for name in ["x", "y", "width", "height"].dropFirst(parts.count) { operation[name] = .string("missing") }
+        return .object(operation)
+    }
+}

@@ -1,0 +1,73 @@
+import Hosting
+import JSONValue
+import Messaging
+import PhotoModel
+
+/// What a command ends with when it cannot do its work.
+struct CommandFailure: Error {
+    /// How the program leaves; 0 is success.
+    enum Status: Int32 {
+        case refused = 1
+        /// The arguments make no sense.
+        case usage = 2
+        /// Some of the work was done, some not, as was said.
+        case partly = 3
+    }
+
+    var message: String
+    /// The stable name, as in the table of errors.
+    var name: String
+    var status = Status.refused
+    var data: JSONObject = [:]
+
+    static func usage(_ message: String) -> CommandFailure {
+        CommandFailure(message: message, name: "usage", status: .usage)
+    }
+
+    var json: JSON {
+        var object: JSONObject = ["name": .string(name), "message": .string(message)]
+        if !data.isEmpty { object["data"] = .object(data) }
+        return ["error": .object(object)]
+    }
+
+    /// Any error of the rooms below in the words of the command line.
+    init(_ error: any Error) {
+        switch error {
+        case let failure as CommandFailure: self = failure
+        case let error as RPCError:
+            self.init(message: error.message, name: error.name, data: error.data)
+        case let error as PredicateError:
+            self.init(message: "\(error)".dropping(prefix: error.name.rawValue + ": "), name: error.name.rawValue)
+            status = .usage
+        case let error as AdjustmentError:
+            self.init(message: "\(error)", name: "invalid_params", status: .usage)
+        case let error as HostingError:
+            self.init(error)
+        case is CancellationError:
+            self.init(message: "stopped", name: "user_cancelled")
+        default:
+            self.init(message: "\(error)", name: "error")
+        }
+    }
+
+    private init(_ error: HostingError) {
+        switch error {
+        case .badSetting: self.init(message: error.description, name: "usage", status: .usage)
+        case .noRunFolder: self.init(message: error.description, name: "unavailable")
+        case .unsafeRunFolder, .runFolder: self.init(message: error.description, name: "run_folder")
+        case .alreadyRunning: self.init(message: error.description, name: "already_running")
+        case .cannotLock: self.init(message: error.description, name: "cannot_lock")
+        }
+    }
+
+    init(message: String, name: String, status: Status = .refused, data: JSONObject = [:]) {
+        self.message = message
+        self.name = name
+        self.status = status
+        self.data = data
+    }
+}
+
+extension String {
+    fileprivate func dropping(prefix: String) -> String { hasPrefix(prefix) ? String(dropFirst(prefix.count)) : self }
+}

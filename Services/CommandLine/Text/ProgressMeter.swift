@@ -1,0 +1,63 @@
+/// How far a piece of work has come, how fast, and how long it will take.
+///
+/// The rate is that of the last ten seconds, so that it follows what is happening now. Time is counted from the start
+/// and comes in with every step.
+struct ProgressMeter: Sendable {
+    let total: Int
+    private(set) var done = 0
+    private(set) var elapsed = Duration.zero
+    /// Earlier states within the window, oldest first.
+    private var samples: [(time: Duration, done: Int)] = [(.zero, 0)]
+
+    static let window = Duration.seconds(10)
+
+    init(total: Int) {
+        self.total = max(0, total)
+    }
+
+    /// Counts one more.
+    mutating func step(at time: Duration) {
+        done += 1
+        elapsed = max(elapsed, time)
+        // One sample in a tenth of a second is enough, whatever the speed.
+        if let last = samples.last, elapsed - last.time >= .milliseconds(100) { samples.append((elapsed, done)) }
+        while samples.count > 1, elapsed - samples[1].time >= Self.window { samples.removeFirst() }
+    }
+
+    /// Pieces a second; nil before anything can be said.
+    var rate: Double? {
+        guard let first = samples.first, elapsed > first.time, done > first.done else { return nil }
+        return Double(done - first.done) / Self.seconds(elapsed - first.time)
+    }
+
+    /// Pieces a second over the whole time.
+    var meanRate: Double? {
+        done > 0 && elapsed > .zero ? Double(done) / Self.seconds(elapsed) : nil
+    }
+
+    /// nil before anything can be said.
+    var remaining: Duration? {
+        guard let rate, rate > 0 else { return nil }
+        return .seconds(Double(max(0, total - done)) / rate)
+    }
+
+    /// 0...1
+    var fraction: Double { total == 0 ? 1 : min(1, Double(done) / Double(total)) }
+
+    /// `[######......]  45/100   12.3/s  0:04 left`
+    func bar(width: Int) -> String {
+        let filled = Int((fraction * Double(width)).rounded(.down))
+        let drawn = String(repeating: "#", count: filled) + String(repeating: ".", count: max(0, width - filled))
+        return "[\(drawn)] " + line
+    }
+
+    /// `45/100, 12.3/s, 0:04 left`
+    var line: String {
+        "\(done)/\(total)" + (rate.map { ", \(Quantities.rate($0))/s" } ?? "")
+            + (remaining.map { ", \(Quantities.clock($0)) left" } ?? "")
+    }
+
+    private static func seconds(_ duration: Duration) -> Double {
+        Double(duration.components.seconds) + Double(duration.components.attoseconds) / 1e18
+    }
+}

@@ -1,0 +1,138 @@
+import Contracts
+import Hosting
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+import Storage
+
+/// Renders edits and commits them; keeps nothing (DESIGN 3.5).
+struct EditDesk: Sendable {
+    let catalog: EditCatalog
+    let resources: ResourceFolder
+    let workers: WorkerPool
+    let turns: Turns
+    let figures: EditFigures
+    /// Bytes that one attachment may have.
+    let largestAttachment: Int
+
+    /// How often an edit without a precondition is rendered before somebody else's edits win.
+    static let renders = 3
+
+    /// Applies an edit as one change, once for each transaction id.
+    ///
+    /// - Parameter identity: the client that asks
+    func apply(_ edit: ApplyEdit, for identity: String) async throws(RPCError) -> EditOutcome {
+        let transaction = EditTransaction(
+            identity: identity,
+            client: edit.client,
+            transaction: edit.transaction ?? PhotoLibrary.randomTransaction(),
+            digest: EditDigest.of(edit)
+        )
+        return try await turns.take(edit.asset) { () async throws(RPCError) in
+            if edit.transaction != nil, let outcome = try await recall(edit.asset, transaction) { return outcome }
+            var render = 1
+            while true {
+                do throws(RPCError) {
+                    let result = try await renderAndCommit(edit, transaction)
+                    figures.applied.add()
+                    return EditOutcome(asset: edit.asset, token: result.token, isChanged: result.isChanged)
+                } catch  where error.refusal == .conflict && edit.ifContentRevision == nil && render < Self.renders {
+                    figures.conflicts.add()
+                    render += 1
+                }
+            }
+        }
+    }
+
+    /// How an edit would look; nothing is committed.
+    func preview(_ preview: PreviewEdit) async throws(RPCError) -> Reply {
+        let (asset, sequence) = try await catalog.asset(preview.asset)
+        let plan = RenderPlan(
+            digest: try EditPlan.original(of: asset).digest,
+            adjustments: preview.adjustments,
+            maximumSide: preview.maximumSide
+        )
+        let render = try await render(plan, priority: .high)
+        guard render.bytes.count <= largestAttachment else {
+            throw Refusal.limitExceeded.error(
+                "the preview has \(render.bytes.count) bytes and an answer carries \(largestAttachment); ask for a"
+                    + " smaller maximumSide",
+                ["limit": JSON(largestAttachment), "bytes": JSON(render.bytes.count)]
+            )
+        }
+        figures.previews.add()
+        let result = PreviewEdit.Result(
+            mimeType: render.mimeType,
+            pixelWidth: render.pixelWidth,
+            pixelHeight: render.pixelHeight,
+            sequence: sequence
+        )
+        return Reply(result.json, attachments: [render.bytes])
+    }
+
+    /// Takes an asset back to its original as one change, once for each transaction id.
+    func revert(_ revert: RevertEdit, for identity: String) async throws(RPCError) -> EditOutcome {
+        let transaction = EditTransaction(
+            identity: identity,
+            client: revert.client,
+            transaction: revert.transaction ?? PhotoLibrary.randomTransaction(),
+            digest: EditDigest.of(revert)
+        )
+        return try await turns.take(revert.asset) { () async throws(RPCError) in
+            let result = try await catalog.revert(revert, as: transaction)
+            figures.reverted.add()
+            return EditOutcome(asset: revert.asset, token: result.token, isChanged: result.isChanged)
+        }
+    }
+
+    /// The outcome of the same edit, where it was committed before, without rendering.
+    ///
+    /// It comes before everything else: the asset may have changed or gone since, and the outcome is still the same.
+    private func recall(_ asset: ObjectID, _ transaction: EditTransaction) async throws(RPCError) -> EditOutcome? {
+        guard let result = try await catalog.recall(transaction) else { return nil }
+        figures.recalled.add()
+        return EditOutcome(asset: asset, token: result.token, isChanged: result.isChanged)
+    }
+
+    private func renderAndCommit(
+        _ edit: ApplyEdit,
+        _ transaction: EditTransaction
+    ) async throws(RPCError) -> PerformChanges.Result {
+        let asset = try await catalog.asset(edit.asset).asset
+        let data = EditPlan.needsAdjustmentData(edit.mode, of: asset) ? try adjustmentData(of: asset) : nil
+        let plan = try EditPlan(edit, of: asset, adjustmentData: data)
+        let render = try await render(RenderPlan(digest: plan.source.digest, adjustments: plan.adjustments))
+        return try await catalog.commit(render, of: plan, asset: asset.id, as: transaction)
+    }
+
+    private func adjustmentData(of asset: Asset) throws(RPCError) -> Bytes? {
+        guard let resource = asset.resource(.adjustmentData) else { return nil }
+        let file = try resources.open(resource.digest)
+        do throws(StorageError) {
+            return try file.readAll(limit: Int64(AdjustmentData.maxBytes))
+        } catch {
+            throw Refusal.invalidResource.error("the adjustment data of \(asset.id) cannot be read (\(error.name))")
+        }
+    }
+
+    private func render(_ plan: RenderPlan, priority: WorkerPriority = .normal) async throws(RPCError) -> Render {
+        let file = try resources.open(plan.digest)
+        let job = WorkerJob(method: EditWork.renderMethod, params: plan.json, files: [file.descriptor])
+        let render = try await figures.timing { () async throws(RPCError) in try await answer(job, priority) }
+        // The descriptor is the worker's until here.
+        return withExtendedLifetime(file) { render }
+    }
+
+    private func answer(_ job: WorkerJob, _ priority: WorkerPriority) async throws(RPCError) -> Render {
+        let result: WorkerResult
+        do throws(WorkerFailure) { result = try await workers.run(job, priority: priority) } catch {
+            throw error.refusal
+        }
+        guard var render = try? Render(json: result.result), let bytes = result.attachments.first else {
+            throw Refusal.internalError.error("a worker's answer is not a picture")
+        }
+        render.bytes = bytes
+        return render
+    }
+}

@@ -1,0 +1,29 @@
+import Contracts
+import JSONValue
+import Storage
+
+/// The digest of what a client asked for, without the names under which it asked.
+///
+/// The editor's own transactions differ from one attempt to the next: each is conditional on the revision that it was
+/// rendered from. So the catalog compares this digest where a transaction id comes again (DESIGN 3.2).
+enum EditDigest {
+    static func of(_ edit: ApplyEdit) -> String {
+        var named = edit
+        named.client = ""
+        named.transaction = nil
+        return digest(ApplyEdit.method, ApplyEdit.table.encode(named))
+    }
+
+    static func of(_ revert: RevertEdit) -> String {
+        var named = revert
+        named.client = ""
+        named.transaction = nil
+        return digest(RevertEdit.method, RevertEdit.table.encode(named))
+    }
+
+    /// 64 hexadecimal digits.
+    private static func digest(_ method: String, _ params: JSONObject) -> String {
+        let asked: JSON = ["method": .string(method), "params": .object(params)]
+        return ResourceDigest(of: asked.bytes).text
+    }
+}

@@ -1,0 +1,132 @@
+import Contracts
+import Hosting
+import Imaging
+import JSONValue
+import Metadata
+import PhotoModel
+import Storage
+
+/// A render to be made by a worker.
+struct RenderPlan: Sendable, Equatable, JSONTabled {
+    /// SHA-256 of the picture that the operations apply to.
+    var digest: String
+    /// The list, as its own JSON.
+    var adjustments: JSON
+    /// The longer side of a preview, in pixels; nil for the whole picture, with its metadata.
+    var maximumSide: Int?
+
+    init(digest: String, adjustments: AdjustmentList, maximumSide: Int? = nil) {
+        self.digest = digest
+        self.adjustments = adjustments.json
+        self.maximumSide = maximumSide
+    }
+
+    static let table = JSONTable(
+        "RenderPlan",
+        "A render to be made.",
+        unknown: .refused,
+        blank: RenderPlan(digest: "", adjustments: AdjustmentList()),
+        [
+            .required("digest", \.digest, .text(maxBytes: 64), "SHA-256 of the source."),
+            .required("adjustments", \.adjustments, .any, "The list."),
+            .optional("maximumSide", \.maximumSide, .count(1...65_500), "The longer side of a preview."),
+        ]
+    )
+}
+
+/// A finished render.
+struct Render: Sendable, Equatable, JSONTabled {
+    var bytes: [UInt8] = []
+    var mimeType = ""
+    var pixelWidth = 0
+    var pixelHeight = 0
+
+    static let table = JSONTable(
+        "Render",
+        "What a worker made.",
+        unknown: .ignored,
+        blank: Render(),
+        [
+            .required("mimeType", \.mimeType, .text(maxBytes: 64), "Media type of the bytes."),
+            .required("pixelWidth", \.pixelWidth, .count(1...1_000_000), "Width."),
+            .required("pixelHeight", \.pixelHeight, .count(1...1_000_000), "Height."),
+        ]
+    )
+}
+
+/// What a worker process of the editor does: the only place where the bytes of pictures are opened.
+enum EditWork {
+    static let renderMethod = "render"
+    /// Of JPEG: renders are looked at closely and edited again.
+    static let renderQuality = 92
+    static let previewQuality = 85
+    /// The largest file that is opened, in bytes.
+    static let largestSource = 512 << 20
+
+    /// The same job gives the same bytes.
+    static func handle(_ job: WorkerJob) throws(WorkerRefusal) -> WorkerResult {
+        guard job.method == renderMethod else {
+            throw WorkerRefusal(name: "invalid_request", message: "no work is called \(job.method)")
+        }
+        let (plan, list) = try read(job.params)
+        let source = try job.contents(ofFile: 0, limit: largestSource)
+        guard ResourceDigest(of: source).text == plan.digest else {
+            throw WorkerRefusal(
+                name: Refusal.resourceChanged.rawValue,
+                message: "the stored bytes are not those of \(plan.digest); put back the file from a backup"
+            )
+        }
+        var render = try picture(of: source, list, plan)
+        let bytes = render.bytes
+        render.bytes = []
+        return WorkerResult(result: render.json, attachments: [bytes])
+    }
+
+    private static func picture(
+        of source: [UInt8],
+        _ list: AdjustmentList,
+        _ plan: RenderPlan
+    ) throws(WorkerRefusal) -> Render {
+        let image: RenderedImage
+        do throws(ImagingError) {
+            image = try AdjustmentRendering.render(
+                source,
+                list,
+                format: .jpeg,
+                quality: plan.maximumSide == nil ? renderQuality : previewQuality,
+                maximumSide: plan.maximumSide
+            )
+        } catch {
+            throw WorkerRefusal(name: error.name, message: error.message)
+        }
+        var render = Render(
+            bytes: image.bytes,
+            mimeType: image.format.mimeType,
+            pixelWidth: image.pixelWidth,
+            pixelHeight: image.pixelHeight
+        )
+        // A preview is looked at and thrown away; it says nothing about where it was taken.
+        guard plan.maximumSide == nil else { return render }
+        do throws(MetadataError) {
+            render.bytes = try MetadataWriter.transfer(
+                from: source,
+                to: image.bytes,
+                width: image.pixelWidth,
+                height: image.pixelHeight
+            )
+        } catch {
+            throw WorkerRefusal(name: Refusal.invalidResource.rawValue, message: "\(error)")
+        }
+        return render
+    }
+
+    private static func read(_ json: JSON) throws(WorkerRefusal) -> (RenderPlan, AdjustmentList) {
+        let plan: RenderPlan
+        do throws(JSONProblem) { plan = try RenderPlan(json: json) } catch {
+            throw WorkerRefusal(name: "invalid_request", message: error.description)
+        }
+        do throws(AdjustmentError) { return (plan, try AdjustmentList(json: plan.adjustments)) } catch {
+            throw WorkerRefusal(name: Refusal.invalidParams.rawValue, message: error.description)
+        }
+    }
+}

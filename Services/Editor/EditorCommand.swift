@@ -1,0 +1,64 @@
+import ArgumentParser
+import Foundation
+import Hosting
+import Imaging
+import Messaging
+
+/// `editor`: applies adjustments and commits them.
+@main
+struct EditorCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: ServiceName.editor.rawValue,
+        abstract: "Applies adjustments to pictures and commits them through the catalog.",
+        discussion: "It reads the library's resources, renders, and keeps nothing of its own.",
+        version: ServiceVersion.current,
+        subcommands: [Worker.self]
+    )
+
+    @OptionGroup var library: LibraryOptions
+    @OptionGroup var endpoints: EndpointOptions
+    @OptionGroup var service: ServiceOptions
+
+    @Option(help: "Processes that render. (one for each processor)")
+    var workers: Int?
+
+    @Option(help: "Edits that may be under way or wait; further requests are answered `busy`.")
+    var queue = 256
+
+    @Option(name: .customLong("queue-per-asset"), help: "The same, of one asset.")
+    var queuePerAsset = 64
+
+    @Flag(help: "Checks the settings, starts a worker, and says what is wrong; serves nothing.")
+    var check = false
+
+    func run() async throws {
+        let logger = try service.logger(ServiceName.editor.rawValue)
+        let endpoints = try endpoints.resolve()
+        let configuration = EditorConfiguration(
+            address: endpoints[.editor],
+            endpoints: endpoints,
+            library: try library.resolve(),
+            workers: workers ?? max(1, ProcessInfo.processInfo.activeProcessorCount),
+            queue: queue,
+            queuePerAsset: queuePerAsset
+        )
+        if check {
+            print(try await EditorCheck(configuration, logger: logger).run())
+            return
+        }
+        try await EditorService(configuration, logger: logger).run(ready: service.ready)
+    }
+}
+
+/// The process that opens pictures; started by the service itself.
+struct Worker: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Renders pictures for the service.",
+        shouldDisplay: false
+    )
+
+    func run() throws {
+        ImagingLibrary.start()
+        WorkerProcess.serve(EditWork.handle)
+    }
+}

@@ -1,0 +1,111 @@
+import Contracts
+import Hosting
+import JSONValue
+import Logging
+import Messaging
+import PhotoClient
+import ServiceLifecycle
+
+/// The one place where the parts of the editor meet.
+struct EditorService: Sendable {
+    /// Where it answers, with the port that was found.
+    let address: EndpointAddress
+    let figures: EditFigures
+    private let parts: [any Service]
+    private let locks: [EndpointLock]
+    private let logger: Logger
+
+    /// Binds and starts the workers; requests are answered once it runs.
+    ///
+    /// - Throws: what keeps it from starting, in words for people.
+    init(_ configuration: EditorConfiguration, logger: Logger) async throws {
+        try configuration.validate()
+        self.logger = logger
+        locks = try configuration.endpoints.claim(for: .editor)
+        let resources = ResourceFolder(library: configuration.library)
+        let workers = WorkerPool(
+            executable: configuration.executable ?? WorkerPool.ownExecutable,
+            count: configuration.workers,
+            limits: configuration.workerLimits,
+            queueLimit: configuration.queue,
+            logger: logger
+        )
+        let turns = Turns(limitPerAsset: configuration.queuePerAsset, limit: configuration.queue)
+        let figures = EditFigures()
+        self.figures = figures
+        figures.all.section("workers") { workers.figures() }
+        figures.all.section("turns") {
+            let present = turns.figures
+            return ["edits": JSON(present.count), "assets": JSON(present.assets)]
+        }
+        let limits = MessagingLimits()
+        let library = try PhotoLibrary(
+            endpoints: ServiceEndpoints(configuration.endpoints),
+            client: ServiceName.editor.rawValue,
+            limits: limits,
+            logger: logger
+        )
+        let edits = EditDesk(
+            catalog: EditCatalog(library: library, largestAttachment: configuration.largestAttachment),
+            resources: resources,
+            workers: workers,
+            turns: turns,
+            figures: figures,
+            largestAttachment: limits.maxAttachmentBytes
+        )
+        let handler = EditorHandler(
+            edits: edits,
+            state: EditorState(catalog: library.catalog, resources: resources, workers: workers, figures: figures)
+        )
+        let thread = PollThread(name: "editor")
+        let server = try RequestServer(
+            address: configuration.address,
+            thread: thread,
+            limits: limits,
+            logger: logger,
+            handler: handler
+        )
+        address = server.boundAddress
+        figures.all.section("requests") { await server.figures() }
+        try await workers.start()
+        parts = [
+            ClosingPart("sockets") {
+                await library.close()
+                await thread.shutdown()
+            },
+            WorkerPoolPart(workers), RequestServerPart(server),
+        ]
+    }
+
+    /// Serves until SIGTERM or SIGINT.
+    func run(ready: ReadySignal) async throws {
+        try await ServiceHost.run(
+            name: .editor,
+            logger: logger,
+            endpoints: ["\(address)"],
+            ready: ready,
+            parts: parts
+        )
+        withExtendedLifetime(locks) {}
+    }
+
+    /// Serves until the task is cancelled, for tests.
+    func serve() async throws {
+        try await ServiceGroup(services: parts, logger: logger).run()
+        withExtendedLifetime(locks) {}
+    }
+}
+
+extension ServiceEndpoints {
+    /// The same addresses, as the client library takes them.
+    init(_ endpoints: Endpoints) {
+        self.init(
+            catalog: endpoints[.catalog],
+            thumbnailer: endpoints[.thumbnailer],
+            editor: endpoints[.editor],
+            changeBroker: endpoints[.broker],
+            feed: endpoints[.feed],
+            edits: endpoints[.edits]
+        )
+    }
+}

@@ -1,1 +1,0 @@
-@main struct Stub { static func main() {} }

@@ -1,0 +1,205 @@
+public import JSONValue
+public import PhotoModel
+
+/// `resource.read`: the bytes of a resource (spec T-31, T-32).
+///
+/// To a REQ client, or without credit: one reply with up to 8 MiB from `offset` as its attachment. With credit:
+/// notifications `resource.chunk {offset}` with an attachment each, then the reply.
+public struct ReadResource: Request {
+    public static let method = "resource.read"
+    public static let notification = "resource.chunk"
+    public static let maxReplyBytes = 8 << 20
+    public static let chunkBytes = 1 << 20
+    public var asset: ObjectID
+    public var type: ResourceType
+    public var offset: Int64
+    public var length: Int64?
+
+    public init(asset: ObjectID, type: ResourceType, offset: Int64 = 0, length: Int64? = nil) {
+        self.asset = asset
+        self.type = type
+        self.offset = offset
+        self.length = length
+    }
+
+    public static let table = JSONTable(
+        method,
+        "The bytes of a resource, whole or in part.",
+        unknown: .refused,
+        blank: ReadResource(asset: .none, type: .photo),
+        [
+            .required("asset", \.asset, .id(.asset), "The asset."),
+            .defaulted("type", \.type, .name(ResourceType.self), "Which of its resources.", default: .photo),
+            .defaulted("offset", \.offset, .integer(0...Int64.max), "First byte.", default: 0),
+            .optional("length", \.length, .integer(0...Int64.max), "Bytes; absent: to the end."),
+        ]
+    )
+
+    public struct Result: JSONTabled {
+        public var resource: AssetResource
+        public var offset: Int64
+        /// Bytes delivered from `offset` on.
+        public var length: Int64
+
+        public init(resource: AssetResource, offset: Int64, length: Int64) {
+            self.resource = resource
+            self.offset = offset
+            self.length = length
+        }
+
+        public static let table = JSONTable(
+            "ResourceBytes",
+            "What was delivered.",
+            unknown: .ignored,
+            blank: Result(
+                resource: AssetResource(type: .photo, digest: "", size: 0, contentType: ""),
+                offset: 0,
+                length: 0
+            ),
+            [
+                .required("resource", \.resource, .object(AssetResource.self), "The resource, with its digest."),
+                .required("offset", \.offset, .integer(0...Int64.max), "First byte delivered."),
+                .required("length", \.length, .integer(0...Int64.max), "Bytes delivered."),
+            ]
+        )
+    }
+}
+
+/// `upload.begin`: bytes larger than an attachment come in steps.
+public struct BeginUpload: Request {
+    public static let method = "upload.begin"
+    /// The size, where it is known; a larger one than the quota is refused at once.
+    public var size: Int64?
+
+    public static let chunkBytes = 1 << 20
+
+    public init(size: Int64? = nil) { self.size = size }
+
+    public static let table = JSONTable(
+        method,
+        "Begins an upload; its lease is ten minutes, renewed by each append.",
+        unknown: .refused,
+        blank: BeginUpload(),
+        [.optional("size", \.size, .integer(0...Int64.max), "The size of the whole, where it is known.")]
+    )
+
+    public struct Result: JSONTabled {
+        public var upload: String
+        public var chunkBytes: Int
+
+        public init(upload: String, chunkBytes: Int = BeginUpload.chunkBytes) {
+            self.upload = upload
+            self.chunkBytes = chunkBytes
+        }
+
+        public static let table = JSONTable(
+            "Upload",
+            "An open upload.",
+            unknown: .ignored,
+            blank: Result(upload: ""),
+            [
+                .required("upload", \.upload, .text(maxBytes: 64), "Its name."),
+                .required("chunkBytes", \.chunkBytes, .count(1...BeginUpload.chunkBytes), "Most bytes of an append."),
+            ]
+        )
+    }
+}
+
+/// `upload.append`: the next bytes, as the one attachment.
+public struct AppendUpload: Request {
+    public static let method = "upload.append"
+    public var upload: String
+    /// Where these bytes belong: an append that was received already is answered again, a gap is refused.
+    public var offset: Int64
+
+    public init(upload: String, offset: Int64) {
+        self.upload = upload
+        self.offset = offset
+    }
+
+    public static let table = JSONTable(
+        method,
+        "Appends the attachment to an upload.",
+        unknown: .refused,
+        blank: AppendUpload(upload: "", offset: 0),
+        [
+            .required("upload", \.upload, .text(maxBytes: 64), "The upload."),
+            .required("offset", \.offset, .integer(0...Int64.max), "Where these bytes belong."),
+        ]
+    )
+
+    public struct Result: JSONTabled {
+        public var size: Int64
+        public init(size: Int64) { self.size = size }
+        public static let table = JSONTable(
+            "UploadSize",
+            "Bytes received so far.",
+            unknown: .ignored,
+            blank: Result(size: 0),
+            [.required("size", \.size, .integer(0...Int64.max), "Bytes received so far.")]
+        )
+    }
+}
+
+/// `upload.finish`: the bytes are complete and durable.
+public struct FinishUpload: Request {
+    public static let method = "upload.finish"
+    public var upload: String
+    /// SHA-256 that the bytes must have, where the client knows it.
+    public var digest: String?
+
+    public init(upload: String, digest: String? = nil) {
+        self.upload = upload
+        self.digest = digest
+    }
+
+    public static let table = JSONTable(
+        method,
+        "Completes an upload, so that a change request may name it.",
+        unknown: .refused,
+        blank: FinishUpload(upload: ""),
+        [
+            .required("upload", \.upload, .text(maxBytes: 64), "The upload."),
+            .optional("digest", \.digest, .text(maxBytes: 64), "SHA-256 that the bytes must have."),
+        ]
+    )
+
+    public struct Result: JSONTabled {
+        public var upload: String
+        public var digest: String
+        public var size: Int64
+
+        public init(upload: String, digest: String, size: Int64) {
+            self.upload = upload
+            self.digest = digest
+            self.size = size
+        }
+
+        public static let table = JSONTable(
+            "FinishedUpload",
+            "A complete upload.",
+            unknown: .ignored,
+            blank: Result(upload: "", digest: "", size: 0),
+            [
+                .required("upload", \.upload, .text(maxBytes: 64), "Its name."),
+                .required("digest", \.digest, .text(maxBytes: 64), "SHA-256 of the bytes."),
+                .required("size", \.size, .integer(0...Int64.max), "Bytes."),
+            ]
+        )
+    }
+}
+
+/// `upload.cancel`: forgets an upload.
+public struct CancelUpload: Request {
+    public typealias Result = Done
+    public static let method = "upload.cancel"
+    public var upload: String
+    public init(upload: String) { self.upload = upload }
+    public static let table = JSONTable(
+        method,
+        "Forgets an upload.",
+        unknown: .refused,
+        blank: CancelUpload(upload: ""),
+        [.required("upload", \.upload, .text(maxBytes: 64), "The upload.")]
+    )
+}

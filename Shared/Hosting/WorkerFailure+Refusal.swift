@@ -1,0 +1,20 @@
+import Contracts
+public import Messaging
+
+extension WorkerFailure {
+    /// The failure as it goes over the wire.
+    public var refusal: RPCError {
+        let refusal: Refusal =
+            switch self {
+            case .crashed, .exited, .malformedResult: .workerCrashed
+            case .timedOut: .workerTimeout
+            case .refused(let name, _):
+                Refusal(rawValue: name) ?? (name == "too_large" ? .limitExceeded : .internalError)
+            case .resultTooLarge: .limitExceeded
+            case .queueFull: .busy
+            case .unavailable: .unavailable
+            case .cancelled: .userCancelled
+            }
+        return refusal.error(message)
+    }
+}

@@ -1,0 +1,118 @@
+public import Contracts
+import JSONValue
+public import Messaging
+public import PhotoModel
+
+extension PhotoLibrary {
+    /// One asset.
+    ///
+    /// - Parameter atLeast: waits until the catalog has reached this moment
+    /// - Throws: `identifier_not_found` where there is none
+    public func asset(_ id: ObjectID, atLeast: ChangeToken? = nil) async throws(RPCError) -> Asset {
+        let page = try await assets(Self.fetch(of: [id]), count: 1, atLeast: atLeast)
+        guard let asset = page.assets.first else {
+            throw Refusal.identifierNotFound.error("there is no asset \(id)", ["id": .string(id.text)])
+        }
+        return asset
+    }
+
+    /// Assets by their identifiers, in that order; the page also names those that no asset has.
+    public func assets(_ ids: [ObjectID], atLeast: ChangeToken? = nil) async throws(RPCError) -> FetchAssets.Result {
+        try await assets(Self.fetch(of: ids), count: ids.count, atLeast: atLeast)
+    }
+
+    /// A page of the assets that a fetch gives.
+    ///
+    /// - Parameters:
+    ///   - token: the moment of the result, as its first page said; nil: now
+    ///   - from: position of the first asset of the page
+    ///   - count: 0...1,000
+    public func assets(
+        _ fetch: FetchDescription,
+        token: ChangeToken? = nil,
+        from: Int = 0,
+        count: Int = 100,
+        atLeast: ChangeToken? = nil,
+        deadline: Duration = .seconds(30)
+    ) async throws(RPCError) -> FetchAssets.Result {
+        let request = FetchAssets(fetch: fetch, token: token, from: from, count: count, atLeast: atLeast)
+        return try await retrying(deadline) { time throws(RPCError) in
+            try await self.catalog.ask(request, deadline: time).result
+        }
+    }
+
+    /// Every asset that a fetch gives, all of one moment, page by page as they are wanted.
+    public func allAssets(_ fetch: FetchDescription, pageSize: Int = 500) -> AssetPages {
+        AssetPages(library: self, fetch: fetch, pageSize: max(1, min(pageSize, FetchAssets.maxPage)))
+    }
+
+    /// A page of the collections that a fetch gives.
+    public func collections(
+        _ fetch: FetchDescription,
+        from: Int = 0,
+        count: Int = 100,
+        atLeast: ChangeToken? = nil,
+        deadline: Duration = .seconds(30)
+    ) async throws(RPCError) -> FetchCollections.Result {
+        let request = FetchCollections(fetch: fetch, from: from, count: count, atLeast: atLeast)
+        return try await retrying(deadline) { time throws(RPCError) in
+            try await self.catalog.ask(request, deadline: time).result
+        }
+    }
+
+    private static func fetch(of ids: [ObjectID]) -> FetchDescription {
+        var fetch = FetchDescription(.assets)
+        fetch.ids = ids
+        return fetch
+    }
+}
+
+/// Every asset of a fetch, all of one moment.
+public struct AssetPages: AsyncSequence, Sendable {
+    public typealias Element = Asset
+    public typealias Failure = RPCError
+
+    let library: PhotoLibrary
+    let fetch: FetchDescription
+    let pageSize: Int
+
+    public func makeAsyncIterator() -> Iterator { Iterator(pages: self) }
+
+    public struct Iterator: AsyncIteratorProtocol {
+        let pages: AssetPages
+        private var page: [Asset] = []
+        private var index = 0
+        private var position = 0
+        private var token: ChangeToken?
+        private var count = Int.max
+
+        init(pages: AssetPages) { self.pages = pages }
+
+        /// The next asset; nil after the last.
+        ///
+        /// - Throws: the catalog's refusal; `token_expired` when the reader took longer than history is kept
+        public mutating func next(
+            isolation actor: isolated (any Actor)? = #isolation
+        ) async throws(RPCError) -> Asset? {
+            if index == page.count {
+                guard position < count else { return nil }
+                let result = try await pages.library.assets(
+                    pages.fetch,
+                    token: token,
+                    from: position,
+                    count: pages.pageSize
+                )
+                (page, index, token, count) = (result.assets, 0, result.token, result.count)
+                position += page.count
+                guard !page.isEmpty else {
+                    count = 0
+                    return nil
+                }
+            }
+            defer { index += 1 }
+            return page[index]
+        }
+
+        public mutating func next() async throws(RPCError) -> Asset? { try await next(isolation: #isolation) }
+    }
+}

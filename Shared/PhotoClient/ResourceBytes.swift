@@ -1,0 +1,116 @@
+import Contracts
+import Crypto
+import JSONValue
+public import Messaging
+public import PhotoModel
+
+extension PhotoLibrary {
+    /// The bytes of an asset's resource, in chunks of up to 1 MiB, checked by their digest at the end.
+    ///
+    /// - Parameter credit: bytes that may be under way unread
+    public func resource(asset: ObjectID, type: ResourceType = .photo, credit: Int = 4 << 20) -> ResourceBytes {
+        ResourceBytes(library: self, asset: asset, type: type, credit: max(ReadResource.chunkBytes, credit))
+    }
+}
+
+/// The bytes of a resource. Each iteration reads them anew; where the connection breaks it goes on from where it was.
+public struct ResourceBytes: AsyncSequence, Sendable {
+    public typealias Element = Bytes
+    public typealias Failure = RPCError
+
+    let library: PhotoLibrary
+    let asset: ObjectID
+    let type: ResourceType
+    let credit: Int
+
+    /// All bytes at once.
+    ///
+    /// - Throws: `limit_exceeded` where there are more than `limit`
+    public func readAll(limit: Int) async throws(RPCError) -> Bytes {
+        var bytes: Bytes = []
+        for try await chunk in self {
+            guard bytes.count + chunk.count <= limit else {
+                throw Refusal.limitExceeded.error("the resource has more than \(limit) bytes; read it in chunks")
+            }
+            bytes.append(contentsOf: chunk)
+        }
+        return bytes
+    }
+
+    public func makeAsyncIterator() -> Iterator { Iterator(resource: self) }
+
+    public struct Iterator: AsyncIteratorProtocol {
+        private let resource: ResourceBytes
+        private var stream: ServiceStream<ReadResource>.Iterator?
+        private var hash = SHA256()
+        private var offset: Int64 = 0
+        private var isOver = false
+        private var backoff = Backoff()
+        private var failures = 0
+
+        /// Failures in a row before a reader is told.
+        private static let patience = 12
+
+        init(resource: ResourceBytes) { self.resource = resource }
+
+        /// The next chunk; nil after the last.
+        ///
+        /// - Throws: `resource_changed` after the last chunk where the bytes are not those of the digest; the catalog's
+        ///   refusal
+        public mutating func next(
+            isolation actor: isolated (any Actor)? = #isolation
+        ) async throws(RPCError) -> Bytes? {
+            while !isOver {
+                do throws(RPCError) {
+                    if let chunk = try await step() { return chunk }
+                } catch  where error.isPassing && failures < Self.patience {
+                    failures += 1
+                    stream = nil
+                    try await pause(backoff.pause(chance: .random(in: 0..<1)))
+                }
+            }
+            return nil
+        }
+
+        public mutating func next() async throws(RPCError) -> Bytes? { try await next(isolation: #isolation) }
+
+        private mutating func step() async throws(RPCError) -> Bytes? {
+            var stream = self.stream ?? open()
+            let event = try await stream.next()
+            self.stream = stream
+            switch event {
+            case .notification(_, let params, let attachments):
+                guard let chunk = attachments.first, params["offset"]?.intValue == offset else {
+                    throw Refusal.interrupted.error("the catalog sent other bytes than those asked for")
+                }
+                return take(chunk)
+            case .answer(let answer):
+                isOver = true
+                // A short resource may come with the answer itself.
+                if offset == answer.result.offset, let chunk = answer.attachments.first { hash.update(data: chunk) }
+                guard hash.finalize().hexadecimal == answer.result.resource.digest else {
+                    throw Refusal.resourceChanged.error(
+                        "the bytes of \(resource.type.rawValue) of \(resource.asset) are not those of its digest"
+                    )
+                }
+                return answer.attachments.first
+            case nil:
+                isOver = true
+                return nil
+            }
+        }
+
+        private func open() -> ServiceStream<ReadResource>.Iterator {
+            let request = ReadResource(asset: resource.asset, type: resource.type, offset: offset)
+            return resource.library.catalog.stream(request, credit: resource.credit).makeAsyncIterator()
+        }
+
+        private mutating func take(_ chunk: Bytes) -> Bytes {
+            hash.update(data: chunk)
+            offset += Int64(chunk.count)
+            failures = 0
+            backoff.reset()
+            return chunk
+        }
+    }
+}

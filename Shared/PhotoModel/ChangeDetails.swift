@@ -1,0 +1,244 @@
+public import JSONValue
+
+/// What changed between two results of one fetch: `PHFetchResultChangeDetails` in the form that travels (DESIGN 3.4).
+///
+/// Its size follows the change, not the list. Taking out the removed and the moved-from together, then putting in the
+/// inserted and the moved-to in ascending order, gives the after list; survivors that are not listed keep their order.
+/// What PhotoKit calls RICE is derived from it by ``rice``.
+public struct ChangeDetails: Sendable, Hashable, JSONTabled {
+    /// An entity that left or came, and its index in the before or the after list.
+    public struct Place: Sendable, Hashable, JSONTabled {
+        public var id: ObjectID
+        public var index: Int
+
+        public init(id: ObjectID, index: Int) {
+            self.id = id
+            self.index = index
+        }
+
+        public static let table = JSONTable(
+            "Place",
+            "An entity and its index in a list.",
+            unknown: .ignored,
+            blank: Place(id: .none, index: 0),
+            [
+                .required("id", \.id, .id(), "The entity."),
+                .required("index", \.index, .count(ChangeDetails.indexes), "Its index, from 0."),
+            ]
+        )
+    }
+
+    /// An entity in both lists: its index before and after.
+    public struct Pair: Sendable, Hashable, JSONTabled {
+        public var id: ObjectID
+        public var before: Int
+        public var after: Int
+
+        public init(id: ObjectID, before: Int, after: Int) {
+            self.id = id
+            self.before = before
+            self.after = after
+        }
+
+        public static let table = JSONTable(
+            "Pair",
+            "An entity that is in both lists.",
+            unknown: .ignored,
+            blank: Pair(id: .none, before: 0, after: 0),
+            [
+                .required("id", \.id, .id(), "The entity."),
+                .required("before", \.before, .count(ChangeDetails.indexes), "Its index in the before list."),
+                .required("after", \.after, .count(ChangeDetails.indexes), "Its index in the after list."),
+            ]
+        )
+    }
+
+    /// False where the caller wanted no details, or there would be too many: then the after list replaces the before
+    /// list as a whole, and the rest is empty (spec S-69).
+    public var hasIncrementalChanges = true
+    public var countBefore: Int
+    public var countAfter: Int
+    /// Ascending by their index in the before list.
+    public var removed: [Place] = []
+    /// Ascending by their index in the after list.
+    public var inserted: [Place] = []
+    /// Ascending by their index in the after list; the fewest that will do.
+    public var moved: [Pair] = []
+    /// Survivors whose facts or pixels changed, moved or not; ascending by their index in the after list.
+    public var changed: [Pair] = []
+
+    public init(countBefore: Int, countAfter: Int) {
+        self.countBefore = countBefore
+        self.countAfter = countAfter
+    }
+
+    fileprivate static let indexes = 0...Int(Int32.max)
+
+    public static let table = JSONTable(
+        "ChangeDetails",
+        "What changed between two results of one fetch. Take out removed and moved (before) together, then put in "
+            + "inserted and moved (after) in ascending order.",
+        unknown: .ignored,
+        blank: ChangeDetails(countBefore: 0, countAfter: 0),
+        [
+            .required(
+                "hasIncrementalChanges",
+                \.hasIncrementalChanges,
+                .flag,
+                "False: fetch again, the lists below are empty."
+            ),
+            .required("countBefore", \.countBefore, .count(indexes), "Length of the before list."),
+            .required("countAfter", \.countAfter, .count(indexes), "Length of the after list."),
+            .defaulted("removed", \.removed, places, "Positions before, ascending.", default: []),
+            .defaulted("inserted", \.inserted, places, "Positions after, ascending.", default: []),
+            .defaulted("moved", \.moved, pairs, "From before, to after; ascending by after.", default: []),
+            .defaulted("changed", \.changed, pairs, "Both positions; ascending by after.", default: []),
+        ]
+    )
+
+    private static let places = JSONType<[Place]>.list(of: .object(Place.self), limit: 1_000_000)
+    private static let pairs = JSONType<[Pair]>.list(of: .object(Pair.self), limit: 1_000_000)
+}
+
+extension ChangeDetails {
+    /// The details between two results of one fetch, each without repetitions; `nil` where nothing changed (spec V9).
+    ///
+    /// - Parameters:
+    ///   - before: the ids of the before list
+    ///   - after: the ids of the after list
+    ///   - changed: ids whose facts or pixels changed; those not in both lists are left out
+    ///   - isIncremental: false for a caller who wants to know only that something changed (spec S-24)
+    /// - Returns: what travels; `nil` for lists that are the same
+    /// - Complexity: O(n log n) in the length of the lists.
+    public static func between(
+        _ before: [ObjectID],
+        _ after: [ObjectID],
+        changed: Set<ObjectID> = [],
+        isIncremental: Bool = true
+    ) -> ChangeDetails? {
+        let afterIndexes = Dictionary(after.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
+        var details = ChangeDetails(countBefore: before.count, countAfter: after.count)
+        var survivors: [Pair] = []
+        for (index, id) in before.enumerated() {
+            if let afterIndex = afterIndexes[id] {
+                survivors.append(Pair(id: id, before: index, after: afterIndex))
+            } else {
+                details.removed.append(Place(id: id, index: index))
+            }
+        }
+        let kept = Set(survivors.map(\.after))
+        details.inserted = after.enumerated().filter { !kept.contains($0.offset) }.map {
+            Place(id: $0.element, index: $0.offset)
+        }
+        // The longest run of survivors whose order is the same before and after stays; the others move.
+        let still = Set(longestIncreasingRun(survivors.map(\.after)))
+        details.moved = survivors.enumerated().filter { !still.contains($0.offset) }.map(\.element)
+            .sorted { $0.after < $1.after }
+        details.changed = survivors.filter { changed.contains($0.id) }.sorted { $0.after < $1.after }
+        if details.isEmpty { return nil }
+        guard isIncremental else {
+            var whole = ChangeDetails(countBefore: before.count, countAfter: after.count)
+            whole.hasIncrementalChanges = false
+            return whole
+        }
+        return details
+    }
+
+    /// Nothing is listed.
+    public var isEmpty: Bool { removed.isEmpty && inserted.isEmpty && moved.isEmpty && changed.isEmpty }
+
+    /// Positions of a longest strictly increasing subsequence, ascending.
+    static func longestIncreasingRun(_ values: [Int]) -> [Int] {
+        // tails[k] is the position of the smallest value that ends a run of length k + 1.
+        var tails: [Int] = []
+        var previous = [Int?](repeating: nil, count: values.count)
+        for (position, value) in values.enumerated() {
+            var (low, high) = (0, tails.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if values[tails[middle]] < value { low = middle + 1 } else { high = middle }
+            }
+            previous[position] = low > 0 ? tails[low - 1] : nil
+            if low < tails.count { tails[low] = position } else { tails.append(position) }
+        }
+        var run: [Int] = []
+        var position = tails.last
+        while let current = position {
+            run.append(current)
+            position = previous[current]
+        }
+        return run.reversed()
+    }
+}
+
+// MARK: - Applying
+
+/// Details that do not fit the list they are applied to.
+public struct ChangeDetailsMismatch: Error, Sendable, Equatable, CustomStringConvertible {
+    public let description: String
+
+    init(_ description: String) { self.description = description }
+}
+
+extension ChangeDetails {
+    /// The after list.
+    ///
+    /// - Throws: ``ChangeDetailsMismatch`` where the details are not incremental or are about another list
+    public func apply(to before: [ObjectID]) throws(ChangeDetailsMismatch) -> [ObjectID] {
+        try check(before)
+        return try rearranged(before, inserted: inserted.map(\.id))
+    }
+
+    private func check(_ before: [ObjectID]) throws(ChangeDetailsMismatch) {
+        guard hasIncrementalChanges else { throw ChangeDetailsMismatch("not incremental: fetch again") }
+        guard before.count == countBefore else {
+            throw ChangeDetailsMismatch("the list has \(before.count) entries, the details are about \(countBefore)")
+        }
+        let claims = removed.map { ($0.index, $0.id) } + (moved + changed).map { ($0.before, $0.id) }
+        for (index, id) in claims where !before.indices.contains(index) || before[index] != id {
+            throw ChangeDetailsMismatch("\(id) does not stand at \(index)")
+        }
+    }
+
+    /// The wire rule, for any list of `countBefore` entries.
+    func rearranged<Element>(
+        _ before: [Element],
+        inserted new: [Element]
+    ) throws(ChangeDetailsMismatch) -> [Element] {
+        guard before.count == countBefore, new.count == inserted.count else {
+            throw ChangeDetailsMismatch("the list has another length than the details say")
+        }
+        let taken = Set(removed.map(\.index) + moved.map(\.before))
+        guard taken.count == removed.count + moved.count, taken.allSatisfy(before.indices.contains) else {
+            throw ChangeDetailsMismatch("positions before are repeated or out of range")
+        }
+        var incoming = [Element?](repeating: nil, count: countAfterChecked(before.count))
+        var filled = 0
+        func put(_ element: Element, at index: Int) throws(ChangeDetailsMismatch) {
+            guard incoming.indices.contains(index), incoming[index] == nil else {
+                throw ChangeDetailsMismatch("positions after are repeated or out of range")
+            }
+            incoming[index] = element
+            filled += 1
+        }
+        for (place, element) in zip(inserted, new) { try put(element, at: place.index) }
+        for pair in moved { try put(before[pair.before], at: pair.after) }
+        guard incoming.count == countAfter else {
+            throw ChangeDetailsMismatch("the after list would have \(incoming.count) entries, not \(countAfter)")
+        }
+        var staying = before.indices.lazy.filter { !taken.contains($0) }.makeIterator()
+        var after: [Element] = []
+        after.reserveCapacity(incoming.count)
+        for element in incoming {
+            if let element {
+                after.append(element)
+            } else if let index = staying.next() {
+                after.append(before[index])
+            }
+        }
+        return after
+    }
+
+    /// The length that the lists below add up to: nothing is allocated on the word of `countAfter`.
+    private func countAfterChecked(_ count: Int) -> Int { count - removed.count + inserted.count }
+}

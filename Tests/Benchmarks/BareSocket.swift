@@ -1,0 +1,127 @@
+import CZeroMQ
+import Glibc
+
+/// What libzmq says is wrong.
+struct BareError: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ what: String) { description = "\(what): \(String(cString: zmq_strerror(zmq_errno())))" }
+}
+
+/// A libzmq context with nothing around it.
+final class BareContext {
+    let pointer: UnsafeMutableRawPointer
+
+    init() throws {
+        guard let pointer = zmq_ctx_new() else { throw BareError("no context") }
+        zmq_ctx_set(pointer, ZMQ_MAX_SOCKETS, 20_000)
+        self.pointer = pointer
+    }
+
+    deinit { zmq_ctx_term(pointer) }
+}
+
+/// A libzmq socket with nothing around it: what every peer over ZeroMQ is made of. For one thread.
+final class BareSocket {
+    let pointer: UnsafeMutableRawPointer
+    private let context: BareContext
+    private var message = zmq_msg_t()
+
+    init(_ kind: Int32, _ context: BareContext, highWaterMark: Int32 = 1000) throws {
+        guard let pointer = zmq_socket(context.pointer, kind) else { throw BareError("no socket") }
+        self.pointer = pointer
+        self.context = context
+        zmq_msg_init(&message)
+        try set(ZMQ_LINGER, 0)
+        try set(ZMQ_SNDHWM, highWaterMark)
+        try set(ZMQ_RCVHWM, highWaterMark)
+    }
+
+    deinit {
+        zmq_msg_close(&message)
+        zmq_close(pointer)
+    }
+
+    func set(_ option: Int32, _ value: Int32) throws {
+        var value = value
+        guard zmq_setsockopt(pointer, option, &value, MemoryLayout<Int32>.size) == 0 else {
+            throw BareError("option \(option)")
+        }
+    }
+
+    func subscribe(_ topic: String) throws {
+        guard zmq_setsockopt(pointer, ZMQ_SUBSCRIBE, topic, topic.utf8.count) == 0 else {
+            throw BareError("subscribe")
+        }
+    }
+
+    func bind(_ endpoint: String) throws {
+        guard zmq_bind(pointer, endpoint) == 0 else { throw BareError("bind \(endpoint)") }
+    }
+
+    func connect(_ endpoint: String) throws {
+        guard zmq_connect(pointer, endpoint) == 0 else { throw BareError("connect \(endpoint)") }
+    }
+
+    /// Sends one frame; waits for room.
+    func send(_ bytes: some ContiguousBytesOfFrame, more: Bool = false) throws {
+        let sent = bytes.withFrame { zmq_send(pointer, $0.baseAddress, $0.count, more ? ZMQ_SNDMORE : 0) }
+        guard sent >= 0 else { throw BareError("send") }
+    }
+
+    /// Takes one frame and looks at it; nil where there is none and `wait` is false.
+    ///
+    /// - Returns: what `look` says, and whether further frames of the message follow
+    func receive<Value>(
+        wait: Bool = true,
+        _ look: (UnsafeRawBufferPointer) throws -> Value
+    ) throws -> (value: Value, more: Bool)? {
+        guard zmq_msg_recv(&message, pointer, wait ? 0 : ZMQ_DONTWAIT) >= 0 else {
+            if zmq_errno() == EAGAIN { return nil }
+            throw BareError("receive")
+        }
+        let frame = UnsafeRawBufferPointer(start: zmq_msg_data(&message), count: zmq_msg_size(&message))
+        return (try look(frame), zmq_msg_more(&message) != 0)
+    }
+
+    /// Takes a whole message.
+    func receiveAll() throws -> [[UInt8]] {
+        var frames: [[UInt8]] = []
+        while let (frame, more) = try receive({ [UInt8]($0) }) {
+            frames.append(frame)
+            if !more { break }
+        }
+        return frames
+    }
+}
+
+/// Bytes that lie in one piece.
+protocol ContiguousBytesOfFrame {
+    func withFrame<Value>(_ body: (UnsafeRawBufferPointer) -> Value) -> Value
+}
+
+extension [UInt8]: ContiguousBytesOfFrame {
+    func withFrame<Value>(_ body: (UnsafeRawBufferPointer) -> Value) -> Value { withUnsafeBytes(body) }
+}
+
+extension String: ContiguousBytesOfFrame {
+    func withFrame<Value>(_ body: (UnsafeRawBufferPointer) -> Value) -> Value {
+        var text = self
+        return text.withUTF8 { body(UnsafeRawBufferPointer($0)) }
+    }
+}
+
+/// The system's clocks.
+enum Clocks {
+    /// Microseconds since 1970.
+    static func wallMicroseconds() -> Int64 { microseconds(CLOCK_REALTIME) }
+
+    /// Microseconds since some moment; never goes back.
+    static func microseconds() -> Int64 { microseconds(CLOCK_MONOTONIC) }
+
+    private static func microseconds(_ clock: clockid_t) -> Int64 {
+        var time = timespec()
+        clock_gettime(clock, &time)
+        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
+    }
+}

@@ -1,0 +1,170 @@
+import Contracts
+import Foundation
+import GRDB
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+import Synchronization
+
+/// Durable changes: the real catalog against bare SQLite with the same promise.
+enum CommitBenchmarks {
+    static func run(_ bench: Bench) async throws {
+        guard bench.wants("commits") else { return }
+        let library = try await bench.libraries.folder(assets: 10_000, for: "commits")
+        let services = try Services(bench.place, "commits", library: library)
+        try await services.start("catalog")
+        let favourites = try await Favourites(services.client)
+        let database = try BareDatabase(bench.place.folder("bare-sqlite"))
+        let catalog = services.process("catalog")
+
+        let many = bench.amount(3_000, quick: 200)
+        var spent = (seconds: 0.0, own: 0.0, commits: 0)
+        let ours: Run = {
+            let before = (ProcessTable.processorSeconds(catalog), ProcessTable.processorSeconds(getpid()))
+            let rate = try await favourites.rate(many, outstanding: 64)
+            spent.seconds += ProcessTable.processorSeconds(catalog) - before.0
+            spent.own += ProcessTable.processorSeconds(getpid()) - before.1
+            spent.commits += many
+            return [rate]
+        }
+        let cost = {
+            let each = { (seconds: Double) in Figure.text(seconds / Double(max(1, spent.commits)) * 1e6) }
+            return ["catalog \(each(spent.seconds)) µs of processor a change, client \(each(spent.own)) µs"]
+        }
+        try await bench.compare(
+            [
+                Comparison(
+                    name: "commits.64",
+                    ours: "catalog, 64 favourite changes outstanding, group commit",
+                    peer: "bare SQLite FULL, 1 row of 1 KiB a commit",
+                    unit: "changes/s",
+                    aim: .figure(50_000)
+                )
+            ],
+            ours: ours,
+            peer: { [try await database.rate(bench.amount(3_000, quick: 200), group: 1)] },
+            notes: cost
+        )
+        try await bench.compare(
+            [
+                Comparison(
+                    name: "commits.64.grouped",
+                    ours: "catalog, 64 favourite changes outstanding, group commit",
+                    peer: "bare SQLite FULL, 16 rows of 1 KiB a commit",
+                    unit: "changes/s",
+                    aim: nil
+                )
+            ],
+            ours: ours,
+            peer: { [try await database.rate(bench.amount(16_000, quick: 1_600), group: 16)] }
+        )
+        let few = bench.amount(1_000, quick: 100)
+        try await bench.compare(
+            [
+                Comparison(
+                    name: "commits.one",
+                    ours: "catalog, 1 favourite change outstanding, median time",
+                    peer: "bare SQLite FULL, 1 row of 1 KiB a commit, median time",
+                    unit: "µs",
+                    smallerIsBetter: true,
+                    aim: .figure(240)
+                )
+            ],
+            ours: { [try await favourites.medianMicroseconds(few)] },
+            peer: { [try await database.medianMicroseconds(few)] }
+        )
+        await services.stop()
+    }
+}
+
+/// Turns favourites on and off, so that each change changes something.
+final class Favourites: Sendable {
+    private let client: PhotoLibrary
+    private let assets: [ObjectID]
+    private let next = Mutex(0)
+
+    init(_ client: PhotoLibrary) async throws {
+        self.client = client
+        var fetch = FetchDescription(.assets)
+        fetch.predicate = "isFavorite == NO"
+        assets = try await client.assets(fetch, count: 1000).assets.map(\.id)
+        guard !assets.isEmpty else { throw BenchmarkError("the library has no assets") }
+    }
+
+    /// Changes the next asset.
+    func change() async throws {
+        let number = next.withLock { number in
+            defer { number += 1 }
+            return number
+        }
+        let patch = AssetPatch(isFavorite: (number / assets.count).isMultiple(of: 2))
+        let done = try await client.perform([.updateAsset(.init(id: .id(assets[number % assets.count]), set: patch))])
+        guard done.isChanged else { throw BenchmarkError("a change changed nothing") }
+    }
+
+    func rate(_ count: Int, outstanding: Int) async throws -> Double {
+        let time = try await seconds {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<outstanding {
+                    group.addTask { for _ in 0..<count / outstanding { try await self.change() } }
+                }
+                try await group.waitForAll()
+            }
+        }
+        return Double(count / outstanding * outstanding) / time
+    }
+
+    func medianMicroseconds(_ count: Int) async throws -> Double {
+        var times: [Double] = []
+        for _ in 0..<count { times.append(try await seconds { try await change() } * 1e6) }
+        return Spread(times).median
+    }
+}
+
+/// SQLite in WAL mode with `synchronous=FULL` and nothing around it: rows of 1 KiB.
+private final class BareDatabase: Sendable {
+    private let queue: DatabaseQueue
+
+    init(_ folder: String) throws {
+        queue = try DatabaseQueue(path: "\(folder)/bare.sqlite")
+        try queue.writeWithoutTransaction { database in
+            _ = try String.fetchOne(database, sql: "PRAGMA journal_mode = WAL")
+            try database.execute(sql: "PRAGMA synchronous = FULL")
+            try database.execute(sql: "CREATE TABLE line (id INTEGER PRIMARY KEY, bytes BLOB)")
+        }
+    }
+
+    func rate(_ rows: Int, group: Int) async throws -> Double {
+        let queue = queue
+        let time = try await blockingSeconds {
+            try queue.writeWithoutTransaction { database in
+                for _ in 0..<rows / group { try Self.commit(group, database) }
+            }
+        }
+        return Double(rows) / time
+    }
+
+    func medianMicroseconds(_ count: Int) async throws -> Double {
+        let queue = queue
+        let times = try await blocking {
+            try queue.writeWithoutTransaction { database in
+                try (0..<count).map { _ in
+                    let start = Clocks.microseconds()
+                    try Self.commit(1, database)
+                    return Double(Clocks.microseconds() - start)
+                }
+            }
+        }
+        return Spread(times).median
+    }
+
+    private static let row = Data(repeating: 0x78, count: 1024)
+
+    private static func commit(_ rows: Int, _ database: Database) throws {
+        let insert = try database.cachedStatement(sql: "INSERT INTO line (bytes) VALUES (?)")
+        try database.execute(sql: "BEGIN IMMEDIATE")
+        for _ in 0..<rows { try insert.execute(arguments: [row]) }
+        try database.execute(sql: "COMMIT")
+    }
+}

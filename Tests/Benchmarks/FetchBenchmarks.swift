@@ -1,0 +1,138 @@
+import Contracts
+import Foundation
+import JSONValue
+import PhotoClient
+import PhotoModel
+
+/// Cost follows the change and not the library: the same fetch from a large library and from a small one.
+enum FetchBenchmarks {
+    private struct Kind {
+        let name: String
+        let text: String
+        var page = 100
+        let fetch: FetchDescription
+
+        init(_ name: String, _ text: String, page: Int = 100, _ build: (inout FetchDescription) -> Void) {
+            self.name = name
+            self.text = text
+            self.page = page
+            var fetch = FetchDescription(.assets)
+            build(&fetch)
+            self.fetch = fetch
+        }
+    }
+
+    private static func kinds(keyword: String) -> [Kind] {
+        [
+            Kind("first", "first 100 by creation date, newest first") {
+                $0.sort = [SortDescription(key: "creationDate", ascending: false)]
+            },
+            Kind("favourites", "first 100 favourites by creation date") {
+                $0.predicate = "isFavorite == YES"
+                $0.sort = [SortDescription(key: "creationDate", ascending: false)]
+            },
+            Kind("keyword", "first 100 with keyword \(keyword)") {
+                $0.predicate = ["any": "keywords", "op": "==", "value": .string(keyword)]
+                $0.sort = [SortDescription(key: "creationDate", ascending: false)]
+            },
+            Kind("count", "count of the library", page: 0) { _ in },
+        ]
+    }
+
+    static func run(_ bench: Bench) async throws {
+        guard bench.wants("fetch") else { return }
+        let small = try await Served(bench, assets: 10_000)
+        let keyword = try await small.keyword()
+        for assets in [100_000] + (bench.isLarge ? [1_000_000] : []) {
+            let large = try await Served(bench, assets: assets)
+            for kind in kinds(keyword: keyword) {
+                try await compare(bench, kind, small, large)
+            }
+            await large.services.stop()
+        }
+        await small.services.stop()
+    }
+
+    private static func compare(_ bench: Bench, _ kind: Kind, _ small: Served, _ large: Served) async throws {
+        let rounds = bench.amount(20, quick: 3)
+        func run(_ served: Served) -> Run {
+            { [try await served.medianMicroseconds(kind.fetch, page: kind.page, rounds: rounds)] }
+        }
+        let counts = (try await small.count(kind.fetch), try await large.count(kind.fetch))
+        small.forgetCost()
+        large.forgetCost()
+        try await bench.compare(
+            [
+                Comparison(
+                    name: "fetch.\(kind.name).\(large.assets)",
+                    ours: "\(kind.text), \(Figure.text(Double(large.assets))) assets",
+                    peer: "the same, \(Figure.text(Double(small.assets))) assets",
+                    unit: "µs",
+                    smallerIsBetter: true,
+                    aim: .ratio(1.5)
+                )
+            ],
+            ours: run(large),
+            peer: run(small),
+            notes: {
+                [
+                    "\(counts.1) results against \(counts.0); processor time of a fetch, large over small: "
+                        + Figure.ratio(large.cost / max(1e-9, small.cost))
+                ]
+            }
+        )
+    }
+}
+
+/// A generated library, served.
+private final class Served {
+    let assets: Int
+    let services: Services
+    private var fetches = 0
+    private var spent = 0.0
+
+    init(_ bench: Bench, assets: Int) async throws {
+        self.assets = assets
+        let library = try await bench.libraries.folder(assets: assets, for: "fetch")
+        services = try Services(bench.place, "fetch-\(assets)", library: library)
+        try await services.start("catalog")
+    }
+
+    /// Seconds of the catalog's processor time for one fetch, since ``forgetCost()``.
+    var cost: Double { spent / Double(max(1, fetches)) }
+
+    func forgetCost() { (fetches, spent) = (0, 0) }
+
+    func count(_ fetch: FetchDescription) async throws -> Int {
+        try await services.client.assets(fetch, count: 0).count
+    }
+
+    /// The rarest keyword of some assets: a plausible search.
+    func keyword() async throws -> String {
+        var counts: [String: Int] = [:]
+        for word in try await services.client.assets(FetchDescription(.assets), count: 1000).assets.flatMap(\.keywords)
+        {
+            counts[word, default: 0] += 1
+        }
+        guard let rarest = counts.min(by: { ($0.value, $0.key) < ($1.value, $1.key) }) else {
+            throw BenchmarkError("the library has no keywords")
+        }
+        return rarest.key
+    }
+
+    func medianMicroseconds(_ fetch: FetchDescription, page: Int, rounds: Int) async throws -> Double {
+        var times: [Double] = []
+        let catalog = services.process("catalog")
+        let before = ProcessTable.processorSeconds(catalog)
+        defer {
+            spent += ProcessTable.processorSeconds(catalog) - before
+            fetches += rounds
+        }
+        for _ in 0..<rounds {
+            times.append(
+                try await seconds { _ = try await services.client.assets(fetch, count: page) } * 1e6
+            )
+        }
+        return Spread(times).median
+    }
+}

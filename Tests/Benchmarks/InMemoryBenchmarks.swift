@@ -1,0 +1,149 @@
+import Foundation
+import JSONValue
+import PhotoModel
+import TestSupport
+
+/// What every service does in memory: predicates, JSON, change records. One thread.
+enum InMemoryBenchmarks {
+    static func run(_ bench: Bench) async throws {
+        guard bench.wants("predicates", "json", "records") else { return }
+        var random = SeededRandom(seed: 9)
+        let assets = (0..<bench.amount(20_000, quick: 500)).map { RandomEntities.asset($0, using: &random) }
+        try await predicates(bench, assets)
+        let records = assets.prefix(2_000).enumerated().map { index, asset -> ChangeRecord in
+            var record = ChangeRecord(
+                sequence: Int64(index + 1),
+                library: String(repeating: "ab", count: 16),
+                date: 1_700_000_000_000_000,
+                origin: ChangeOrigin(identity: "uid:0", client: "benchmark")
+            )
+            var after = asset
+            after.isFavorite.toggle()
+            record.assets = [EntityChange(before: asset, after: after)]
+            return record
+        }
+        try await json(bench, records)
+        try await recordRates(bench, records)
+    }
+
+    private static func predicates(_ bench: Bench, _ assets: [Asset]) async throws {
+        let text = #"isFavorite == YES AND pixelWidth >= 2 AND ANY keywords ==[cd] "ete""#
+        let predicate = try Predicate(format: text, of: .asset)
+        func rate(_ test: @escaping @Sendable (Asset) -> Bool) -> Run {
+            {
+                let time = try await blockingSeconds {
+                    for _ in 0..<5 { keep(assets.count(where: test)) }
+                }
+                return [Double(5 * assets.count) / time]
+            }
+        }
+        let folding = TextFolding.caseAndDiacritics
+        try await bench.compare(
+            [
+                Comparison(
+                    name: "predicates",
+                    ours: "Predicate in memory, \(text.replacingOccurrences(of: "\"", with: "'"))",
+                    peer: "the same written in Swift",
+                    unit: "assets/s",
+                    aim: nil
+                )
+            ],
+            ours: rate { predicate.evaluate($0) },
+            peer: rate { asset in
+                asset.isFavorite && asset.pixelWidth >= 2
+                    && asset.keywords.contains { folding.apply($0) == "ete" }
+            }
+        )
+    }
+
+    private static func json(_ bench: Bench, _ records: [ChangeRecord]) async throws {
+        let tree = JSON.array(records.map(\.json))
+        let bytes = tree.bytes
+        let data = Data(bytes)
+        let megabytes = Double(bytes.count) / 1e6
+        let what = "\(bytes.count >> 10) KiB of change records"
+        func rate(_ work: @escaping @Sendable () throws -> Void) -> Run {
+            { [3 * megabytes / (try await blockingSeconds { for _ in 0..<3 { try work() } })] }
+        }
+        try await bench.compare(
+            [
+                Comparison(
+                    name: "json.read",
+                    ours: "JSONValue, \(what)",
+                    peer: "Foundation's JSONSerialization",
+                    unit: "MB/s",
+                    aim: nil
+                )
+            ],
+            ours: rate { keep(try JSON(parsing: bytes).arrayValue?.count ?? 0) },
+            peer: rate { keep((try JSONSerialization.jsonObject(with: data) as? [Any])?.count ?? 0) }
+        )
+        try await bench.compare(
+            [
+                Comparison(
+                    name: "json.write",
+                    ours: "JSONValue, \(what)",
+                    peer: "Foundation's JSONSerialization",
+                    unit: "MB/s",
+                    aim: nil
+                )
+            ],
+            ours: rate { keep(tree.bytes.count) },
+            peer: {
+                let object = try JSONSerialization.jsonObject(with: data)
+                let time = try await seconds {
+                    for _ in 0..<3 { keep(try JSONSerialization.data(withJSONObject: object).count) }
+                }
+                return [3 * megabytes / time]
+            }
+        )
+    }
+
+    private static func recordRates(_ bench: Bench, _ records: [ChangeRecord]) async throws {
+        let encoded = records.map(\.bytes)
+        let data = encoded.map { Data($0) }
+        let size = encoded.reduce(0) { $0 + $1.count } / encoded.count
+        func rate(_ work: @escaping @Sendable () throws -> Void) -> Run {
+            { [Double(records.count) / (try await blockingSeconds { try work() })] }
+        }
+        try await bench.compare(
+            [
+                Comparison(
+                    name: "records.decode",
+                    ours: "ChangeRecord from its \(size) bytes",
+                    peer: "JSONSerialization alone, without a record",
+                    unit: "records/s",
+                    aim: nil
+                )
+            ],
+            ours: rate { for bytes in encoded { keep(try ChangeRecord(json: JSON(parsing: bytes)).assets.count) } },
+            peer: rate {
+                for bytes in data {
+                    keep((try JSONSerialization.jsonObject(with: bytes) as? [String: Any])?.count ?? 0)
+                }
+            }
+        )
+        try await bench.compare(
+            [
+                Comparison(
+                    name: "records.encode",
+                    ours: "ChangeRecord to its bytes",
+                    peer: "JSONValue alone, tree to bytes",
+                    unit: "records/s",
+                    aim: nil
+                )
+            ],
+            ours: rate { for record in records { keep(record.bytes.count) } },
+            peer: {
+                let trees = records.map(\.json)
+                let time = try await blockingSeconds { for tree in trees { keep(tree.bytes.count) } }
+                return [Double(records.count) / time]
+            }
+        )
+    }
+
+    /// Keeps the compiler from leaving work out whose result nobody wants.
+    @inline(never)
+    @_optimize(none)
+    private static func keep(_ value: Int) {}
+}

@@ -1,0 +1,89 @@
+import Foundation
+import Messaging
+import PhotoClient
+
+/// From the commit to the subscriber, at 1,000 real commits a second.
+enum LatencyBenchmarks {
+    private static let perSecond = 1000
+
+    static func run(_ bench: Bench) async throws {
+        guard bench.wants("latency") else { return }
+        let library = try await bench.libraries.folder(assets: 10_000, for: "latency")
+        let services = try Services(bench.place, "latency", library: library)
+        try await services.start("catalog")
+        try await services.start("change-broker")
+        let favourites = try await Favourites(services.client)
+        let count = bench.amount(2 * perSecond, quick: 300)
+        for subscribers in [10, 100] {
+            guard bench.wants("latency.\(subscribers)") else { continue }
+            let ours = try await Subscribers(services.client.endpoints.feed.description, subscribers)
+            // The peer's bytes are as many as those of a real message.
+            let bytes = try await ours.batch(1) { try await favourites.change() }.bytes
+            let peer = try await BarePublisher(services.run, frame: frame(bytes: bytes))
+            let theirs = try await Subscribers(peer.address, subscribers)
+            let own = "catalog and change-broker, \(subscribers) subscribers, \(perSecond) commits/s"
+            let bare = "bare XPUB at \(perSecond)/s, \(bytes) bytes, the same subscribers, ipc"
+            var (lost, late) = (0, 0.0)
+            try await bench.compare(
+                [
+                    Comparison(
+                        name: "latency.\(subscribers).p50",
+                        ours: own,
+                        peer: bare,
+                        unit: "µs",
+                        smallerIsBetter: true,
+                        aim: .figure(1500)
+                    ),
+                    Comparison(
+                        name: "latency.\(subscribers).p99",
+                        ours: own,
+                        peer: bare,
+                        unit: "µs",
+                        smallerIsBetter: true,
+                        aim: .figure(6000)
+                    ),
+                ],
+                ours: {
+                    let batch = try await ours.batch(count) { late = max(late, try await pace(favourites, count)) }
+                    lost += batch.lost
+                    return [batch.median, batch.nearlySlowest]
+                },
+                peer: {
+                    let batch = try await theirs.batch(count) { try peer.rate(count, perSecond: perSecond) }
+                    return [batch.median, batch.nearlySlowest]
+                },
+                notes: {
+                    [
+                        "\(lost) deliveries lost; from the record's date, which is before COMMIT; "
+                            + "the slowest run made \(Figure.text(Double(count) / late)) changes/s"
+                    ]
+                }
+            )
+        }
+        await services.stop()
+    }
+
+    /// Sends changes at a fixed rate, whether or not earlier ones are answered.
+    ///
+    /// - Returns: seconds until the last answer
+    private static func pace(_ favourites: Favourites, _ count: Int) async throws -> Double {
+        try await seconds {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                let clock = ContinuousClock()
+                let start = clock.now
+                for number in 0..<count {
+                    let due = start + .microseconds(number * 1_000_000 / perSecond)
+                    if due > clock.now { try await clock.sleep(until: due, tolerance: .zero) }
+                    group.addTask { try await favourites.change() }
+                }
+                try await group.waitForAll()
+            }
+        }
+    }
+
+    /// A message of a size with the numbers that a publisher writes into it.
+    private static func frame(bytes: Int) -> [UInt8] {
+        let head = Array(#"{"sequence":1000000000,"date":1700000000000000,"x":""#.utf8)
+        return head + [UInt8](repeating: 0x78, count: max(0, bytes - head.count - 2)) + Array(#""}"#.utf8)
+    }
+}

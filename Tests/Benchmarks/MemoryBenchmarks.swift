@@ -1,0 +1,71 @@
+import Contracts
+import Foundation
+import PhotoClient
+import PhotoModel
+import TestSupport
+
+/// The memory of the whole house after some work: each service with its workers.
+enum MemoryBenchmarks {
+    static func run(_ bench: Bench) async throws {
+        guard bench.wants("memory") else { return }
+        let library = try await bench.libraries.folder(assets: 10_000, for: "memory")
+        let services = try Services(bench.place, "memory", library: library)
+        try await services.start("up")
+        bench.say("measuring memory")
+        for (name, process) in members(services) {
+            bench.remark(remark("memory.idle.\(name)", process, "10,000 assets, just started"))
+        }
+        try await work(bench, services)
+        for (name, process) in members(services) {
+            bench.remark(
+                remark(
+                    "memory.worked.\(name)",
+                    process,
+                    "after 1,000 changes, 40 imports, 40 thumbnails, 1,000 fetched"
+                )
+            )
+        }
+        await services.stop()
+    }
+
+    private static func remark(_ name: String, _ process: Int32, _ text: String) -> Remark {
+        let family = ProcessTable.family(of: process)
+        let bytes = family.reduce(0) { $0 + ProcessTable.proportionalBytes($1) }
+        return Remark(
+            name: name,
+            text: "PSS of \(family.count) processes; \(text)",
+            value: Double(bytes) / 1_048_576,
+            unit: "MiB"
+        )
+    }
+
+    /// The services that `safelight up` runs, by name.
+    private static func members(_ services: Services) -> [(String, Int32)] {
+        ProcessTable.children(of: services.process("up")).map { (ProcessTable.name($0), $0) }.sorted { $0.0 < $1.0 }
+    }
+
+    private static func work(_ bench: Bench, _ services: Services) async throws {
+        let favourites = try await Favourites(services.client)
+        _ = try await favourites.rate(bench.amount(1_024, quick: 64), outstanding: 64)
+        _ = try await services.client.assets(FetchDescription(.assets), count: 1000)
+        let source = try bench.place.folder("memory-source")
+        for index in 0..<40 {
+            let jpeg = TestPictures.jpeg(width: 640, height: 480, seed: UInt64(1000 + index))
+            try Data(jpeg).write(to: URL(fileURLWithPath: "\(source)/\(index).jpg"))
+        }
+        let safelight = bench.place.program("safelight")
+        try await runProgram(safelight, ["import", source, "--json", "--run", services.run])
+        var fetch = FetchDescription(.assets)
+        fetch.sort = [SortDescription(key: "addedDate", ascending: false)]
+        let target = try bench.place.folder("memory-thumbs")
+        for asset in try await services.client.assets(fetch, count: 40).assets {
+            try await runProgram(
+                safelight,
+                [
+                    "thumb", asset.id.text, "--size", "256", "--output", "\(target)/\(asset.id).jpg", "--run",
+                    services.run,
+                ]
+            )
+        }
+    }
+}

@@ -1,0 +1,122 @@
+import Foundation
+import JSONValue
+
+/// Numbers as the table writes them.
+enum Figure {
+    static func ratio(_ value: Double) -> String { String(format: value < 0.1 ? "%.3f" : "%.2f", value) }
+
+    /// Three or more digits that say something.
+    static func text(_ value: Double) -> String {
+        guard value.isFinite else { return "–" }
+        let digits = abs(value) >= 100 ? 0 : abs(value) >= 10 ? 1 : 2
+        let plain = String(format: "%.\(digits)f", value)
+        guard digits == 0 else { return plain }
+        var grouped = ""
+        for (index, digit) in plain.reversed().enumerated() {
+            if index > 0, index.isMultiple(of: 3), digit != "-" { grouped.append(",") }
+            grouped.append(digit)
+        }
+        return String(grouped.reversed())
+    }
+
+    static func spread(_ spread: Spread, _ text: (Double) -> String) -> String {
+        "\(text(spread.median)) (\(text(spread.minimum))–\(text(spread.maximum)))"
+    }
+}
+
+/// A figure that stands alone: memory, what was lost.
+struct Remark: Sendable {
+    var name: String
+    var text: String
+    var value: Double
+    var unit: String
+}
+
+/// Everything that was measured, as one table or as JSON.
+struct Report {
+    var machine: Machine
+    var outcomes: [Outcome] = []
+    var remarks: [Remark] = []
+    /// What could not be measured, and why.
+    var gaps: [(name: String, reason: String)] = []
+
+    var markdown: String {
+        var lines = [
+            "# Safelight benchmarks", "",
+            "\(machine.text). Every ratio is A over B, pair by pair in one sitting; figures are median "
+                + "(minimum–maximum). A/A is the machine against itself; where its spread exceeds half of what separates "
+                + "the figure from its aim (or from the peer, where it has none), the result is not resolved.", "",
+            "| name | A: ours | B: peer or limit | unit | A | B | A/B | A/A | pairs | aim | verdict |",
+            "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        ]
+        for outcome in outcomes {
+            let comparison = outcome.comparison
+            let cells = [
+                comparison.name, comparison.ours, comparison.peer,
+                comparison.unit + (comparison.smallerIsBetter ? " (less is better)" : ""),
+                Figure.spread(outcome.ours, Figure.text), Figure.spread(outcome.peer, Figure.text),
+                Figure.spread(outcome.ratio, Figure.ratio), Figure.spread(outcome.same, Figure.ratio),
+                "\(outcome.pairs)", comparison.aimText, outcome.verdict.rawValue,
+            ]
+            lines.append("| " + cells.joined(separator: " | ") + " |")
+        }
+        let notes = outcomes.flatMap { outcome in outcome.notes.map { "- \(outcome.comparison.name): \($0)" } }
+        if !notes.isEmpty { lines += ["", "Notes", ""] + notes }
+        if !remarks.isEmpty {
+            lines += ["", "| figure | value | |", "| --- | --- | --- |"]
+            lines += remarks.map { "| \($0.name) | \(Figure.text($0.value)) \($0.unit) | \($0.text) |" }
+        }
+        if !gaps.isEmpty { lines += ["", "Not measured", ""] + gaps.map { "- \($0.name): \($0.reason)" } }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    var json: JSON {
+        [
+            "machine": .string(machine.text),
+            "comparisons": .array(outcomes.map(\.json)),
+            "remarks": .array(
+                remarks.map {
+                    [
+                        "name": .string($0.name), "value": .double($0.value), "unit": .string($0.unit),
+                        "text": .string($0.text),
+                    ]
+                }
+            ),
+            "notMeasured": .array(gaps.map { ["name": .string($0.name), "reason": .string($0.reason)] }),
+        ]
+    }
+}
+
+extension Spread {
+    var json: JSON { ["median": .double(median), "minimum": .double(minimum), "maximum": .double(maximum)] }
+}
+
+extension Outcome {
+    var json: JSON {
+        [
+            "name": .string(comparison.name), "ours": .string(comparison.ours), "peer": .string(comparison.peer),
+            "unit": .string(comparison.unit), "smallerIsBetter": .bool(comparison.smallerIsBetter), "a": ours.json,
+            "b": peer.json, "ratio": ratio.json, "same": same.json, "pairs": JSON(pairs),
+            "aim": .string(comparison.aimText), "verdict": .string(verdict.rawValue), "notes": JSON(notes),
+        ]
+    }
+}
+
+/// Where it was measured.
+struct Machine {
+    let text: String
+
+    init() {
+        let info = (try? String(contentsOfFile: "/proc/cpuinfo", encoding: .utf8)) ?? ""
+        let model =
+            info.split(separator: "\n").first { $0.hasPrefix("model name") }?.split(separator: ":").last?
+            .trimmingCharacters(in: .whitespaces) ?? "unknown processor"
+        let load = (try? String(contentsOfFile: "/proc/loadavg", encoding: .utf8))?.prefix { $0 != " " } ?? "?"
+        #if DEBUG
+            let build = "debug build: figures mean nothing"
+        #else
+            let build = "release build"
+        #endif
+        text = "\(ProcessInfo.processInfo.activeProcessorCount) cores, \(model), load \(load) at the start, \(build)"
+    }
+}

@@ -1,0 +1,107 @@
+import CZeroMQ
+import Contracts
+import Foundation
+import Messaging
+import PhotoClient
+
+/// A request there and back over ipc: the whole house's protocol against libzmq's bare echo of the same bytes.
+enum RequestBenchmarks {
+    static func run(_ bench: Bench) async throws {
+        guard bench.wants("requests") else { return }
+        let services = try Services(bench.place, "requests")
+        try await services.start("catalog")
+        let catalog = services.client.catalog
+        let address = catalog.address.description
+        let request = #"{"jsonrpc":"2.0","id":1,"method":"health","params":{"deadlineMs":5000}}"#
+        let replyBytes = try await blocking { try replySize(of: request, at: address) }
+        let echoAddress = "ipc://\(services.run)/echo.sock"
+        let echo = try Child(["peer-echo", "--endpoint", echoAddress, "--reply-bytes", "\(replyBytes)"])
+        try await echo.expect("ready")
+        let bytes = "\(request.utf8.count)+\(replyBytes) bytes"
+
+        for (name, window, count) in [("one", 1, 4_000), ("64", 64, 30_000)] {
+            let rounds = bench.amount(count, quick: 300)
+            let peer: Run = { try await bareRate(echoAddress, request, window, rounds) }
+            try await bench.compare(
+                [
+                    Comparison(
+                        name: "requests.\(name)",
+                        ours: "PhotoClient `health`, \(window) outstanding",
+                        peer: "bare DEALER/ROUTER echo, \(bytes)",
+                        unit: "requests/s",
+                        aim: nil
+                    )
+                ],
+                ours: { [try await clientRate(catalog, window, rounds)] },
+                peer: peer
+            )
+            try await bench.compare(
+                [
+                    Comparison(
+                        name: "requests.\(name).bare-client",
+                        ours: "bare DEALER to the catalog's `health`, \(window) outstanding",
+                        peer: "bare DEALER/ROUTER echo, \(bytes)",
+                        unit: "requests/s",
+                        aim: nil
+                    )
+                ],
+                ours: { try await bareRate(address, request, window, rounds) },
+                peer: peer
+            )
+        }
+        withExtendedLifetime(echo) {}
+        await services.stop()
+    }
+
+    private static func clientRate(_ client: ServiceClient, _ window: Int, _ count: Int) async throws -> Double {
+        let time = try await seconds {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for _ in 0..<window {
+                    group.addTask { for _ in 0..<count / window { _ = try await client.health() } }
+                }
+                try await group.waitForAll()
+            }
+        }
+        return Double(count / window * window) / time
+    }
+
+    private static func bareRate(
+        _ address: String,
+        _ request: String,
+        _ window: Int,
+        _ count: Int
+    ) async throws -> [Double] {
+        let time = try await blocking {
+            let socket = try BareSocket(ZMQ_DEALER, BareContext(), highWaterMark: 100_000)
+            try socket.connect(address)
+            // Ids that are open at one time differ; the same digits, so the same bytes.
+            let requests = (0..<max(1, window)).map { index in
+                request.replacingOccurrences(of: "\"id\":1", with: "\"id\":\(window == 1 ? 1 : 10 + index)")
+            }.map { Array($0.utf8) }
+            try socket.send(requests[0])
+            _ = try socket.receiveAll()
+            let start = Clocks.microseconds()
+            for request in requests { try socket.send(request) }
+            var sent = window
+            for _ in 0..<count {
+                let reply = try socket.receive { $0.count > 60 ? LiveFrame.number(id, in: $0) ?? -1 : -1 }
+                guard sent < count else { continue }
+                // An echo has no id: any of them will do.
+                let index = reply.map { window == 1 ? 0 : Int($0.value) - 10 } ?? 0
+                try socket.send(requests.indices.contains(index) ? requests[index] : requests[0])
+                sent += 1
+            }
+            return Double(Clocks.microseconds() - start) / 1e6
+        }
+        return [Double(count) / time]
+    }
+
+    private static let id: StaticString = "\"id\":"
+
+    private static func replySize(of request: String, at address: String) throws -> Int {
+        let socket = try BareSocket(ZMQ_DEALER, BareContext())
+        try socket.connect(address)
+        try socket.send(request)
+        return try socket.receiveAll().first?.count ?? 0
+    }
+}

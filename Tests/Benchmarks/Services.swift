@@ -1,0 +1,109 @@
+import Foundation
+import Logging
+import Messaging
+import PhotoClient
+import TestSupport
+
+/// Real services on a library of their own, and a client of them.
+final class Services {
+    let place: Place
+    let run: String
+    let library: String
+    let client: PhotoLibrary
+    private(set) var running: [String: RunningProgram] = [:]
+
+    /// - Parameter library: the folder of an existing library; nil: a new one
+    init(_ place: Place, _ name: String, library: String? = nil) throws {
+        self.place = place
+        run = try place.folder("\(name).run")
+        self.library = try library ?? place.folder("\(name).library")
+        client = try PhotoLibrary(
+            endpoints: Self.endpoints(in: run),
+            client: "benchmark",
+            logger: Logger(label: "benchmark", factory: { _ in SwiftLogNoOpLogHandler() })
+        )
+    }
+
+    deinit { for program in running.values { program.signal(SIGKILL) } }
+
+    static func endpoints(in folder: String) throws -> ServiceEndpoints {
+        func address(_ file: String) throws -> EndpointAddress { try EndpointAddress("ipc://\(folder)/\(file).sock") }
+        return ServiceEndpoints(
+            catalog: try address("catalog"),
+            thumbnailer: try address("thumbnailer"),
+            editor: try address("editor"),
+            changeBroker: try address("change-broker"),
+            feed: try address("feed"),
+            edits: try address("edits")
+        )
+    }
+
+    /// Starts a service and waits until it answers.
+    func start(_ name: String) async throws {
+        let isKeeper = name == "catalog" || name == "up"
+        let program = try RunningProgram(
+            place.program(name == "up" ? "safelight" : name),
+            (name == "up" ? ["up"] : []) + ["--run", run, "--log", "warning"]
+                + (isKeeper ? ["--library", library] : []),
+            environment: ["SAFELIGHT_LIBRARY": library, "SAFELIGHT_CACHE": run + "/cache"]
+        )
+        running[name] = program
+        let services: [ServiceClient] =
+            switch name {
+            case "catalog": [client.catalog]
+            case "change-broker": [client.changeBroker]
+            case "up": [client.catalog, client.changeBroker, client.thumbnailer, client.editor]
+            default: []
+            }
+        for service in services {
+            do {
+                _ = try await service.health(deadline: .seconds(30))
+            } catch {
+                throw BenchmarkError("\(name) does not answer: \(error.message) \(program.errorText.suffix(500))")
+            }
+        }
+    }
+
+    /// Stops everything and waits for it.
+    func stop() async {
+        await client.close()
+        for program in running.values {
+            program.signal(SIGTERM)
+            _ = await blocking { program.wait(seconds: 20) }
+        }
+        running = [:]
+    }
+
+    func process(_ name: String) -> Int32 { running[name]?.processIdentifier ?? 0 }
+}
+
+/// Libraries by `catalog generate`, each made once a run.
+actor Libraries {
+    private let place: Place
+    private var made: [Int: String] = [:]
+
+    init(_ place: Place) { self.place = place }
+
+    static let seed = 7
+
+    /// A library of so many assets. Whoever changes it says so by a purpose of its own.
+    func folder(assets: Int, for purpose: String) async throws -> String {
+        if let folder = made[assets] { return try await copy(folder, purpose, assets) }
+        let folder = try place.folder("generated-\(assets)")
+        try await runProgram(
+            place.program("catalog"),
+            ["generate", "--assets", "\(assets)", "--seed", "\(Self.seed)", "--library", folder]
+        )
+        guard FileManager.default.subpaths(atPath: folder)?.isEmpty == false else {
+            throw BenchmarkError("catalog generate makes nothing")
+        }
+        made[assets] = folder
+        return try await copy(folder, purpose, assets)
+    }
+
+    private func copy(_ folder: String, _ purpose: String, _ assets: Int) async throws -> String {
+        let target = place.scratch.file("\(purpose)-\(assets)")
+        try await runProgram("/bin/cp", ["-r", folder, target])
+        return target
+    }
+}

@@ -1,0 +1,125 @@
+import Contracts
+import Foundation
+import JSONValue
+import Logging
+import Messaging
+import PhotoModel
+import Synchronization
+import TestSupport
+
+/// A catalog that has nothing but a history, which grows when it is told to: what the change-broker is measured with.
+final class SyntheticCatalog: RequestHandler {
+    /// A favourite change of one asset, about as a camera's photo looks.
+    let template: ChangeRecord
+    private let library = String(repeating: "ab", count: 16)
+    private let state = Mutex(State())
+    private let thread: PollThread
+    private let logger = Logger(label: "synthetic", factory: { _ in SwiftLogNoOpLogHandler() })
+
+    private struct State {
+        var head: Int64 = first
+        var waiting: [CheckedContinuation<Void, Never>] = []
+        var followers = 0
+    }
+
+    /// Numbers have as many digits at the end of a run as at its beginning, so that all messages have one size.
+    private static let first: Int64 = 1_000_000_000
+    /// Records in one notification, about what the catalog sends.
+    private static let batch: Int64 = 128
+
+    init() {
+        var random = SeededRandom(seed: 4)
+        var asset = Asset(id: ObjectID(.asset, milliseconds: 1_700_000_000_000, using: &random))
+        asset.mediaType = .image
+        asset.contentType = "public.jpeg"
+        asset.pixelWidth = 4032
+        asset.pixelHeight = 3024
+        asset.creationDate = 1_700_000_000_000_000
+        asset.modificationDate = 1_700_000_000_000_000
+        asset.originalFilename = "IMG_0001.JPG"
+        var after = asset
+        after.isFavorite = true
+        var record = ChangeRecord(
+            sequence: Self.first,
+            library: library,
+            date: 1_700_000_000_000_000,
+            origin: ChangeOrigin(identity: "uid:0", client: "benchmark")
+        )
+        record.assets = [EntityChange(before: asset, after: after)]
+        template = record
+        thread = PollThread(name: "synthetic")
+    }
+
+    /// Serves until the task is cancelled.
+    func run(at address: EndpointAddress) async throws {
+        let server = try RequestServer(address: address, thread: thread, logger: logger, handler: self)
+        await server.run()
+    }
+
+    func shutdown() async { await thread.shutdown() }
+
+    /// Commits so many records at once.
+    func grow(by count: Int) {
+        let waiting = state.withLock { state in
+            state.head += Int64(count)
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for reader in waiting { reader.resume() }
+    }
+
+    var followers: Int { state.withLock { $0.followers } }
+    var head: Int64 { state.withLock { $0.head } }
+
+    /// The bytes of the live message that the feed makes of a record.
+    var liveFrame: [UInt8] { template.bytes.dropLast() + Array(",\"previous\":\(Self.first - 1)}".utf8) }
+
+    func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
+        switch try CatalogRequest(method: request.method, params: request.params) {
+        case .token:
+            let head = ChangeToken(library: library, sequence: state.withLock { $0.head })
+            return Reply(
+                CurrentToken.Result(token: head, oldest: ChangeToken(library: library, sequence: Self.first)).json
+            )
+        case .health:
+            return Reply(
+                Health.Result(service: "catalog", version: "synthetic", isHealthy: true, problems: [], sequence: head)
+                    .json
+            )
+        case .follow(let follow): return try await tell(after: follow.token, notifier)
+        default: throw .methodNotFound("the synthetic catalog does not know \(request.method)")
+        }
+    }
+
+    private func tell(after token: ChangeToken?, _ notifier: Notifier) async throws(RPCError) -> Reply {
+        var position = token?.sequence ?? head
+        let record = template.json.objectValue ?? [:]
+        state.withLock { $0.followers += 1 }
+        while !Task.isCancelled {
+            await grown(beyond: position)
+            let last = min(head, position + Self.batch)
+            let records = (position + 1...max(position + 1, last)).map { sequence -> JSON in
+                var record = record
+                record["sequence"] = .int(sequence)
+                return .object(record)
+            }
+            position = last
+            let token = ChangeToken(library: library, sequence: position)
+            try await notifier.notify(
+                ChangesFollow.notification,
+                ["records": .array(records), "token": .string(token.description)]
+            )
+        }
+        return Reply(FollowEnd(token: ChangeToken(library: library, sequence: position)).json)
+    }
+
+    private func grown(beyond position: Int64) async {
+        await withCheckedContinuation { continuation in
+            let isGrown = state.withLock { state in
+                if state.head <= position { state.waiting.append(continuation) }
+                return state.head > position
+            }
+            if isGrown { continuation.resume() }
+        }
+    }
+}

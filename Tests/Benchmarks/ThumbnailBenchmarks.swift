@@ -1,0 +1,136 @@
+import Foundation
+import Imaging
+import TestSupport
+
+/// Thumbnails of 256 pixels, files in and files out, one thread on both sides.
+enum ThumbnailBenchmarks {
+    static func run(_ bench: Bench) async throws {
+        guard bench.wants("thumbnails") else { return }
+        guard let peer = TestPlace.program("vipsthumbnail"), let vips = TestPlace.program("vips") else {
+            return bench.gap("thumbnails", "vipsthumbnail is not installed (Debian: libvips-tools)")
+        }
+        let folder = try bench.place.folder("thumbnails")
+        let picture = try await largePicture(folder, vips: vips)
+        let count = bench.amount(12, quick: 2)
+        let copies = try (0..<count).map { index in
+            let path = "\(folder)/in-\(index).jpg"
+            try picture.write(to: URL(fileURLWithPath: path))
+            return path
+        }
+        try await compare(
+            bench,
+            peer,
+            name: "thumbnails.12-megapixel",
+            files: copies,
+            what: "\(count) JPEGs of 4000x3000 (\(picture.count >> 10) KiB)",
+            aim: .ratio(0.9)
+        )
+        guard let photos = bench.place.photos else {
+            return bench.gap("thumbnails.photos", "there is no folder ../shared/photos; --photos names another")
+        }
+        let real = try readable(in: photos)
+        try await compare(
+            bench,
+            peer,
+            name: "thumbnails.photos",
+            files: bench.isQuick ? Array(real.prefix(5)) : real,
+            what: "\(real.count) real JPEGs",
+            aim: .ratio(0.9)
+        )
+    }
+
+    private static func compare(
+        _ bench: Bench,
+        _ peer: String,
+        name: String,
+        files: [String],
+        what: String,
+        aim: Aim
+    ) async throws {
+        let folder = try bench.place.folder("\(name).out")
+        let comparison = Comparison(
+            name: name,
+            ours: "Imaging.Rendition in process, \(what)",
+            peer: "vipsthumbnail, one process for the set",
+            unit: "pictures/s",
+            aim: aim
+        )
+        setenv("VIPS_CONCURRENCY", "1", 1)
+        try await bench.compare(
+            [comparison],
+            ours: {
+                let time = try await blockingSeconds {
+                    for (index, file) in files.enumerated() { try render(file, to: "\(folder)/ours-\(index).jpg") }
+                }
+                return [Double(files.count) / time]
+            },
+            peer: {
+                let time = try await seconds {
+                    try await runProgram(
+                        peer,
+                        ["--size", "256", "-o", "\(folder)/vips-%s.jpg[Q=85,strip]"] + files
+                    )
+                }
+                return [Double(files.count) / time]
+            }
+        )
+    }
+
+    private static func render(_ file: String, to output: String) throws {
+        let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: file)))
+        let image = try Rendition.render(bytes, options)
+        try Data(image.bytes).write(to: URL(fileURLWithPath: output))
+    }
+
+    private static let options = RenditionOptions(
+        target: .size(width: 256, height: 256),
+        resizeMode: .exact,
+        format: .jpeg,
+        quality: 85
+    )
+
+    /// A JPEG of 12 megapixels with about the detail of a photo: soft tones, edges and a little noise, seeded.
+    private static func largePicture(_ folder: String, vips: String) async throws -> Data {
+        let (width, height) = (4000, 3000)
+        var pixels = [UInt8]("P6 \(width) \(height) 255\n".utf8)
+        pixels.reserveCapacity(pixels.count + 3 * width * height)
+        var random = SeededRandom(seed: 12)
+        for y in 0..<height {
+            var noise: UInt64 = 0
+            for x in 0..<width {
+                if x & 7 == 0 { noise = random.next() }
+                let grain = Int(noise & 15)
+                noise >>= 8
+                let edge = (x / 61 + y / 47) % 5 == 0 ? 60 : 0
+                let wave = (x &* x / 4096 + y &* 3) & 63
+                pixels.append(UInt8(clamping: 40 + x * 120 / width + edge + grain))
+                pixels.append(UInt8(clamping: 60 + y * 110 / height + wave + grain))
+                pixels.append(UInt8(clamping: 150 - edge + wave / 2 + grain))
+            }
+        }
+        let source = URL(fileURLWithPath: "\(folder)/source.ppm")
+        try Data(pixels).write(to: source)
+        try await runProgram(vips, ["copy", source.path, "\(folder)/source.jpg[Q=88]"])
+        return try Data(contentsOf: URL(fileURLWithPath: "\(folder)/source.jpg"))
+    }
+
+    /// The JPEGs of a folder that our renderer can read; broken ones belong to tests.
+    private static func readable(in folder: String) throws -> [String] {
+        let names = FileManager.default.subpaths(atPath: folder) ?? []
+        return names.sorted().map { "\(folder)/\($0)" }.filter { path in
+            guard path.lowercased().hasSuffix(".jpg") || path.lowercased().hasSuffix(".jpeg"),
+                let bytes = FileManager.default.contents(atPath: path)
+            else { return false }
+            return (try? Rendition.render([UInt8](bytes), options)) != nil
+        }
+    }
+}
+
+/// Seconds of work that would block a task's thread.
+func blockingSeconds(_ work: @escaping @Sendable () throws -> Void) async throws -> Double {
+    try await blocking {
+        let start = Clocks.microseconds()
+        try work()
+        return Double(Clocks.microseconds() - start) / 1e6
+    }
+}

@@ -1,0 +1,168 @@
+import Contracts
+import JSONValue
+import Logging
+import Messaging
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+@testable import ChangeBroker
+
+/// A fake catalog and a real broker, each of which can be away for a while.
+struct BrokerRoom: Sendable {
+    let folder: TemporaryFolder
+    let catalog: FakeCatalog
+    let endpoints: ServiceEndpoints
+    let library: PhotoLibrary
+    /// Hears how far the broker has come.
+    private let heads: Subscriber
+    static let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+    static func with(_ body: (BrokerRoom) async throws -> Void) async throws {
+        let folder = try TemporaryFolder("broker")
+        func address(_ name: String) throws -> EndpointAddress { try EndpointAddress("ipc://\(folder.file(name))") }
+        let endpoints = ServiceEndpoints(
+            catalog: try address("catalog"),
+            thumbnailer: try address("thumbnailer"),
+            editor: try address("editor"),
+            changeBroker: try address("broker"),
+            feed: try address("feed"),
+            edits: try address("edits")
+        )
+        var limits = MessagingLimits()
+        limits.reconnectIntervalMax = .milliseconds(100)
+        let library = try PhotoLibrary(endpoints: endpoints, client: "test", limits: limits, logger: logger)
+        let heads = try Subscriber(
+            address: endpoints.feed,
+            thread: PollThread(name: "test-heads"),
+            limits: limits,
+            logger: logger
+        )
+        await heads.subscribe([FeedTopic.head])
+        let room = BrokerRoom(
+            folder: folder,
+            catalog: FakeCatalog(),
+            endpoints: endpoints,
+            library: library,
+            heads: heads
+        )
+        do {
+            try await body(room)
+            await library.close()
+        } catch {
+            await library.close()
+            throw error
+        }
+    }
+
+    var configuration: ChangeBrokerConfiguration {
+        var configuration = ChangeBrokerConfiguration(
+            catalog: endpoints.catalog,
+            requests: endpoints.changeBroker,
+            feed: endpoints.feed
+        )
+        configuration.headInterval = .milliseconds(200)
+        configuration.headSpacing = .milliseconds(10)
+        configuration.catalogPause = .milliseconds(50)
+        return configuration
+    }
+
+    /// The catalog answers while the body runs.
+    func withCatalog<Value: Sendable>(_ body: @Sendable () async throws -> Value) async throws -> Value {
+        try await serving(endpoints.catalog, FakeCatalogHandler(catalog: catalog), while: body)
+    }
+
+    /// A handler answers at an address while the body runs; what is under way at the end is cut off.
+    func serving<Value: Sendable>(
+        _ address: EndpointAddress,
+        _ handler: any RequestHandler,
+        while body: @Sendable () async throws -> Value
+    ) async throws -> Value {
+        let thread = PollThread(name: "test-server")
+        var limits = MessagingLimits()
+        limits.drainTimeout = .zero
+        let server = try RequestServer(
+            address: address,
+            thread: thread,
+            limits: limits,
+            logger: Self.logger,
+            handler: handler
+        )
+        return try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { await server.run() }
+            let result: Result<Value, any Error>
+            do { result = .success(try await body()) } catch { result = .failure(error) }
+            group.cancelAll()
+            await thread.shutdown()
+            return try result.get()
+        }
+    }
+
+    /// The broker runs while the body does.
+    func withBroker<Value: Sendable>(
+        _ change: @Sendable (inout ChangeBrokerConfiguration) -> Void = { _ in },
+        _ body: @Sendable (ChangeBrokerService) async throws -> Value
+    ) async throws -> Value {
+        var configuration = configuration
+        change(&configuration)
+        let broker = try ChangeBrokerService(configuration, logger: Self.logger)
+        return try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { await broker.runUntilCancelled() }
+            let result: Result<Value, any Error>
+            do { result = .success(try await body(broker)) } catch { result = .failure(error) }
+            await broker.feed.dismissFollowers()
+            group.cancelAll()
+            return try result.get()
+        }
+    }
+
+    /// Returns once the broker has published everything up to now.
+    func caughtUp() async throws {
+        let wanted = await catalog.token
+        while let head = try await heads.head() { if head.token == wanted { return } }
+    }
+
+    /// Returns once the broker has noticed that the catalog is away.
+    func unhealthy() async throws -> Health.Result {
+        while true {
+            let health = try await library.changeBroker.health(deadline: .seconds(30))
+            if !health.isHealthy { return health }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+    }
+
+    /// A plain subscriber, as a script has it, whose subscriptions have arrived.
+    func subscriber(_ topics: [String]) async throws -> Subscriber {
+        let subscriber = try Subscriber(address: endpoints.feed, thread: PollThread(name: "test"), logger: Self.logger)
+        await subscriber.subscribe(topics)
+        await subscriber.subscribe([FeedTopic.head])
+        // Who subscribes to head is sent one at once.
+        _ = try await subscriber.head()
+        return subscriber
+    }
+}
+
+extension Subscriber {
+    /// The next messages that are no heads.
+    nonisolated func changes(_ count: Int) async throws -> [(topic: String, json: JSON)] {
+        var found: [(String, JSON)] = []
+        var messages = messages.makeAsyncIterator()
+        while found.count < count, let message = await messages.next() {
+            if message.topic == FeedTopic.head { continue }
+            found.append((message.topic, try JSON(parsing: message.frames.first ?? [])))
+        }
+        return found
+    }
+
+    /// The next head.
+    nonisolated func head() async throws -> FeedHead? {
+        var messages = messages.makeAsyncIterator()
+        while let message = await messages.next() {
+            if message.topic == FeedTopic.head {
+                return try FeedHead(json: try JSON(parsing: message.frames.first ?? []))
+            }
+        }
+        return nil
+    }
+}

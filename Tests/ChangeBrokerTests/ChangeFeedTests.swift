@@ -1,0 +1,182 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+import Testing
+
+@testable import ChangeBroker
+
+/// The client's stream against a real broker.
+@Suite(.timeLimit(.minutes(5)), .serialized)
+struct ChangeFeedTests {
+    private func token(_ sequence: Int64) -> ChangeToken { ChangeToken(library: testLibrary, sequence: sequence) }
+
+    /// Reads changes until a sequence was told.
+    private func read(_ feed: ChangeFeed, until last: Int64) async throws -> [Int64] {
+        var found: [Int64] = []
+        for try await event in feed {
+            if case .change(let record) = event { found.append(record.sequence) }
+            if event.token.sequence >= last { break }
+        }
+        return found
+    }
+
+    @Test func `history, then live, without a seam`() async throws {
+        try await BrokerRoom.with { room in
+            await room.catalog.commit(times: 700)
+            try await room.withCatalog {
+                try await room.withBroker { _ in
+                    try await room.caughtUp()
+                    try await withThrowingTaskGroup { group in
+                        group.addTask {
+                            let found = try await read(room.library.changes(since: token(3)), until: 900)
+                            #expect(found == (4...900).map { Int64($0) })
+                        }
+                        for _ in 0..<200 {
+                            await room.catalog.commit()
+                            await Task.yield()
+                        }
+                        try await group.waitForAll()
+                    }
+                }
+            }
+        }
+    }
+
+    @Test func `nothing is lost or told twice while broker and catalog come and go`() async throws {
+        try await BrokerRoom.with { room in
+            let last: Int64 = 240
+            let readers = [[], [FeedTopic.object(assetID(1))], [FeedTopic.object(assetID(1)), "edit.none"]]
+            let reading = Task {
+                try await withThrowingTaskGroup { group in
+                    for topics in readers {
+                        group.addTask {
+                            let feed = room.library.changes(since: token(0), topics: topics)
+                            let found = try await read(feed, until: last)
+                            #expect(found == (1...last).map { $0 }, "\(topics)")
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+            }
+            // The broker is restarted under a running catalog, then the catalog under a running broker; changes are
+            // committed all the while, also when nobody is there to tell of them.
+            try await room.withCatalog {
+                for _ in 0..<3 {
+                    await room.catalog.commit(times: 20)
+                    try await room.withBroker { _ in
+                        await room.catalog.commit(times: 20)
+                        try await room.caughtUp()
+                    }
+                }
+            }
+            try await room.withBroker { _ in
+                for _ in 0..<3 {
+                    await room.catalog.commit(times: 20)
+                    try await room.withCatalog {
+                        await room.catalog.commit(times: 20)
+                        try await room.caughtUp()
+                    }
+                }
+                try await room.withCatalog { try await reading.value }
+            }
+        }
+    }
+
+    @Test func `a reader whose inbox is too small loses live messages and no change`() async throws {
+        try await BrokerRoom.with { room in
+            var limits = MessagingLimits()
+            limits.inboxMessages = 2
+            let thread = PollThread(name: "test-slow")
+            let feed = ChangeFeed(
+                broker: room.library.changeBroker,
+                feed: room.endpoints.feed,
+                thread: thread,
+                limits: limits,
+                logger: BrokerRoom.logger,
+                since: token(0)
+            )
+            try await room.withCatalog {
+                try await room.withBroker { _ in
+                    try await room.caughtUp()
+                    try await withThrowingTaskGroup { group in
+                        group.addTask {
+                            var found: [Int64] = []
+                            for try await event in feed {
+                                guard case .change(let record) = event else { continue }
+                                found.append(record.sequence)
+                                if record.sequence % 50 == 0 { try await Task.sleep(for: .milliseconds(20)) }
+                                if record.sequence == 400 { break }
+                            }
+                            #expect(found == (1...400).map { Int64($0) })
+                        }
+                        for _ in 0..<400 {
+                            await room.catalog.commit()
+                            await Task.yield()
+                        }
+                        try await group.waitForAll()
+                    }
+                }
+            }
+            await thread.shutdown()
+        }
+    }
+
+    @Test func `a token that expired is told, with where the feed goes on`() async throws {
+        try await BrokerRoom.with { room in
+            await room.catalog.commit(times: 10)
+            await room.catalog.trim(upTo: 8)
+            try await room.withCatalog {
+                try await room.withBroker { _ in
+                    try await room.caughtUp()
+                    var events = room.library.changes(since: token(3)).makeAsyncIterator()
+                    #expect(try await events.next() == .expired(head: token(10), oldest: token(8)))
+                    let record = await room.catalog.commit()
+                    #expect(try await events.next() == .change(record))
+                }
+            }
+        }
+    }
+
+    @Test func `a library that was restored is another history, and the feed goes on with it`() async throws {
+        try await BrokerRoom.with { room in
+            var events = room.library.changes(since: nil).makeAsyncIterator()
+            let restored = ChangeToken(library: otherLibrary, sequence: 2)
+            await room.catalog.commit(times: 5)
+            let broker = try ChangeBrokerService(room.configuration, logger: BrokerRoom.logger)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { await broker.runUntilCancelled() }
+                try await room.withCatalog { try await room.caughtUp() }
+                #expect(try await events.next() == .caughtUp(token(5)))
+                await room.catalog.restore(as: otherLibrary, keeping: 2)
+                group.addTask { try await room.withCatalog { try await Task.sleep(for: .seconds(60)) } }
+                #expect(
+                    try await events.next()
+                        == .expired(head: restored, oldest: ChangeToken(library: otherLibrary, sequence: 0))
+                )
+                let record = await room.catalog.commit()
+                #expect(try await events.next() == .change(record))
+                group.cancelAll()
+                while (try? await group.next()) != nil {}
+            }
+        }
+    }
+
+    @Test func `a cancelled reader ends, and one with too many topics is told so`() async throws {
+        try await BrokerRoom.with { room in
+            await withTaskGroup { group in
+                group.addTask {
+                    var count = 0
+                    do { for try await _ in room.library.changes(since: nil) { count += 1 } } catch { count = -1 }
+                    #expect(count == 0)
+                }
+                group.cancelAll()
+            }
+            let topics = [String(repeating: "x", count: 65)]
+            var events = room.library.changes(since: nil, topics: topics).makeAsyncIterator()
+            let error = await #expect(throws: RPCError.self) { try await events.next() }
+            #expect(error?.refusal == .limitExceeded)
+        }
+    }
+}

@@ -1,0 +1,130 @@
+import Contracts
+import Foundation
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+/// The scripts of `compose/examples`, as people read and run them.
+@Suite(.timeLimit(.minutes(5)), .serialized)
+struct ExampleTests {
+    /// A Python that has ZeroMQ.
+    private static let python: String? = {
+        let candidates = ["/usr/bin/python3", TestPlace.program("python3")].compactMap { $0 }
+        let found = candidates.first { (try? RunningProgram.run($0, ["-c", "import zmq"]).status) == 0 }
+        if found == nil { TestPlace.say("no Python with zmq here, the examples are not run (apt install python3-zmq)") }
+        return found
+    }()
+
+    private func script(_ name: String) -> String { TestPlace.package + "/compose/examples/" + name }
+
+    private func lines(_ name: String) throws -> Int {
+        try String(contentsOfFile: script(name), encoding: .utf8).split(separator: "\n").count
+    }
+
+    @Test func `the examples are short`() throws {
+        #expect(try lines("newest_five.py") < 15)
+        #expect(try lines("follow_changes.py") < 30)
+    }
+
+    @Test func `follow_changes prints every change once, through restarts of broker and catalog`() async throws {
+        guard let python = Self.python else { return }
+        try await BrokerRoom.with { room in
+            await room.catalog.commit(times: 5)
+            let program = try RunningProgram(
+                python,
+                [script("follow_changes.py")],
+                environment: [
+                    "SAFELIGHT_FEED": room.endpoints.feed.description,
+                    "SAFELIGHT_BROKER": room.endpoints.changeBroker.description,
+                ]
+            )
+            @Sendable func seen() -> [Int64] {
+                program.outputText.split(separator: "\n").compactMap {
+                    $0.split(separator: " ").first.flatMap { Int64($0) }
+                }
+            }
+            for _ in 0..<2 {
+                try await room.withCatalog {
+                    for _ in 0..<2 {
+                        try await room.withBroker { _ in
+                            try await room.caughtUp()
+                            let begun = seen().count
+                            while seen().count == begun {
+                                await room.catalog.commit()
+                                try await Task.sleep(for: .milliseconds(20))
+                            }
+                            await room.catalog.commit(times: 30)
+                            try await room.caughtUp()
+                        }
+                        await room.catalog.commit(times: 30)
+                    }
+                }
+            }
+            try await room.withCatalog {
+                try await room.withBroker { _ in
+                    let last = await room.catalog.head
+                    while seen().last != last, program.isRunning { try await Task.sleep(for: .milliseconds(20)) }
+                }
+            }
+            let sequences = seen()
+            #expect(sequences == Array(1...(await room.catalog.head)), "\(program.errorText)")
+            program.killHard()
+        }
+    }
+
+    private struct PhotoShop: RequestHandler {
+        @concurrent
+        func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
+            switch request.method {
+            case FetchAssets.method:
+                let fetch = try FetchAssets(params: request.params).fetch
+                #expect(fetch.limit == 5)
+                #expect(fetch.sort == [SortDescription(key: "creationDate", ascending: false)])
+                let assets = (1...5).map { Asset(id: assetID($0)) }
+                let token = ChangeToken(library: testLibrary, sequence: 1)
+                return Reply(FetchAssets.Result(token: token, count: 5, assets: assets).json)
+            case ImageRequest.method:
+                let image = try ImageRequest(params: request.params)
+                #expect(image.targetSize == .size(width: 512, height: 512))
+                let result = ImageRequest.Result(
+                    asset: image.asset,
+                    contentRevision: Revision(1),
+                    sequence: 1,
+                    mimeType: "image/jpeg",
+                    pixelWidth: 512,
+                    pixelHeight: 512
+                )
+                return Reply(result.json, attachments: [Bytes(image.asset.text.utf8)])
+            default: throw Refusal.methodNotFound.error("not here")
+            }
+        }
+    }
+
+    @Test func `newest_five saves five pictures`() async throws {
+        guard let python = Self.python else { return }
+        try await BrokerRoom.with { room in
+            try await room.serving(room.endpoints.catalog, PhotoShop()) {
+                try await room.serving(room.endpoints.thumbnailer, PhotoShop()) {
+                    let program = try RunningProgram(
+                        "/bin/sh",
+                        ["-c", "cd \(room.folder.path) && exec \(python) \(script("newest_five.py"))"],
+                        environment: [
+                            "SAFELIGHT_CATALOG": room.endpoints.catalog.description,
+                            "SAFELIGHT_THUMBNAILER": room.endpoints.thumbnailer.description,
+                        ]
+                    )
+                    while program.isRunning { try await Task.sleep(for: .milliseconds(20)) }
+                    #expect(program.wait() == 0, "\(program.errorText)")
+                    for number in 1...5 {
+                        let id = assetID(UInt64(number))
+                        let picture = FileManager.default.contents(atPath: room.folder.file("\(id).jpg"))
+                        #expect(picture == Data(id.text.utf8))
+                    }
+                }
+            }
+        }
+    }
+}

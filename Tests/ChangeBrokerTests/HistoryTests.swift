@@ -1,0 +1,303 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+import Testing
+
+@testable import ChangeBroker
+
+@Suite(.timeLimit(.minutes(5)), .serialized)
+struct HistoryTests {
+    private func token(_ sequence: Int64) -> ChangeToken { ChangeToken(library: testLibrary, sequence: sequence) }
+
+    private func sequences(_ records: [JSON]) -> [Int64] { records.compactMap { $0["sequence"]?.intValue } }
+
+    @Test func `history comes from the ring where it reaches, else from the catalog`() async throws {
+        try await BrokerRoom.with { room in
+            await room.catalog.commit(times: 10)
+            try await room.withCatalog {
+                try await room.withBroker { _ in
+                    try await room.caughtUp()
+                    await room.catalog.commit(times: 5)
+                    try await room.caughtUp()
+                    let broker = room.library.changeBroker
+                    let asked = await room.catalog.pagesAsked
+                    var page = try await broker.ask(FeedSince(token: token(12))).result
+                    #expect(sequences(page.records) == [13, 14, 15])
+                    #expect(page.token == token(15))
+                    #expect(page.head == token(15))
+                    #expect(await room.catalog.pagesAsked == asked)
+                    page = try await broker.ask(FeedSince(token: token(4), limit: 3)).result
+                    #expect(sequences(page.records) == [5, 6, 7])
+                    #expect(page.token == token(7))
+                    #expect(page.hasMore)
+                    page = try await broker.ask(FeedSince(token: nil)).result
+                    #expect(sequences(page.records) == (1...15).map { $0 })
+                    #expect(await room.catalog.pagesAsked == asked + 2)
+                }
+            }
+        }
+    }
+
+    @Test func `topics that nothing carried move the token on`() async throws {
+        try await BrokerRoom.with { room in
+            try await room.withCatalog {
+                try await room.withBroker { _ in
+                    try await room.caughtUp()
+                    await room.catalog.commit(times: 9)
+                    try await room.caughtUp()
+                    let request = FeedSince(token: token(0), topics: ["asset.\(assetID(5))"])
+                    let page = try await room.library.changeBroker.ask(request).result
+                    #expect(page.records.isEmpty)
+                    #expect(page.token == token(9))
+                }
+            }
+        }
+    }
+
+    @Test func `a token older than history, and one of the future, are answered as the catalog does`() async throws {
+        try await BrokerRoom.with { room in
+            await room.catalog.commit(times: 10)
+            await room.catalog.trim(upTo: 6)
+            try await room.withCatalog {
+                try await room.withBroker { _ in
+                    try await room.caughtUp()
+                    for sequence: Int64 in [2, .max] {
+                        let error = await #expect(throws: RPCError.self) {
+                            try await room.library.changeBroker.ask(FeedSince(token: token(sequence)))
+                        }
+                        #expect(error?.refusal == .tokenExpired)
+                        #expect(error?.data["oldest"]?.stringValue == "\(token(6))")
+                    }
+                    let page = try await room.library.changeBroker.ask(FeedSince(token: nil)).result
+                    #expect(sequences(page.records) == [7, 8, 9, 10])
+                    #expect(try await room.library.changeBroker.ask(FeedHeadRequest()).result.oldest == 6)
+                }
+            }
+        }
+    }
+
+    @Test func `older history is unavailable while the catalog is away, and the ring still answers`() async throws {
+        try await BrokerRoom.with { room in
+            await room.catalog.commit(times: 3)
+            try await room.withBroker { _ in
+                try await room.withCatalog {
+                    try await room.caughtUp()
+                    await room.catalog.commit(times: 3)
+                    try await room.caughtUp()
+                }
+                let page = try await room.library.changeBroker.ask(FeedSince(token: token(4))).result
+                #expect(sequences(page.records) == [5, 6])
+                let error = await #expect(throws: RPCError.self) {
+                    try await room.library.changeBroker.ask(FeedSince(token: token(1)), deadline: .milliseconds(200))
+                }
+                #expect(error?.isPassing == true)
+            }
+        }
+    }
+
+    // MARK: Following
+
+    /// The records and progress of a stream until a sequence was seen.
+    private func read(
+        _ stream: ServiceStream<FeedFollow>,
+        until last: Int64
+    ) async throws -> (sequences: [Int64], progress: [Int64]) {
+        var (found, progress): ([Int64], [Int64]) = ([], [])
+        for try await event in stream {
+            guard case .notification(let method, let params, _) = event else { break }
+            let token = try #require(params["token"]?.stringValue.flatMap { ChangeToken($0) })
+            if method == FeedFollow.notification {
+                found += sequences(params["records"]?.arrayValue ?? [])
+            } else {
+                progress.append(token.sequence)
+            }
+            if token.sequence >= last { break }
+        }
+        return (found, progress)
+    }
+
+    @Test func `a follower gets history and then each record, from the ring and from the catalog alike`() async throws {
+        try await BrokerRoom.with { room in
+            await room.catalog.commit(times: 500)
+            try await room.withCatalog {
+                try await room.withBroker {
+                    $0.followRecords = 50
+                } _: { _ in
+                    try await room.caughtUp()
+                    await room.catalog.commit(times: 100)
+                    let broker = room.library.changeBroker
+                    let stream = broker.stream(FeedFollow(token: token(17)), credit: 100_000)
+                    try await withThrowingTaskGroup { group in
+                        group.addTask {
+                            let seen = try await read(stream, until: 650)
+                            #expect(seen.sequences == (18...650).map { Int64($0) })
+                        }
+                        for _ in 0..<50 { await room.catalog.commit() }
+                        try await group.waitForAll()
+                    }
+                }
+            }
+        }
+    }
+
+    @Test func `a follower without a token begins now and learns where that is`() async throws {
+        try await BrokerRoom.with { room in
+            await room.catalog.commit(times: 7)
+            try await room.withCatalog {
+                try await room.withBroker { _ in
+                    try await room.caughtUp()
+                    var events = room.library.changeBroker.stream(FeedFollow(token: nil), credit: 100_000)
+                        .makeAsyncIterator()
+                    guard case .notification(FeedFollow.progress, let params, _) = try await events.next() else {
+                        Issue.record("no progress")
+                        return
+                    }
+                    #expect(params["token"]?.stringValue == "\(token(7))")
+                    await room.catalog.commit()
+                    guard case .notification(FeedFollow.notification, let next, _) = try await events.next() else {
+                        Issue.record("no records")
+                        return
+                    }
+                    #expect(sequences(next["records"]?.arrayValue ?? []) == [8])
+                }
+            }
+        }
+    }
+
+    @Test func `a filtered follower hears of progress where nothing matches`() async throws {
+        try await BrokerRoom.with { room in
+            try await room.withCatalog {
+                try await room.withBroker { _ in
+                    try await room.caughtUp()
+                    await room.catalog.commit(times: 30)
+                    let request = FeedFollow(token: token(0), topics: ["asset.\(assetID(4))"])
+                    let seen = try await read(
+                        room.library.changeBroker.stream(request, credit: 100_000),
+                        until: 30
+                    )
+                    #expect(seen.sequences == [])
+                    #expect(seen.progress == [30])
+                }
+            }
+        }
+    }
+
+    @Test func `without credit nothing comes, and with it the rest`() async throws {
+        try await BrokerRoom.with { room in
+            try await room.withCatalog {
+                try await room.withBroker {
+                    $0.followRecords = 1
+                } _: { broker in
+                    try await room.caughtUp()
+                    await room.catalog.commit(times: 200)
+                    try await room.caughtUp()
+                    // Credit for a few records; it is given back as they are read.
+                    var events = room.library.changeBroker.stream(FeedFollow(token: token(0)), credit: 2000)
+                        .makeAsyncIterator()
+                    var seen: [Int64] = []
+                    for _ in 0..<3 {
+                        guard case .notification(_, let params, _) = try await events.next() else { return }
+                        seen += sequences(params["records"]?.arrayValue ?? [])
+                    }
+                    // The reader rests: the cursor stays near it, whatever else is committed.
+                    await room.catalog.commit(times: 200)
+                    try await room.caughtUp()
+                    let lags = await broker.feed.figures()["followers"]?["lags"]?.arrayValue
+                    #expect(lags?.count == 1)
+                    let lag = lags?.first?["lag"]?.intValue ?? 0
+                    #expect(lag == 0 || lag > 380)
+                    while seen.last != 400 {
+                        guard case .notification(_, let params, _) = try await events.next() else { return }
+                        seen += sequences(params["records"]?.arrayValue ?? [])
+                    }
+                    #expect(seen == (1...400).map { Int64($0) })
+                }
+            }
+        }
+    }
+
+    @Test func `a follower that reads slowly holds nobody up and loses nothing`() async throws {
+        try await BrokerRoom.with { room in
+            try await room.withCatalog {
+                try await room.withBroker { configuration in
+                    configuration.ringRecords = 20
+                    configuration.followRecords = 5
+                } _: { _ in
+                    try await room.caughtUp()
+                    let broker = room.library.changeBroker
+                    let slow = broker.stream(FeedFollow(token: token(0)), credit: 1000)
+                    let quick = broker.stream(FeedFollow(token: token(0)), credit: 1 << 20)
+                    try await withThrowingTaskGroup { group in
+                        group.addTask {
+                            var seen: [Int64] = []
+                            for try await event in slow {
+                                guard case .notification(_, let params, _) = event else { break }
+                                seen += sequences(params["records"]?.arrayValue ?? [])
+                                try await Task.sleep(for: .milliseconds(2))
+                                if seen.last == 300 { break }
+                            }
+                            #expect(seen == (1...300).map { Int64($0) })
+                        }
+                        group.addTask {
+                            let seen = try await read(quick, until: 300)
+                            #expect(seen.sequences == (1...300).map { Int64($0) })
+                        }
+                        for _ in 0..<300 { await room.catalog.commit() }
+                        try await group.waitForAll()
+                    }
+                }
+            }
+        }
+    }
+
+    @Test func `followers are bounded, and need a socket that takes notifications`() async throws {
+        try await BrokerRoom.with { room in
+            await room.catalog.commit()
+            try await room.withCatalog {
+                try await room.withBroker {
+                    $0.maxFollowers = 1
+                } _: { _ in
+                    try await room.caughtUp()
+                    let broker = room.library.changeBroker
+                    var first = broker.stream(FeedFollow(token: token(0)), credit: 1000).makeAsyncIterator()
+                    _ = try await first.next()
+                    let error = await #expect(throws: RPCError.self) {
+                        var second = broker.stream(FeedFollow(token: token(0)), credit: 1000).makeAsyncIterator()
+                        _ = try await second.next()
+                    }
+                    #expect(error?.refusal == .limitExceeded)
+                    let refused = await #expect(throws: RPCError.self) {
+                        try await broker.ask(FeedFollow(token: token(0)))
+                    }
+                    #expect(refused?.refusal == .invalidParams)
+                }
+            }
+        }
+    }
+
+    @Test func `the broker describes itself and counts`() async throws {
+        try await BrokerRoom.with { room in
+            await room.catalog.commit(times: 4)
+            try await room.withCatalog {
+                try await room.withBroker { _ in
+                    try await room.caughtUp()
+                    let broker = room.library.changeBroker
+                    let document = try await broker.ask(Discover()).result.members
+                    let methods = document["methods"]?.arrayValue?.compactMap { $0["name"]?.stringValue }
+                    #expect(methods == ["feed.follow", "feed.head", "feed.since", "figures", "health", "rpc.discover"])
+                    await room.catalog.commit(times: 2)
+                    try await room.caughtUp()
+                    let figures = try await broker.figures()
+                    #expect(figures["feed"]?["head"] == 6)
+                    #expect(figures["feed"]?["ring"]?["floor"] == 4)
+                    #expect(figures["feed"]?["ring"]?["records"] == 2)
+                    #expect(figures["feed"]?["live"]?["records"] == 2)
+                    let error = await #expect(throws: RPCError.self) { try await broker.ask(CurrentToken()) }
+                    #expect(error?.refusal == .methodNotFound)
+                }
+            }
+        }
+    }
+}

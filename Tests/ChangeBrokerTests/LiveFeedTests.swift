@@ -1,0 +1,160 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+import Testing
+
+@testable import ChangeBroker
+
+@Suite(.timeLimit(.minutes(5)), .serialized)
+struct LiveFeedTests {
+    @Test func `changes are published in order, each after the one it names`() async throws {
+        try await BrokerRoom.with { room in
+            await room.catalog.commit(times: 3)
+            try await room.withCatalog {
+                try await room.withBroker { _ in
+                    try await room.caughtUp()
+                    let live = try await room.subscriber([FeedTopic.changes])
+                    await room.catalog.commit(times: 20)
+                    let changes = try await live.changes(20)
+                    #expect(changes.map { $0.json["sequence"]?.intValue } == (4...23).map { $0 })
+                    #expect(changes.map { $0.json["previous"]?.intValue } == (3...22).map { $0 })
+                    var record = try #require(changes.last?.json.objectValue)
+                    record["previous"] = nil
+                    #expect(record["token"]?.stringValue == "\(testLibrary).23")
+                    #expect(try await ChangeRecord(json: .object(record)) == room.catalog.records.last)
+                    let head = try #require(try await live.head())
+                    #expect(head.sequence == 23)
+                    #expect(head.oldest == 0)
+                }
+            }
+        }
+    }
+
+    @Test func `an entity's topic carries its changes only, each naming the last`() async throws {
+        try await BrokerRoom.with { room in
+            try await room.withCatalog {
+                try await room.withBroker { _ in
+                    try await room.caughtUp()
+                    let live = try await room.subscriber(["asset.\(assetID(2))", "edit.e7"])
+                    await room.catalog.commit([assetID(1)])
+                    await room.catalog.commit([assetID(1), assetID(2)])
+                    await room.catalog.commit([assetID(1)])
+                    await room.catalog.commit([assetID(2)])
+                    let edit = PublishedEdit(id: "e7", asset: assetID(3), state: .accepted)
+                    await room.catalog.commit([], edit: edit)
+                    let changes = try await live.changes(3)
+                    #expect(
+                        changes.map(\.topic) == ["asset.\(assetID(2))", "asset.\(assetID(2))", "edit.e7"]
+                    )
+                    #expect(changes.map { $0.json["sequence"]?.intValue } == [2, 4, 5])
+                    #expect(changes.map { $0.json["previous"]?.intValue } == [0, 2, 0])
+                    #expect(changes.last?.json["change"] == edit.json)
+                }
+            }
+        }
+    }
+
+    @Test func `after a restart previous is the sequence below the ring`() async throws {
+        try await BrokerRoom.with { room in
+            try await room.withCatalog {
+                var instances: Set<String> = []
+                for round in 1...2 {
+                    let instance = try await room.withBroker { _ in
+                        try await room.caughtUp()
+                        let live = try await room.subscriber(["asset.\(assetID(1))"])
+                        await room.catalog.commit([assetID(1)])
+                        let message = try #require(try await live.changes(1).first)
+                        let sequence = Int64(round * 2 - 1)
+                        #expect(message.json["sequence"]?.intValue == sequence)
+                        #expect(message.json["previous"]?.intValue == sequence - 1)
+                        return try #require(try await live.head()).instance
+                    }
+                    instances.insert(instance)
+                    await room.catalog.commit([assetID(1)])
+                }
+                #expect(instances.count == 2)
+            }
+        }
+    }
+
+    @Test func `a large change is truncated, and whole in history`() async throws {
+        try await BrokerRoom.with { room in
+            try await room.withCatalog {
+                try await room.withBroker { _ in
+                    try await room.caughtUp()
+                    let live = try await room.subscriber([FeedTopic.changes])
+                    let text = String(repeating: "x", count: 1000)
+                    let record = await room.catalog.commit((0..<300).map { assetID($0) }, caption: text)
+                    let message = try #require(try await live.changes(1).first)
+                    #expect(message.json["truncated"] == true)
+                    #expect(message.json["assets"]?.arrayValue?.count == 300)
+                    let page = try await room.library.changeBroker.ask(
+                        FeedSince(token: ChangeToken(library: testLibrary, sequence: 0))
+                    ).result
+                    #expect(page.records == [record.json])
+                }
+            }
+        }
+    }
+
+    @Test func `while the catalog is away the broker says so, and goes on where it was`() async throws {
+        try await BrokerRoom.with { room in
+            try await room.withBroker { _ in
+                _ = try await room.unhealthy()
+                let refused = await #expect(throws: RPCError.self) {
+                    try await room.library.changeBroker.ask(FeedHeadRequest())
+                }
+                #expect(refused?.refusal == .unavailable)
+                let live = try await room.withCatalog {
+                    try await room.caughtUp()
+                    let live = try await room.subscriber([FeedTopic.changes])
+                    await room.catalog.commit(times: 2)
+                    try await room.caughtUp()
+                    return live
+                }
+                let health = try await room.unhealthy()
+                #expect(health.problems.count == 1)
+                #expect(health.sequence == 2)
+                await room.catalog.commit(times: 3)
+                try await room.withCatalog {
+                    try await room.caughtUp()
+                    await room.catalog.commit(times: 1)
+                    try await room.caughtUp()
+                }
+                let changes = try await live.changes(6)
+                #expect(changes.map { $0.json["sequence"]?.intValue } == [1, 2, 3, 4, 5, 6])
+                #expect(changes.map { $0.json["previous"]?.intValue } == [0, 1, 2, 3, 4, 5])
+            }
+        }
+    }
+
+    @Test func `another history begins the feed anew`() async throws {
+        try await BrokerRoom.with { room in
+            try await room.withBroker { _ in
+                let live = try await room.withCatalog {
+                    await room.catalog.commit(times: 5)
+                    try await room.caughtUp()
+                    return try await room.subscriber([FeedTopic.changes])
+                }
+                await room.catalog.restore(as: otherLibrary, keeping: 3)
+                try await room.withCatalog {
+                    try await room.caughtUp()
+                    await room.catalog.commit()
+                    let message = try #require(try await live.changes(1).first)
+                    #expect(message.json["sequence"] == 4)
+                    #expect(message.json["previous"] == 3)
+                    #expect(message.json["library"]?.stringValue == otherLibrary)
+                    let error = await #expect(throws: RPCError.self) {
+                        try await room.library.changeBroker.ask(
+                            FeedSince(token: ChangeToken(library: testLibrary, sequence: 3))
+                        )
+                    }
+                    #expect(error?.refusal == .tokenExpired)
+                    #expect(error?.data["head"]?.stringValue == "\(otherLibrary).4")
+                }
+            }
+        }
+    }
+}

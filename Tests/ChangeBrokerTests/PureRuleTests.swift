@@ -1,0 +1,214 @@
+import Contracts
+import JSONValue
+import PhotoModel
+import Testing
+
+@testable import ChangeBroker
+
+func brokerRecord(_ sequence: Int64, _ ids: [ObjectID] = [assetID(1)], caption: String? = nil) throws -> BrokerRecord {
+    var record = ChangeRecord(
+        sequence: sequence,
+        library: testLibrary,
+        date: sequence,
+        origin: ChangeOrigin(identity: "uid:1")
+    )
+    record.assets = ids.map { id in
+        var asset = Asset(id: id, revision: Revision(sequence))
+        asset.caption = caption
+        return EntityChange(before: nil, after: asset)
+    }
+    return try BrokerRecord(record.json)
+}
+
+@Suite(.timeLimit(.minutes(5)))
+struct RecordRingTests {
+    private func ring(after sequence: Int64 = 10, count: Int = 100, bytes: Int = 1 << 20) -> RecordRing {
+        RecordRing(after: ChangeToken(library: testLibrary, sequence: sequence), maxCount: count, maxBytes: bytes)
+    }
+
+    private func append(_ sequences: ClosedRange<Int64>, to ring: inout RecordRing, _ ids: [ObjectID] = [assetID(1)])
+        throws
+    {
+        for sequence in sequences {
+            let record = try brokerRecord(sequence, ids)
+            ring.append(record, topics: record.parts.map(\.topic))
+        }
+    }
+
+    private func sequences(_ page: RecordRing.Page?) -> [Int64]? {
+        page?.records.compactMap { $0["sequence"]?.intValue }
+    }
+
+    private func page(
+        _ ring: RecordRing,
+        after sequence: Int64,
+        limit: Int = 1000,
+        topics: Set<String> = [],
+        bytes: Int = 1 << 20
+    ) -> RecordRing.Page? {
+        ring.page(after: sequence, limit: limit, topics: topics, maxBytes: bytes)
+    }
+
+    @Test func `an empty ring answers at its floor only`() {
+        let ring = ring()
+        #expect(ring.head == 10)
+        #expect(sequences(page(ring, after: 10)) == [])
+        #expect(page(ring, after: 9) == nil)
+        #expect(page(ring, after: 11) == nil)
+    }
+
+    @Test func `a page holds what comes after a sequence, as far as the limits go`() throws {
+        var ring = ring()
+        try append(11...20, to: &ring)
+        #expect(sequences(page(ring, after: 17)) == [18, 19, 20])
+        #expect(sequences(page(ring, after: 20)) == [])
+        let two = page(ring, after: 10, limit: 2)
+        #expect(sequences(two) == [11, 12])
+        #expect(two?.sequence == 12)
+        // A single record is a page even where it is larger than the page may be.
+        #expect(sequences(page(ring, after: 10, bytes: 1)) == [11])
+    }
+
+    @Test func `a filtered page moves on where nothing matches`() throws {
+        var ring = ring()
+        try append(11...13, to: &ring)
+        try append(14...14, to: &ring, [assetID(2)])
+        try append(15...16, to: &ring)
+        let found = page(ring, after: 10, topics: ["asset.\(assetID(2))"])
+        #expect(sequences(found) == [14])
+        #expect(found?.sequence == 16)
+        let nothing = page(ring, after: 14, topics: ["asset.\(assetID(3))"])
+        #expect(sequences(nothing) == [])
+        #expect(nothing?.sequence == 16)
+    }
+
+    @Test func `the oldest make room, and the floor rises with them`() throws {
+        var ring = ring(count: 3)
+        try append(11...15, to: &ring)
+        #expect(ring.count == 3)
+        #expect(ring.floor == 12)
+        #expect(page(ring, after: 11) == nil)
+        #expect(sequences(page(ring, after: 12)) == [13, 14, 15])
+    }
+
+    @Test func `bytes are a bound too, and a record beyond it leaves an empty ring`() throws {
+        var ring = ring(bytes: 10_000)
+        try append(11...30, to: &ring)
+        #expect(ring.bytes <= 10_000)
+        #expect(ring.head == 30)
+        let large = try brokerRecord(31, caption: String(repeating: "x", count: 20_000))
+        ring.append(large, topics: large.parts.map(\.topic))
+        #expect(ring.count == 0)
+        #expect(ring.bytes == 0)
+        #expect(ring.floor == 31)
+        #expect(ring.head == 31)
+    }
+
+    @Test func `previous is the topic's last sequence while it is remembered, else the floor`() throws {
+        var ring = ring(count: 3)
+        #expect(ring.previous("asset.\(assetID(1))") == 10)
+        try append(11...11, to: &ring, [assetID(1)])
+        try append(12...13, to: &ring, [assetID(2)])
+        #expect(ring.previous("asset.\(assetID(1))") == 11)
+        #expect(ring.previous("asset.\(assetID(2))") == 13)
+        #expect(ring.previous("asset.\(assetID(3))") == 10)
+        try append(14...14, to: &ring, [assetID(2)])
+        #expect(ring.previous("asset.\(assetID(1))") == 11)
+        #expect(ring.floor == 11)
+        try append(15...16, to: &ring, [assetID(2)])
+        #expect(ring.previous("asset.\(assetID(1))") == 13)
+    }
+}
+
+@Suite(.timeLimit(.minutes(5)))
+struct LiveFramesTests {
+    private func json(_ frame: [UInt8]) throws -> JSON { try JSON(parsing: frame) }
+
+    @Test func `a change carries the whole record and previous`() throws {
+        let record = try brokerRecord(9)
+        let frame = LiveFrames.changes(record, previous: 8, limit: 1 << 18)
+        var expected = try #require(record.json.objectValue)
+        expected["previous"] = 8
+        expected["token"] = .string("\(testLibrary).9")
+        #expect(frame == JSON.object(expected).bytes)
+    }
+
+    @Test func `a large change carries identifiers, and where even those are too many nothing but its place`() throws {
+        let ids = (0..<100).map { assetID($0) }
+        let record = try brokerRecord(9, ids)
+        let truncated = try json(LiveFrames.changes(record, previous: 8, limit: 5000))
+        #expect(truncated["truncated"] == true)
+        #expect(truncated["previous"] == 8)
+        #expect(truncated["library"]?.stringValue == testLibrary)
+        #expect(truncated["assets"] == JSON(ids.map(\.text)))
+        let bare = try json(LiveFrames.changes(record, previous: 8, limit: 500))
+        #expect(bare["truncated"] == true)
+        #expect(bare["assets"] == nil)
+        #expect(LiveFrames.changes(record, previous: 8, limit: 5000).count <= 5000)
+    }
+
+    @Test func `an entity's message carries its change, its place and who made it`() throws {
+        let record = try brokerRecord(9, [assetID(1), assetID(2)])
+        let part = try #require(record.parts.last)
+        #expect(part.topic == "asset.\(assetID(2))")
+        let message = try json(LiveFrames.part(part, of: record, previous: 4, limit: 1 << 18))
+        #expect(message["sequence"] == 9)
+        #expect(message["previous"] == 4)
+        #expect(message["token"]?.stringValue == "\(testLibrary).9")
+        #expect(message["library"]?.stringValue == testLibrary)
+        #expect(message["origin"]?["identity"] == "uid:1")
+        #expect(message["date"] == 9)
+        #expect(message["change"] == record.json["assets"]?.arrayValue?.last)
+        let small = try json(LiveFrames.part(part, of: record, previous: 4, limit: 300))
+        #expect(small["truncated"] == true)
+        #expect(small["change"] == nil)
+    }
+
+    @Test(arguments: [
+        "{}", "[]", "{\"sequence\":0,\"library\":\"x\",\"date\":1,\"origin\":{}}",
+        "{\"sequence\":1,\"library\":\"x\",\"date\":1}",
+        "{\"sequence\":1,\"library\":\"x\",\"date\":1,\"origin\":{},\"assets\":[{}]}",
+        "{\"sequence\":1,\"library\":\"x\",\"date\":1,\"origin\":{},\"edits\":{}}",
+    ])
+    func `what is no record is refused`(text: String) throws {
+        let json = try JSON(parsing: text)
+        #expect(throws: JSONProblem.self) { try BrokerRecord(json) }
+    }
+
+    @Test func `what a newer catalog says beside is passed on`() throws {
+        var object = try #require(try brokerRecord(9).json.objectValue)
+        object["weather"] = "fine"
+        let message = try json(LiveFrames.changes(try BrokerRecord(.object(object)), previous: 8, limit: 1 << 18))
+        #expect(message["weather"] == "fine")
+    }
+}
+
+@Suite(.timeLimit(.minutes(5)))
+struct WantedTopicsTests {
+    private func wanted(_ topics: WantedTopics, _ ids: [ObjectID]) throws -> [String] {
+        topics.filter(try brokerRecord(1, ids).parts).map(\.topic)
+    }
+
+    @Test func `only topics that somebody subscribes to are made`() throws {
+        let topics = WantedTopics()
+        #expect(try wanted(topics, [assetID(1)]) == [])
+        topics.note("asset.\(assetID(2))", isSubscribed: true)
+        #expect(try wanted(topics, [assetID(1), assetID(2)]) == ["asset.\(assetID(2))"])
+        topics.note("asset.\(assetID(2))", isSubscribed: false)
+        #expect(try wanted(topics, [assetID(1), assetID(2)]) == [])
+    }
+
+    @Test(arguments: ["", "asset.", "as"])
+    func `a beginning wants all that begin so`(beginning: String) throws {
+        let topics = WantedTopics()
+        topics.note(beginning, isSubscribed: true)
+        #expect(try wanted(topics, [assetID(1), assetID(2)]).count == 2)
+    }
+
+    @Test func `beyond the bound everything is made`() throws {
+        let topics = WantedTopics(limit: 2)
+        for number in 5..<9 { topics.note("asset.\(assetID(UInt64(number)))", isSubscribed: true) }
+        #expect(topics.count == 2)
+        #expect(try wanted(topics, [assetID(1)]).count == 1)
+    }
+}

@@ -1,0 +1,184 @@
+import ArgumentParser
+import Contracts
+import JSONValue
+import PhotoModel
+import Testing
+
+@testable import CommandLine
+
+/// What is typed becomes the request that was meant.
+@Suite(.timeLimit(.minutes(5)))
+struct ArgumentTests {
+    private let id = "a00000000000000000000000001"
+
+    private func parse<Command: ParsableCommand>(_: Command.Type, _ arguments: String...) throws -> Command {
+        try #require(try SafelightCommand.parseAsRoot(arguments) as? Command)
+    }
+
+    // MARK: Fetch
+
+    @Test func `fetch flags become a fetch`() throws {
+        let command = try parse(
+            FetchCommand.self,
+            "fetch",
+            "--where",
+            "isFavorite == YES",
+            "--sort",
+            "creationDate:desc",
+            "--sort",
+            "originalFilename",
+            "--limit",
+            "5",
+            "--offset",
+            "2",
+            "--hidden"
+        )
+        let fetch = try command.fetch.fetch(of: nil)
+        #expect(fetch.kind == .assets(.library))
+        #expect(fetch.predicate == (try Predicate(format: "isFavorite == TRUE", of: .asset)))
+        #expect(fetch.sort.map(\.key) == [.creationDate, .originalFilename])
+        #expect(fetch.sort.map(\.ascending) == [false, true])
+        #expect((fetch.limit, fetch.offset) == (5, 2))
+        #expect(fetch.includeHidden)
+    }
+
+    @Test func `a plain fetch is everything that is not hidden`() throws {
+        let fetch = try parse(FetchCommand.self, "fetch").fetch.fetch(of: nil)
+        #expect(fetch == (try Fetch(.assets(.library))))
+        #expect(!fetch.includeHidden)
+    }
+
+    @Test(arguments: ["creationDate:up", "a:b:c", "nothing", ""])
+    func `an order that cannot be is refused`(text: String) throws {
+        let command = try parse(FetchCommand.self, "fetch", "--sort", text)
+        #expect(throws: PredicateError.self) { try command.fetch.fetch(of: nil) }
+    }
+
+    @Test func `a predicate that cannot be is wrong usage`() throws {
+        let command = try parse(FetchCommand.self, "fetch", "--where", "isFavorite = maybe")
+        let error = #expect(throws: PredicateError.self) { try command.fetch.fetch(of: nil) }
+        #expect(CommandFailure(try #require(error)).status == .usage)
+    }
+
+    // MARK: Edit
+
+    private func list(_ arguments: String...) throws -> AdjustmentList {
+        let command = try SafelightCommand.parseAsRoot(["edit", id] + arguments) as? EditCommand
+        return try #require(command).adjustments.list()
+    }
+
+    @Test func `edit flags become operations in the documented order`() throws {
+        let list = try list(
+            "--saturation",
+            "0.2",
+            "--black-and-white",
+            "--exposure",
+            "-0.5",
+            "--crop",
+            "0,0.25,1,0.5",
+            "--rotate",
+            "90",
+            "--flip",
+            "horizontal",
+            "--straighten",
+            "-2",
+            "--contrast",
+            "0.1",
+            "--temperature",
+            "-0.3"
+        )
+        #expect(
+            list.operations == [
+                .rotate(.quarter), .flip(.horizontal), .straighten(-2),
+                .crop(UnitRect(x: 0, y: 0.25, width: 1, height: 0.5)), .exposure(-0.5), .temperature(-0.3),
+                .contrast(0.1), .saturation(0.2), .blackAndWhite(1),
+            ]
+        )
+    }
+
+    @Test(arguments: [
+        ["--exposure", "9"], ["--rotate", "45"], ["--flip", "sideways"], ["--crop", "0,0,2,1"], ["--crop", "0,0,1"],
+        ["--crop", "0,0,1,1,1"], ["--crop", "a,b,c,d"], ["--straighten", "nan"],
+    ])
+    func `an edit that cannot be is refused, naming what is allowed`(arguments: [String]) throws {
+        let command = try SafelightCommand.parseAsRoot(["edit", id] + arguments) as? EditCommand
+        let error = #expect(throws: AdjustmentError.self) { try #require(command).adjustments.list() }
+        #expect(CommandFailure(try #require(error)).message.contains("allowed"))
+    }
+
+    @Test func `an edit of nothing asks what to change`() {
+        #expect(throws: CommandFailure.self) { try list() }
+    }
+
+    // MARK: Images
+
+    @Test func `thumb flags become an image request`() throws {
+        let request = try parse(
+            ThumbCommand.self,
+            "thumb",
+            id,
+            "--size",
+            "640x480",
+            "--fill",
+            "--exact",
+            "--format",
+            "webp",
+            "--quality",
+            "70",
+            "--original"
+        ).request()
+        #expect(request.targetSize == .size(width: 640, height: 480))
+        #expect((request.contentMode, request.resizeMode) == (.aspectFill, .exact))
+        #expect((request.format, request.quality, request.version) == (.webp, 70, .original))
+    }
+
+    @Test func `a size is a box, a side or all`() throws {
+        #expect(try ThumbCommand.size("512") == .size(width: 512, height: 512))
+        #expect(try ThumbCommand.size("1x16384") == .size(width: 1, height: 16_384))
+        #expect(try ThumbCommand.size("max") == .maximum)
+        for text in ["", "x", "0", "-1", "1x2x3", "16385", "10x", "big", "99999999999999999999"] {
+            #expect(throws: CommandFailure.self, "\(text)") { try ThumbCommand.size(text) }
+        }
+    }
+
+    // MARK: Identifiers
+
+    @Test func `identifiers come whole, from arguments and from standard input, each once`() throws {
+        var lines = ["a00000000000000000000000002  2024-05-01  name", "", id]
+        let ids = try Identifiers.read([id, "-"]) { lines.isEmpty ? nil : lines.removeFirst() }
+        #expect(ids.map(\.text) == [id, "a00000000000000000000000002"])
+        #expect(throws: CommandFailure.self) { try Identifiers.read(["a0000"]) { nil } }
+        #expect(throws: CommandFailure.self) { try Identifiers.one("c00000000000000000000000001") }
+    }
+
+    @Test func `work on many is cut into transactions`() throws {
+        let ids = Array(repeating: ObjectID.none, count: 2001)
+        #expect(Transactions.split(ids, by: 1000).map(\.count) == [1000, 1000, 1])
+        #expect(Transactions.split([], by: 1000).isEmpty)
+    }
+
+    // MARK: Help
+
+    @Test func `every command explains itself and takes --json`() throws {
+        var names: [String] = []
+        func look(_ command: any ParsableCommand.Type, _ path: [String]) {
+            let configuration = command.configuration
+            let help = SafelightCommand.helpMessage(for: command, includeHidden: true, columns: 100)
+            #expect(!configuration.abstract.isEmpty, "\(path)")
+            #expect(help.contains("USAGE:"), "\(path)")
+            let inner = configuration.subcommands
+            if inner.isEmpty && command != DescribeCommand.self { #expect(help.contains("--json"), "\(path)") }
+            if inner.isEmpty { names.append(path.joined(separator: " ")) }
+            for next in inner {
+                look(next, path + [next.configuration.commandName ?? "\(next)".lowercased()])
+            }
+        }
+        look(SafelightCommand.self, [])
+        for name in [
+            "up", "import", "fetch", "show", "thumb", "edit", "revert", "favorite", "hide", "delete", "watch", "status",
+            "sheet", "album list", "album create", "album rename", "album add", "album remove", "album delete",
+            "export",
+            "describe",
+        ] { #expect(names.contains(name), "\(name)") }
+    }
+}

@@ -1,0 +1,50 @@
+import Testing
+
+@testable import CommandLine
+
+@Suite(.timeLimit(.minutes(5)))
+struct RestartPolicyTests {
+    @Test func `a service that lived is started again at once`() {
+        var policy = RestartPolicy()
+        #expect(policy.pause(after: .seconds(2)) == .zero)
+        #expect(policy.pause(after: .seconds(3600)) == .zero)
+    }
+
+    @Test func `one that keeps dying waits longer and longer, and at most five seconds`() {
+        var policy = RestartPolicy()
+        let pauses = (0..<9).map { _ in policy.pause(after: .milliseconds(50)) }
+        #expect(
+            pauses == [
+                .milliseconds(100), .milliseconds(200), .milliseconds(400), .milliseconds(800), .milliseconds(1600),
+                .milliseconds(3200), .seconds(5), .seconds(5), .seconds(5),
+            ]
+        )
+        for _ in 0..<100 { #expect(policy.pause(after: .zero) == .seconds(5)) }
+    }
+
+    @Test func `a healthy life makes up for earlier deaths`() {
+        var policy = RestartPolicy()
+        for _ in 0..<5 { _ = policy.pause(after: .zero) }
+        #expect(policy.pause(after: .seconds(10)) == .zero)
+        #expect(policy.pause(after: .zero) == .milliseconds(100))
+    }
+
+    @Test func `a wish to stop reaches all who wait, and those who come later`() async {
+        let stop = StopRequest()
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<10 { group.addTask { await stop.wait() } }
+            stop.request()
+        }
+        await stop.wait()
+        #expect(await stop.wait(atMost: .seconds(60)))
+    }
+
+    @Test func `waiting ends with the time or with the task`() async {
+        let stop = StopRequest()
+        #expect(await stop.wait(atMost: .milliseconds(1)) == false)
+        let waiter = Task { await stop.wait() }
+        waiter.cancel()
+        await waiter.value
+        #expect(!stop.isRequested)
+    }
+}

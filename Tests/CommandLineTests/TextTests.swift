@@ -1,0 +1,91 @@
+import PhotoModel
+import Testing
+
+@testable import CommandLine
+
+@Suite(.timeLimit(.minutes(5)))
+struct TextTests {
+    @Test(arguments: [
+        ("plain name.jpg", "plain name.jpg"),
+        ("two\nlines", "two\\nlines"),
+        ("\u{1B}[31mred\u{1B}[0m", "\\u{1b}[31mred\\u{1b}[0m"),
+        ("tab\there\r", "tab\\there\\r"),
+        ("photo\u{202E}gpj.exe", "photo\\u{202e}gpj.exe"),
+        ("\u{9B}2J", "\\u{9b}2J"),
+        ("Füße 写真 👩‍👩‍👧", "Füße 写真 👩‍👩‍👧"),
+    ])
+    func `a name cannot speak to the terminal`(text: String, printed: String) {
+        #expect(text.printable == printed)
+    }
+
+    @Test func `long names are shortened in the middle`() {
+        #expect("abcdefghijklmnopqrstuvwxyz".shortened(to: 10) == "abcdef…xyz")
+        #expect("short".shortened(to: 10) == "short")
+    }
+
+    @Test func `a table lines up its columns`() {
+        var table = TextTable([
+            .init(title: "name", width: 8), .init(title: "photos", alignment: .right), .init(title: "note"),
+        ])
+        table.add(["Summer", "12", "ok"])
+        table.add(["A very long title", "1340", ""])
+        table.add(["odd\u{7}"])
+        #expect(
+            table.lines == [
+                "name      photos  note",
+                "Summer        12  ok",
+                "A ver…le    1340",
+                "odd\\u{7}",
+            ]
+        )
+    }
+
+    @Test(arguments: [
+        (0, nil, "1970-01-01 00:00:00 UTC"),
+        (1_714_573_800_250_000, 7200, "2024-05-01 16:30:00.25 +02:00"),
+        (1_714_573_800_000_000, -12_600, "2024-05-01 11:00:00 -03:30"),
+        (Int64.max, 3600, "9999-12-31 23:59:59.999999 +01:00"),
+    ])
+    func `a moment is shown on its own clock`(microseconds: Int64, offset: Int?, text: String) {
+        #expect(Quantities.moment(microseconds, offset: offset) == text)
+    }
+
+    @Test func `sizes, times and places read well`() {
+        #expect(Quantities.bytes(0) == "0 bytes")
+        #expect(Quantities.bytes(999) == "999 bytes")
+        #expect(Quantities.bytes(1500) == "1.5 kB")
+        #expect(Quantities.bytes(Int64.max) == "9223372.0 TB")
+        #expect(Quantities.clock(.seconds(7)) == "0:07")
+        #expect(Quantities.clock(.seconds(3723)) == "1:02:03")
+        #expect(Quantities.clock(.seconds(-1)) == "0:00")
+        #expect(Quantities.rate(12.34) == "12.3")
+        #expect(Quantities.rate(1234.5) == "1235")
+        #expect(
+            Quantities.location(Location(latitude: -24.73, longitude: 15.3, altitude: 590))
+                == "24.73000 S 15.30000 E, 590 m"
+        )
+    }
+
+    @Test func `progress tells rate and remaining time of the last ten seconds`() {
+        var meter = ProgressMeter(total: 1000)
+        #expect(meter.rate == nil)
+        #expect(meter.line == "0/1000")
+        for step in 1...100 { meter.step(at: .milliseconds(step * 100)) }
+        #expect(meter.line == "100/1000, 10.0/s, 1:30 left")
+        // It becomes ten times slower: soon only the new speed counts.
+        for step in 1...15 { meter.step(at: .seconds(10 + step)) }
+        let rate = meter.rate ?? 0
+        #expect((0.9...1.1).contains(rate))
+        #expect(meter.bar(width: 10).hasPrefix("[#.........] 115/1000"))
+    }
+
+    @Test func `progress of nothing and progress beyond the end are harmless`() {
+        var empty = ProgressMeter(total: 0)
+        #expect(empty.fraction == 1)
+        empty.step(at: .zero)
+        #expect(empty.rate == nil)
+        empty.step(at: .seconds(1))
+        #expect(empty.remaining == .zero)
+        #expect(empty.bar(width: 4).hasPrefix("[####]"))
+    }
+}

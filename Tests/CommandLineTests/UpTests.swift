@@ -1,0 +1,113 @@
+import Foundation
+import JSONValue
+import TestSupport
+import Testing
+
+@testable import CommandLine
+
+/// `safelight up` with the real services.
+@Suite(.timeLimit(.minutes(2)), .serialized)
+struct UpTests {
+    /// A house in a folder of its own.
+    private final class House {
+        let folder: TemporaryFolder
+        let program: RunningProgram
+        let environment: [String: String]
+
+        init() throws {
+            folder = try TemporaryFolder("up")
+            environment = [
+                "SAFELIGHT_RUN": folder.file("run"), "SAFELIGHT_LIBRARY": folder.file("library"),
+                "SAFELIGHT_LOG": "info",
+            ]
+            program = try RunningProgram("safelight", ["up", "--json"], environment: environment)
+            try #require(program.waitForOutput("\n"), "\(program.errorText)")
+        }
+
+        func safelight(_ arguments: String...) throws -> (status: Int32?, output: String, errors: String) {
+            try RunningProgram.run("safelight", arguments, environment: environment)
+        }
+
+        /// The process of a service, as the catalog and its siblings say in their figures.
+        func process(of service: String) throws -> Int32 {
+            let status = try safelight("status", "--json", "--wait", "20")
+            let json = try JSON(parsing: Array(status.output.utf8))
+            let pid = json["services"]?[service]?["figures"]?["process"]?["pid"]?.intValue
+            return Int32(try #require(pid, "\(status)"))
+        }
+    }
+
+    @Test func `a service that is killed is there again, and Ctrl-C stops all`() throws {
+        let house = try House()
+        for service in ["catalog", "change-broker", "thumbnailer", "editor"] {
+            let before = try house.process(of: service)
+            kill(before, SIGKILL)
+            let after = try house.process(of: service)
+            #expect(after != before, "\(service)")
+            #expect(house.program.errorText.contains("the \(service) was ended by signal 9"))
+        }
+        let last = try house.process(of: "catalog")
+        house.program.signal(SIGINT)
+        #expect(house.program.wait(seconds: 30) == 0)
+        #expect(kill(last, 0) != 0)
+    }
+
+    @Test func `a second one in the same run folder is refused`() throws {
+        let house = try House()
+        let second = try house.safelight("up")
+        #expect(second.status == 1)
+        #expect(second.errors.contains("already_running"))
+        house.program.signal(SIGTERM)
+        #expect(house.program.wait(seconds: 30) == 0)
+    }
+
+    @Test func `services end when up itself is killed, and the next one takes over`() throws {
+        let house = try House()
+        let orphan = try house.process(of: "catalog")
+        house.program.killHard()
+        let next = try RunningProgram("safelight", ["up", "--json"], environment: house.environment)
+        #expect(next.waitForOutput("\n", seconds: 30), "\(next.errorText)")
+        #expect(try house.process(of: "catalog") != orphan)
+        next.signal(SIGTERM)
+        #expect(next.wait(seconds: 30) == 0)
+    }
+
+    @Test func `a service that cannot start is an error, not a loop`() throws {
+        let folder = try TemporaryFolder("up")
+        try folder.write([], to: "file")
+        let result = try RunningProgram.run(
+            "safelight",
+            ["up", "--library", folder.file("file"), "--run", folder.file("run")],
+            seconds: 60
+        )
+        #expect(result.status == 1)
+        #expect(result.errors.contains("not_started"))
+    }
+
+    @Test func `import stops at a signal, goes on where it was, and names what is broken`() throws {
+        let house = try House()
+        let picture = TestPictures.jpeg(width: 64, height: 48)
+        for number in 0..<200 { try house.folder.write(picture + Array("\(number)".utf8), to: "photos/\(number).jpg") }
+        try house.folder.write([1, 2, 3], to: "photos/broken.jpg")
+        let photos = house.folder.file("photos")
+        let first = try RunningProgram(
+            "safelight",
+            ["import", photos, "--verbose", "--parallel", "2"],
+            environment: house.environment
+        )
+        #expect(first.waitForOutput("imported"))
+        first.signal(SIGINT)
+        #expect(first.wait(seconds: 30) == 3)
+        let second = try house.safelight("import", photos, "--json")
+        #expect(second.status == 3)
+        let lines = try second.output.split(separator: "\n").map { try JSON(parsing: Array($0.utf8)) }
+        let summary = try #require(lines.last?["summary"])
+        #expect(summary["broken"]?.intValue == 1)
+        #expect((summary["imported"]?.intValue ?? 0) + (summary["duplicates"]?.intValue ?? 0) == 200)
+        #expect((summary["duplicates"]?.intValue ?? 0) > 0)
+        #expect(lines.contains { $0["error"]?["name"]?.stringValue == "invalid_resource" })
+        #expect(try house.safelight("fetch", "--count").output == "200\n")
+        house.program.signal(SIGTERM)
+        #expect(house.program.wait(seconds: 30) == 0)
+    }
+}

@@ -1,0 +1,118 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+import Testing
+
+@testable import Editor
+
+@Suite(.timeLimit(.minutes(5)))
+struct EditPlanTests {
+    private let bright = AdjustmentList(operations: [.exposure(1)])
+    private let grey = AdjustmentList(operations: [.blackAndWhite(1)])
+
+    private func asset(_ types: ResourceType..., format: String? = nil, version: String = "1") -> Asset {
+        var asset = Asset(id: .none, contentRevision: Revision(7))
+        asset.mediaType = .image
+        asset.resources = types.map {
+            AssetResource(type: $0, digest: $0.rawValue, size: 1, contentType: "public.jpeg")
+        }
+        asset.adjustmentFormatIdentifier = format
+        asset.adjustmentFormatVersion = format == nil ? nil : version
+        return asset
+    }
+
+    private func refusal(_ edit: ApplyEdit, _ asset: Asset, _ data: Bytes? = nil) -> Refusal? {
+        do throws(RPCError) {
+            _ = try EditPlan(edit, of: asset, adjustmentData: data)
+            return nil
+        } catch {
+            return error.refusal
+        }
+    }
+
+    @Test func `replacing begins with the original`() throws {
+        let edit = ApplyEdit(asset: .none, adjustments: bright)
+        let plain = try EditPlan(edit, of: asset(.photo), adjustmentData: nil)
+        #expect(plain.source.type == .photo)
+        #expect(plain.adjustments == bright)
+        #expect(plain.contentRevision == Revision(7))
+        #expect(!plain.revertsFirst)
+        let ours = asset(.photo, .fullSizePhoto, .adjustmentData, format: AdjustmentList.formatIdentifier)
+        #expect(try EditPlan(edit, of: ours, adjustmentData: nil).source.type == .photo)
+        #expect(try !EditPlan(edit, of: ours, adjustmentData: nil).revertsFirst)
+        #expect(!EditPlan.needsAdjustmentData(.replace, of: ours))
+    }
+
+    @Test func `replacing another program's edit goes back to the original first`() throws {
+        let edit = ApplyEdit(asset: .none, adjustments: bright)
+        let theirs = asset(.photo, .fullSizePhoto, .adjustmentData, format: "com.example.other")
+        #expect(try EditPlan(edit, of: theirs, adjustmentData: nil).revertsFirst)
+        let onTop = asset(
+            .photo,
+            .fullSizePhoto,
+            .adjustmentData,
+            .adjustmentBasePhoto,
+            format: AdjustmentList.formatIdentifier
+        )
+        #expect(try EditPlan(edit, of: onTop, adjustmentData: nil).revertsFirst)
+        #expect(try EditPlan(edit, of: onTop, adjustmentData: nil).source.type == .photo)
+    }
+
+    @Test func `appending goes on from the base of the edit that is there`() throws {
+        var edit = ApplyEdit(asset: .none, adjustments: grey, mode: .append)
+        let fresh = asset(.photo)
+        #expect(!EditPlan.needsAdjustmentData(.append, of: fresh))
+        #expect(try EditPlan(edit, of: fresh, adjustmentData: nil).adjustments == grey)
+        let ours = asset(.photo, .fullSizePhoto, .adjustmentData, format: AdjustmentList.formatIdentifier)
+        #expect(EditPlan.needsAdjustmentData(.append, of: ours))
+        let plan = try EditPlan(edit, of: ours, adjustmentData: bright.json.bytes)
+        #expect(plan.adjustments.operations == bright.operations + grey.operations)
+        #expect(plan.source.type == .photo)
+        let onTop = asset(
+            .photo,
+            .fullSizePhoto,
+            .adjustmentData,
+            .adjustmentBasePhoto,
+            format: AdjustmentList.formatIdentifier
+        )
+        #expect(try EditPlan(edit, of: onTop, adjustmentData: bright.json.bytes).source.type == .adjustmentBasePhoto)
+        let full = AdjustmentList(operations: Array(repeating: .exposure(0.1), count: AdjustmentList.maximumCount))
+        #expect(refusal(edit, ours, full.json.bytes) == .limitExceeded)
+        edit.mode = .replace
+        #expect(refusal(edit, ours) == nil)
+    }
+
+    @Test func `what cannot be is named`() {
+        let append = ApplyEdit(asset: .none, adjustments: grey, mode: .append)
+        let theirs = asset(.photo, .fullSizePhoto, .adjustmentData, format: "com.example.other")
+        #expect(refusal(append, theirs, bright.json.bytes) == .requestNotSupported)
+        let newer = asset(.photo, .adjustmentData, format: AdjustmentList.formatIdentifier, version: "2")
+        #expect(refusal(append, newer, bright.json.bytes) == .requestNotSupported)
+        let ours = asset(.photo, .adjustmentData, format: AdjustmentList.formatIdentifier)
+        #expect(refusal(append, ours, [1, 2]) == .invalidResource)
+        #expect(refusal(append, ours, nil) == .invalidResource)
+        var video = asset(.video)
+        video.mediaType = .video
+        #expect(refusal(append, video) == .missingResource)
+        let guarded = ApplyEdit(asset: .none, adjustments: grey, ifContentRevision: Revision(6))
+        #expect(refusal(guarded, asset(.photo)) == .conflict)
+    }
+
+    @Test func `the digest is of what is asked for, not of its name`() {
+        let edit = ApplyEdit(asset: .none, adjustments: bright, client: "a", transaction: "1")
+        var other = edit
+        (other.client, other.transaction) = ("b", nil)
+        #expect(EditDigest.of(edit) == EditDigest.of(other))
+        #expect(EditDigest.of(edit).count == 64)
+        other.adjustments = grey
+        #expect(EditDigest.of(edit) != EditDigest.of(other))
+        other = edit
+        other.mode = .append
+        #expect(EditDigest.of(edit) != EditDigest.of(other))
+        other = edit
+        other.ifContentRevision = Revision(1)
+        #expect(EditDigest.of(edit) != EditDigest.of(other))
+        #expect(EditDigest.of(RevertEdit(asset: .none)) != EditDigest.of(edit))
+    }
+}

@@ -1,0 +1,117 @@
+import Contracts
+import Messaging
+import PhotoModel
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Editor
+
+@Suite(.timeLimit(.minutes(5)))
+struct TurnTests {
+    @Test func `one key is served in the order of arrival, keys beside each other`() {
+        var table = TurnTable<String>(limitPerKey: 3, limit: 5)
+        #expect(table.enter("a", waiter: 1) == .itsTurn)
+        #expect(table.enter("a", waiter: 2) == .waits)
+        #expect(table.enter("b", waiter: 3) == .itsTurn)
+        #expect(table.enter("a", waiter: 4) == .waits)
+        #expect(table.enter("a", waiter: 5) == .full, "too many for one key")
+        #expect(table.leave("a", waiter: 1) == 2)
+        #expect(table.leave("a", waiter: 2) == 4)
+        #expect(table.leave("a", waiter: 4) == nil)
+        #expect(table.leave("b", waiter: 3) == nil)
+        #expect(table.count == 0)
+        #expect(table.keys == 0)
+    }
+
+    @Test func `one who gives up waiting gives nobody the turn`() {
+        var table = TurnTable<String>(limitPerKey: 3, limit: 5)
+        for waiter: UInt64 in 1...3 { _ = table.enter("a", waiter: waiter) }
+        #expect(table.leave("a", waiter: 2) == nil)
+        #expect(table.leave("a", waiter: 2) == nil)
+        #expect(table.leave("a", waiter: 1) == 3)
+    }
+
+    @Test func `all keys together have a limit`() {
+        var table = TurnTable<Int>(limitPerKey: 9, limit: 2)
+        #expect(table.enter(1, waiter: 1) == .itsTurn)
+        #expect(table.enter(2, waiter: 2) == .itsTurn)
+        #expect(table.enter(3, waiter: 3) == .full)
+        _ = table.leave(1, waiter: 1)
+        #expect(table.enter(3, waiter: 4) == .itsTurn)
+    }
+
+    @Test func `never two at a time for one asset, and everyone gets a turn`() async throws {
+        let turns = Turns(limitPerAsset: 100, limit: 1000)
+        let inside = Occupants()
+        let assets = try (0..<5).map { number in try id(number) }
+        let done = await withTaskGroup(of: Bool.self) { group in
+            for number in 0..<200 {
+                group.addTask {
+                    let asset = assets[number % assets.count]
+                    let outcome = try? await turns.take(asset) { () async throws(RPCError) in
+                        let count = inside.enter(asset)
+                        await Task.yield()
+                        inside.leave(asset)
+                        return count == 1
+                    }
+                    return outcome ?? false
+                }
+            }
+            return await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
+        }
+        #expect(done == 200)
+        #expect(turns.figures == (0, 0))
+    }
+
+    @Test func `who is cancelled while waiting is told so, and the next one goes on`() async throws {
+        let turns = Turns(limitPerAsset: 10, limit: 10)
+        let asset = try id(1)
+        let held = Gate(2)
+        let entered = Gate(2)
+        try await withThrowingTaskGroup(of: String.self) { group in
+            group.addTask {
+                try await turns.take(asset) { () async throws(RPCError) in
+                    await entered.pass()
+                    await held.pass()
+                    return "first"
+                }
+            }
+            await entered.pass()
+            let waiting = Task { () -> Refusal? in
+                do throws(RPCError) {
+                    return try await turns.take(asset) { () async throws(RPCError) in nil }
+                } catch {
+                    return error.refusal
+                }
+            }
+            waiting.cancel()
+            #expect(await waiting.value == .userCancelled)
+            group.addTask { try await turns.take(asset) { () async throws(RPCError) in "second" } }
+            await held.pass()
+            var names: Set<String> = []
+            for try await name in group { names.insert(name) }
+            #expect(names == ["first", "second"])
+        }
+        #expect(turns.figures == (0, 0))
+    }
+
+    private func id(_ number: Int) throws -> ObjectID {
+        var random = SeededRandom(seed: UInt64(number))
+        return ObjectID(.asset, milliseconds: Int64(number), using: &random)
+    }
+}
+
+/// Counts who is at work on each asset.
+private final class Occupants: Sendable {
+    private let counts = Mutex<[ObjectID: Int]>([:])
+
+    func enter(_ asset: ObjectID) -> Int {
+        counts.withLock { counts in
+            counts[asset, default: 0] += 1
+            return counts[asset] ?? 0
+        }
+    }
+
+    func leave(_ asset: ObjectID) { counts.withLock { $0[asset, default: 0] -= 1 } }
+}

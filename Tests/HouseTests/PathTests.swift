@@ -1,0 +1,150 @@
+import Contracts
+import Foundation
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+/// The path of one picture through the real executables.
+@Suite(.serialized, .timeLimit(.minutes(3)))
+struct PathTests {
+    @Test func `a picture is imported, shown, edited and reverted, and each change is seen`() async throws {
+        let house = try RunningHouse("path")
+        try house.folder.write(
+            TestPictures.jpeg(
+                width: 320,
+                height: 200,
+                orientation: 6,
+                date: "2024:06:01 12:30:00",
+                offset: "+02:00",
+                subsec: "25",
+                latitude: 52.5,
+                longitude: 13.4
+            ),
+            to: "photos/a.jpg"
+        )
+        try house.folder.write(Array("no picture".utf8), to: "photos/broken.jpg")
+        try house.start()
+        let imported = try house.safelight(["import", house.folder.file("photos")])
+        #expect(imported.status == 3, "a broken file is named, not fatal: \(imported.errors)")
+        #expect(imported.errors.contains("broken.jpg") || imported.output.contains("broken.jpg"))
+
+        let library = try house.library()
+        let page = try await library.assets(FetchDescription(.assets))
+        let asset = try #require(page.assets.first)
+        #expect(page.count == 1)
+        #expect((asset.pixelWidth, asset.pixelHeight) == (320, 200))
+        #expect(asset.creationDate == 1_717_237_800_250_000)
+        #expect(asset.creationOffset == 7200)
+        #expect(asset.location == Location(latitude: 52.5, longitude: 13.4))
+
+        let thumb = try await library.thumbnailer.ask(
+            ImageRequest(asset: asset.id, targetSize: .size(width: 100, height: 100), resizeMode: .exact)
+        )
+        #expect((thumb.result.pixelWidth, thumb.result.pixelHeight) == (100, 63))
+        #expect(thumb.attachments.first?.starts(with: [0xFF, 0xD8]) == true)
+
+        var changes = library.changes(since: page.token).makeAsyncIterator()
+        let edit = try await library.editor.ask(
+            ApplyEdit(
+                asset: asset.id,
+                adjustments: AdjustmentList(operations: [.rotate(.quarter), .exposure(0.5)])
+            )
+        )
+        #expect(edit.result.isChanged)
+        let change = try await nextChange(&changes)
+        #expect(change.sequence == edit.result.sequence)
+        #expect(change.assets.first?.isContentChanged == true)
+        #expect(change.assets.first?.after?.pixelWidth == 200)
+
+        let edited = try await library.thumbnailer.ask(
+            ImageRequest(
+                asset: asset.id,
+                targetSize: .size(width: 100, height: 100),
+                resizeMode: .exact,
+                atLeast: edit.result.token
+            )
+        )
+        #expect((edited.result.pixelWidth, edited.result.pixelHeight) == (63, 100))
+        let original = try await library.thumbnailer.ask(
+            ImageRequest(
+                asset: asset.id,
+                targetSize: .size(width: 100, height: 100),
+                resizeMode: .exact,
+                version: .unadjusted
+            )
+        )
+        #expect(original.attachments == thumb.attachments)
+
+        let reverted = try house.safelight(["revert", asset.id.text])
+        #expect(reverted.status == 0, "\(reverted.errors)")
+        #expect(try await nextChange(&changes).assets.first?.after?.hasAdjustments == false)
+        let after = try await library.asset(asset.id)
+        #expect(after.resources.map(\.digest) == asset.resources.map(\.digest))
+        await library.close()
+        #expect(house.stop() == [])
+    }
+
+    private func nextChange(_ changes: inout ChangeFeed.Iterator) async throws -> ChangeRecord {
+        while let event = try await changes.next() {
+            if case .change(let record) = event { return record }
+        }
+        throw HouseError(description: "the feed ended")
+    }
+
+    @Test func `the same transaction sent three times is one change with three equal outcomes, also across a kill`()
+        async throws
+    {
+        let house = try RunningHouse("same")
+        let path = try house.folder.write(TestPictures.jpeg(seed: 3), to: "a.jpg")
+        try house.start([.catalog])
+        let library = try house.library()
+        let created = try await library.perform(
+            [.createAsset(.init(ref: "a", resources: [NewResource(source: .path(path))]))])
+        let asset = try #require(created.id("a"))
+        let favourite: [ChangeRequest] = [.updateAsset(.init(id: .id(asset), set: AssetPatch(isFavorite: true)))]
+
+        async let one = library.perform(favourite, transaction: "once")
+        async let two = library.perform(favourite, transaction: "once")
+        async let three = library.perform(favourite, transaction: "once")
+        let outcomes = try await [one, two, three]
+        #expect(Set(outcomes.map(\.sequence)).count == 1)
+
+        try house.restart(.catalog)
+        let later = try await library.perform(favourite, transaction: "once")
+        #expect(later.json == outcomes[0].json)
+        #expect(try await library.currentToken().token.sequence == outcomes[0].sequence)
+
+        let other: [ChangeRequest] = [.updateAsset(.init(id: .id(asset), set: AssetPatch(isFavorite: false)))]
+        let error = await #expect(throws: RPCError.self) { try await library.perform(other, transaction: "once") }
+        #expect(error?.refusal == .idReused)
+        await library.close()
+        #expect(house.stop() == [])
+    }
+
+    @Test func `up starts the four services, restarts one that dies and stops all`() async throws {
+        let house = try RunningHouse("up")
+        let up = try RunningProgram("safelight", ["up", "--ready-fd", "1"], environment: house.environment)
+        #expect(up.waitForOutput("ready"), "\(up.errorText)")
+        let library = try house.library()
+        let before = try await library.thumbnailer.ask(Figures()).result.members["process"]?["pid"]?.intValue
+        let pid = try #require(before.flatMap(Int32.init(exactly:)))
+        kill(pid, SIGKILL)
+        let start = Date()
+        var after: Int64?
+        while after == nil || after == before {
+            after = try? await library.thumbnailer.ask(Figures(), deadline: .seconds(2)).result.members["process"]?[
+                "pid"
+            ]?
+            .intValue
+            if Date().timeIntervalSince(start) > 20 { break }
+        }
+        #expect(after != nil && after != before)
+        #expect(Date().timeIntervalSince(start) < 5)
+        await library.close()
+        up.signal(SIGINT)
+        #expect(up.wait(seconds: 20) == 0, "\(up.errorText)")
+    }
+}

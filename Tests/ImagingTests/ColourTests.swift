@@ -1,0 +1,78 @@
+@testable import Imaging
+import PhotoModel
+import SamplePictures
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(5)))
+struct ColourTests {
+    private func withProfile(_ profile: [UInt8], _ pixel: (UInt8, UInt8, UInt8)) -> [UInt8] {
+        let segment = JPEGEncoder.segment(0xE2, Array("ICC_PROFILE\0".utf8) + [1, 1] + profile)
+        return TestPictures.jpeg(width: 16, height: 16, segments: [segment]) { _, _ in pixel }
+    }
+
+    @Test func `a wide colour space is converted, not reinterpreted`() throws {
+        // Display P3 (200, 100, 50) is (215, 95, 34) in sRGB, by the matrices of both.
+        let small = try Rendition.render(
+            withProfile(ColourProfile.displayP3, (200, 100, 50)),
+            RenditionOptions(quality: 100)
+        )
+        let colour = try TestPixels(small.bytes)[8, 8]
+        for (found, expected) in zip(colour, [215, 95, 34]) { #expect(abs(found - expected) <= 4, "\(colour)") }
+        let same = try Rendition.render(withProfile(ColourProfile.sRGB, (200, 100, 50)), RenditionOptions(quality: 100))
+        let kept = try TestPixels(same.bytes)[8, 8]
+        for (found, expected) in zip(kept, [200, 100, 50]) { #expect(abs(found - expected) <= 2, "\(kept)") }
+    }
+
+    @Test func `a broken profile is no error`() throws {
+        for profile in [[UInt8](repeating: 7, count: 40), Array(ColourProfile.displayP3.prefix(150)), [0]] {
+            let image = try Rendition.render(withProfile(profile, (200, 100, 50)), RenditionOptions(quality: 100))
+            let colour = try TestPixels(image.bytes)[8, 8]
+            for (found, expected) in zip(colour, [200, 100, 50]) { #expect(abs(found - expected) <= 3, "\(colour)") }
+        }
+    }
+
+    @Test func `an edit without colour keeps the profile, one with colour becomes sRGB`() throws {
+        let bytes = withProfile(ColourProfile.displayP3, (200, 100, 50))
+        let plain = try AdjustmentRendering.render(bytes, .init(operations: [.rotate(.quarter)]))
+        #expect(ByteSearch.contains(plain.bytes, "ICC_PROFILE"))
+        for (found, expected) in zip(try TestPixels(plain.bytes)[8, 8], [215, 95, 34]) {
+            #expect(abs(found - expected) <= 5)
+        }
+        let changed = try AdjustmentRendering.render(bytes, .init(operations: [.exposure(0.01)]))
+        #expect(!ByteSearch.contains(changed.bytes, "ICC_PROFILE"))
+        for (found, expected) in zip(try TestPixels(changed.bytes)[8, 8], [215, 95, 34]) {
+            #expect(abs(found - expected) <= 5)
+        }
+    }
+
+    @Test func `CMYK and grey pictures become what a screen shows`() throws {
+        for (space, file) in [("CMYK", "cmyk.jpg"), ("Gray", "grey.jpg")] {
+            guard let convert = Tool.path("convert") else { return }
+            let bytes = [UInt8](
+                try Tool.run(convert, ["-size", "32x32", "xc:rgb(200,60,60)", "-colorspace", space, "jpg:-"])
+            )
+            let image = try Rendition.render(
+                bytes,
+                RenditionOptions(target: .size(width: 8, height: 8), resizeMode: .exact)
+            )
+            let colour = try TestPixels(image.bytes)[4, 4]
+            if space == "CMYK" {
+                for (found, expected) in zip(colour, [200, 60, 60]) {
+                    #expect(abs(found - expected) <= 6, "\(file) \(colour)")
+                }
+            } else {
+                #expect(colour[0] == colour[1] && colour[1] == colour[2], "\(file) \(colour)")
+            }
+            let edited = try AdjustmentRendering.render(bytes, .init(operations: [.straighten(3), .exposure(0.01)]))
+            #expect(try TestPixels(edited.bytes)[4, 4].max() ?? 0 > 80, "\(file)")
+        }
+    }
+}
+
+enum ByteSearch {
+    static func contains(_ bytes: [UInt8], _ text: String) -> Bool {
+        let wanted = Array(text.utf8)
+        return bytes.indices.contains { bytes[$0...].starts(with: wanted) }
+    }
+}

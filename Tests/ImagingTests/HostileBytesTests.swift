@@ -1,0 +1,183 @@
+import Foundation
+@testable import Imaging
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(5)))
+struct HostileBytesTests {
+    private let options = RenditionOptions(target: .size(width: 32, height: 32), resizeMode: .exact)
+
+    private func error(_ bytes: [UInt8]) -> ImagingError? {
+        do throws(ImagingError) {
+            _ = try Rendition.render(bytes, options)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test func `what ImageMagick would run is refused by its first bytes`() {
+        let files: [(String, [UInt8])] = [
+            ("no bytes", []), ("text", Array("a picture of a cat.jpg".utf8)),
+            (
+                "SVG",
+                Array(
+                    "<?xml version=\"1.0\"?><svg><image href=\"text:/etc/passwd\"/></svg>"
+                        .utf8
+                )
+            ),
+            (
+                "text",
+                Array(
+                    "push graphic-context\nimage over 0,0 0,0 'https://example.com/'\npop graphic-context"
+                        .utf8
+                )
+            ),
+            ("markup", Array("<image><read filename=\"/etc/passwd\"/><write filename=\"/tmp/x\"/></image>".utf8)),
+            ("PostScript", Array("%!PS-Adobe-3.0\n".utf8)), ("PDF", Array("%PDF-1.4\n".utf8)),
+            ("unknown bytes", [0, 0, 1, 0, 1, 0, 16, 16]),
+            ("an ISO media file (isom)", [0, 0, 0, 24] + Array("ftypisom0000isomiso2".utf8)),
+            ("unknown bytes", Array("8BPS".utf8) + [0, 1, 0, 0]),
+        ]
+        for (found, bytes) in files {
+            #expect(ImageFormat.sniff(bytes) == nil)
+            guard case .unsupportedFormat(let what, let supported)? = error(bytes) else {
+                Issue.record("\(found) was not refused")
+                continue
+            }
+            #expect(what == found)
+            #expect(supported.count == 8)
+        }
+    }
+
+    @Test func `our policy closes every other coder`() throws {
+        ImagingLibrary.start()
+        for (format, bytes) in [
+            ("SVG", "<svg width='9' height='9'/>"), ("TEXT", "hello"), ("MVG", "viewbox 0 0 9 9"), ("PS", "%!PS"),
+            ("MSL", "<msl/>"),
+        ] {
+            let wand = try Wand()
+            let isOpen = wand.read(Array(bytes.utf8), by: format)
+            #expect(!isOpen, "\(format)")
+        }
+        let wand = try Wand()
+        let isOpen = wand.read(TestPictures.jpeg(width: 9, height: 9), by: "JPEG")
+        #expect(isOpen)
+        #expect(ImagingLibrary.versions["imagemagick"]?.hasPrefix("6.9") == true)
+    }
+
+    @Test func `a PNG that claims 60000 by 60000 is refused before it is decoded`() {
+        let bytes = TestPictures.pngStart(width: 60_000, height: 60_000) + TestPictures.chunk("IEND", [])
+        let start = ContinuousClock.now
+        #expect(error(bytes) == .tooLarge(width: 60_000, height: 60_000, limit: 100_000_000))
+        #expect(ContinuousClock.now - start < .seconds(1))
+        let longest = TestPictures.pngStart(width: 2_147_483_647, height: 1) + TestPictures.chunk("IEND", [])
+        #expect(error(longest) == .tooLarge(width: 2_147_483_647, height: 1, limit: 65_500))
+        let none = TestPictures.pngStart(width: 0, height: 5) + TestPictures.chunk("IEND", [])
+        #expect(error(none)?.name == "invalid_resource")
+    }
+
+    @Test func `limits are the caller's, by format`() throws {
+        let bytes = TestPictures.jpeg(width: 100, height: 100)
+        var limits = PixelLimits()
+        limits.jpegPixels = 9999
+        #expect(throws: ImagingError.tooLarge(width: 100, height: 100, limit: 9999)) {
+            try Picture.info(of: bytes, limits: limits)
+        }
+        limits.jpegPixels = 10_000
+        limits.decodedPixels = 5000
+        #expect(throws: ImagingError.tooLarge(width: 100, height: 100, limit: 5000)) {
+            try Rendition.render(bytes, RenditionOptions(), limits: limits)
+        }
+        let small = try Rendition.render(
+            bytes,
+            RenditionOptions(target: .size(width: 20, height: 20), resizeMode: .exact),
+            limits: limits
+        )
+        #expect(small.pixelWidth == 20, "a fraction of a JPEG fits below the same limit")
+    }
+
+    @Test func `an animation of many frames is counted, and only its first is decoded`() throws {
+        let info = try Picture.info(of: TestPictures.gif(frames: 900))
+        #expect((info.frameCount, info.pixelWidth, info.pixelHeight) == (900, 1, 1))
+        #expect(error(TestPictures.gif(frames: 900)) == nil)
+        #expect(error(TestPictures.gif(frames: 1001))?.name == "invalid_resource")
+    }
+
+    @Test func `a first frame that covers a part of the canvas stands where it belongs`() throws {
+        // A canvas of 6 by 4 with one white pixel at (4, 1), then a frame that reaches beyond the canvas.
+        var gif = Array("GIF89a".utf8) + [6, 0, 4, 0, 0x80, 0, 0, 0, 0, 0, 0xFF, 0xFF, 0xFF]
+        gif += [0x2C, 4, 0, 1, 0, 1, 0, 1, 0, 0, 2, 2, 0x4C, 1, 0]
+        gif += [0x2C, 7, 0, 0, 0, 1, 0, 1, 0, 0, 2, 2, 0x44, 1, 0, 0x3B]
+        let info = try Picture.info(of: gif)
+        #expect((info.pixelWidth, info.pixelHeight, info.frameCount) == (8, 4, 2))
+        let image = try Rendition.render(gif, RenditionOptions(format: .png))
+        #expect((image.pixelWidth, image.pixelHeight) == (8, 4))
+        let pixels = try TestPixels(image.bytes)
+        #expect(pixels[4, 1] == [255, 255, 255])
+        #expect(pixels[3, 1] != [255, 255, 255])
+    }
+
+    @Test func `a truncated picture is refused, also with its end glued on`() throws {
+        let whole = TestPictures.jpeg(width: 200, height: 160) { x, y in
+            (UInt8(truncatingIfNeeded: x &* y), UInt8(truncatingIfNeeded: x), UInt8(truncatingIfNeeded: y))
+        }
+        #expect(error(whole) == nil)
+        for share in [0.3, 0.6, 0.9] {
+            let part = Array(whole.prefix(Int(Double(whole.count) * share)))
+            #expect(error(part) == .truncated, "\(share)")
+            #expect(error(part + [0xFF, 0xD9]) == .truncated, "\(share) with an end mark")
+            #expect(try Picture.info(of: part).isComplete == false)
+        }
+        #expect(error(Array(whole.prefix(30))) == .truncated)
+        #expect(error([0xFF, 0xD8, 0xFF, 0xD9]) != nil)
+        let png = TestPictures.png(width: 20, height: 20) { x, y in (UInt8(x), UInt8(y), 0, 255) }
+        #expect(error(Array(png.prefix(png.count - 400))) == .truncated)
+        for format in [ImageFormat.tiff, .webp, .bmp] {
+            let picture = try Rendition.render(whole, RenditionOptions(format: format)).bytes
+            #expect(error(picture) == nil)
+            #expect(error(Array(picture.prefix(picture.count / 2)))?.name == "invalid_resource", "\(format)")
+        }
+        let gif = TestPictures.gif(frames: 2)
+        #expect(error(Array(gif.dropLast(3))) == .truncated)
+    }
+
+    @Test func `damaged files give an error or a picture, never an end`() throws {
+        let base = TestPictures.jpeg(width: 40, height: 30)
+        let formats = try ImageFormat.allCases.filter(\.canEncode).map {
+            try Rendition.render(base, RenditionOptions(format: $0)).bytes
+        }
+        for seed in UInt64(1)...40 {
+            var numbers = SeededRandom(seed: seed)
+            for bytes in formats + [TestPictures.gif(frames: 4)] {
+                var damaged = bytes
+                for _ in 0..<Int.random(in: 1...8, using: &numbers) {
+                    damaged[Int.random(in: 4..<damaged.count, using: &numbers)] = UInt8.random(
+                        in: 0...255,
+                        using: &numbers
+                    )
+                }
+                if let error = error(damaged) { #expect(!error.message.isEmpty, "seed \(seed)") }
+            }
+        }
+    }
+
+    @Test func `random bytes behind every magic number are refused`() {
+        let starts: [[UInt8]] = [
+            [], [0xFF, 0xD8, 0xFF, 0xE0], Array(TestPictures.pngStart(width: 8, height: 8).prefix(8)),
+            Array("GIF89a".utf8),
+            Array("RIFF\u{40}\0\0\0WEBPVP8 ".utf8), Array("II*\0\u{8}\0\0\0".utf8), Array("MM\0*\0\0\0\u{8}".utf8),
+            Array("BM".utf8) + [64, 0, 0, 0, 0, 0, 0, 0, 54, 0, 0, 0, 40, 0, 0, 0],
+            Array("\0\0\0\u{18}ftypheic\0\0\0\0mif1heic".utf8), Array("\0\0\0\u{18}ftypavif\0\0\0\0mif1avif".utf8),
+        ]
+        for seed in UInt64(1)...25 {
+            var numbers = SeededRandom(seed: seed)
+            for start in starts {
+                let noise = (0..<Int.random(in: 0...600, using: &numbers)).map { _ in
+                    UInt8.random(in: 0...255, using: &numbers)
+                }
+                if let error = error(start + noise) { #expect(!error.message.isEmpty, "seed \(seed)") }
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+import Foundation
+@testable import Imaging
+import PictureFormats
+import TestSupport
+import Testing
+
+/// Real photographs, when the folder is there.
+@Suite(.timeLimit(.minutes(5)))
+struct SharedPhotoTests {
+    private static let options = RenditionOptions(
+        target: .size(width: 256, height: 256),
+        resizeMode: .exact,
+        quality: 95
+    )
+
+    private func isMissing() -> Bool {
+        guard SharedPhotos.folder == nil else { return false }
+        print("note: ../shared/photos is not there; real photographs are not tested")
+        return true
+    }
+
+    @Test func `the numbered orientation pictures are upright`() throws {
+        if isMissing() { return }
+        // The second collection was compressed hard after it was turned: its pictures are 22 dB apart at full size.
+        let sets = [
+            ("orientation", "Landscape", 25.0), ("orientation", "Portrait", 25),
+            ("exif-samples/jpg/orientation", "landscape", 24), ("exif-samples/jpg/orientation", "portrait", 25),
+        ]
+        for (folder, name, least) in sets {
+            let files = SharedPhotos.files(["jpg"], below: folder).filter { $0.lastPathComponent.hasPrefix(name) }
+            func pixels(_ number: Int) throws -> TestPixels {
+                let file = try #require(files.first { $0.lastPathComponent == "\(name)_\(number).jpg" })
+                return try TestPixels(Rendition.render(SharedPhotos.bytes(file), Self.options).bytes)
+            }
+            let upright = try pixels(1)
+            for number in 2...8 {
+                let decibels = try pixels(number).psnr(upright)
+                #expect(decibels > least, "\(folder)/\(name)_\(number): \(decibels) dB")
+            }
+        }
+    }
+
+    /// Files that cannot be rendered, with the reason.
+    ///
+    /// Anything else must be.
+    static let broken: [String: String] = [
+        "exif-samples/jpg/corrupted.jpg": ImagingError.truncated.message
+    ]
+
+    @Test func `every photograph becomes a small picture of the right size, or a named error that is known`() throws {
+        if isMissing() { return }
+        for file in SharedPhotos.files(["jpg", "jpeg", "tiff", "heic", "heif", "png"]) {
+            let bytes = SharedPhotos.bytes(file)
+            let name = SharedPhotos.name(file)
+            do throws(ImagingError) {
+                let image = try Rendition.render(bytes, Self.options)
+                let info = try Picture.info(of: bytes)
+                #expect(max(image.pixelWidth, image.pixelHeight) == 256, "\(name)")
+                let ratio = Double(info.pixelWidth) / Double(info.pixelHeight)
+                let expected = ratio > 1 ? 256 / ratio : 256 * ratio
+                #expect(abs(Double(min(image.pixelWidth, image.pixelHeight)) - expected) <= 1, "\(name)")
+                #expect(Self.broken[name] == nil, "\(name) can be rendered after all")
+            } catch {
+                #expect(Self.broken[name] == error.message, "\(name): \(error.message)")
+            }
+        }
+    }
+
+    @Test func `a HEIC is turned once, whether from its preview or from its pixels`() throws {
+        if isMissing() { return }
+        for file in SharedPhotos.files(["heic", "heif"]) where !file.lastPathComponent.contains("hdr") {
+            let bytes = SharedPhotos.bytes(file)
+            let header = try PictureHeader.read(bytes)
+            // Fast may take the preview, which some phones compress hard: right is over 20 dB, turned twice below 15.
+            var options = Self.options
+            options.resizeMode = .fast
+            let small = try TestPixels(Rendition.render(bytes, options).bytes)
+            let whole = try Decoder.decode(bytes, header, eighths: 8, scale: 1, limits: PixelLimits())
+            #expect((whole.width, whole.height) == (header.pixelWidth, header.pixelHeight), "\(file.lastPathComponent)")
+            try whole.resize(small.width, small.height)
+            try ColourProfile.convertToSRGB(whole)
+            let reference = try TestPixels(Encoder.encode(whole, format: .png, quality: 90))
+            #expect(small.psnr(reference) > 20, "\(file.lastPathComponent): \(small.psnr(reference)) dB")
+        }
+    }
+}

@@ -1,0 +1,162 @@
+import Foundation
+import JSONValue
+import Metadata
+import TestSupport
+import Testing
+
+enum ExifTool {
+    static let path = ["/usr/bin/exiftool", "/usr/local/bin/exiftool"].first(
+        where: FileManager.default.isExecutableFile
+    )
+
+    static func run(_ path: String, _ arguments: [String]) throws -> String {
+        let process = Process()
+        process.executableURL = URL(filePath: path)
+        process.arguments = arguments
+        let pipe = Pipe()
+        process.standardOutput = pipe
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        let data = pipe.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        return String(decoding: data, as: UTF8.self)
+    }
+}
+
+/// Every real photograph against exiftool, which knows more about metadata than anything else.
+@Suite(.timeLimit(.minutes(3)))
+struct ExifToolTests {
+    /// Facts in which we differ, and why.
+    ///
+    /// A new difference fails, and so does one that has gone.
+    static let differences: [String: String] = [
+        "exif-samples/jpg/tests/87_OSError.jpg altitude":
+            "no GPSAltitudeRef: EXIF's default is above the sea, exiftool's composite needs the reference"
+    ]
+
+    @Test func `facts equal those of exiftool, but for the differences that are listed`() throws {
+        guard let folder = SharedPhotos.folder, let exiftool = ExifTool.path else {
+            print("note: exiftool or ../shared/photos is not there; facts are not compared")
+            return
+        }
+        let files = SharedPhotos.files(["jpg", "jpeg", "tif", "tiff", "heic", "heif"])
+        let text = try ExifTool.run(exiftool, ["-json", "-n", "-r", "-G1", "-api", "largefilesupport=1", folder.path])
+        let table = try #require(try JSON(parsing: text).arrayValue)
+        var told: [String: JSON] = [:]
+        for entry in table { told[entry["SourceFile"]?.stringValue ?? ""] = entry }
+        var found: [String: String] = [:]
+        for file in files {
+            let name = SharedPhotos.name(file)
+            guard let entry = told[file.path] else {
+                found[name] = "exiftool says nothing"
+                continue
+            }
+            do throws(MetadataError) {
+                let facts = try MetadataReader.facts(of: SharedPhotos.bytes(file))
+                for (fact, ours, theirs) in Self.compare(facts, Told(entry)) where ours != theirs {
+                    found["\(name) \(fact)"] = "\(ours), exiftool \(theirs)"
+                }
+            } catch {
+                found[name] = error.message
+            }
+        }
+        for (key, difference) in found.sorted(by: { $0.key < $1.key }) {
+            #expect(Self.differences[key] != nil, "\(key): \(difference)")
+        }
+        for key in Self.differences.keys where found[key] == nil { Issue.record("no difference any more: \(key)") }
+        #expect(files.count > 90)
+    }
+
+    private static func compare(_ facts: PhotoFacts, _ told: Told) -> [(String, String, String)] {
+        func rounded(_ value: Double?, _ digits: Double) -> String {
+            value.map { String(Int(($0 * digits).rounded())) } ?? "none"
+        }
+        let date = facts.captureDate.map { $0 + Int64(facts.captureOffset ?? 0) * 1_000_000 }
+        return [
+            ("size", "\(facts.pixelWidth)x\(facts.pixelHeight)", told.size),
+            ("orientation", "\(facts.orientation)", "\(told.orientation)"),
+            ("date", date.map(String.init) ?? "none", told.localDate.map(String.init) ?? "none"),
+            ("offset", facts.captureOffset.map(String.init) ?? "none", told.offset.map(String.init) ?? "none"),
+            ("latitude", rounded(facts.location?.latitude, 1e6), rounded(told.latitude, 1e6)),
+            ("longitude", rounded(facts.location?.longitude, 1e6), rounded(told.longitude, 1e6)),
+            ("altitude", rounded(facts.location?.altitude, 100), rounded(told.altitude, 100)),
+            ("make", facts.cameraMake ?? "none", told.text("IFD0:Make")),
+            ("model", facts.cameraModel ?? "none", told.text("IFD0:Model")),
+        ]
+    }
+}
+
+/// What exiftool says, in our words.
+///
+/// It prints sizes before any turn.
+private struct Told {
+    private let entry: JSON
+
+    init(_ entry: JSON) { self.entry = entry }
+
+    private func number(_ names: String...) -> Double? {
+        for name in names { if let value = entry[name]?.doubleValue { return value } }
+        return nil
+    }
+
+    func text(_ name: String) -> String {
+        let value = entry[name]
+        let text = value?.stringValue ?? value.map(\.text) ?? ""
+        let trimmed = text.trimmingCharacters(in: .whitespacesAndNewlines)
+        return trimmed.isEmpty ? "none" : trimmed
+    }
+
+    var isHEIC: Bool { entry["File:FileType"]?.stringValue.map { $0 == "HEIC" || $0 == "HEIF" } ?? false }
+    var orientation: Int {
+        let value = Int(number("IFD0:Orientation", "XMP-tiff:Orientation") ?? 1)
+        return (1...8).contains(value) ? value : 1
+    }
+
+    var size: String {
+        let width = Int(number("File:ImageWidth", "IFD0:ImageWidth", "Meta:ImageWidth", "Composite:ImageWidth") ?? 0)
+        let height = Int(
+            number("File:ImageHeight", "IFD0:ImageHeight", "Meta:ImageHeight", "Composite:ImageHeight") ?? 0
+        )
+        let isTurned = isHEIC ? Int(number("QuickTime:Rotation") ?? 0) % 180 == 90 : orientation >= 5
+        return isTurned ? "\(height)x\(width)" : "\(width)x\(height)"
+    }
+
+    private var stamp: (date: String, subsec: String, offset: String)? {
+        for (date, subsec, offset) in [
+            ("ExifIFD:DateTimeOriginal", "ExifIFD:SubSecTimeOriginal", "ExifIFD:OffsetTimeOriginal"),
+            ("ExifIFD:CreateDate", "ExifIFD:SubSecTimeDigitized", "ExifIFD:OffsetTimeDigitized"),
+            ("IFD0:ModifyDate", "ExifIFD:SubSecTime", "ExifIFD:OffsetTime"),
+        ] {
+            let value = text(date)
+            if value != "none", !value.hasPrefix("0000") { return (value, text(subsec), text(offset)) }
+        }
+        // XMP writes date and zone in one text.
+        for date in ["XMP-exif:DateTimeOriginal", "XMP-photoshop:DateCreated", "XMP-xmp:CreateDate"] {
+            let value = text(date).replacing("Z", with: "+00:00")
+            if value.count >= 19 { return (String(value.prefix(19)), "0", String(value.dropFirst(19))) }
+        }
+        return nil
+    }
+
+    /// Microseconds on the camera's clock, by Foundation's calendar.
+    var localDate: Int64? {
+        guard let stamp else { return nil }
+        let formatter = DateFormatter()
+        formatter.locale = Locale(identifier: "en_US_POSIX")
+        formatter.timeZone = TimeZone(secondsFromGMT: 0)
+        formatter.dateFormat = "yyyy:MM:dd HH:mm:ss"
+        guard let date = formatter.date(from: stamp.date) else { return nil }
+        let fraction = Double("0.\(stamp.subsec)") ?? 0
+        return Int64(date.timeIntervalSince1970) * 1_000_000 + Int64((fraction * 1_000_000).rounded())
+    }
+
+    var offset: Int? {
+        guard let text = stamp?.offset, text != "none", let sign = text.first, text.count == 6 else { return nil }
+        let parts = text.dropFirst().split(separator: ":").compactMap { Int($0) }
+        return parts.count == 2 ? (sign == "-" ? -1 : 1) * (parts[0] * 3600 + parts[1] * 60) : nil
+    }
+
+    var latitude: Double? { number("Composite:GPSLatitude") }
+    var longitude: Double? { number("Composite:GPSLongitude") }
+    var altitude: Double? { number("Composite:GPSAltitude") }
+}

@@ -1,0 +1,177 @@
+import Contracts
+import PhotoModel
+import Testing
+
+@testable import PhotoClient
+
+@Suite(.timeLimit(.minutes(5)))
+struct FeedStateMachineTests {
+    private func change(_ sequence: Int64, after previous: Int64? = nil, library: String = testLibrary) -> LiveChange {
+        LiveChange(
+            token: token(sequence, library: library),
+            previous: previous ?? sequence - 1,
+            record: record(sequence, library: library, touching: [assetID(1)])
+        )
+    }
+
+    private func head(_ sequence: Int64, library: String = testLibrary, instance: String = "i1") -> FeedHead {
+        FeedHead(sequence: sequence, oldest: 0, library: library, instance: instance)
+    }
+
+    private func page(_ sequences: ClosedRange<Int64>, head: Int64) -> FeedStateMachine.Page {
+        .init(
+            records: sequences.map { record($0, touching: [assetID(1)]) },
+            token: token(sequences.upperBound),
+            head: token(head)
+        )
+    }
+
+    private func empty(upTo sequence: Int64) -> FeedStateMachine.Page {
+        .init(records: [], token: token(sequence), head: token(sequence))
+    }
+
+    private func sequences(_ events: [FeedEvent]) -> [Int64] {
+        events.compactMap { if case .change(let record) = $0 { record.sequence } else { nil } }
+    }
+
+    /// A reader that has caught up.
+    private func live(at sequence: Int64, topics: [String] = []) -> FeedStateMachine {
+        var machine = FeedStateMachine(since: token(sequence), topics: topics)
+        _ = machine.page(empty(upTo: sequence))
+        return machine
+    }
+
+    @Test func `without a token it begins at the feed's head`() {
+        var machine = FeedStateMachine(since: nil)
+        #expect(machine.want == .head)
+        #expect(machine.live(change(5)) == nil)
+        #expect(machine.begin(at: head(7)) == .caughtUp(token(7)))
+        #expect(machine.want == .live)
+        #expect(machine.live(change(7)) == nil)
+        #expect(machine.live(change(8)) == .change(record(8, touching: [assetID(1)])))
+    }
+
+    @Test func `with a token it reads history page by page, then goes live`() {
+        var machine = FeedStateMachine(since: token(2))
+        #expect(machine.want == .page(after: token(2)))
+        #expect(sequences(machine.page(page(3...4, head: 6))) == [3, 4])
+        #expect(machine.want == .page(after: token(4)))
+        let last = machine.page(page(5...6, head: 6))
+        #expect(sequences(last) == [5, 6])
+        #expect(last.last == .caughtUp(token(6)))
+        #expect(machine.want == .live)
+    }
+
+    @Test func `a live message that history brought already is dropped`() {
+        var machine = live(at: 6)
+        #expect(machine.live(change(5)) == nil)
+        #expect(machine.live(change(6)) == nil)
+        #expect(machine.want == .live)
+        #expect(machine.gaps == 0)
+    }
+
+    @Test func `a gap is repaired from history, and what waited is not told twice`() {
+        var machine = live(at: 6)
+        #expect(machine.live(change(9)) == nil)
+        #expect(machine.want == .page(after: token(6)))
+        #expect(sequences(machine.page(page(7...9, head: 9))) == [7, 8, 9])
+        #expect(machine.live(change(9)) == nil)
+        #expect(machine.live(change(10)) != nil)
+        #expect(machine.gaps == 1)
+    }
+
+    @Test func `a lost last message is found by head`() {
+        var machine = live(at: 6)
+        machine.head(head(6), now: 0)
+        #expect(machine.want == .live)
+        machine.head(head(7), now: 1)
+        #expect(machine.want == .page(after: token(6)))
+    }
+
+    @Test func `a truncated message sends to history`() {
+        var machine = live(at: 6)
+        #expect(machine.live(LiveChange(token: token(7), previous: 6, record: nil)) == nil)
+        #expect(machine.want == .page(after: token(6)))
+    }
+
+    @Test func `a message that cannot be read sends to history`() {
+        var machine = live(at: 6)
+        machine.unreadable()
+        #expect(machine.want == .page(after: token(6)))
+    }
+
+    @Test func `a topic's message continues where the topic carried nothing in between`() {
+        var machine = live(at: 6, topics: [FeedTopic.object(assetID(1))])
+        #expect(machine.live(change(20, after: 3)) != nil)
+        #expect(machine.live(change(30, after: 25)) == nil)
+        #expect(machine.want == .page(after: token(20)))
+    }
+
+    @Test func `a filtered reader behind head asks after five seconds, and an empty answer moves it on`() {
+        var machine = live(at: 6, topics: [FeedTopic.object(assetID(1))])
+        machine.head(head(9), now: 1_000_000)
+        machine.head(head(12), now: 5_900_000)
+        #expect(machine.want == .live)
+        machine.head(head(12), now: 6_000_000)
+        #expect(machine.want == .page(after: token(6)))
+        #expect(machine.page(empty(upTo: 12)) == [.caughtUp(token(12))])
+        machine.head(head(12), now: 20_000_000)
+        #expect(machine.want == .live)
+        #expect(machine.gaps == 0)
+    }
+
+    @Test func `a filtered reader asks at once where the broker was started anew`() {
+        var machine = live(at: 6, topics: [FeedTopic.object(assetID(1))])
+        machine.head(head(6), now: 0)
+        machine.head(head(8, instance: "i2"), now: 1)
+        #expect(machine.want == .page(after: token(6)))
+    }
+
+    @Test func `of several topics only history tells the order`() {
+        let topics = [FeedTopic.object(assetID(1)), FeedTopic.object(assetID(2))]
+        var machine = live(at: 6, topics: topics)
+        #expect(machine.live(change(8, after: 2)) == nil)
+        #expect(machine.want == .page(after: token(6)))
+        let records = [
+            record(7, touching: [assetID(2), assetID(9)]), record(8, touching: [assetID(1)]),
+            record(9, touching: [assetID(9)]),
+        ]
+        let events = machine.page(.init(records: records, token: token(9), head: token(9)))
+        #expect(
+            events == [
+                .change(record(7, touching: [assetID(2)])), .change(record(8, touching: [assetID(1)])),
+                .caughtUp(token(9)),
+            ]
+        )
+    }
+
+    @Test func `an expired token is told, and the feed goes on at head`() {
+        var machine = FeedStateMachine(since: token(2))
+        #expect(
+            machine.expired(head: token(50), oldest: token(40)) == .expired(head: token(50), oldest: token(40))
+        )
+        #expect(machine.want == .live)
+        #expect(machine.live(change(51)) != nil)
+    }
+
+    @Test func `another history sends to history, which says that ours has ended`() {
+        let other = String(repeating: "cd", count: 16)
+        var machine = live(at: 6)
+        machine.head(head(3, library: other), now: 0)
+        #expect(machine.want == .page(after: token(6)))
+        let end = machine.expired(head: token(3, library: other), oldest: token(0, library: other))
+        #expect(end == .expired(head: token(3, library: other), oldest: token(0, library: other)))
+        // What was under way of the old history is of no interest any more.
+        #expect(machine.live(change(7)) == nil)
+        #expect(machine.want == .live)
+        #expect(machine.live(change(4, library: other)) != nil)
+    }
+
+    @Test func `a page that leads nowhere waits for the next head instead of asking on`() {
+        var machine = FeedStateMachine(since: token(6))
+        #expect(machine.page(.init(records: [], token: token(6), head: token(9))) == [])
+        #expect(machine.want == .live)
+        machine.head(head(9), now: 0)
+        #expect(machine.want == .page(after: token(6)))
+    }
+}

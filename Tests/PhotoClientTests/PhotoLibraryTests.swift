@@ -1,0 +1,216 @@
+import Contracts
+import Crypto
+import JSONValue
+import Messaging
+import PhotoModel
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import PhotoClient
+
+@Suite(.timeLimit(.minutes(5)), .serialized)
+struct PhotoLibraryTests {
+    private let favourite = ChangeRequest.updateAsset(
+        .init(id: .id(assetID(1)), set: AssetPatch(isFavorite: true))
+    )
+
+    @Test func `a change is sent again under its transaction id when the catalog goes away`() async throws {
+        try await ClientRoom.with { room in
+            let seen = Noted<String>()
+            let (library, change) = (room.library, favourite)
+            let outcome = Task { try await library.perform([change]) }
+            // The first catalog takes the change and dies before it answers.
+            let (died, dying) = AsyncStream.makeStream(of: Void.self)
+            try await room.serving(room.endpoints.catalog) { (request, _) throws(RPCError) in
+                seen.add(request.params["transaction"]?.stringValue ?? "")
+                dying.finish()
+                while !Task.isCancelled { await Task.yield() }
+                throw .internalError("cut off")
+            } while: {
+                for await _ in died {}
+            }
+            try await room.serving(room.endpoints.catalog) { (request, _) throws(RPCError) in
+                seen.add(request.params["transaction"]?.stringValue ?? "")
+                return Reply(PerformChanges.Result(token: token(5), isChanged: true).json)
+            } while: {
+                let performed = try await outcome.value
+                #expect(performed.sequence == 5)
+            }
+            #expect(seen.all.count == 2)
+            #expect(Set(seen.all).count == 1)
+            #expect(seen.all.first?.utf8.count == 32)
+        }
+    }
+
+    @Test func `a refusal is not repeated`() async throws {
+        try await ClientRoom.with { room in
+            let seen = Noted<Int>()
+            let library = room.library
+            let change = favourite
+            try await room.serving(room.endpoints.catalog) { (_, _) throws(RPCError) in
+                seen.add(1)
+                throw Refusal.idReused.error("another content")
+            } while: {
+                let error = await #expect(throws: RPCError.self) {
+                    try await library.perform([change], transaction: "t1")
+                }
+                #expect(error?.refusal == .idReused)
+            }
+            #expect(seen.all.count == 1)
+        }
+    }
+
+    @Test func `an upload begins again where the catalog forgot it, and its digest is told`() async throws {
+        try await ClientRoom.with { room in
+            let bytes = Bytes((0..<2_500_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+            let received = Mutex<[String: Bytes]>([:])
+            let library = room.library
+            let begun = Noted<Int>()
+            try await room.serving(room.endpoints.catalog) { (request, _) throws(RPCError) in
+                switch try CatalogRequest(method: request.method, params: request.params) {
+                case .beginUpload:
+                    return Reply(BeginUpload.Result(upload: "u\(begun.add(1))").json)
+                case .appendUpload(let append):
+                    if append.upload == "u1", append.offset > 0 { throw Refusal.handleExpired.error("started anew") }
+                    let size = received.withLock { all in
+                        all[append.upload, default: []].append(contentsOf: request.attachments.first ?? [])
+                        return all[append.upload]?.count ?? 0
+                    }
+                    return Reply(AppendUpload.Result(size: Int64(size)).json)
+                case .finishUpload(let finish):
+                    let whole = received.withLock { $0[finish.upload] } ?? []
+                    #expect(finish.digest == SHA256.hash(data: whole).hexadecimal)
+                    return Reply(
+                        FinishUpload.Result(
+                            upload: finish.upload,
+                            digest: finish.digest ?? "",
+                            size: Int64(whole.count)
+                        ).json
+                    )
+                default: throw Refusal.methodNotFound.error("not here")
+                }
+            } while: {
+                #expect(try await library.upload(bytes) == "u2")
+                let path = try room.folder.write(bytes, to: "photo.jpg")
+                #expect(try await library.upload(file: path) == "u3")
+            }
+            #expect(received.withLock { $0["u2"] } == bytes)
+            #expect(received.withLock { $0["u3"] } == bytes)
+        }
+    }
+
+    @Test func `a file that is not there is named`() async throws {
+        try await ClientRoom.with { room in
+            let error = await #expect(throws: RPCError.self) {
+                try await room.library.upload(file: room.folder.file("nothing.jpg"))
+            }
+            #expect(error?.refusal == .missingResource)
+        }
+    }
+
+    private static func send(
+        _ bytes: Bytes,
+        digest: String,
+        _ request: IncomingRequest,
+        _ notifier: Notifier
+    ) async throws(RPCError) -> Reply {
+        let read = try ReadResource(params: request.params)
+        var offset = Int(read.offset)
+        while offset < bytes.count {
+            let chunk = Bytes(bytes[offset...].prefix(ReadResource.chunkBytes))
+            try await notifier.notify(
+                ReadResource.notification,
+                ["offset": JSON(offset)],
+                attachments: [chunk]
+            )
+            offset += chunk.count
+        }
+        let resource = AssetResource(
+            type: .photo,
+            digest: digest,
+            size: Int64(bytes.count),
+            contentType: "image/jpeg"
+        )
+        let length = Int64(bytes.count) - read.offset
+        return Reply(ReadResource.Result(resource: resource, offset: read.offset, length: length).json)
+    }
+
+    @Test func `a resource is read whole and checked`() async throws {
+        try await ClientRoom.with { room in
+            let bytes = Bytes((0..<5_000_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
+            let digest = SHA256.hash(data: bytes).hexadecimal
+            let library = room.library
+            try await room.serving(room.endpoints.catalog) { (request, notifier) throws(RPCError) in
+                try await Self.send(bytes, digest: digest, request, notifier)
+            } while: {
+                let whole = try await library.resource(asset: assetID(1)).readAll(limit: 5_000_000)
+                #expect(whole == bytes)
+                let error = await #expect(throws: RPCError.self) {
+                    try await library.resource(asset: assetID(1)).readAll(limit: 4_999_999)
+                }
+                #expect(error?.refusal == .limitExceeded)
+            }
+        }
+    }
+
+    @Test func `a resource with other bytes than its digest says is refused`() async throws {
+        try await ClientRoom.with { room in
+            let digest = SHA256.hash(data: Bytes("original".utf8)).hexadecimal
+            let library = room.library
+            try await room.serving(room.endpoints.catalog) { (request, notifier) throws(RPCError) in
+                try await Self.send(Bytes("tampered".utf8), digest: digest, request, notifier)
+            } while: {
+                let error = await #expect(throws: RPCError.self) {
+                    try await library.resource(asset: assetID(1)).readAll(limit: 100)
+                }
+                #expect(error?.refusal == .resourceChanged)
+            }
+        }
+    }
+
+    @Test func `all pages of a fetch are of one moment`() async throws {
+        try await ClientRoom.with { room in
+            let library = room.library
+            let tokens = Noted<ChangeToken?>()
+            try await room.serving(room.endpoints.catalog) { (request, _) throws(RPCError) in
+                let fetch = try FetchAssets(params: request.params)
+                tokens.add(fetch.token)
+                let all = (0..<25).map { Asset(id: assetID(UInt64($0))) }
+                let page = Array(all.dropFirst(fetch.from).prefix(fetch.count))
+                return Reply(FetchAssets.Result(token: fetch.token ?? token(3), count: 25, assets: page).json)
+            } while: {
+                var ids: [ObjectID] = []
+                for try await asset in library.allAssets(FetchDescription(.assets), pageSize: 10) {
+                    ids.append(asset.id)
+                }
+                #expect(ids == (0..<25).map { assetID(UInt64($0)) })
+            }
+            #expect(tokens.all == [nil, token(3), token(3)])
+        }
+    }
+
+    @Test func `an asset that is not there is an error, not nothing`() async throws {
+        try await ClientRoom.with { room in
+            let library = room.library
+            try await room.serving(room.endpoints.catalog) { (request, _) throws(RPCError) in
+                let fetch = try FetchAssets(params: request.params)
+                #expect(fetch.fetch.ids == [assetID(7)])
+                return Reply(FetchAssets.Result(token: token(3), count: 0, assets: [], missing: [assetID(7)]).json)
+            } while: {
+                let error = await #expect(throws: RPCError.self) { try await library.asset(assetID(7)) }
+                #expect(error?.refusal == .identifierNotFound)
+            }
+        }
+    }
+
+    @Test func `pauses grow, and chance takes off at most a quarter`() {
+        var backoff = Backoff()
+        #expect(backoff.pause(chance: 0) == .milliseconds(50))
+        #expect(backoff.pause(chance: 1) == .milliseconds(75))
+        for _ in 0..<20 { _ = backoff.pause(chance: 0) }
+        #expect(backoff.pause(chance: 0) == .seconds(2))
+        backoff.reset()
+        #expect(backoff.pause(chance: 0) == .milliseconds(50))
+    }
+}

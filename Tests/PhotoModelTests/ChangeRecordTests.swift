@@ -1,0 +1,202 @@
+import JSONValue
+import PhotoModel
+import Testing
+
+/// The bytes of change records are final: they stand in change logs for good.
+///
+/// A failure here means that old logs can no longer be read, or that equal records no longer have equal bytes. Never
+/// change the expected text.
+@Suite(.timeLimit(.minutes(5)))
+struct ChangeRecordTests {
+    private static let minimalText =
+        #"{"sequence":1,"library":"0123456789abcdef0123456789abcdef","date":0,"origin":{"identity":"clock"}}"#
+
+    @Test func `the smallest record has these bytes`() throws {
+        let record = ChangeRecord(
+            sequence: 1,
+            library: "0123456789abcdef0123456789abcdef",
+            date: 0,
+            origin: ChangeOrigin(identity: "clock")
+        )
+        #expect(String(decoding: record.bytes, as: UTF8.self) == Self.minimalText)
+        #expect(try ChangeRecord(json: JSON(parsing: Self.minimalText)) == record)
+        #expect(record.topics == [])
+    }
+
+    @Test func `a full record has these bytes`() throws {
+        let record = try Self.full()
+        #expect(String(decoding: record.bytes, as: UTF8.self) == Self.fullText)
+        #expect(try ChangeRecord(json: JSON(parsing: Self.fullText)) == record)
+        #expect(try ChangeRecord(json: JSON(parsing: Self.fullText)).bytes == Array(Self.fullText.utf8))
+        #expect(
+            record.topics == [
+                "asset.a0123456789abcdefghjkmnpqrs", "asset.a0123456789abcdefghjkmnpqrt",
+                "collection.c0123456789abcdefghjkmnpqrs", "list.l0123456789abcdefghjkmnpqrs", "edit.edit-1",
+                "edit.edit-2",
+            ]
+        )
+        #expect(record.assets[0].isContentChanged)
+        #expect(record.token.description == "0123456789abcdef0123456789abcdef.9223372036854775807")
+    }
+
+    @Test func `members of a newer format are ignored, and what is missing or wrong is named`() throws {
+        let newer = Self.minimalText.dropLast() + #","someday":[1]}"#
+        #expect(try ChangeRecord(json: JSON(parsing: String(newer))).bytes == Array(Self.minimalText.utf8))
+        let broken = try JSON(parsing: Self.minimalText.replacing(#""sequence":1"#, with: #""sequence":0"#))
+        #expect(try #require(throws: JSONProblem.self) { try ChangeRecord(json: broken) }.path == ["sequence"])
+        let empty = try JSON(parsing: Self.minimalText.dropLast() + #","assets":[{"before":null,"after":null}]}"#)
+        #expect(try #require(throws: JSONProblem.self) { try ChangeRecord(json: empty) }.path == ["assets", "0"])
+    }
+
+    private static func full() throws -> ChangeRecord {
+        let asset = try #require(ObjectID("a0123456789abcdefghjkmnpqrs"))
+        let other = try #require(ObjectID("a0123456789abcdefghjkmnpqrt"))
+        let album = try #require(ObjectID("c0123456789abcdefghjkmnpqrs"))
+        let folder = try #require(ObjectID("l0123456789abcdefghjkmnpqrs"))
+        let key = try #require(OrderKey("V1"))
+        var record = ChangeRecord(
+            sequence: .max,
+            library: "0123456789abcdef0123456789abcdef",
+            date: 1_714_521_600_000_000,
+            origin: ChangeOrigin(identity: "uid:1000", client: "editor", transaction: "t-1", onBehalfOf: "uid:1001")
+        )
+        let before = Asset(id: asset, revision: Revision(1), contentRevision: Revision(1))
+        record.assets = [
+            EntityChange(before: before, after: fullAsset(asset, album, key)),
+            EntityChange(before: Asset(id: other), after: nil),
+        ]
+        record.collections = [EntityChange(before: nil, after: fullAlbum(album, folder, key, cover: asset))]
+        record.lists = [EntityChange(before: CollectionList(id: folder), after: fullFolder(folder, key))]
+        record.edits = [
+            PublishedEdit(id: "edit-1", asset: asset, state: .applied),
+            PublishedEdit(
+                id: "edit-2",
+                asset: asset,
+                state: .failed,
+                predecessor: "edit-1",
+                errorName: "conflict",
+                errorMessage: "edit again"
+            ),
+        ]
+        return record
+    }
+
+    private static func fullAsset(_ id: ObjectID, _ album: ObjectID, _ key: OrderKey) -> Asset {
+        var asset = Asset(id: id, revision: Revision(.max), contentRevision: Revision(7))
+        asset.mediaType = .image
+        asset.mediaSubtypes = [.photoHDR, .photoLive]
+        asset.playbackStyle = .livePhoto
+        asset.playbackVariation = .mirror
+        asset.sourceType = .typeCloudShared
+        asset.contentType = "public.heic"
+        asset.pixelWidth = 4032
+        asset.pixelHeight = 3024
+        asset.duration = 1_500_000
+        asset.creationDate = 1_714_521_600_123_456
+        asset.creationOffset = -3600
+        asset.modificationDate = 2
+        asset.contentModificationDate = 3
+        asset.addedDate = 4
+        asset.trashedDate = 5
+        asset.location = Location(latitude: 48.8584, longitude: -2.25, altitude: 33)
+        asset.isFavorite = true
+        asset.isHidden = true
+        asset.burstIdentifier = "burst"
+        asset.representsBurst = true
+        asset.burstSelectionTypes = [.autoPick, .userPick]
+        asset.rating = 5
+        asset.caption = "Été \"à\" Paris\n\u{1}"
+        asset.keywords = ["sea", "日本"]
+        asset.originalFilename = "IMG_0001.HEIC"
+        asset.cameraMake = "Maker"
+        asset.cameraModel = "Camera"
+        asset.lensModel = "Lens 50/1.8"
+        asset.adjustmentFormatIdentifier = "org.example.adjustments"
+        asset.adjustmentFormatVersion = "1"
+        asset.adjustmentDate = 6
+        asset.resources = [
+            AssetResource(
+                type: .photo,
+                digest: String(repeating: "0", count: 64),
+                size: 123_456,
+                contentType: "public.heic",
+                originalFilename: "IMG_0001.HEIC",
+                pixelWidth: 4032,
+                pixelHeight: 3024
+            ),
+            AssetResource(type: .adjustmentData, digest: String(repeating: "f", count: 64), size: 1, contentType: "x"),
+        ]
+        asset.memberships = [Membership(collection: album, key: key)]
+        return asset
+    }
+
+    private static func fullAlbum(_ id: ObjectID, _ parent: ObjectID, _ key: OrderKey, cover: ObjectID)
+        -> AssetCollection
+    {
+        var album = AssetCollection(id: id, revision: Revision(2))
+        album.subtype = .albumImported
+        album.title = "Album"
+        album.parent = parent
+        album.parentKey = key
+        album.creationDate = 1
+        album.modificationDate = 2
+        album.startDate = -3
+        album.endDate = 4
+        album.estimatedAssetCount = 5
+        album.keyAsset = cover
+        return album
+    }
+
+    private static func fullFolder(_ id: ObjectID, _ key: OrderKey) -> CollectionList {
+        var folder = CollectionList(id: id, revision: Revision(2))
+        folder.title = "Folder"
+        folder.parent = .root
+        folder.parentKey = key
+        folder.creationDate = 1
+        folder.modificationDate = 2
+        folder.startDate = -3
+        folder.endDate = 4
+        folder.childCount = 5
+        return folder
+    }
+
+    private static let fullText = #"""
+        {"sequence":9223372036854775807,"library":"0123456789abcdef0123456789abcdef","date":1714521600000000,\#
+        "origin":{"identity":"uid:1000","client":"editor","transaction":"t-1","onBehalfOf":"uid:1001"},\#
+        "assets":[{"before":{"id":"a0123456789abcdefghjkmnpqrs","revision":"r1","contentRevision":"r1",\#
+        "mediaType":"unknown","mediaSubtypes":[],"playbackStyle":"unsupported","sourceType":"typeUserLibrary",\#
+        "contentType":"","pixelWidth":0,"pixelHeight":0,"duration":0,"modificationDate":0,\#
+        "contentModificationDate":0,"addedDate":0,"isFavorite":false,"isHidden":false,"resources":[]},\#
+        "after":{"id":"a0123456789abcdefghjkmnpqrs","revision":"r9223372036854775807","contentRevision":"r7",\#
+        "mediaType":"image","mediaSubtypes":["photoHDR","photoLive"],"playbackStyle":"livePhoto",\#
+        "playbackVariation":"mirror","sourceType":"typeCloudShared","contentType":"public.heic",\#
+        "pixelWidth":4032,"pixelHeight":3024,"duration":1500000,"creationDate":1714521600123456,\#
+        "creationOffset":-3600,"modificationDate":2,"contentModificationDate":3,"addedDate":4,"trashedDate":5,\#
+        "location":{"latitude":48.8584,"longitude":-2.25,"altitude":33.0},"isFavorite":true,"isHidden":true,\#
+        "burstIdentifier":"burst","representsBurst":true,"burstSelectionTypes":["autoPick","userPick"],\#
+        "rating":5,"caption":"Été \"à\" Paris\n\u0001","keywords":["sea","日本"],\#
+        "originalFilename":"IMG_0001.HEIC","cameraMake":"Maker","cameraModel":"Camera","lensModel":"Lens 50/1.8",\#
+        "adjustmentFormatIdentifier":"org.example.adjustments","adjustmentFormatVersion":"1","adjustmentDate":6,\#
+        "resources":[{"type":"photo","digest":"0000000000000000000000000000000000000000000000000000000000000000",\#
+        "size":123456,"contentType":"public.heic","originalFilename":"IMG_0001.HEIC","pixelWidth":4032,\#
+        "pixelHeight":3024},{"type":"adjustmentData",\#
+        "digest":"ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff","size":1,"contentType":"x",\#
+        "pixelWidth":0,"pixelHeight":0}],"memberships":[{"collection":"c0123456789abcdefghjkmnpqrs",\#
+        "key":"V1"}]}},{"before":{"id":"a0123456789abcdefghjkmnpqrt","revision":"r0","contentRevision":"r0",\#
+        "mediaType":"unknown","mediaSubtypes":[],"playbackStyle":"unsupported","sourceType":"typeUserLibrary",\#
+        "contentType":"","pixelWidth":0,"pixelHeight":0,"duration":0,"modificationDate":0,\#
+        "contentModificationDate":0,"addedDate":0,"isFavorite":false,"isHidden":false,"resources":[]},\#
+        "after":null}],"collections":[{"before":null,"after":{"id":"c0123456789abcdefghjkmnpqrs","revision":"r2",\#
+        "type":"album","subtype":"albumImported","title":"Album","parent":"l0123456789abcdefghjkmnpqrs",\#
+        "parentKey":"V1","creationDate":1,"modificationDate":2,"startDate":-3,"endDate":4,\#
+        "estimatedAssetCount":5,"keyAsset":"a0123456789abcdefghjkmnpqrs"}}],\#
+        "lists":[{"before":{"id":"l0123456789abcdefghjkmnpqrs","revision":"r0","type":"folder",\#
+        "subtype":"regularFolder","creationDate":0,"modificationDate":0,"childCount":0},\#
+        "after":{"id":"l0123456789abcdefghjkmnpqrs","revision":"r2","type":"folder","subtype":"regularFolder",\#
+        "title":"Folder","parent":"l00000000000000000000000000","parentKey":"V1","creationDate":1,\#
+        "modificationDate":2,"startDate":-3,"endDate":4,"childCount":5}}],"edits":[{"id":"edit-1",\#
+        "asset":"a0123456789abcdefghjkmnpqrs","state":"applied"},{"id":"edit-2",\#
+        "asset":"a0123456789abcdefghjkmnpqrs","state":"failed","after":"edit-1","errorName":"conflict",\#
+        "errorMessage":"edit again"}]}
+        """#
+}

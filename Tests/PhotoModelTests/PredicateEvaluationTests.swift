@@ -1,0 +1,108 @@
+import JSONValue
+import PhotoModel
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(TestEnvironment.rounds(1))))
+struct PredicateEvaluationTests {
+    @Test(arguments: PredicateClass.asset.keys)
+    func `every operator of a key agrees with a naive reading`(key: PredicateKey) throws {
+        var random = SeededRandom(named: "operators of \(key.name)")
+        let assets = (0..<60).map { RandomEntities.asset($0, using: &random) }
+        for _ in 0..<TestEnvironment.rounds(60) {
+            let tree = RandomEntities.condition(key, using: &random)
+            let predicate = try Predicate(json: tree, of: .asset)
+            for asset in assets {
+                #expect(predicate.evaluate(asset) == NaivePredicate.evaluate(tree, on: asset), "\(tree) \(asset.json)")
+            }
+        }
+    }
+
+    @Test func `whole trees agree with a naive reading, before and after their own bytes`() throws {
+        var random = SeededRandom(named: "trees")
+        let assets = (0..<40).map { RandomEntities.asset($0, using: &random) }
+        var passed = 0
+        for _ in 0..<TestEnvironment.rounds(400) {
+            let tree = RandomEntities.tree(Int.random(in: 1...12, using: &random), of: .asset, using: &random)
+            let predicate = try Predicate(json: tree, of: .asset)
+            let again = try Predicate(json: JSON(parsing: predicate.json.bytes), of: .asset)
+            #expect(again == predicate)
+            #expect(again.json.bytes == predicate.json.bytes)
+            for asset in assets {
+                let answer = predicate.evaluate(asset)
+                passed += answer ? 1 : 0
+                #expect(answer == NaivePredicate.evaluate(tree, on: asset), "\(tree.text) \(asset.json.text)")
+            }
+        }
+        #expect(passed > 0)
+    }
+
+    @Test func `nil equals only nil`() throws {
+        let bare = Asset(id: RandomEntities.id(.asset, 1))
+        var dated = bare
+        dated.creationDate = 5
+        dated.caption = "x"
+        let cases: [(String, Bool, Bool)] = [
+            ("creationDate == nil", true, false), ("creationDate != nil", false, true),
+            ("creationDate == 5", false, true), ("creationDate != 5", true, false),
+            ("creationDate < 6", false, true), ("creationDate >= 0", false, true),
+            ("NOT creationDate < 6", true, false), ("creationDate < nil", false, false),
+            ("NOT creationDate < nil", true, true), ("creationDate BETWEEN {0, 9}", false, true),
+            ("creationDate IN {nil, 7}", true, false), ("NOT creationDate IN {7}", true, true),
+            ("caption CONTAINS ''", false, true), ("NOT caption CONTAINS 'x'", true, false),
+            ("caption != 'x'", true, false), ("caption !=[cd] 'X'", true, false), ("caption ==[c] nil", true, false),
+            ("caption CONTAINS nil", false, false), ("ANY keywords == nil", false, false),
+            ("location.latitude == nil", true, true), ("NEAR(0, 0, 20037508)", false, false),
+        ]
+        for (text, isBare, isDated) in cases {
+            let predicate = try Predicate(format: text, of: .asset)
+            #expect(predicate.evaluate(bare) == isBare, "\(text) without values")
+            #expect(predicate.evaluate(dated) == isDated, "\(text) with values")
+        }
+    }
+
+    @Test func `keywords are asked one by one`() throws {
+        var asset = Asset(id: RandomEntities.id(.asset, 1))
+        asset.keywords = ["Été", "beach"]
+        for (text, truth) in [
+            ("ANY keywords == 'beach'", true), ("ANY keywords == 'Beach'", false), ("ANY keywords ==[c] 'Beach'", true),
+            ("SOME keywords CONTAINS[cd] 'ET'", true), ("NONE keywords == 'beach'", false),
+            ("ANY keywords IN {'sea', 'beach'}", true), ("ANY keywords IN {}", false),
+            ("ANY keywords LIKE 'b*h'", true),
+        ] {
+            #expect(try Predicate(format: text, of: .asset).evaluate(asset) == truth, "\(text)")
+        }
+    }
+
+    @Test func `places are found by distance and by box`() throws {
+        var asset = Asset(id: RandomEntities.id(.asset, 1))
+        asset.location = Location(latitude: 48.8584, longitude: 2.2945)
+        for (text, truth) in [
+            ("NEAR(48.8566, 2.3522, 5000)", true), ("near(48.8566, 2.3522, 1000)", false),
+            ("INSIDE(48, 2, 49, 3)", true), ("INSIDE(48, 3, 49, 2)", false), ("INSIDE(48, 170, 49, 2.5)", true),
+            ("location.latitude > 48 AND location.longitude < 3", true),
+        ] {
+            #expect(try Predicate(format: text, of: .asset).evaluate(asset) == truth, "\(text)")
+        }
+    }
+
+    @Test func `collections and lists have keys of their own`() throws {
+        var album = AssetCollection(id: RandomEntities.id(.assetCollection, 1))
+        album.title = "Été 2024"
+        album.estimatedAssetCount = 12
+        album.startDate = 1_714_521_600_000_000
+        #expect(try Predicate(format: "localizedTitle BEGINSWITH[cd] 'ete'", of: .assetCollection).evaluate(album))
+        #expect(try Predicate(format: "title == %@", arguments: ["Été 2024"], of: .collection).evaluate(album))
+        #expect(try Predicate(format: "estimatedAssetCount > 11", of: .assetCollection).evaluate(album))
+        #expect(try Predicate(format: "startDate >= '2024-05-01'", of: .assetCollection).evaluate(album))
+        var folder = CollectionList(id: RandomEntities.id(.collectionList, 1))
+        folder.title = "Trips"
+        #expect(try Predicate(format: "title LIKE 'T*s' AND endDate == nil", of: .collectionList).evaluate(folder))
+        #expect(
+            try Predicate(format: "SELF == %@", arguments: [.string(folder.id.text)], of: .collectionList)
+                .evaluate(folder)
+        )
+        #expect(throws: PredicateError.self) { try Predicate(format: "estimatedAssetCount > 1", of: .collectionList) }
+        #expect(throws: PredicateError.self) { try Predicate(format: "rating > 1", of: .assetCollection) }
+    }
+}

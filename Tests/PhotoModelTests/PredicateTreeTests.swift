@@ -1,0 +1,106 @@
+import JSONValue
+import PhotoModel
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(5)))
+struct PredicateTreeTests {
+    @Test(arguments: [
+        ("a AND b", "b AND a"), ("a AND (b AND c)", "(c AND a) AND b"), ("a OR a", "a"), ("NOT (NOT a)", "a"),
+        ("a AND TRUEPREDICATE", "a"), ("a OR TRUEPREDICATE", "TRUEPREDICATE"),
+        ("a AND FALSEPREDICATE", "FALSEPREDICATE"),
+        ("NOT FALSEPREDICATE", "TRUEPREDICATE"), ("a OR (a AND a)", "a"), ("NOT rating == 1", "rating != 1"),
+        ("NOT rating != 1", "rating == 1"),
+    ])
+    func `spellings of one condition are one value`(first: String, second: String) throws {
+        func predicate(_ text: String) throws -> Predicate {
+            var text = text
+            for (name, condition) in [("a", "rating > 1"), ("b", "caption LIKE 'x'"), ("c", "NEAR(1, 2, 3)")] {
+                text = text.split(separator: " ").map { word in
+                    let bare = word.filter { $0 != "(" && $0 != ")" }
+                    return bare == name ? String(word).replacing(name, with: condition) : String(word)
+                }.joined(separator: " ")
+            }
+            return try Predicate(format: text, of: .asset)
+        }
+        let (left, right) = (try predicate(first), try predicate(second))
+        #expect(left == right)
+        #expect(left.hashValue == right.hashValue)
+        #expect(left.json.bytes == right.json.bytes)
+    }
+
+    @Test(arguments: [
+        ("1", "invalid_predicate"), ("null", "invalid_predicate"), ("[]", "invalid_predicate"),
+        ("{}", "invalid_predicate"),
+        (#"{"and":1}"#, "invalid_predicate"), (#"{"and":[],"or":[]}"#, "invalid_predicate"),
+        (#"{"not":true,"x":1}"#, "invalid_predicate"), (#"{"key":"rating"}"#, "invalid_predicate"),
+        (#"{"key":"rating","op":"==","value":1,"vlaue":2}"#, "invalid_predicate"),
+        (#"{"key":"rating","op":"=","value":1}"#, "unsupported_predicate"),
+        (#"{"key":"rating","op":"=="}"#, "invalid_predicate"),
+        (#"{"key":"shoeSize","op":"==","value":1}"#, "unsupported_predicate"),
+        (#"{"key":"rating","op":"==","value":[1]}"#, "invalid_predicate"),
+        (#"{"key":"rating","op":"in","value":1}"#, "invalid_predicate"),
+        (#"{"key":"rating","op":"==","value":{"x":1}}"#, "invalid_predicate"),
+        (#"{"key":"caption","op":"==","value":"x","options":"x"}"#, "invalid_predicate"),
+        (#"{"key":"caption","op":"in","value":["x"],"options":"c"}"#, "unsupported_predicate"),
+        (#"{"key":"keywords","op":"==","value":"x"}"#, "unsupported_predicate"),
+        (#"{"any":"caption","op":"==","value":"x"}"#, "unsupported_predicate"),
+        (#"{"key":"mediaSubtypes","mask":null,"op":"==","value":0}"#, "invalid_predicate"),
+        (#"{"key":"mediaSubtypes","mask":-1,"op":"==","value":0}"#, "invalid_predicate"),
+        (#"{"key":"mediaSubtypes","op":"==","value":["photoHDR","x"]}"#, "invalid_predicate"),
+        (#"{"near":{"latitude":1,"longitude":2}}"#, "invalid_predicate"),
+        (#"{"near":{"latitude":1,"longitude":2,"radius":3,"x":1}}"#, "invalid_predicate"),
+        (#"{"inside":{"south":1,"west":2,"north":0,"east":3}}"#, "invalid_predicate"),
+        (#"{"key":"duration","op":">","value":1e300}"#, "invalid_predicate"),
+        (#"{"format":1}"#, "invalid_predicate"), (#"{"format":"rating == 1","x":1}"#, "invalid_predicate"),
+        (#"{"format":"rating == %d","arguments":1}"#, "invalid_predicate"),
+    ])
+    func `a tree that means nothing is refused`(text: String, name: String) throws {
+        let json = try JSON(parsing: text)
+        let error = try #require(throws: PredicateError.self) { try Predicate(anyForm: json, of: .asset) }
+        #expect(error.name.rawValue == name, "\(error)")
+    }
+
+    @Test func `bounds are kept to the last node, level, byte and value`() throws {
+        let leaf: JSON = ["key": "rating", "op": ">", "value": 1]
+        func wide(_ count: Int) -> JSON { ["and": .array(Array(repeating: leaf, count: count))] }
+        func deep(_ count: Int) -> JSON { (0..<count).reduce(leaf) { tree, _ in ["and": [tree]] } }
+        func list(_ count: Int) -> JSON {
+            ["key": "pixelWidth", "op": "in", "value": .array((0..<count).map { JSON($0) })]
+        }
+        func text(_ count: Int) -> JSON {
+            ["key": "caption", "op": "==", "value": .string(String(repeating: "x", count: count))]
+        }
+        for (inside, outside) in [
+            (wide(255), wide(256)), (deep(32), deep(33)), (list(10_000), list(10_001)), (text(4096), text(4097)),
+            (["or": [list(5000), list(5000)]], ["or": [list(5000), list(5001)]]),
+        ] {
+            #expect(throws: Never.self) { try Predicate(json: inside, of: .asset) }
+            let error = try #require(throws: PredicateError.self) { try Predicate(json: outside, of: .asset) }
+            #expect(error.name == .limitExceeded)
+        }
+    }
+
+    @Test func `places belong to assets alone`() throws {
+        let error = try #require(throws: PredicateError.self) {
+            try Predicate(format: "NEAR(0, 0, 1)", of: .assetCollection)
+        }
+        #expect(error.name == .unsupportedPredicate)
+    }
+
+    @Test(arguments: PredicateClass.allCases)
+    func `every name and alias of a key finds it`(entityClass: PredicateClass) {
+        for key in entityClass.keys {
+            for name in [key.name] + key.aliases { #expect(PredicateKey(named: name, of: entityClass) == key) }
+        }
+        #expect(PredicateKey(named: "", of: entityClass) == nil)
+    }
+
+    @Test func `two conditions are joined only within a class`() throws {
+        let rating = try Predicate(format: "rating > 1", of: .asset)
+        let hidden = try Predicate(format: "isHidden", of: .asset)
+        #expect(try rating.and(hidden) == Predicate(format: "isHidden AND rating > 1", of: .asset))
+        let title = try Predicate(format: "title == 'x'", of: .collection)
+        #expect(throws: PredicateError.self) { try rating.and(title) }
+    }
+}

@@ -1,0 +1,155 @@
+import JSONValue
+import PhotoModel
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(5)))
+struct ObjectIDTests {
+    @Test func `identifiers made later sort later and read back`() {
+        var random = SeededRandom(named: "identifiers")
+        var last: ObjectID?
+        for moment in stride(from: 0 as Int64, to: 1 << 47, by: 1 << 37) {
+            for kind in ObjectKind.allCases {
+                let id = ObjectID(kind, milliseconds: moment, using: &random)
+                #expect(id.kind == kind)
+                #expect(ObjectID(id.text) == id)
+                #expect(id.text.utf8.count == ObjectID.length)
+            }
+            let id = ObjectID(.asset, milliseconds: moment, using: &random)
+            if let last { #expect(last < id) }
+            last = id
+        }
+    }
+
+    @Test func `none is made twice`() {
+        var random = SeededRandom(named: "unique identifiers")
+        let ids = Set((0..<20_000).map { _ in ObjectID(.asset, milliseconds: 1, using: &random) })
+        #expect(ids.count == 20_000)
+    }
+
+    @Test(arguments: [
+        "", "a", "a0000000000000000000000000", "a000000000000000000000000000", "b00000000000000000000000000",
+        "a0000000000000000000000000i", "A00000000000000000000000000", "a0000000000000000000000000é",
+        "a0000000000000000000000000U",
+    ])
+    func `other text is no identifier`(text: String) {
+        #expect(ObjectID(text) == nil)
+    }
+
+    @Test func `the root and nothing have fixed names`() {
+        #expect(ObjectID("l00000000000000000000000000") == .root)
+        #expect(ObjectID.root.kind == .collectionList)
+        #expect(ObjectID(ObjectID.none.text) == ObjectID.none)
+    }
+
+    @Test func `negative and huge times do not trap`() {
+        var random = SeededRandom(named: "times")
+        for moment in [Int64.min, -1, Int64.max] {
+            #expect(ObjectID(ObjectID(.asset, milliseconds: moment, using: &random).text) != nil)
+        }
+    }
+}
+
+@Suite(.timeLimit(.minutes(TestEnvironment.rounds(1))))
+struct OrderKeyTests {
+    @Test func `random insertions keep the order and make no key twice`() {
+        var random = SeededRandom(named: "order keys")
+        var keys: [OrderKey] = []
+        for _ in 0..<TestEnvironment.rounds(3000) {
+            let index = random.one(in: 3) ? keys.count : Int.random(in: 0...keys.count, using: &random)
+            let lower = index > 0 ? keys[index - 1] : nil
+            let upper = index < keys.count ? keys[index] : nil
+            let count = random.one(in: 20) ? Int.random(in: 0...40, using: &random) : 1
+            let new = OrderKey.keys(count: count, between: lower, and: upper)
+            #expect(new.count == count)
+            let neighbours = [lower].compactMap(\.self) + new + [upper].compactMap(\.self)
+            #expect(zip(neighbours, neighbours.dropFirst()).allSatisfy { $0 < $1 })
+            #expect(new.allSatisfy { OrderKey($0.text) == $0 })
+            keys.insert(contentsOf: new, at: index)
+        }
+        #expect(Set(keys).count == keys.count)
+    }
+
+    @Test func `appending a hundred thousand keeps keys short`() {
+        var last: OrderKey?
+        for _ in 0..<100_000 {
+            let key = OrderKey.between(last, nil)
+            if let last, !(last < key) { Issue.record("\(key) does not follow \(last)") }
+            last = key
+        }
+        #expect((last?.text.utf8.count ?? 99) <= 6)
+    }
+
+    @Test func `putting a hundred thousand in front keeps keys short`() {
+        var first: OrderKey?
+        for _ in 0..<100_000 {
+            let key = OrderKey.between(nil, first)
+            if let first, !(key < first) { Issue.record("\(key) does not precede \(first)") }
+            first = key
+        }
+        #expect((first?.text.utf8.count ?? 99) <= 6)
+    }
+
+    @Test func `a thousand insertions at one spot stay within the limit`() {
+        for isFront in [true, false] {
+            var lower = OrderKey.between(nil, nil)
+            var upper = OrderKey.between(lower, nil)
+            for _ in 0..<1000 {
+                let key = OrderKey.between(lower, upper)
+                if !(lower < key && key < upper) { Issue.record("\(key) is not between \(lower) and \(upper)") }
+                if isFront { upper = key } else { lower = key }
+            }
+            #expect(lower.text.utf8.count <= OrderKey.maxBytes)
+            #expect(upper.text.utf8.count <= OrderKey.maxBytes)
+        }
+    }
+
+    @Test func `many keys at once stay short`() {
+        let (low, high) = (OrderKey("a"), OrderKey("b"))
+        #expect(OrderKey.keys(count: 100_000, between: low, and: high).allSatisfy { $0.text.utf8.count <= 6 })
+        #expect(OrderKey.keys(count: 100_000, between: nil, and: low).allSatisfy { $0.text.utf8.count <= 6 })
+        #expect(OrderKey.keys(count: 100_000, between: high, and: nil).allSatisfy { $0.text.utf8.count <= 6 })
+    }
+
+    @Test func `the ends of the space are no wall`() throws {
+        let last = try #require(OrderKey(String(repeating: "z", count: 6)))
+        let more = OrderKey.keys(count: 100, between: last, and: nil)
+        #expect(zip([last] + more, more).allSatisfy { $0 < $1 })
+        let first = try #require(OrderKey("000001"))
+        let less = OrderKey.keys(count: 100, between: nil, and: first)
+        #expect(zip(less, less.dropFirst() + [first]).allSatisfy { $0 < $1 })
+        let tiny: OrderKey = try #require(OrderKey("00000000001"))
+        #expect(OrderKey.between(nil, tiny) < tiny)
+    }
+
+    @Test(arguments: ["", "0", "a0", "a-", "é", " a", String(repeating: "a", count: 513)])
+    func `other text is no key`(text: String) {
+        #expect(OrderKey(text) == nil)
+    }
+}
+
+@Suite(.timeLimit(.minutes(5)))
+struct TokenTests {
+    @Test func `tokens and revisions read back`() throws {
+        let token = ChangeToken(library: "0123456789abcdef0123456789abcdef", sequence: .max)
+        #expect(ChangeToken(token.description) == token)
+        #expect(try JSONType<ChangeToken>.token.decode(.string(token.description)) == token)
+        let revision = Revision(.max)
+        #expect(try JSONType<Revision>.revision.decode(.string(revision.description)) == revision)
+    }
+
+    @Test(arguments: [
+        "", ".", "0123456789abcdef0123456789abcdef", "0123456789abcdef0123456789abcdef.",
+        "0123456789abcdef0123456789abcdef.-1", "0123456789abcdef0123456789abcdef.+1",
+        "0123456789abcdef0123456789abcdef.9223372036854775808", "0123456789abcdef0123456789abcdeg.1",
+        "0123456789abcdef0123456789abcdef.1.2", "0123456789abcdef.1",
+    ])
+    func `other text is no token`(text: String) {
+        #expect(ChangeToken(text) == nil)
+    }
+
+    @Test(arguments: ["", "r", "1", "r-1", "r1x", "r9223372036854775808", "r+1", "R1"])
+    func `other text is no revision`(text: String) {
+        #expect(throws: JSONProblem.self) { try JSONType<Revision>.revision.decode(.string(text)) }
+    }
+}

@@ -1,0 +1,83 @@
+import GRDB
+import Glibc
+import Testing
+
+@testable import Storage
+
+/// A disk of 2 MiB, where this machine lets us have one.
+private final class SmallDisk: Sendable {
+    let folder = TemporaryFolder()
+    let isMounted: Bool
+
+    init() {
+        isMounted = mount("tmpfs", folder.path, "tmpfs", 0, "size=2m") == 0
+    }
+
+    deinit {
+        if isMounted { umount2(folder.path, 2) }
+    }
+
+    static let canBeMade: Bool = SmallDisk().isMounted
+
+    /// Fills the disk to the last byte; the file to remove.
+    func fill() -> String {
+        let path = folder.path + "/filler"
+        let file = open(path, O_WRONLY | O_CREAT, 0o600)
+        let bytes = [UInt8](repeating: 1, count: 4096)
+        while write(file, bytes, bytes.count) > 0 {}
+        close(file)
+        return path
+    }
+}
+
+@Suite(
+    .timeLimit(.minutes(5)),
+    .enabled(if: SmallDisk.canBeMade, "mounting a small disk takes root: full disks are not tested")
+)
+struct FullDiskTests {
+    @Test func `a full disk refuses bytes by name, leaves nothing, and takes them again with space`() throws {
+        let disk = SmallDisk()
+        let store = try ResourceStore(root: disk.folder.path + "/resources")
+        let kept = try store.put(bytes: [1, 2, 3])
+        let error = #expect(throws: StorageError.self) { try store.put(bytes: [UInt8](repeating: 7, count: 4 << 20)) }
+        #expect(error?.name == "not_enough_space")
+        #expect(try Folder.names(in: store.incoming).isEmpty)
+        let filler = disk.fill()
+        #expect(throws: StorageError.self) { try store.put(bytes: [UInt8](repeating: 8, count: 5000)) }
+        #expect(try store.readAll(kept.digest, limit: 10) == [1, 2, 3])
+        unlink(filler)
+        #expect(try store.put(bytes: [UInt8](repeating: 8, count: 5000)).wasPresent == false)
+    }
+
+    @Test func `the head is stored on a full disk too`() throws {
+        let disk = SmallDisk()
+        let head = try HeadFile(path: disk.folder.path + "/head")
+        _ = disk.fill()
+        try head.store(library: "lib", sequence: 1)
+        try head.store(library: "lib", sequence: 2)
+        #expect(try HeadFile(path: head.path).load() == .init(library: "lib", sequence: 2))
+    }
+
+    @Test func `a commit on a full disk is refused by name, reading goes on, and later commits are whole`() async throws
+    {
+        let disk = SmallDisk()
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("1") { try $0.execute(sql: "CREATE TABLE note (text TEXT)") }
+        let file = try DatabaseFile(path: disk.folder.path + "/db", migrator: migrator)
+        let insert: @Sendable (Database) throws -> Void = { database in
+            for _ in 0..<50 { try database.execute(sql: "INSERT INTO note VALUES (hex(randomblob(500)))") }
+        }
+        try await file.write(insert)
+        let filler = disk.fill()
+        for _ in 0..<5 {
+            let error = await #expect(throws: StorageError.self) { try await file.write(insert) }
+            #expect(error?.name == "not_enough_space")
+            #expect(try await file.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM note") } == 50)
+        }
+        unlink(filler)
+        try await file.write(insert)
+        #expect(try await file.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM note") } == 100)
+        #expect(try await file.read { try String.fetchOne($0, sql: "PRAGMA integrity_check") } == "ok")
+        try file.close()
+    }
+}

@@ -1,0 +1,152 @@
+public import JSONValue
+public import PhotoModel
+
+/// A predicate's tree read straight from its JSON and asked of an asset's JSON: slow, short, and sharing no code with
+/// what it checks but the two text functions.
+///
+/// Only for trees that ``Predicate`` accepts.
+public enum NaivePredicate {
+    public static func evaluate(_ tree: JSON, on asset: Asset) -> Bool { evaluate(tree, asset.json) }
+
+    private static func evaluate(_ tree: JSON, _ asset: JSON) -> Bool {
+        if let truth = tree.boolValue { return truth }
+        if let operands = tree["and"]?.arrayValue { return operands.allSatisfy { evaluate($0, asset) } }
+        if let operands = tree["or"]?.arrayValue { return operands.contains { evaluate($0, asset) } }
+        if let operand = tree["not"] { return !evaluate(operand, asset) }
+        if let circle = tree["near"] ?? tree["inside"] {
+            guard let latitude = asset["location"]?["latitude"]?.doubleValue,
+                let longitude = asset["location"]?["longitude"]?.doubleValue
+            else { return false }
+            func number(_ name: String) -> Double { circle[name]?.doubleValue ?? .nan }
+            if tree["near"] != nil {
+                return GeoCircle(
+                    latitude: number("latitude"),
+                    longitude: number("longitude"),
+                    radius: number("radius")
+                )?.contains(latitude: latitude, longitude: longitude) ?? false
+            }
+            let isBetween =
+                number("west") <= number("east")
+                ? number("west") <= longitude && longitude <= number("east")
+                : !(number("east") < longitude && longitude < number("west"))
+            return number("south") <= latitude && latitude <= number("north") && isBetween
+        }
+        return leaf(tree, asset)
+    }
+
+    private static func leaf(_ tree: JSON, _ asset: JSON) -> Bool {
+        let sign = tree["op"]?.stringValue ?? ""
+        let options = tree["options"]?.stringValue ?? ""
+        let folding = TextFolding(letters: options) ?? []
+        if let name = tree["any"]?.stringValue {
+            let words = asset[name]?.arrayValue ?? []
+            return words.contains { word in
+                sign == "in"
+                    ? (tree["value"]?.arrayValue ?? []).contains { isSame($0, word) }
+                    : isTrue(word, sign, tree["value"] ?? .null, folding)
+            }
+        }
+        let name = tree["key"]?.stringValue ?? ""
+        let value = own(name, asset)
+        if let mask = tree["mask"] {
+            let bits = (value.intValue ?? 0) & (wanted(name, mask).intValue ?? 0)
+            let isEqual = bits == wanted(name, tree["value"] ?? 0).intValue
+            return sign == "==" ? isEqual : !isEqual
+        }
+        let literal = tree["value"] ?? .null
+        switch sign {
+        case "in": return (literal.arrayValue ?? []).contains { isSame(wanted(name, $0), value) }
+        case "between":
+            let bounds = (literal.arrayValue ?? []).map { wanted(name, $0) }
+            return isTrue(value, ">=", bounds[0], []) && isTrue(value, "<=", bounds[1], [])
+        default: return isTrue(value, sign, wanted(name, literal), folding)
+        }
+    }
+
+    /// The asset's value as a number or text.
+    private static func own(_ name: String, _ asset: JSON) -> JSON {
+        switch name {
+        case "localIdentifier": asset["id"] ?? .null
+        case "hasAdjustments": .bool(asset["adjustmentFormatIdentifier"] != nil)
+        case "location.latitude": asset["location"]?["latitude"] ?? .null
+        case "location.longitude": asset["location"]?["longitude"] ?? .null
+        case "rating", "burstSelectionTypes": wanted(name, asset[name] ?? 0)
+        case "representsBurst": asset[name] ?? false
+        default: name == "duration" ? asset[name] ?? .null : wanted(name, asset[name] ?? .null)
+        }
+    }
+
+    /// A literal in the terms of the asset's value.
+    private static func wanted(_ name: String, _ literal: JSON) -> JSON {
+        if literal.isNull { return .null }
+        switch name {
+        case "mediaType": return number(literal, MediaType.allCases.map { ($0.rawValue, $0.number) })
+        case "playbackStyle": return number(literal, PlaybackStyle.allCases.map { ($0.rawValue, $0.number) })
+        case "sourceType": return number(literal, SourceType.allCases.map { ($0.rawValue, $0.number) })
+        case "mediaSubtypes": return number(literal, MediaSubtypes.names.map { ($0.name, $0.bit) })
+        case "burstSelectionTypes": return number(literal, BurstSelectionTypes.names.map { ($0.name, $0.bit) })
+        case "duration": return .int(Int64(((literal.doubleValue ?? 0) * 1e6).rounded()))
+        case "isFavorite", "isHidden", "representsBurst", "hasAdjustments":
+            return .bool(literal.boolValue ?? (literal.intValue == 1))
+        case "creationDate", "modificationDate", "contentModificationDate", "addedDate", "trashedDate":
+            return literal.stringValue.flatMap(Timestamp.parse).map { .int($0) } ?? literal
+        default: return literal
+        }
+    }
+
+    private static func number(_ literal: JSON, _ names: [(String, Int)]) -> JSON {
+        if let list = literal.arrayValue {
+            return .int(list.reduce(0) { $0 | (number($1, names).intValue ?? 0) })
+        }
+        return names.first { $0.0 == literal.stringValue }.map { JSON($0.1) } ?? literal
+    }
+
+    private static func isSame(_ left: JSON, _ right: JSON) -> Bool {
+        if let first = left.stringValue, let second = right.stringValue {
+            return Array(first.utf8) == Array(second.utf8)
+        }
+        if let first = left.doubleValue, let second = right.doubleValue { return first == second }
+        return left == right
+    }
+
+    private static func isBefore(_ left: JSON, _ right: JSON) -> Bool? {
+        if let first = left.stringValue, let second = right.stringValue {
+            return Array(first.utf8).lexicographicallyPrecedes(Array(second.utf8))
+        }
+        guard let first = left.doubleValue, let second = right.doubleValue else { return nil }
+        return first < second
+    }
+
+    private static func isTrue(_ left: JSON, _ sign: String, _ right: JSON, _ folding: TextFolding) -> Bool {
+        func fold(_ value: JSON) -> JSON { value.stringValue.map { .string(folding.apply($0)) } ?? value }
+        let (left, right) = (fold(left), fold(right))
+        switch sign {
+        case "==": return isSame(left, right)
+        case "!=": return !isSame(left, right)
+        case "<": return isBefore(left, right) == true
+        case ">": return isBefore(right, left) == true
+        case "<=": return isBefore(right, left) == false
+        case ">=": return isBefore(left, right) == false
+        default: break
+        }
+        guard let text = left.stringValue, let pattern = right.stringValue else { return false }
+        let (all, part) = (Array(text.unicodeScalars), Array(pattern.unicodeScalars))
+        switch sign {
+        case "beginsWith": return all.starts(with: part)
+        case "endsWith": return all.reversed().starts(with: part.reversed())
+        case "contains": return (0...all.count).contains { all[$0...].starts(with: part) }
+        default: return isLike(all[...], part[...])
+        }
+    }
+
+    private static func isLike(_ text: ArraySlice<Unicode.Scalar>, _ pattern: ArraySlice<Unicode.Scalar>) -> Bool {
+        guard let first = pattern.first else { return text.isEmpty }
+        let rest = pattern.dropFirst()
+        switch first {
+        case "*": return isLike(text, rest) || (!text.isEmpty && isLike(text.dropFirst(), pattern))
+        case "?": return !text.isEmpty && isLike(text.dropFirst(), rest)
+        case "\\": return text.first == (rest.first ?? "\\") && isLike(text.dropFirst(), rest.dropFirst())
+        default: return text.first == first && isLike(text.dropFirst(), rest)
+        }
+    }
+}

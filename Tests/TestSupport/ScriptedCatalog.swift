@@ -1,0 +1,273 @@
+public import Contracts
+import JSONValue
+public import Messaging
+public import PhotoModel
+import Synchronization
+
+/// A catalog for tests of the services beside it: keeps assets in memory and answers as the real one does, and as a test
+/// says.
+///
+/// Of fetches it knows those by identifiers, of changes edits and reverts.
+public final class ScriptedCatalog: RequestHandler {
+    /// Keeps bytes; answers with their resource.
+    public typealias Keep = @Sendable (Bytes, ResourceType) throws -> AssetResource
+
+    private struct State {
+        var assets: [ObjectID: Asset] = [:]
+        var sequence: Int64 = 0
+        var outcomes: [String: (digest: String, reply: JSON)] = [:]
+        var uploads: [String: Bytes] = [:]
+        var counts: [String: Int] = [:]
+        var performed: [PerformChanges] = []
+        var failures: [String: [RPCError]] = [:]
+        var isHealthy = true
+        var before: (@Sendable (ScriptedCatalog, String) async -> Void)?
+        var nextID: UInt64 = 0
+    }
+
+    private let state = Mutex(State())
+    private let keep: Keep
+    public let library = "0123456789abcdef0123456789abcdef"
+
+    public init(keep: @escaping Keep) {
+        self.keep = keep
+    }
+
+    // MARK: What a test says
+
+    /// Takes a new asset in.
+    public func add(_ bytes: Bytes, _ change: (inout Asset) -> Void = { _ in }) throws -> Asset {
+        let resource = try keep(bytes, .photo)
+        return state.withLock { state in
+            state.nextID += 1
+            var random = SeededRandom(seed: state.nextID)
+            state.sequence += 1
+            let revision = Revision(state.sequence)
+            var asset = Asset(
+                id: ObjectID(.asset, milliseconds: Int64(state.nextID), using: &random),
+                revision: revision,
+                contentRevision: revision
+            )
+            asset.mediaType = .image
+            asset.resources = [resource]
+            asset.originalFilename = "picture \(state.nextID).jpg"
+            change(&asset)
+            state.assets[asset.id] = asset
+            return asset
+        }
+    }
+
+    /// Changes an asset as another program would; with new pixels, if it says so.
+    public func change(_ id: ObjectID, content: Bool, _ change: (inout Asset) -> Void) {
+        state.withLock { state in
+            guard var asset = state.assets[id] else { return }
+            change(&asset)
+            state.sequence += 1
+            asset.revision = Revision(state.sequence)
+            if content { asset.contentRevision = asset.revision }
+            state.assets[id] = asset
+        }
+    }
+
+    public func remove(_ id: ObjectID) {
+        state.withLock { state in
+            state.assets[id] = nil
+            state.sequence += 1
+        }
+    }
+
+    public func asset(_ id: ObjectID) -> Asset? { state.withLock { $0.assets[id] } }
+
+    /// The transactions that reached it, recalls among them.
+    public var performed: [PerformChanges] { state.withLock { $0.performed } }
+
+    public var sequence: Int64 { state.withLock { $0.sequence } }
+
+    /// How often a method was asked for.
+    public func count(_ method: String) -> Int { state.withLock { $0.counts[method] ?? 0 } }
+
+    /// The next requests of a method fail so, one error each.
+    public func fail(_ method: String, _ errors: RPCError...) {
+        state.withLock { $0.failures[method, default: []] += errors }
+    }
+
+    public func setHealthy(_ isHealthy: Bool) { state.withLock { $0.isHealthy = isHealthy } }
+
+    /// Called with the method's name before each answer.
+    public func before(_ body: (@Sendable (ScriptedCatalog, String) async -> Void)?) {
+        state.withLock { $0.before = body }
+    }
+
+    // MARK: What it answers
+
+    @concurrent
+    public func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
+        let (before, failure) = state.withLock { state in
+            state.counts[request.method, default: 0] += 1
+            let failure = state.failures[request.method]?.first
+            if failure != nil { state.failures[request.method]?.removeFirst() }
+            return (state.before, failure)
+        }
+        await before?(self, request.method)
+        if let failure { throw failure }
+        switch try CatalogRequest(method: request.method, params: request.params) {
+        case .fetchAssets(let fetch): return Reply(try page(fetch).json)
+        case .perform(let changes): return Reply(try perform(changes, request))
+        case .beginUpload:
+            return state.withLock { state in
+                state.nextID += 1
+                state.uploads["u\(state.nextID)"] = []
+                return Reply(BeginUpload.Result(upload: "u\(state.nextID)").json)
+            }
+        case .appendUpload(let append):
+            return state.withLock { state in
+                state.uploads[append.upload]?.append(contentsOf: request.attachments.first ?? [])
+                return Reply(AppendUpload.Result(size: Int64(state.uploads[append.upload]?.count ?? 0)).json)
+            }
+        case .finishUpload(let finish):
+            let size = state.withLock { Int64($0.uploads[finish.upload]?.count ?? 0) }
+            return Reply(FinishUpload.Result(upload: finish.upload, digest: finish.digest ?? "", size: size).json)
+        case .health:
+            return state.withLock { state in
+                Reply(
+                    Health.Result(
+                        service: "catalog",
+                        version: "test",
+                        isHealthy: state.isHealthy,
+                        problems: state.isHealthy ? [] : ["said so by a test"],
+                        sequence: state.sequence
+                    ).json
+                )
+            }
+        default: throw Refusal.methodNotFound.error("the scripted catalog has no \(request.method)")
+        }
+    }
+
+    private func page(_ fetch: FetchAssets) throws(RPCError) -> FetchAssets.Result {
+        let (assets, missing, sequence) = state.withLock { state in
+            let ids = fetch.fetch.ids ?? []
+            return (ids.compactMap { state.assets[$0] }, ids.filter { state.assets[$0] == nil }, state.sequence)
+        }
+        if let token = fetch.atLeast, token.sequence > sequence {
+            throw Refusal.behind.error("at \(sequence), not yet at \(token.sequence)")
+        }
+        return FetchAssets.Result(
+            token: ChangeToken(library: library, sequence: sequence),
+            count: assets.count,
+            assets: assets,
+            missing: missing
+        )
+    }
+
+    private func perform(_ changes: PerformChanges, _ request: IncomingRequest) throws(RPCError) -> JSON {
+        let key = "\(changes.onBehalfOf ?? request.identity)\n\(changes.client)\n\(changes.transaction ?? "")"
+        let digest = changes.requestDigest ?? changes.json.text
+        let known = state.withLock { state in
+            state.performed.append(changes)
+            return state.outcomes[key]
+        }
+        if changes.transaction != nil, let known {
+            guard known.digest == digest else { throw Refusal.idReused.error("used for other content") }
+            return known.reply
+        }
+        guard !changes.recall else { throw Refusal.identifierNotFound.error("no such transaction was committed") }
+        return try commit(changes, request, key: key, digest: digest)
+    }
+
+    private func commit(
+        _ changes: PerformChanges,
+        _ request: IncomingRequest,
+        key: String,
+        digest: String
+    ) throws(RPCError) -> JSON {
+        var resources: [ResourceType: AssetResource] = [:]
+        for case .editAsset(let edit) in changes.requests {
+            resources[.fullSizePhoto] = try kept(edit.render.source, .fullSizePhoto, request)
+            resources[.adjustmentData] = try kept(
+                .attachment(edit.adjustmentData.attachment),
+                .adjustmentData,
+                request
+            )
+        }
+        let outcome = state.withLock { state -> Result<JSON, RPCError> in
+            var assets = state.assets
+            for change in changes.requests {
+                do throws(RPCError) {
+                    try Self.apply(change, resources, next: state.sequence + 1, to: &assets)
+                } catch {
+                    return .failure(error)
+                }
+            }
+            let isChanged = assets != state.assets
+            if isChanged { state.sequence += 1 }
+            state.assets = assets
+            let reply = PerformChanges.Result(
+                token: ChangeToken(library: library, sequence: state.sequence),
+                isChanged: isChanged
+            ).json
+            if isChanged, changes.transaction != nil { state.outcomes[key] = (digest, reply) }
+            return .success(reply)
+        }
+        return try outcome.get()
+    }
+
+    private static func apply(
+        _ change: ChangeRequest,
+        _ resources: [ResourceType: AssetResource],
+        next: Int64,
+        to assets: inout [ObjectID: Asset]
+    ) throws(RPCError) {
+        let (id, expected): (ObjectID, Revision?) =
+            switch change {
+            case .editAsset(let edit): (edit.id, edit.ifContentRevision)
+            case .revertAsset(let revert): (revert.id, revert.ifContentRevision)
+            default: throw Refusal.changeNotSupported.error("the scripted catalog has no \(change.name)")
+            }
+        guard var asset = assets[id] else { throw Refusal.identifierNotFound.error("there is no asset \(id)") }
+        guard expected == nil || expected == asset.contentRevision || asset.contentRevision.sequence == next else {
+            throw Refusal.conflict.error(
+                "it is at \(asset.contentRevision)",
+                ["contentRevision": .string(asset.contentRevision.description)]
+            )
+        }
+        switch change {
+        case .editAsset(let edit):
+            if let format = asset.adjustmentFormatIdentifier, format != edit.adjustmentData.formatIdentifier,
+                var base = asset.resource(.fullSizePhoto)
+            {
+                base.type = .adjustmentBasePhoto
+                asset.resources.removeAll { $0.type == .adjustmentBasePhoto }
+                asset.resources.append(base)
+            }
+            asset.resources.removeAll { $0.type == .fullSizePhoto || $0.type == .adjustmentData }
+            asset.resources += [resources[.fullSizePhoto], resources[.adjustmentData]].compactMap { $0 }
+            asset.adjustmentFormatIdentifier = edit.adjustmentData.formatIdentifier
+            asset.adjustmentFormatVersion = edit.adjustmentData.formatVersion
+        default:
+            guard asset.hasAdjustments else { return }
+            asset.resources.removeAll { $0.type != .photo }
+            asset.adjustmentFormatIdentifier = nil
+            asset.adjustmentFormatVersion = nil
+        }
+        asset.revision = Revision(next)
+        asset.contentRevision = Revision(next)
+        assets[id] = asset
+    }
+
+    private func kept(
+        _ source: ResourceSource?,
+        _ type: ResourceType,
+        _ request: IncomingRequest
+    ) throws(RPCError) -> AssetResource {
+        let bytes: Bytes? =
+            switch source {
+            case .attachment(let index): request.attachments.indices.contains(index) ? request.attachments[index] : nil
+            case .upload(let name): state.withLock { $0.uploads[name] }
+            default: nil
+            }
+        guard let bytes, let resource = try? keep(bytes, type) else {
+            throw Refusal.invalidResource.error("the bytes of \(type.rawValue) are not there")
+        }
+        return resource
+    }
+}

@@ -1,0 +1,71 @@
+extension TestPictures {
+    /// A PNG with transparency, not compressed; `chunks` go between its header and its pixels.
+    public static func png(
+        width: Int,
+        height: Int,
+        chunks: [(name: String, content: [UInt8])] = [],
+        pixel: (_ x: Int, _ y: Int) -> (UInt8, UInt8, UInt8, UInt8)
+    ) -> [UInt8] {
+        var raw: [UInt8] = []
+        raw.reserveCapacity(height * (width * 4 + 1))
+        for y in 0..<height {
+            raw.append(0)
+            for x in 0..<width {
+                let (red, green, blue, alpha) = pixel(x, y)
+                raw += [red, green, blue, alpha]
+            }
+        }
+        var output = pngStart(width: width, height: height)
+        for (name, content) in chunks { output += chunk(name, content) }
+        return output + chunk("IDAT", stored(raw)) + chunk("IEND", [])
+    }
+
+    /// The signature and the header chunk alone: a PNG that only claims a size.
+    public static func pngStart(width: Int, height: Int) -> [UInt8] {
+        [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A] + chunk("IHDR", big(width) + big(height) + [8, 6, 0, 0, 0])
+    }
+
+    /// A GIF of one black pixel, so many times.
+    public static func gif(frames: Int) -> [UInt8] {
+        var output = Array("GIF89a".utf8) + [1, 0, 1, 0, 0x80, 0, 0, 0, 0, 0, 0xFF, 0xFF, 0xFF]
+        for _ in 0..<frames {
+            output += [0x21, 0xF9, 4, 0, 1, 0, 0, 0]
+            output += [0x2C, 0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 2, 0x44, 1, 0]
+        }
+        return output + [0x3B]
+    }
+
+    public static func chunk(_ name: String, _ content: [UInt8]) -> [UInt8] {
+        let body = Array(name.utf8) + content
+        var sum: UInt32 = 0xFFFF_FFFF
+        for byte in body { sum = sum >> 8 ^ checksums[Int((sum ^ UInt32(byte)) & 255)] }
+        return big(content.count) + body + big(Int(~sum))
+    }
+
+    private static let checksums: [UInt32] = (0..<256).map { index in
+        (0..<8).reduce(UInt32(index)) { sum, _ in sum & 1 == 1 ? sum >> 1 ^ 0xEDB8_8320 : sum >> 1 }
+    }
+
+    private static func big(_ number: Int) -> [UInt8] {
+        (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) }
+    }
+
+    /// A zlib stream of stored blocks.
+    private static func stored(_ raw: [UInt8]) -> [UInt8] {
+        var output: [UInt8] = [0x78, 0x01]
+        var offset = 0
+        repeat {
+            let count = min(65_535, raw.count - offset)
+            let isLast: UInt8 = offset + count == raw.count ? 1 : 0
+            output += [isLast, UInt8(count & 255), UInt8(count >> 8), UInt8(~count & 255), UInt8(~count >> 8 & 255)]
+            output += raw[offset..<offset + count]
+            offset += count
+        } while offset < raw.count
+        var (low, high) = (1, 0)
+        for byte in raw {
+            low = (low + Int(byte)) % 65_521
+            high = (high + low) % 65_521
+        }
+        return output + big(high << 16 | low)
+    }
+}

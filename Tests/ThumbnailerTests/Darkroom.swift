@@ -1,0 +1,112 @@
+import ArgumentParser
+import Contracts
+import Foundation
+import Hosting
+import JSONValue
+import Logging
+import Messaging
+import PhotoClient
+import PhotoModel
+import Storage
+import TestSupport
+import Testing
+
+@testable import Thumbnailer
+
+/// Tests with real workers run one after the other: they would only take the processors from each other.
+@Suite(.serialized)
+enum DarkroomTests {}
+
+/// A thumbnailer with real workers, beside a scripted catalog, for one test.
+struct Darkroom: Sendable {
+    let folder: TemporaryFolder
+    let resources: ResourceStore
+    let catalog: ScriptedCatalog
+    let service: ThumbnailerService
+    /// Asks the thumbnailer.
+    let client: ServiceClient
+    let thread: PollThread
+
+    static let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+    /// Runs a test with it.
+    ///
+    /// - Parameter sharing: the library of an earlier one, for a restart
+    static func open(
+        in folder: TemporaryFolder? = nil,
+        configure: (inout ThumbnailerConfiguration) -> Void = { _ in },
+        _ body: @Sendable (Darkroom) async throws -> Void
+    ) async throws {
+        let folder = try folder ?? TemporaryFolder("dark")
+        try FileManager.default.createDirectory(
+            atPath: folder.file("library"),
+            withIntermediateDirectories: true
+        )
+        let resources = try ResourceStore(root: folder.file("library/resources"))
+        let catalog = ScriptedCatalog { bytes, type in
+            let stored = try resources.put(bytes: bytes)
+            return AssetResource(
+                type: type,
+                digest: stored.digest.text,
+                size: stored.size,
+                contentType: "public.jpeg"
+            )
+        }
+        let endpoints = try EndpointOptions.parse(["--run", folder.file("run")]).resolve { _ in nil }
+        var configuration = ThumbnailerConfiguration(
+            address: endpoints[.thumbnailer],
+            endpoints: endpoints,
+            library: folder.file("library"),
+            cache: folder.file("cache"),
+            workers: 2,
+            executable: TestPlace.executables + "/thumbnailer"
+        )
+        configure(&configuration)
+        let thread = PollThread(name: "test")
+        let service = try await ThumbnailerService(configuration, logger: logger)
+        let server = try RequestServer(
+            address: endpoints[.catalog],
+            thread: thread,
+            logger: logger,
+            handler: catalog
+        )
+        let room = Darkroom(
+            folder: folder,
+            resources: resources,
+            catalog: catalog,
+            service: service,
+            client: try ServiceClient(address: service.address, thread: thread, logger: logger),
+            thread: thread
+        )
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try? await service.serve() }
+            group.addTask { await server.run() }
+            do {
+                try await body(room)
+            } catch {
+                group.cancelAll()
+                throw error
+            }
+            group.cancelAll()
+        }
+        await thread.shutdown()
+    }
+
+    /// A picture with its facts.
+    func image(_ request: ImageRequest) async throws(RPCError) -> (result: ImageRequest.Result, bytes: Bytes) {
+        let answer = try await client.ask(request)
+        return (answer.result, answer.attachments.first ?? [])
+    }
+
+    /// The refusal of a request; nil where it succeeds.
+    func refusal<R: Request>(_ request: R) async -> RPCError? {
+        do throws(RPCError) {
+            _ = try await client.ask(request)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    var renders: Int64 { service.figures.renders.total }
+}

@@ -1,0 +1,132 @@
+import Contracts
+import JSONValue
+import Messaging
+import JSONValue
+import PhotoModel
+import Testing
+
+@testable import Thumbnailer
+
+@Suite(.timeLimit(.minutes(5)))
+struct RenditionPlanTests {
+    private func resource(_ type: ResourceType, _ digest: Character, _ kind: String = "public.jpeg") -> AssetResource {
+        AssetResource(type: type, digest: String(repeating: digest, count: 64), size: 1, contentType: kind)
+    }
+
+    private func asset(_ resources: AssetResource..., kind: MediaType = .image) -> Asset {
+        var asset = Asset(id: .none)
+        asset.mediaType = kind
+        asset.resources = resources
+        return asset
+    }
+
+    private func request(_ change: (inout ImageRequest) -> Void = { _ in }) -> ImageRequest {
+        var request = ImageRequest(asset: .none, targetSize: .size(width: 100, height: 80))
+        change(&request)
+        return request
+    }
+
+    private func digest(_ version: ImageVersion, _ asset: Asset) throws -> Character? {
+        try RenditionPlan(request { $0.version = version }, of: asset).digest.first
+    }
+
+    @Test func `each version is made from its own resource`() throws {
+        let plain = asset(resource(.photo, "a"))
+        let edited = asset(resource(.photo, "a"), resource(.fullSizePhoto, "b"))
+        let pair = asset(
+            resource(.photo, "a"),
+            resource(.alternatePhoto, "c", "com.canon.cr2-raw-image"),
+            resource(.fullSizePhoto, "b")
+        )
+        let rawFirst = asset(
+            resource(.photo, "d", "com.adobe.raw-image"),
+            resource(.alternatePhoto, "e")
+        )
+        for version in ImageVersion.allCases { #expect(try digest(version, plain) == "a") }
+        #expect(try ImageVersion.allCases.map { try digest($0, edited) } == ["b", "a", "a"])
+        #expect(try ImageVersion.allCases.map { try digest($0, pair) } == ["b", "a", "c"])
+        #expect(try ImageVersion.allCases.map { try digest($0, rawFirst) } == ["e", "e", "d"])
+    }
+
+    @Test func `an asset without a picture is named as such`() {
+        let error = #expect(throws: RPCError.self) {
+            try RenditionPlan(request(), of: asset(resource(.video, "a"), kind: .video))
+        }
+        #expect(error?.refusal == .missingResource)
+    }
+
+    @Test func `a crop needs exact, pixels and an area inside the picture`() throws {
+        let half = UnitRect(x: 0.5, y: 0, width: 0.5, height: 1)
+        let photo = asset(resource(.photo, "a"))
+        func refusal(_ change: (inout ImageRequest) -> Void) -> Refusal? {
+            do {
+                _ = try RenditionPlan(request(change), of: photo)
+                return nil
+            } catch {
+                return error.refusal
+            }
+        }
+        #expect(refusal { $0.normalizedCropRect = half } == .invalidOptions)
+        #expect(
+            refusal { ($0.normalizedCropRect, $0.resizeMode, $0.targetSize) = (half, .exact, .maximum) }
+                == .invalidOptions
+        )
+        for bad in [
+            UnitRect(x: 0, y: 0, width: 0, height: 1), UnitRect(x: 0.6, y: 0, width: 0.5, height: 1),
+            UnitRect(x: 0, y: 0.5, width: 1, height: 0.6),
+        ] {
+            #expect(refusal { ($0.normalizedCropRect, $0.resizeMode) = (bad, .exact) } == .invalidOptions)
+        }
+        #expect(refusal { ($0.normalizedCropRect, $0.resizeMode) = (half, .exact) } == nil)
+    }
+
+    @Test func `options without effect make the same picture`() throws {
+        let photo = asset(resource(.photo, "a"))
+        func plan(_ change: (inout ImageRequest) -> Void) throws -> RenditionPlan {
+            try RenditionPlan(request(change), of: photo)
+        }
+        let full = try plan { $0.targetSize = .maximum }
+        #expect(try plan { ($0.targetSize, $0.resizeMode) = (.maximum, .exact) } == full)
+        #expect(try plan { ($0.targetSize, $0.contentMode) = (.maximum, .aspectFill) } == full)
+        #expect(try plan { $0.resizeMode = .none } == full)
+        #expect(
+            try plan { ($0.format, $0.quality) = (.png, 10) } == plan { ($0.format, $0.quality) = (.png, 90) }
+        )
+        #expect(
+            try plan { ($0.resizeMode, $0.normalizedCropRect) = (.exact, .full) } == plan { $0.resizeMode = .exact }
+        )
+        #expect(try plan { $0.deliveryMode = .fastFormat } == plan { _ in })
+    }
+
+    @Test func `every option that changes a pixel changes the key`() throws {
+        let photo = asset(resource(.photo, "a"))
+        let changes: [(inout ImageRequest) -> Void] = [
+            { _ in }, { $0.targetSize = .size(width: 101, height: 80) },
+            { $0.targetSize = .size(width: 100, height: 81) },
+            { $0.targetSize = .maximum }, { $0.contentMode = .aspectFill }, { $0.resizeMode = .exact },
+            { ($0.resizeMode, $0.normalizedCropRect) = (.exact, UnitRect(x: 0, y: 0, width: 0.5, height: 1)) },
+            { ($0.resizeMode, $0.normalizedCropRect) = (.exact, UnitRect(x: 0, y: 0, width: 0.5000001, height: 1)) },
+            { $0.format = .webp }, { $0.format = .png }, { $0.quality = 84 },
+        ]
+        var keys = Set<String>()
+        for change in changes {
+            keys.insert(RenditionKey(try RenditionPlan(request(change), of: photo), renderer: "1").text)
+        }
+        #expect(keys.count == changes.count)
+        let plan = try RenditionPlan(request(), of: photo)
+        keys.insert(RenditionKey(plan, renderer: "2").text)
+        keys.insert(RenditionKey(try RenditionPlan(request(), of: asset(resource(.photo, "b"))), renderer: "1").text)
+        #expect(keys.count == changes.count + 2)
+        #expect(RenditionKey(plan, renderer: "1") == RenditionKey(plan, renderer: "1"))
+    }
+
+    @Test func `the canonical form is fixed, or every cache is lost`() throws {
+        let plan = try RenditionPlan(request(), of: asset(resource(.photo, "a")))
+        #expect(
+            plan.json.text
+                == #"{"digest":"\#(plan.digest)","targetSize":{"width":100,"height":80},"contentMode":"aspectFit","#
+                + #""resizeMode":"fast","format":"jpeg","quality":85}"#
+        )
+        #expect(try RenditionPlan(json: plan.json) == plan)
+    }
+}

@@ -1,0 +1,105 @@
+import Contracts
+import Hosting
+import Messaging
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Thumbnailer
+
+@Suite(.timeLimit(.minutes(1)))
+struct SharedWorkTests {
+    /// Work that begins, waits to be let on, and notes how it ended.
+    private final class Bench: Sendable {
+        let begun = Gate(2)
+        let letOn = Gate(2)
+        private let counts = Mutex((begun: 0, cancelled: 0))
+
+        var figures: (begun: Int, cancelled: Int) { counts.withLock { $0 } }
+
+        func work(_ key: Int) async -> Result<Int, RPCError> {
+            counts.withLock { $0.begun += 1 }
+            await begun.pass()
+            await withTaskCancellationHandler {
+                await letOn.pass()
+            } onCancel: {
+                counts.withLock { $0.cancelled += 1 }
+                Task { await letOn.pass() }
+            }
+            return .success(key * 2)
+        }
+    }
+
+    @Test func `who asks for the same work gets the same outcome, done once`() async throws {
+        let bench = Bench()
+        let shared = SharedWork<Int, Int>(limit: 4) { await bench.work($0) }
+        try await withThrowingTaskGroup(of: Int.self) { group in
+            let running = Task { await shared.run() }
+            for _ in 0..<20 { group.addTask { try await shared.value(21) } }
+            await bench.begun.pass()
+            while shared.figures.joins < 19 { await Task.yield() }
+            await bench.letOn.pass()
+            for try await value in group { #expect(value == 42) }
+            #expect(bench.figures.begun == 1)
+            #expect(shared.figures.count == 0)
+            running.cancel()
+            await running.value
+        }
+    }
+
+    @Test func `when everyone has gone the work is cancelled and its place is free`() async throws {
+        let bench = Bench()
+        let shared = SharedWork<Int, Int>(limit: 1) { await bench.work($0) }
+        let running = Task { await shared.run() }
+        let callers = (0..<3).map { _ in Task { await Self.refusal(of: shared, 1) } }
+        await bench.begun.pass()
+        while shared.figures.joins < 2 { await Task.yield() }
+        callers[0].cancel()
+        #expect(await callers[0].value == .userCancelled)
+        #expect(bench.figures.cancelled == 0, "two still wait")
+        #expect(await Self.refusal(of: shared, 2) == .busy)
+        callers[1].cancel()
+        callers[2].cancel()
+        #expect(await callers[1].value == .userCancelled)
+        #expect(await callers[2].value == .userCancelled)
+        while shared.figures.count > 0 { await Task.yield() }
+        #expect(bench.figures.cancelled == 1)
+        #expect(try await shared.value(2) == 4)
+        running.cancel()
+        await running.value
+    }
+
+    @Test func `whoever waits at the end is told so`() async throws {
+        let shared = SharedWork<Int, Int>(limit: 4) { .success($0) }
+        let caller = Task { await Self.refusal(of: shared, 1) }
+        while shared.figures.count == 0 { await Task.yield() }
+        let running = Task { await shared.run() }
+        running.cancel()
+        await running.value
+        let outcome = await caller.value
+        #expect(outcome == nil || outcome == .interrupted || outcome == .userCancelled)
+        #expect(await Self.refusal(of: shared, 1) == .interrupted)
+    }
+
+    @Test func `every failure of a worker has a name of the house`() {
+        let failures: [(WorkerFailure, Refusal)] = [
+            (.crashed(signal: 11), .workerCrashed), (.exited(code: 1), .workerCrashed),
+            (.timedOut(seconds: 60), .workerTimeout), (.malformedResult("?"), .workerCrashed),
+            (.refused(name: "invalid_resource", message: "cut"), .invalidResource),
+            (.refused(name: "too_large", message: "large"), .limitExceeded),
+            (.refused(name: "io_error", message: "disk"), .internalError),
+            (.resultTooLarge(limit: 1), .limitExceeded), (.queueFull(limit: 1), .busy),
+            (.unavailable("no"), .unavailable), (.cancelled, .userCancelled),
+        ]
+        for (failure, refusal) in failures { #expect(failure.refusal.refusal == refusal) }
+    }
+
+    private static func refusal(of shared: SharedWork<Int, Int>, _ key: Int) async -> Refusal? {
+        do throws(RPCError) {
+            _ = try await shared.value(key)
+            return nil
+        } catch {
+            return error.refusal
+        }
+    }
+}

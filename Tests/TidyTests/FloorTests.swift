@@ -1,0 +1,98 @@
+import Foundation
+import Testing
+
+/// The floor plan holds: rooms lean only on what they say they lean on, and C stays in its rooms.
+@Suite(.timeLimit(.minutes(5)))
+struct FloorTests {
+    let house: House
+
+    init() throws { house = try House.read() }
+
+    /// Modules of the toolchain.
+    static let standard: Set<String> = [
+        "Foundation", "FoundationEssentials", "Glibc", "Synchronization", "Dispatch", "Swift", "_Concurrency", "Darwin",
+        "Musl",
+    ]
+
+    /// The only rooms that may import each of these, beside their tests.
+    static let homes: [String: Set<String>] = [
+        "CZeroMQ": ["Messaging", "House", "Benchmarks"],
+        "CMagickWand": ["Imaging"],
+        "CHeif": ["Imaging"],
+        "CPixels": ["Imaging"],
+        "CMetadata": ["Metadata"],
+        "CGExiv2": ["CMetadata"],
+        "CProcess": ["Hosting", "Storage"],
+    ]
+
+    @Test func `the manifest is understood`() throws {
+        let names = house.manifest.rooms.map(\.name)
+        #expect(names.count > 20)
+        #expect(Set(names).count == names.count)
+        #expect(house.manifest.room("PhotoClient")?.leansOn.contains("Contracts") == true)
+        #expect(house.manifest.room("HouseTests")?.leansOn.contains("Catalog") == true)
+        #expect(house.manifest.room("CommandLine")?.path == "Services/CommandLine")
+    }
+
+    @Test func `a room leans only on lower floors`() throws {
+        for room in house.manifest.rooms {
+            for support in room.leansOn {
+                guard let below = house.manifest.room(support) else { continue }
+                #expect(below.floor < room.floor, "\(room.name) leans on \(support)")
+            }
+        }
+    }
+
+    @Test func `a room imports only what the manifest says it leans on`() throws {
+        for file in house.files {
+            let room = try #require(house.manifest.room(file.room))
+            let allowed = room.leansOn.union(Self.standard).union(room.path.hasPrefix("Tests/") ? ["Testing"] : [])
+            let strange = file.imports.subtracting(allowed).sorted()
+            #expect(strange.isEmpty, "\(file.path) imports \(strange.joined(separator: ", "))")
+        }
+    }
+
+    @Test func `C libraries are imported in their own rooms alone`() throws {
+        for file in house.files {
+            for (module, rooms) in Self.homes where file.imports.contains(module) {
+                let home = file.room.hasSuffix("Tests") ? String(file.room.dropLast(5)) : file.room
+                #expect(rooms.contains(home), "\(file.path) imports \(module)")
+            }
+        }
+    }
+
+    @Test func `only Storage and the Store and Schema files of services know GRDB`() throws {
+        for file in house.productFiles where file.imports.contains("GRDB") {
+            #expect(file.room == "Storage" || Manners.mayHoldSQL(file), "\(file.path) imports GRDB")
+        }
+    }
+
+    @Test func `every folder is a room and every room a folder`() throws {
+        let besides: [String: Set<String>] = ["Services": [], "Shared": ["python"], "Tests": []]
+        for (folder, others) in besides {
+            let planned = house.manifest.rooms.filter { $0.path.hasPrefix("\(folder)/") }.map(\.name)
+            let found = Set(try house.names(in: folder)).subtracting(others)
+            let strays = found.symmetricDifference(planned).sorted()
+            #expect(strays.isEmpty, "\(folder): \(strays.joined(separator: ", ")) is a folder or a room, but not both")
+        }
+    }
+
+    @Test func `the top level holds what DESIGN says and nothing else`() throws {
+        let allowed: Set<String> = ["Package.swift", "Services", "Shared", "Tests", "compose", "Makefile", "README.md"]
+        // Ignored by git: the pins of the packages, and what `make demo` leaves behind.
+        let left: Set<String> = ["Package.resolved", "demo"]
+        #expect(Set(try house.names(in: "")).subtracting(allowed).subtracting(left).isEmpty)
+    }
+
+    @Test(.enabled(if: FileManager.default.fileExists(atPath: FloorTests.readme)))
+    func `the README names every room`() throws {
+        let text = try String(contentsOfFile: Self.readme, encoding: .utf8)
+        let missing = house.manifest.rooms.filter { !$0.isTests && !text.contains($0.name) }.map(\.name)
+        #expect(missing.isEmpty, "README.md does not name \(missing.joined(separator: ", "))")
+    }
+
+    static var readme: String {
+        URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+            .appending(path: "README.md").path
+    }
+}

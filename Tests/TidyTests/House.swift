@@ -1,0 +1,133 @@
+import Foundation
+
+/// The source tree as files: what the Tidy tests look at. Nothing here builds or runs anything.
+struct House: Sendable {
+    /// A Swift file with its three kinds of text apart.
+    struct File: Sendable {
+        let room: String
+        /// Path below the root, for messages.
+        let path: String
+        let source: SourceText
+        let imports: Set<String>
+
+        var name: String { String(path.split(separator: "/").last ?? "") }
+    }
+
+    let root: URL
+    let manifest: Manifest
+    let files: [File]
+
+    /// Read once for all tests.
+    private static let shared = Result { try House(reading: ()) }
+
+    static func read() throws -> House { try shared.get() }
+
+    private init(reading: Void) throws {
+        root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        manifest = try Manifest(String(contentsOf: root.appending(path: "Package.swift"), encoding: .utf8))
+        var files: [File] = []
+        for room in manifest.rooms {
+            for path in try Self.swiftFiles(below: room.path, of: root) {
+                let text = try String(contentsOf: root.appending(path: path), encoding: .utf8)
+                let source = SourceText(text)
+                files.append(File(room: room.name, path: path, source: source, imports: source.imports))
+            }
+        }
+        self.files = files
+    }
+
+    /// Files of Services and Shared: what people run and import.
+    var productFiles: [File] { files.filter { !$0.path.hasPrefix("Tests/") } }
+
+    /// The names directly below a folder of the root, without dotfiles.
+    func names(in folder: String) throws -> [String] {
+        let url = folder.isEmpty ? root : root.appending(path: folder)
+        return try FileManager.default.contentsOfDirectory(atPath: url.path).filter { !$0.hasPrefix(".") }.sorted()
+    }
+
+    func exists(_ path: String) -> Bool { FileManager.default.fileExists(atPath: root.appending(path: path).path) }
+
+    private static func swiftFiles(below folder: String, of root: URL) throws -> [String] {
+        let url = root.appending(path: folder)
+        guard FileManager.default.fileExists(atPath: url.path) else { return [] }
+        return try FileManager.default.subpathsOfDirectory(atPath: url.path)
+            .filter { $0.hasSuffix(".swift") }
+            .sorted()
+            .map { "\(folder)/\($0)" }
+    }
+}
+
+/// The table of rooms as Package.swift writes it.
+struct Manifest: Sendable {
+    struct Room: Sendable {
+        let floor: Int
+        let name: String
+        let path: String
+        let leansOn: Set<String>
+        let isTests: Bool
+        let isC: Bool
+    }
+
+    let rooms: [Room]
+
+    init(_ text: String) {
+        let source = SourceText(text).withoutComments
+        let programs = Self.literals(Self.group(after: "let programs = ", in: source) ?? "")
+        var rooms: [Room] = []
+        var rest = source[...]
+        while let start = rest.range(of: "Room(") {
+            rest = rest[start.upperBound...]
+            guard let end = Self.closing(of: "(", ")", in: rest) else { break }
+            let call = rest[..<end]
+            rest = rest[end...]
+            guard let room = Self.room(String(call), programs: programs) else { continue }
+            rooms.append(room)
+        }
+        self.rooms = rooms
+    }
+
+    func room(_ name: String) -> Room? { rooms.first { $0.name == name } }
+
+    private static func room(_ call: String, programs: [String]) -> Room? {
+        let pieces = call.split(separator: ",", maxSplits: 1)
+        guard let floor = pieces.first.flatMap({ Int($0.trimmingCharacters(in: .whitespacesAndNewlines)) }),
+            pieces.count == 2, let name = literals(String(pieces[1])).first
+        else { return nil }
+        let list = call.range(of: "[").map { String(call[$0.lowerBound...]) } ?? ""
+        let isTests = call.contains(".tests")
+        let isProgram = call.contains(".program(")
+        let folder =
+            isProgram
+            ? "Services" : isTests || call.contains(".support") || call.contains(".bench") ? "Tests" : "Shared"
+        return Room(
+            floor: floor,
+            name: name,
+            path: "\(folder)/\(name)",
+            leansOn: Set(literals(list) + (list.contains("+ programs") ? programs : [])),
+            isTests: isTests,
+            isC: call.contains(".system(") || call.contains(".c,") || call.hasSuffix(".c")
+        )
+    }
+
+    /// The text between `[` and its `]` after a phrase.
+    private static func group(after phrase: String, in text: String) -> String? {
+        guard let start = text.range(of: phrase + "[") else { return nil }
+        let rest = text[start.upperBound...]
+        return closing(of: "[", "]", in: rest).map { String(rest[..<$0]) }
+    }
+
+    private static func closing(of open: Character, _ close: Character, in text: Substring) -> Substring.Index? {
+        var depth = 1
+        for index in text.indices {
+            if text[index] == open { depth += 1 }
+            if text[index] == close { depth -= 1 }
+            if depth == 0 { return index }
+        }
+        return nil
+    }
+
+    private static func literals(_ text: String) -> [String] {
+        text.matches(of: /"([^"]*)"/).map { String($0.1) }
+    }
+}

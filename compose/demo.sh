@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# The house at work, from nothing to an edited photo: `make demo`, or `make demo PHOTOS=folder` for your own photos.
+#
+# usage: demo.sh BINARIES [PHOTOS]
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+binaries=$(cd "$1" && pwd)
+photos=${2:-}
+demo="$root/demo"
+started=$SECONDS
+
+say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+[ -t 1 ] || say() { printf '\n== %s\n' "$*"; }
+
+# A path of a socket has at most 107 bytes, so the run folder is not below this one.
+run=$(mktemp -d /tmp/safelight-demo-XXXXXX)
+export SAFELIGHT_RUN="$run"
+house=
+watcher=
+safelight() { "$binaries/safelight" "$@"; }
+
+stop() {
+    local status=$?
+    trap - EXIT INT TERM
+    [ -z "$watcher" ] || kill "$watcher" 2>/dev/null || true
+    if [ -n "$house" ] && kill -0 "$house" 2>/dev/null; then
+        kill -TERM "$house" 2>/dev/null || true
+        wait "$house" 2>/dev/null || true
+    fi
+    rm -rf "$run"
+    if [ "$status" -ne 0 ]; then
+        echo "demo: failed; the services' log is in $demo/services.log:" >&2
+        tail -n 20 "$demo/services.log" >&2 || true
+    fi
+    exit "$status"
+}
+trap stop EXIT
+trap 'exit 130' INT TERM
+
+rm -rf "$demo"
+mkdir -p "$demo"
+
+say "Starting the four services on a new library in demo/library"
+"$binaries/safelight" up --library "$demo/library" >"$demo/up.log" 2>"$demo/services.log" &
+house=$!
+"$binaries/safelight" status --wait 60 &
+probe=$!
+status=0
+wait -n -p first "$house" "$probe" || status=$?
+if [ "$first" != "$probe" ]; then
+    kill "$probe" 2>/dev/null || true
+    exit 1
+fi
+[ "$status" -eq 0 ]
+
+if [ -n "$photos" ]; then
+    photos=$(cd "$photos" && pwd)
+else
+    say "Making a dozen pictures with dates, places and every orientation in demo/photos"
+    photos="$demo/photos"
+    safelight sample-photos "$photos"
+    head -c 4000 "$photos/01-sunrise.jpg" | tail -c 3000 >"$photos/13-broken.jpg"
+fi
+
+say "Importing $photos"
+# Status 3 says that some files are broken: they are named, and the others are in the library.
+safelight import "$photos" || [ $? -eq 3 ]
+echo
+safelight fetch --sort creationDate:desc --limit 12
+echo "$(safelight fetch --count) photos in the library"
+
+say "Editing one, while watching the change feed"
+photo=$(safelight fetch --where 'mediaType == "image"' --sort originalFilename --limit 1 --ids)
+[ -n "$photo" ] || { echo "demo: nothing was imported" >&2; exit 1; }
+token=$(safelight status --token)
+timeout 120 "$binaries/safelight" watch --since "$token" --topic "asset.$photo" --count 1 >"$demo/feed.txt" &
+watcher=$!
+safelight thumb "$photo" --size 1024 -o "$demo/before.jpg"
+safelight edit "$photo" --exposure 0.6 --saturation 0.3 --temperature 0.2 --crop 0.1,0.1,0.8,0.8
+safelight thumb "$photo" --size 1024 -o "$demo/after.jpg"
+wait "$watcher"
+watcher=
+echo "and the feed said:"
+cat "$demo/feed.txt"
+
+say "A contact sheet"
+safelight sheet --sort creationDate:desc -o "$demo/sheet.jpg" || [ $? -eq 3 ]
+
+say "Stopping the services"
+kill -TERM "$house"
+wait "$house"
+house=
+
+say "Look at"
+printf '  %s\n' "$demo/sheet.jpg" "$demo/before.jpg" "$demo/after.jpg"
+echo
+echo "make demo: done in $((SECONDS - started)) s, the build aside"

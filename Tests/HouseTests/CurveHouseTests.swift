@@ -169,6 +169,9 @@ private struct OpenHouse {
                 String($0.output)
             }
         }
+        // The log and the word that all is ready come by two pipes.
+        _ = house.program(.changeBroker)?.wait { _ in addresses(.changeBroker).count == 2 }
+        _ = house.program(.catalog)?.wait { _ in !addresses(.catalog).isEmpty }
         let broker = addresses(.changeBroker)
         guard let catalog = addresses(.catalog).first, broker.count == 2 else {
             throw HouseError(description: "no addresses over TCP:\n\(house.logs)")

@@ -75,10 +75,15 @@ public final class RunningProgram: Sendable {
 
     /// Waits until the standard output holds a text; false when the program ends or the time is over before.
     public func waitForOutput(_ text: String, seconds: Double = 30) -> Bool {
+        wait(seconds: seconds) { $0.outputText.contains(text) }
+    }
+
+    /// Waits until what the program has said fulfils a condition; false when it ends or the time is over before.
+    public func wait(seconds: Double = 30, until condition: (RunningProgram) -> Bool) -> Bool {
         let end = DispatchTime.now() + seconds
-        while !outputText.contains(text) {
+        while !condition(self) {
             if arrived.wait(timeout: end) == .timedOut { return false }
-            if !isRunning, drains.wait(timeout: end) == .success { return outputText.contains(text) }
+            if !isRunning, drains.wait(timeout: end) == .success { return condition(self) }
         }
         return true
     }

@@ -50,6 +50,7 @@ final class Bench {
             peer: peer
         )
         outcomes[0].notes = notes()
+        for index in outcomes.indices { outcomes[index].load = Machine.load }
         for outcome in outcomes where wants(outcome.comparison.name) {
             report.outcomes.append(outcome)
             say(

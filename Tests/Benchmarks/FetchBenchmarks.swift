@@ -75,9 +75,9 @@ enum FetchBenchmarks {
             ours: run(large),
             peer: run(small),
             notes: {
-                [
-                    "\(counts.1) results against \(counts.0); processor time of a fetch, large over small: "
-                        + Figure.ratio(large.cost / max(1e-9, small.cost))
+                let ratio = Served.costRatio(large, small).map(Figure.ratio) ?? "too little to tell"
+                return [
+                    "\(counts.1) results against \(counts.0); processor time of a fetch, large over small: \(ratio)"
                 ]
             }
         )
@@ -98,8 +98,12 @@ private final class Served {
         try await services.start("catalog")
     }
 
-    /// Seconds of the catalog's processor time for one fetch, since ``forgetCost()``.
-    var cost: Double { spent / Double(max(1, fetches)) }
+    /// The catalogs' processor time for one fetch, of one library over the other, since ``forgetCost()``; nil below what
+    /// the system's clock ticks can tell.
+    static func costRatio(_ one: Served, _ other: Served) -> Double? {
+        guard min(one.spent, other.spent) >= 0.1 else { return nil }
+        return (one.spent / Double(one.fetches)) / (other.spent / Double(other.fetches))
+    }
 
     func forgetCost() { (fetches, spent) = (0, 0) }
 

@@ -60,6 +60,8 @@ struct Outcome: Sendable {
     /// A over A, pair by pair: what the machine does by itself.
     let same: Spread
     let pairs: Int
+    /// The machine's load when the runs ended: high where somebody else was at work too.
+    var load = ""
     /// What explains the figures.
     var notes: [String] = []
 

@@ -46,8 +46,8 @@ struct Report {
             "\(machine.text). Every ratio is A over B, pair by pair in one sitting; figures are median "
                 + "(minimum–maximum). A/A is the machine against itself; where its spread exceeds half of what separates "
                 + "the figure from its aim (or from the peer, where it has none), the result is not resolved.", "",
-            "| name | A: ours | B: peer or limit | unit | A | B | A/B | A/A | pairs | aim | verdict |",
-            "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+            "| name | A: ours | B: peer or limit | unit | A | B | A/B | A/A | pairs | load | aim | verdict |",
+            "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
         ]
         for outcome in outcomes {
             let comparison = outcome.comparison
@@ -56,7 +56,7 @@ struct Report {
                 comparison.unit + (comparison.smallerIsBetter ? " (less is better)" : ""),
                 Figure.spread(outcome.ours, Figure.text), Figure.spread(outcome.peer, Figure.text),
                 Figure.spread(outcome.ratio, Figure.ratio), Figure.spread(outcome.same, Figure.ratio),
-                "\(outcome.pairs)", comparison.aimText, outcome.verdict.rawValue,
+                "\(outcome.pairs)", outcome.load, comparison.aimText, outcome.verdict.rawValue,
             ]
             lines.append("| " + cells.joined(separator: " | ") + " |")
         }
@@ -96,7 +96,7 @@ extension Outcome {
         [
             "name": .string(comparison.name), "ours": .string(comparison.ours), "peer": .string(comparison.peer),
             "unit": .string(comparison.unit), "smallerIsBetter": .bool(comparison.smallerIsBetter), "a": ours.json,
-            "b": peer.json, "ratio": ratio.json, "same": same.json, "pairs": JSON(pairs),
+            "b": peer.json, "ratio": ratio.json, "same": same.json, "pairs": JSON(pairs), "load": .string(load),
             "aim": .string(comparison.aimText), "verdict": .string(verdict.rawValue), "notes": JSON(notes),
         ]
     }
@@ -111,12 +111,18 @@ struct Machine {
         let model =
             info.split(separator: "\n").first { $0.hasPrefix("model name") }?.split(separator: ":").last?
             .trimmingCharacters(in: .whitespaces) ?? "unknown processor"
-        let load = (try? String(contentsOfFile: "/proc/loadavg", encoding: .utf8))?.prefix { $0 != " " } ?? "?"
         #if DEBUG
             let build = "debug build: figures mean nothing"
         #else
             let build = "release build"
         #endif
-        text = "\(ProcessInfo.processInfo.activeProcessorCount) cores, \(model), load \(load) at the start, \(build)"
+        text =
+            "\(ProcessInfo.processInfo.activeProcessorCount) cores, \(model), load \(Self.load) at the start, \(build)"
+    }
+
+    /// The mean number of processes that wanted a processor in the last minute.
+    static var load: String {
+        ((try? String(contentsOfFile: "/proc/loadavg", encoding: .utf8)) ?? "?").split(separator: " ").first
+            .map(String.init) ?? "?"
     }
 }

@@ -72,7 +72,11 @@ struct CatalogService: Sendable {
             makeName: surroundings.makeName
         )
         let figures = Hosting.Figures()
-        let fetches = FetchEngine(store: store, cacheBytes: configuration.resultCacheBytes)
+        let fetches = FetchEngine(
+            store: store,
+            cacheBytes: configuration.resultCacheBytes,
+            transients: TransientDesk(clock: surroundings.clock)
+        )
         let handler = CatalogHandler(
             store: store,
             writer: writer,
@@ -116,7 +120,10 @@ struct CatalogService: Sendable {
             return json
         }
         figures.section("fetches") {
-            ["cachedResults": JSON(fetches.cachedResults), "cachedBytes": JSON(fetches.cacheBytes)]
+            [
+                "cachedResults": JSON(fetches.cachedResults), "cachedBytes": JSON(fetches.cacheBytes),
+                "transients": JSON(fetches.transients.count),
+            ]
         }
         figures.section("uploads") { ["open": JSON(await uploads.count)] }
         figures.section("library") {
@@ -143,6 +150,7 @@ struct CatalogService: Sendable {
             ClosingPart("database") { try store.close() },
             ClosingPart("poll thread") { await thread.shutdown() },
             WorkerPoolPart(workers),
+            ClockPart(writer: writer, interval: configuration.clockInterval, logger: logger),
         ] + servers.parts + [
             // Streams end by themselves before the server waits for its requests.
             ClosingPart("streams") { tail.close() }
@@ -175,6 +183,8 @@ struct CatalogService: Sendable {
         BatchStore.WriteRules(
             maxEntities: configuration.maxEntities,
             maxRecordBytes: configuration.maxRecordBytes,
+            recentSpan: Int64(configuration.recentDays) * 86_400_000_000,
+            trashSpan: Int64(configuration.trashDays) * 86_400_000_000,
             now: surroundings.now,
             makeID: IdentifierSource(now: surroundings.now).make
         )

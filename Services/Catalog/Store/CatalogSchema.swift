@@ -16,6 +16,10 @@ enum CatalogSchema {
         migrator.registerMigration("1 history") { database in
             try database.execute(sql: history)
         }
+        migrator.registerMigration("2 derived collections") { database in
+            try database.execute(sql: DerivedSchema.columns)
+            try database.execute(sql: DerivedSchema.indexes)
+        }
         return migrator
     }
 

@@ -18,6 +18,7 @@ struct CatalogHandler: RequestHandler {
     let delivery: ResourceDelivery
     let uploads: UploadDesk
     let services: ServiceIdentities
+    let edits: EditReader
     let figures: Hosting.Figures
     let clock: MonotonicClock
     let logger: Logger
@@ -50,6 +51,8 @@ struct CatalogHandler: RequestHandler {
         case .since(let page): return Reply(try await history.since(page).json)
         case .follow(let stream): return try await history.follow(stream, incoming, notifier)
         case .token: return Reply(try await history.token().json)
+        case .editsStatus(let status): return Reply(try await edits.status(status, for: incoming.identity).json)
+        case .editsPending(let page): return Reply(try await edits.pending(page, for: incoming.identity).json)
         case .readResource(let read): return try await delivery.read(read, incoming, notifier)
         case .beginUpload(let upload): return Reply(try await uploads.begin(upload, owner: incoming.identity).json)
         case .appendUpload(let upload):

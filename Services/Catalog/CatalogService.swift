@@ -73,6 +73,7 @@ struct CatalogService: Sendable {
         )
         let figures = Hosting.Figures()
         let fetches = FetchEngine(store: store, cacheBytes: configuration.resultCacheBytes)
+        let services = ServiceIdentities(door: configuration.door)
         let handler = CatalogHandler(
             store: store,
             writer: writer,
@@ -90,7 +91,8 @@ struct CatalogService: Sendable {
             ),
             delivery: ResourceDelivery(store: store, resources: resources, crew: crew),
             uploads: uploads,
-            services: ServiceIdentities(door: configuration.door),
+            services: services,
+            edits: EditReader(store: store, services: services),
             figures: figures,
             clock: surroundings.clock,
             logger: logger

@@ -9,9 +9,10 @@ struct EditTransaction: Sendable {
     /// The identity of the client that the editor acts for.
     var identity: String
     var client: String
-    var transaction: String
+    /// Nil for a published edit: its state says whether it was applied.
+    var transaction: String?
     /// See ``EditDigest``.
-    var digest: String
+    var digest: String?
 }
 
 /// The editor's conversation with the catalog, which alone decides and remembers.
@@ -45,14 +46,15 @@ struct EditCatalog: Sendable {
         }
     }
 
-    /// Commits a render as one change.
+    /// Commits a render as one change, and with it the published edit that it carries out, if any.
     ///
-    /// - Throws: `conflict` where the asset has other pixels than the plan was made of
+    /// - Throws: `conflict` where the asset has other pixels than the plan was made of, or the edit is finished
     func commit(
         _ render: Render,
         of plan: EditPlan,
         asset: ObjectID,
-        as transaction: EditTransaction
+        as transaction: EditTransaction,
+        publishedEdit: String? = nil
     ) async throws(RPCError) -> PerformChanges.Result {
         let data = plan.adjustments.json.bytes
         let source: ResourceSource
@@ -71,7 +73,8 @@ struct EditCatalog: Sendable {
                 formatVersion: AdjustmentList.formatVersion,
                 attachment: 0
             ),
-            ifContentRevision: plan.contentRevision
+            ifContentRevision: plan.contentRevision,
+            publishedEdit: publishedEdit
         )
         var requests: [ChangeRequest] = [.editAsset(edit)]
         if plan.revertsFirst {
@@ -90,9 +93,9 @@ struct EditCatalog: Sendable {
     }
 
     /// Sends a transaction, again under the same name where the connection broke before its answer.
-    private func perform(
+    func perform(
         _ requests: [ChangeRequest],
-        attachments: [Bytes],
+        attachments: [Bytes] = [],
         _ transaction: EditTransaction,
         recall: Bool = false
     ) async throws(RPCError) -> PerformChanges.Result {

@@ -29,6 +29,12 @@ struct EditorCommand: AsyncParsableCommand {
     @Option(name: .customLong("queue-per-asset"), help: "The same, of one asset.")
     var queuePerAsset = 64
 
+    @Option(help: "Published edits taken on at a time; while there are as many, publishers wait.")
+    var published = 4096
+
+    @Option(help: ArgumentHelp("How long a published edit waits for its unseen predecessor.", valueName: "seconds"))
+    var patience = 30
+
     @Flag(help: "Checks the settings, starts a worker, and says what is wrong; serves nothing.")
     var check = false
 
@@ -41,7 +47,9 @@ struct EditorCommand: AsyncParsableCommand {
             library: try library.resolve(),
             workers: workers ?? max(1, ProcessInfo.processInfo.activeProcessorCount),
             queue: queue,
-            queuePerAsset: queuePerAsset
+            queuePerAsset: queuePerAsset,
+            published: published,
+            patience: patience
         )
         if check {
             print(try await EditorCheck(configuration, logger: logger).run())

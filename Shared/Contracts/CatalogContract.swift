@@ -9,6 +9,8 @@ public enum CatalogRequest: Sendable {
     case since(ChangesSince)
     case follow(ChangesFollow)
     case token(CurrentToken)
+    case editsStatus(EditsStatus)
+    case editsPending(EditsPending)
     case readResource(ReadResource)
     case beginUpload(BeginUpload)
     case appendUpload(AppendUpload)
@@ -22,7 +24,7 @@ public enum CatalogRequest: Sendable {
         MethodDescription(FetchAssets.self), MethodDescription(FetchCollections.self),
         MethodDescription(PerformChanges.self, attachments: "Bytes of resources and adjustment data, as numbered."),
         MethodDescription(ChangesSince.self), MethodDescription(ChangesFollow.self),
-        MethodDescription(CurrentToken.self),
+        MethodDescription(CurrentToken.self), MethodDescription(EditsStatus.self), MethodDescription(EditsPending.self),
         MethodDescription(ReadResource.self, attachments: "Reply or notifications: the bytes."),
         MethodDescription(BeginUpload.self), MethodDescription(AppendUpload.self, attachments: "The next bytes."),
         MethodDescription(FinishUpload.self), MethodDescription(CancelUpload.self),
@@ -37,6 +39,8 @@ public enum CatalogRequest: Sendable {
         case ChangesSince.method: self = .since(try ChangesSince(params: params))
         case ChangesFollow.method: self = .follow(try ChangesFollow(params: params))
         case CurrentToken.method: self = .token(try CurrentToken(params: params))
+        case EditsStatus.method: self = .editsStatus(try EditsStatus(params: params))
+        case EditsPending.method: self = .editsPending(try EditsPending(params: params))
         case ReadResource.method: self = .readResource(try ReadResource(params: params))
         case BeginUpload.method: self = .beginUpload(try BeginUpload(params: params))
         case AppendUpload.method: self = .appendUpload(try AppendUpload(params: params))

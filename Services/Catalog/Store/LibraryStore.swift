@@ -111,6 +111,7 @@ struct LibraryReader {
     var history: HistoryStore { HistoryStore(database: database) }
     var assets: AssetStore { AssetStore(database: database) }
     var collections: CollectionStore { CollectionStore(database: database) }
+    var edits: EditStore { EditStore(database: database) }
 
     func head() throws -> LibraryHead {
         guard let head = try history.head() else { throw DamagedRow("the database has no library row") }

@@ -28,7 +28,9 @@ struct SafelightCommand: AsyncParsableCommand {
             ),
             CommandGroup(
                 name: "Programs",
-                subcommands: [WatchCommand.self, DescribeCommand.self, SamplePhotosCommand.self]
+                subcommands: [
+                    PublishCommand.self, WatchCommand.self, DescribeCommand.self, SamplePhotosCommand.self,
+                ]
             ),
         ]
     )

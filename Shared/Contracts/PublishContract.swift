@@ -117,7 +117,8 @@ public enum PublishedMessage: Sendable {
     }
 
     private static func checkEnvelope(_ json: JSON, _ frames: [Bytes], _ params: JSON) throws(RPCError) {
-        guard json["jsonrpc"]?.stringValue == "2.0", json["id"] == nil, json["method"]?.stringValue == PublishEdit.method
+        guard json["jsonrpc"]?.stringValue == "2.0", json["id"] == nil,
+            json["method"]?.stringValue == PublishEdit.method
         else {
             throw .invalidRequest(
                 "an edit is a notification: {\"jsonrpc\": \"2.0\", \"method\": \"\(PublishEdit.method)\", \"params\": {…}}"

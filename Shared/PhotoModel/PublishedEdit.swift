@@ -52,9 +52,19 @@ public struct PublishedEdit: Sendable, Hashable, JSONTabled {
             .required("id", \.id, .text(maxBytes: maxNameBytes), "The publisher's name for the edit."),
             .required("asset", \.asset, .id(.asset), "What is edited."),
             .required("state", \.state, .name(PublishedEditState.self), "Where it stands."),
-            .optional("after", \.predecessor, .text(maxBytes: maxNameBytes), "The publisher's previous edit of the asset."),
+            .optional(
+                "after",
+                \.predecessor,
+                .text(maxBytes: maxNameBytes),
+                "The publisher's previous edit of the asset."
+            ),
             .optional("errorName", \.errorName, .text(maxBytes: 64), "Why it failed."),
-            .optional("errorMessage", \.errorMessage, .text(maxBytes: maxMessageBytes), "Why it failed, and what to do."),
+            .optional(
+                "errorMessage",
+                \.errorMessage,
+                .text(maxBytes: maxMessageBytes),
+                "Why it failed, and what to do."
+            ),
             .optional(
                 "refusedDigest",
                 \.refusedDigest,

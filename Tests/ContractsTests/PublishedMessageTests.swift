@@ -98,7 +98,9 @@ struct PublishedMessageTests {
         }
         var random = SeededRandom(named: "published messages")
         for _ in 0..<TestEnvironment.rounds(500) {
-            let frame = (0..<Int.random(in: 0...200, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }
+            let frame = (0..<Int.random(in: 0...200, using: &random)).map { _ in
+                UInt8.random(in: 0...255, using: &random)
+            }
             _ = PublishedMessage(frames: [frame])
         }
     }

@@ -54,7 +54,9 @@ struct PoisonEditTests {
         let stranger = ObjectID(.asset, milliseconds: 1, using: &random)
         let thread = PollThread(name: "test")
         let pusher = try Self.pusher(house, thread)
-        func edit(_ id: String, _ asset: ObjectID, after: String? = nil, _ mode: AdjustmentMode = .replace) -> PublishEdit {
+        func edit(_ id: String, _ asset: ObjectID, after: String? = nil, _ mode: AdjustmentMode = .replace)
+            -> PublishEdit
+        {
             PublishEdit(id: id, asset: asset, adjustments: Self.bright, after: after, mode: mode)
         }
         func raw(_ id: String, _ adjustments: JSON) -> Bytes {
@@ -99,7 +101,8 @@ struct PoisonEditTests {
         #expect(try await Self.ends(["last"], in: library)["last"]?.state == .applied)
         var reused: [PublishedEdit] = []
         for _ in 0..<100 where reused.isEmpty {
-            let page = try await library.changeBroker.ask(FeedSince(token: head, limit: 100, topics: ["edit.good"])).result
+            let page = try await library.changeBroker.ask(FeedSince(token: head, limit: 100, topics: ["edit.good"]))
+                .result
             reused = try page.records.flatMap { try ChangeRecord(json: $0).edits }
             if reused.isEmpty { try await Task.sleep(for: .milliseconds(50)) }
         }

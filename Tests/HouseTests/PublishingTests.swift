@@ -107,7 +107,9 @@ struct PublishingTests {
         // Nothing but these edits has changed anything.
         #expect(history.filter { !$0.assets.isEmpty }.count == all.count)
         for (plans, program) in zip(plans, running) {
-            let lines = program.outputText.split(separator: "\n").map { $0.split(separator: " ").prefix(3).joined(separator: " ") }
+            let lines = program.outputText.split(separator: "\n").map {
+                $0.split(separator: " ").prefix(3).joined(separator: " ")
+            }
             for plan in plans {
                 let sequence = states[plan.id]?.last?.record.sequence ?? 0
                 #expect(lines.count { $0 == "\(plan.id) applied \(sequence)" } == 1, "\(plan.id)")

@@ -36,7 +36,10 @@ struct PublishCommand: LibraryCommand {
     @Option(help: "Tells runs apart whose lines are the same, at most 64 bytes.")
     var name = ""
 
-    @Flag(inversion: .prefixedNo, help: "Let the edits of an asset come one after the other, in the order of the lines.")
+    @Flag(
+        inversion: .prefixedNo,
+        help: "Let the edits of an asset come one after the other, in the order of the lines."
+    )
     var chain = true
 
     @Option(help: "Edits that are open at a time, 1 to 1000.")
@@ -68,70 +71,96 @@ struct PublishCommand: LibraryCommand {
         let signals = StopSignals(stop)
         var report = PublishReport(output: output, isVerbose: verbose, goal: until.publishGoal)
         let (events, teller) = AsyncStream.makeStream(of: Event.self)
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            // Read, published and followed side by side; told in one place.
-            group.addTask {
-                try await withThrowingTaskGroup(of: Void.self) { work in
-                    work.addTask { try await publisher.run() }
-                    work.addTask {
-                        for await status in publisher.news { teller.yield(.news(status)) }
-                    }
-                    work.addTask {
-                        try await self.publish(lines, reader, with: publisher, teller)
-                        await publisher.finish()
-                    }
-                    defer { teller.finish() }
-                    try await work.waitForAll()
-                }
-            }
-            group.addTask {
-                await stop.wait()
-                if stop.isRequested { teller.finish() }
-            }
-            for await event in events {
-                switch event {
-                case .published(let line): report.publish(line)
-                case .broken(let failure): try report.take(failure)
-                case .news(let status): try report.take(status)
-                }
-            }
-            if stop.isRequested { return group.cancelAll() }
-            // The first to end is the work; the other waits for a signal.
-            try await group.next()
-            group.cancelAll()
+        let command = self
+        // Read, published and followed side by side; told in one place.
+        let work = Task<Void, any Error> {
+            defer { teller.finish() }
+            try await command.work(lines, reader, publisher, teller)
         }
+        let stopping = Task<Void, Never> {
+            await stop.wait()
+            teller.finish()
+        }
+        for await event in events {
+            switch event {
+            case .published(let line): report.publish(line)
+            case .broken(let failure): try report.take(failure)
+            case .news(let status): try report.take(status)
+            }
+        }
+        stopping.cancel()
+        if stop.isRequested { work.cancel() } else { try await work.value }
         withExtendedLifetime(signals) {}
         try report.finish(isStopped: stop.isRequested)
         if !report.isComplete || stop.isRequested { throw ExitCode(CommandFailure.Status.partly.rawValue) }
     }
 
+    private func work(
+        _ lines: AsyncThrowingStream<[UInt8], any Error>,
+        _ reader: LineReader,
+        _ publisher: EditPublisher,
+        _ teller: AsyncStream<Event>.Continuation
+    ) async throws {
+        async let running: Void = publisher.run()
+        async let hearing: Void = Self.hear(publisher, teller)
+        try await publish(lines, reader, publisher, teller)
+        await publisher.finish()
+        try await running
+        await hearing
+    }
+
+    private static func hear(_ publisher: EditPublisher, _ teller: AsyncStream<Event>.Continuation) async {
+        for await status in publisher.news { teller.yield(.news(status)) }
+    }
+
     private func publish(
         _ lines: AsyncThrowingStream<[UInt8], any Error>,
         _ reader: LineReader,
-        with publisher: EditPublisher,
+        _ publisher: EditPublisher,
         _ teller: AsyncStream<Event>.Continuation
     ) async throws {
         var last: [ObjectID: String] = [:]
         var number = 0
         for try await bytes in lines {
             number += 1
-            defer { reader.done() }
-            let line: PublishedLine?
-            do throws(CommandFailure) {
-                line = try PublishedLine(bytes, number: number, name: name) { chain ? last[$0] : nil }
-            } catch {
-                teller.yield(.broken(error))
-                continue
+            switch read(bytes, number, last) {
+            case .success(nil): break
+            case .success(let line?):
+                last[line.edit.asset] = line.edit.id
+                teller.yield(.published(line))
+                if let failure = try await hand(line, to: publisher) { teller.yield(.broken(failure)) }
+            case .failure(let failure): teller.yield(.broken(failure))
             }
-            guard let line else { continue }
-            last[line.edit.asset] = line.edit.id
-            teller.yield(.published(line))
-            do throws(RPCError) {
-                try await publisher.publish(line.edit)
-            } catch  where error.refusal == .idReused {
-                let message = "line \(number): \(error.message)"
-                teller.yield(.broken(CommandFailure(message: message, name: error.name, data: ["line": JSON(number)])))
-            }
+            reader.done()
+        }
+    }
+
+    private func read(
+        _ bytes: [UInt8],
+        _ number: Int,
+        _ last: [ObjectID: String]
+    ) -> Result<PublishedLine?, CommandFailure> {
+        do {
+            return .success(
+                try PublishedLine(bytes, number: number, name: name, previous: { chain ? last[$0] : nil })
+            )
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// What is wrong with the line, where its id stands twice.
+    private func hand(_ line: PublishedLine, to publisher: EditPublisher) async throws -> CommandFailure? {
+        do {
+            try await publisher.publish(line.edit)
+            return nil
+        } catch {
+            guard error.refusal == .idReused else { throw error }
+            return CommandFailure(
+                message: "line \(line.number): \(error.message)",
+                name: error.name,
+                data: ["line": JSON(line.number)]
+            )
         }
     }
 }

@@ -82,7 +82,9 @@ struct PublishReport {
             try output.json(.object(json))
         } else if isVerbose, edit.state != .failed {
             clear()
-            try output.line("\(edit.state.rawValue)  #\(status.sequence)  line \(line)  \(edit.id.printable)  \(edit.asset)")
+            try output.line(
+                "\(edit.state.rawValue)  #\(status.sequence)  line \(line)  \(edit.id.printable)  \(edit.asset)"
+            )
         }
         draw()
     }

@@ -94,7 +94,9 @@ struct EditQueue: Sendable {
             if entries[predecessor] == nil {
                 adding = .asks(predecessor)
             } else if goesRound(from: edit.key) {
-                adding = .fails(end(edit.key, .missingPredecessor, "its predecessors come after itself; leave out after"))
+                adding = .fails(
+                    end(edit.key, .missingPredecessor, "its predecessors come after itself; leave out after")
+                )
             } else {
                 set(edit.key, .behind)
             }
@@ -236,7 +238,8 @@ struct EditQueue: Sendable {
         set(key, .ending)
         let edit = entries[key]?.edit
         return Failure(
-            edit: edit ?? QueuedEdit(key: key, edit: PublishEdit(id: key.id, asset: .none, adjustments: .init()), digest: ""),
+            edit: edit
+                ?? QueuedEdit(key: key, edit: PublishEdit(id: key.id, asset: .none, adjustments: .init()), digest: ""),
             refusal: refusal,
             message: message
         )

@@ -57,12 +57,6 @@ struct PublishCommand: LibraryCommand {
         guard name.utf8.count <= 64 else { throw ValidationError("--name has at most 64 bytes") }
     }
 
-    private enum Event: Sendable {
-        case published(PublishedLine)
-        case broken(CommandFailure)
-        case news(EditStatus)
-    }
-
     func run(in library: PhotoLibrary, output: Output) async throws {
         let reader = LineReader(file, longest: PublishedLine.maxBytes)
         let lines = try reader.lines()
@@ -70,12 +64,12 @@ struct PublishCommand: LibraryCommand {
         let stop = StopRequest()
         let signals = StopSignals(stop)
         var report = PublishReport(output: output, isVerbose: verbose, goal: until.publishGoal)
-        let (events, teller) = AsyncStream.makeStream(of: Event.self)
-        let command = self
+        let (events, teller) = AsyncStream.makeStream(of: PublishEvent.self)
+        let run = PublishRun(name: name, isChained: chain, reader: reader, publisher: publisher, teller: teller)
         // Read, published and followed side by side; told in one place.
         let work = Task<Void, any Error> {
             defer { teller.finish() }
-            try await command.work(lines, reader, publisher, teller)
+            try await run.work(lines)
         }
         let stopping = Task<Void, Never> {
             await stop.wait()
@@ -93,75 +87,6 @@ struct PublishCommand: LibraryCommand {
         withExtendedLifetime(signals) {}
         try report.finish(isStopped: stop.isRequested)
         if !report.isComplete || stop.isRequested { throw ExitCode(CommandFailure.Status.partly.rawValue) }
-    }
-
-    private func work(
-        _ lines: AsyncThrowingStream<[UInt8], any Error>,
-        _ reader: LineReader,
-        _ publisher: EditPublisher,
-        _ teller: AsyncStream<Event>.Continuation
-    ) async throws {
-        async let running: Void = publisher.run()
-        async let hearing: Void = Self.hear(publisher, teller)
-        try await publish(lines, reader, publisher, teller)
-        await publisher.finish()
-        try await running
-        await hearing
-    }
-
-    private static func hear(_ publisher: EditPublisher, _ teller: AsyncStream<Event>.Continuation) async {
-        for await status in publisher.news { teller.yield(.news(status)) }
-    }
-
-    private func publish(
-        _ lines: AsyncThrowingStream<[UInt8], any Error>,
-        _ reader: LineReader,
-        _ publisher: EditPublisher,
-        _ teller: AsyncStream<Event>.Continuation
-    ) async throws {
-        var last: [ObjectID: String] = [:]
-        var number = 0
-        for try await bytes in lines {
-            number += 1
-            switch read(bytes, number, last) {
-            case .success(nil): break
-            case .success(let line?):
-                last[line.edit.asset] = line.edit.id
-                teller.yield(.published(line))
-                if let failure = try await hand(line, to: publisher) { teller.yield(.broken(failure)) }
-            case .failure(let failure): teller.yield(.broken(failure))
-            }
-            reader.done()
-        }
-    }
-
-    private func read(
-        _ bytes: [UInt8],
-        _ number: Int,
-        _ last: [ObjectID: String]
-    ) -> Result<PublishedLine?, CommandFailure> {
-        do {
-            return .success(
-                try PublishedLine(bytes, number: number, name: name, previous: { chain ? last[$0] : nil })
-            )
-        } catch {
-            return .failure(error)
-        }
-    }
-
-    /// What is wrong with the line, where its id stands twice.
-    private func hand(_ line: PublishedLine, to publisher: EditPublisher) async throws -> CommandFailure? {
-        do {
-            try await publisher.publish(line.edit)
-            return nil
-        } catch {
-            guard error.refusal == .idReused else { throw error }
-            return CommandFailure(
-                message: "line \(line.number): \(error.message)",
-                name: error.name,
-                data: ["line": JSON(line.number)]
-            )
-        }
     }
 }
 

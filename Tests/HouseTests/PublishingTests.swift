@@ -76,7 +76,7 @@ struct PublishingTests {
         kills.shuffle(using: &random)
         var killed = 0
         for service in kills {
-            try await Task.sleep(for: .milliseconds(Int.random(in: 50...900, using: &random)))
+            try await Task.sleep(for: .milliseconds(Int.random(in: 10...300, using: &random)))
             if running.contains(where: \.isRunning) { killed += 1 }
             try house.restart(service)
         }

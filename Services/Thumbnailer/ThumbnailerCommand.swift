@@ -19,6 +19,7 @@ struct ThumbnailerCommand: AsyncParsableCommand {
     @OptionGroup var endpoints: EndpointOptions
     @OptionGroup var listening: ListenOptions
     @OptionGroup var service: ServiceOptions
+    @OptionGroup var worker: WorkerOptions
 
     @Option(
         help: ArgumentHelp(
@@ -56,7 +57,7 @@ struct ThumbnailerCommand: AsyncParsableCommand {
 
     private func resolved() throws -> ThumbnailerConfiguration {
         let endpoints = try endpoints.resolve()
-        let configuration = ThumbnailerConfiguration(
+        var configuration = ThumbnailerConfiguration(
             address: endpoints[.thumbnailer],
             endpoints: endpoints,
             library: try library.resolve(),
@@ -66,6 +67,7 @@ struct ThumbnailerCommand: AsyncParsableCommand {
             workers: workers ?? max(1, ProcessInfo.processInfo.activeProcessorCount),
             queue: queue
         )
+        configuration.workerLimits = try worker.resolve(configuration.workerLimits)
         try configuration.validate()
         return configuration
     }

@@ -9,7 +9,7 @@ struct CatalogCommand: AsyncParsableCommand {
         commandName: "catalog",
         abstract: "Keeps the library: photos, albums and their history.",
         version: ServiceVersion.current,
-        subcommands: [ServeCommand.self, GenerateCommand.self, WorkerCommand.self],
+        subcommands: [ServeCommand.self, GenerateCommand.self, ExamineCommand.self, WorkerCommand.self],
         defaultSubcommand: ServeCommand.self
     )
 }

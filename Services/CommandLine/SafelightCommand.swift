@@ -16,7 +16,9 @@ struct SafelightCommand: AsyncParsableCommand {
         groupedSubcommands: [
             CommandGroup(
                 name: "The house",
-                subcommands: [UpCommand.self, StatusCommand.self, KeysCommand.self, QuarantineCommand.self]
+                subcommands: [
+                    UpCommand.self, StatusCommand.self, DoctorCommand.self, KeysCommand.self, QuarantineCommand.self,
+                ]
             ),
             CommandGroup(
                 name: "Photos",

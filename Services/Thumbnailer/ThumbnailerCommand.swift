@@ -12,7 +12,7 @@ struct ThumbnailerCommand: AsyncParsableCommand {
         abstract: "Serves pictures of a library's assets at the size asked for.",
         discussion: "It reads the library's resources, asks the catalog what they are, and keeps finished pictures.",
         version: ServiceVersion.current,
-        subcommands: [Worker.self]
+        subcommands: [Worker.self, AboutCommand.self]
     )
 
     @OptionGroup var library: LibraryOptions

@@ -17,6 +17,7 @@ struct CatalogHandler: RequestHandler {
     let intake: ResourceIntake
     let delivery: ResourceDelivery
     let uploads: UploadDesk
+    let quarantine: Quarantine
     let services: ServiceIdentities
     let edits: EditReader
     let figures: Hosting.Figures
@@ -63,6 +64,13 @@ struct CatalogHandler: RequestHandler {
         case .cancelUpload(let upload):
             try await uploads.cancel(upload, owner: incoming.identity)
             return Reply(Done().json)
+        case .reportHarm(let harm):
+            try services.check(incoming.identity, for: ReportHarm.method)
+            return Reply(try await quarantine.report(harm).json)
+        case .listQuarantine(let list): return Reply(try await quarantine.list(list).json)
+        case .liftQuarantine(let lift):
+            try services.check(incoming.identity, for: LiftQuarantine.method)
+            return Reply(try await quarantine.lift(lift).json)
         case .discover:
             return Reply(
                 openRPCDocument(
@@ -90,7 +98,7 @@ struct CatalogHandler: RequestHandler {
     // MARK: Writing
 
     private func perform(_ changes: PerformChanges, _ incoming: IncomingRequest) async throws -> JSON {
-        if changes.onBehalfOf != nil { try services.check(incoming.identity) }
+        if changes.onBehalfOf != nil { try services.check(incoming.identity, for: "onBehalfOf") }
         let digest = Self.digest(of: changes, incoming.attachments)
         let key = changes.transaction.map {
             OutcomeKey(

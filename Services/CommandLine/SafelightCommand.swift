@@ -14,7 +14,12 @@ struct SafelightCommand: AsyncParsableCommand {
             """,
         version: ServiceVersion.current,
         groupedSubcommands: [
-            CommandGroup(name: "The house", subcommands: [UpCommand.self, StatusCommand.self, KeysCommand.self]),
+            CommandGroup(
+                name: "The house",
+                subcommands: [
+                    UpCommand.self, StatusCommand.self, DoctorCommand.self, KeysCommand.self, QuarantineCommand.self,
+                ]
+            ),
             CommandGroup(
                 name: "Photos",
                 subcommands: [

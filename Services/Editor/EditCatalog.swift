@@ -24,15 +24,27 @@ struct EditCatalog: Sendable {
     /// How often a transaction is sent again after the connection broke.
     private static let attempts = 5
 
-    /// The asset as it is now, and the transaction at which it was read.
-    func asset(_ id: ObjectID) async throws(RPCError) -> (asset: Asset, sequence: Int64) {
+    /// An asset as it is now, and the page on which it was read.
+    struct Found: Sendable {
+        let asset: Asset
+        let page: FetchAssets.Result
+
+        /// Throws `quarantined` where bytes of the asset are opened no more.
+        func requireOpen(_ digest: String) throws(RPCError) {
+            guard let entry = page.quarantine(of: digest) else { return }
+            throw entry.refusal(of: asset.originalFilename ?? asset.id.text)
+        }
+    }
+
+    /// The asset as it is now.
+    func asset(_ id: ObjectID) async throws(RPCError) -> Found {
         var fetch = FetchDescription(.assets)
         fetch.ids = [id]
         let page = try await library.catalog.ask(FetchAssets(fetch: fetch, count: 1)).result
         guard let asset = page.assets.first else {
             throw Refusal.identifierNotFound.error("there is no asset \(id)", ["id": .string(id.text)])
         }
-        return (asset, page.sequence)
+        return Found(asset: asset, page: page)
     }
 
     /// The outcome of a transaction that was committed before; nil where there was none.

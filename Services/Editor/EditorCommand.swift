@@ -19,6 +19,7 @@ struct EditorCommand: AsyncParsableCommand {
     @OptionGroup var endpoints: EndpointOptions
     @OptionGroup var listening: ListenOptions
     @OptionGroup var service: ServiceOptions
+    @OptionGroup var worker: WorkerOptions
 
     @Option(help: "Processes that render. (one for each processor)")
     var workers: Int?
@@ -51,6 +52,7 @@ struct EditorCommand: AsyncParsableCommand {
             published: published,
             patience: patience
         )
+        configuration.workerLimits = try worker.resolve(configuration.workerLimits)
         if check {
             print(try await EditorCheck(configuration, logger: logger).run())
             return

@@ -49,7 +49,9 @@ struct EditorService: Sendable {
         let edits = EditDesk(
             catalog: EditCatalog(library: library, largestAttachment: configuration.largestAttachment),
             resources: resources,
-            workers: workers,
+            workers: ResourceWork(workers) { harm in
+                await library.catalog.tell(ReportHarm(harm, by: .editor), logger: logger)
+            },
             turns: turns,
             figures: figures,
             largestAttachment: limits.maxAttachmentBytes

@@ -16,6 +16,9 @@ public enum CatalogRequest: Sendable {
     case appendUpload(AppendUpload)
     case finishUpload(FinishUpload)
     case cancelUpload(CancelUpload)
+    case reportHarm(ReportHarm)
+    case listQuarantine(ListQuarantine)
+    case liftQuarantine(LiftQuarantine)
     case discover(Discover)
     case health(Health)
     case figures(Figures)
@@ -28,6 +31,8 @@ public enum CatalogRequest: Sendable {
         MethodDescription(ReadResource.self, attachments: "Reply or notifications: the bytes."),
         MethodDescription(BeginUpload.self), MethodDescription(AppendUpload.self, attachments: "The next bytes."),
         MethodDescription(FinishUpload.self), MethodDescription(CancelUpload.self),
+        MethodDescription(ReportHarm.self), MethodDescription(ListQuarantine.self),
+        MethodDescription(LiftQuarantine.self),
         MethodDescription(Discover.self), MethodDescription(Health.self), MethodDescription(Figures.self),
     ]
 
@@ -46,6 +51,9 @@ public enum CatalogRequest: Sendable {
         case AppendUpload.method: self = .appendUpload(try AppendUpload(params: params))
         case FinishUpload.method: self = .finishUpload(try FinishUpload(params: params))
         case CancelUpload.method: self = .cancelUpload(try CancelUpload(params: params))
+        case ReportHarm.method: self = .reportHarm(try ReportHarm(params: params))
+        case ListQuarantine.method: self = .listQuarantine(try ListQuarantine(params: params))
+        case LiftQuarantine.method: self = .liftQuarantine(try LiftQuarantine(params: params))
         case Discover.method: self = .discover(try Discover(params: params))
         case Health.method: self = .health(try Health(params: params))
         case Figures.method: self = .figures(try Figures(params: params))

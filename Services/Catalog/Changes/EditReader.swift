@@ -10,7 +10,7 @@ struct EditReader: Sendable {
     private let pageBytes = 4 << 20
 
     func status(_ request: EditsStatus, for identity: String) async throws -> EditsStatus.Result {
-        if request.onBehalfOf != nil { try services.check(identity) }
+        if request.onBehalfOf != nil { try services.check(identity, for: "onBehalfOf") }
         let publisher = request.onBehalfOf ?? identity
         return try await store.read { reader in
             var result = EditsStatus.Result(edits: [], unknown: [])
@@ -26,7 +26,7 @@ struct EditReader: Sendable {
     }
 
     func pending(_ request: EditsPending, for identity: String) async throws -> EditsPending.Result {
-        try services.check(identity)
+        try services.check(identity, for: "edits.pending")
         let pageBytes = pageBytes
         return try await store.read { reader in
             let page = try reader.edits.pending(after: request.after ?? 0, limit: request.limit, bytes: pageBytes)

@@ -19,6 +19,9 @@ enum CatalogSchema {
         migrator.registerMigration("1 published edits") { database in
             try database.execute(sql: publishedEdits)
         }
+        migrator.registerMigration("2 quarantine") { database in
+            try database.execute(sql: quarantine)
+        }
         return migrator
     }
 
@@ -182,6 +185,19 @@ enum CatalogSchema {
         ) STRICT, WITHOUT ROWID;
         CREATE UNIQUE INDEX membership_asset ON membership (asset, collection);
         CREATE INDEX membership_created ON membership (collection, shown, creation_date DESC, asset);
+        """
+
+    // Stored bytes over which workers came to harm, whether an asset has them or not.
+    private static let quarantine = """
+        CREATE TABLE quarantine (
+            digest TEXT PRIMARY KEY NOT NULL CHECK (length(digest) = 64),
+            name TEXT NOT NULL,
+            reason TEXT NOT NULL,
+            service TEXT NOT NULL,
+            failures INTEGER NOT NULL CHECK (failures > 0),
+            date INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX quarantine_date ON quarantine (date);
         """
 
     // A change's record is its final JSON bytes. Topics let a filtered reader find its records without reading the rest.

@@ -55,6 +55,8 @@ extension ChangeRequest {
         Kind("list.create", CreateList.self) { .createList($0) },
         Kind("list.update", UpdateList.self) { .updateList($0) },
         Kind("list.delete", DeleteObjects.self) { .deleteLists($0) },
+        Kind("edit.accept", AcceptEdit.self) { .acceptEdit($0) },
+        Kind("edit.fail", FailEdit.self) { .failEdit($0) },
     ]
 
     public var name: String {
@@ -72,6 +74,8 @@ extension ChangeRequest {
         case .createList: "list.create"
         case .updateList: "list.update"
         case .deleteLists: "list.delete"
+        case .acceptEdit: "edit.accept"
+        case .failEdit: "edit.fail"
         }
     }
 
@@ -89,6 +93,8 @@ extension ChangeRequest {
             case .revertAsset(let body): RevertAsset.table.encode(body)
             case .createCollection(let body): CreateCollection.table.encode(body)
             case .updateCollection(let body): UpdateCollection.table.encode(body)
+            case .acceptEdit(let body): AcceptEdit.table.encode(body)
+            case .failEdit(let body): FailEdit.table.encode(body)
             }
         var object: JSONObject = ["type": .string(name)]
         for (name, value) in body.members { object[name] = value }

@@ -15,6 +15,8 @@ public enum ChangeRequest: Sendable, Hashable {
     case createList(CreateList)
     case updateList(UpdateList)
     case deleteLists(DeleteObjects)
+    case acceptEdit(AcceptEdit)
+    case failEdit(FailEdit)
 
     public struct CreateAsset: Sendable, Hashable, JSONTabled {
         public var ref: String?
@@ -134,13 +136,17 @@ public enum ChangeRequest: Sendable, Hashable {
         public var render: NewResource
         public var adjustmentData: AdjustmentData
         public var ifContentRevision: Revision?
+        /// The published edit that this one carries out; it is `applied` in the same transaction. For services.
+        public var publishedEdit: String?
 
         public init(
             id: ObjectID,
             render: NewResource,
             adjustmentData: AdjustmentData,
-            ifContentRevision: Revision? = nil
+            ifContentRevision: Revision? = nil,
+            publishedEdit: String? = nil
         ) {
+            self.publishedEdit = publishedEdit
             self.id = id
             self.render = render
             self.adjustmentData = adjustmentData
@@ -165,6 +171,12 @@ public enum ChangeRequest: Sendable, Hashable {
                     \.ifContentRevision,
                     .revision,
                     "Refused as conflict when its pixels have another revision."
+                ),
+                .optional(
+                    "edit",
+                    \.publishedEdit,
+                    .editName,
+                    "For services: the accepted edit that is applied with it; refused as conflict when it is finished."
                 ),
             ]
         )

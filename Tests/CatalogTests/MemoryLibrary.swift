@@ -90,7 +90,13 @@ struct MemoryLibrary: LibraryState {
         return Array(old.map(\.id).sorted().prefix(limit))
     }
 
+    func publishedEdit(_ id: String, of publisher: String) -> StoredEdit? { edits["\(publisher) \(id)"] }
+    func pendingEdits() -> Int { edits.values.count { $0.state == .accepted } }
+
     // MARK: Transactions
+
+    /// Published edits by publisher and name.
+    private(set) var edits: [String: StoredEdit] = [:]
 
     private(set) var sequence: Int64 = 0
     private var random = RandomSource(seed: 11)
@@ -101,7 +107,8 @@ struct MemoryLibrary: LibraryState {
         _ changes: [PreparedChange],
         limit: Int = 1000,
         now: Int64? = nil,
-        passesTime: Bool = false
+        passesTime: Bool = false,
+        for publisher: String? = nil
     ) throws -> (ChangeRecord, [String: ObjectID]) {
         var ids = random
         var transaction = ChangeTransaction(
@@ -109,6 +116,7 @@ struct MemoryLibrary: LibraryState {
             sequence: sequence + 1,
             now: now ?? (sequence + 1) * 1_000_000,
             limit: limit,
+            publisher: publisher,
             makeID: { kind in ObjectID(kind, milliseconds: 1, using: &ids) }
         )
         try transaction.apply(changes)
@@ -124,6 +132,8 @@ struct MemoryLibrary: LibraryState {
         record.assets = result.assets
         record.collections = result.collections
         record.lists = result.lists
+        record.edits = result.edits
+        for edit in result.editRows { edits["\(edit.publisher) \(edit.id)"] = edit }
         if !result.isEmpty {
             sequence += 1
             snapshot.apply(record)

@@ -31,6 +31,10 @@ protocol LibraryState {
     func recentlyAdded(before date: Int64, limit: Int) throws -> [ObjectID]
     /// Assets that went to the trash before a moment, at most `limit`.
     func trashed(before date: Int64, limit: Int) throws -> [ObjectID]
+    /// A published edit by its publisher's name for it.
+    func publishedEdit(_ id: String, of publisher: String) throws -> StoredEdit?
+    /// How many published edits are accepted and not finished.
+    func pendingEdits() throws -> Int
 }
 
 /// Entities that a transaction has touched: as they were, and as they are now.

@@ -11,9 +11,16 @@ final class FetchEngine: Sendable {
     let store: LibraryStore
     let cache: ResultCache
     let transients: TransientDesk
+    private let quarantine: Quarantine
 
-    init(store: LibraryStore, cacheBytes: Int, transients: TransientDesk = TransientDesk()) {
+    init(
+        store: LibraryStore,
+        quarantine: Quarantine,
+        cacheBytes: Int,
+        transients: TransientDesk = TransientDesk()
+    ) {
         self.store = store
+        self.quarantine = quarantine
         self.cache = ResultCache(maxBytes: cacheBytes)
         self.transients = transients
     }
@@ -50,7 +57,7 @@ final class FetchEngine: Sendable {
         guard fetch.kind.entityClass == .asset else {
             throw Refusal.invalidOptions.error("fetch.assets takes fetches of the kind assets")
         }
-        return try await store.read { [cache] reader in
+        return try await store.read { [cache, quarantine] reader in
             let (head, token) = try Self.moment(request.token, reader)
             let rows = ResultRows(reader: reader, head: head, cache: cache)
             let window = FetchStore.Window(from: request.from, count: request.count)
@@ -79,6 +86,7 @@ final class FetchEngine: Sendable {
             if case .assets(.ids(let list)) = fetch.kind, request.fetch.ids != nil {
                 result.missing = try Self.missing(list, token.sequence, head, reader)
             }
+            result.quarantined = quarantine.entries(of: result.assets)
             return result
         }
     }

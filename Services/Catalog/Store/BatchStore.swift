@@ -61,6 +61,8 @@ struct BatchStore {
         /// Microseconds for which an asset counts as recently added, and for which the trash keeps it.
         var recentSpan: Int64 = 30 * 86_400_000_000
         var trashSpan: Int64 = 30 * 86_400_000_000
+        /// Finished published edits that are kept.
+        var finishedEdits = EditLimits.finished
         /// Microseconds since 1970.
         var now: @Sendable () -> Int64
         var makeID: @Sendable (ObjectKind) -> ObjectID
@@ -104,12 +106,18 @@ struct BatchStore {
     func trim(_ retention: Retention, now: Int64) throws -> Bool {
         var isMore = false
         try database.inTransaction(.immediate) {
-            isMore = try HistoryStore(database: database).trim(
+            let isMoreHistory = try HistoryStore(database: database).trim(
                 before: now - retention.age,
                 bytes: retention.bytes,
                 records: retention.stepRecords,
                 recordBytes: retention.stepBytes
             )
+            let isMoreEdits = try EditStore(database: database).trim(
+                before: now - retention.age,
+                keep: rules.finishedEdits,
+                count: retention.stepRecords
+            )
+            isMore = isMoreHistory || isMoreEdits
             return .commit
         }
         return isMore
@@ -128,6 +136,7 @@ struct BatchStore {
             now: now,
             limit: rules.maxEntities,
             recentSpan: rules.recentSpan,
+            publisher: request.origin.onBehalfOf,
             makeID: rules.makeID
         )
         var performed = PerformedWrite(result: .null)
@@ -146,6 +155,7 @@ struct BatchStore {
             record.assets = changes.assets
             record.collections = changes.collections
             record.lists = changes.lists
+            record.edits = changes.edits
             let json = record.json
             let bytes = json.bytes
             guard bytes.count <= rules.maxRecordBytes else { throw tooLarge(bytes.count) }

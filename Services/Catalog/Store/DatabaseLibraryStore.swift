@@ -5,10 +5,12 @@ import PhotoModel
 struct DatabaseLibrary: LibraryState {
     let assets: AssetStore
     let collections: CollectionStore
+    let edits: EditStore
 
     init(_ database: Database) {
         assets = AssetStore(database: database)
         collections = CollectionStore(database: database)
+        edits = EditStore(database: database)
     }
 
     func asset(_ id: ObjectID) throws -> Asset? { try assets.asset(id) }
@@ -55,6 +57,9 @@ struct DatabaseLibrary: LibraryState {
         try collections.trashed(before: date, limit: limit)
     }
 
+    func publishedEdit(_ id: String, of publisher: String) throws -> StoredEdit? { try edits.edit(id, of: publisher) }
+    func pendingEdits() throws -> Int { try edits.pending() }
+
     /// Writes what a transaction came to. A collection is there before its members, and until its members are gone.
     func save(_ result: TransactionResult, sequence: Int64) throws {
         try collections.save(Self.parentsFirst(result.lists.filter { $0.after != nil }, \.after))
@@ -62,6 +67,7 @@ struct DatabaseLibrary: LibraryState {
         try assets.save(result.assets, sequence: sequence)
         try collections.save(result.collections.filter { $0.after == nil })
         try collections.save(Self.parentsFirst(result.lists.filter { $0.after == nil }, \.before).reversed())
+        try edits.save(result.editRows)
     }
 
     /// Folders so ordered that each stands after the folder that it is in.

@@ -10,9 +10,15 @@ import PhotoModel
 struct StatusCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
-        abstract: "Show the health and the figures of the four services.",
-        discussion: "Succeeds when all of them can do their work; with --wait it gives them time to come up."
+        abstract: "Show the health and the figures of the services.",
+        discussion: """
+            Succeeds when all of them can do their work; with --wait it gives them time to come up. With a name it is \
+            the health check of one service.
+            """
     )
+
+    @Argument(help: "Only these: catalog, thumbnailer, editor, change-broker. Else all four.")
+    var names: [ServiceName] = []
 
     @Flag(help: "All figures.")
     var figures = false
@@ -23,6 +29,10 @@ struct StatusCommand: LibraryCommand {
     @OptionGroup var client: ClientOptions
 
     var services: [ServiceName] { token ? [.catalog] : [] }
+
+    private var wanted: [ServiceName] {
+        names.isEmpty ? ServiceName.allCases : ServiceName.allCases.filter(names.contains)
+    }
 
     /// What one service said.
     struct State: Sendable {
@@ -70,12 +80,12 @@ struct StatusCommand: LibraryCommand {
         let deadline = Duration.seconds(client.wait ?? ClientOptions.usualWait)
         let isPatient = client.wait != nil
         return await withTaskGroup(of: State.self) { group in
-            for service in ServiceName.allCases {
+            for service in wanted {
                 group.addTask { await Self.state(of: service, in: library, within: deadline, isPatient: isPatient) }
             }
             var states: [State] = []
             for await state in group { states.append(state) }
-            return ServiceName.allCases.compactMap { name in states.first { $0.service == name } }
+            return wanted.compactMap { name in states.first { $0.service == name } }
         }
     }
 
@@ -126,10 +136,25 @@ struct StatusCommand: LibraryCommand {
             let problems = state.health?.problems ?? [state.problem]
             lines += problems.map { "\(state.service.rawValue): \($0.printable)" }
         }
+        if let edits = states.lazy.compactMap({ $0.figures["published"]?.objectValue }).first {
+            lines += [publishedLine(edits)]
+        }
         for state in states where withFigures && !state.figures.isEmpty {
             lines += ["", "\(state.service.rawValue):"] + figureLines(state.figures, indent: 2)
         }
         return lines
+    }
+
+    /// What the editor says of the edits that were pushed to it.
+    static func publishedLine(_ figures: JSONObject) -> String {
+        func number(_ name: String) -> Int64 { figures[name]?.intValue ?? 0 }
+        let open = number("waiting") + number("ready") + number("running")
+        var line =
+            "published edits: \(number("received")) received, \(number("accepted")) accepted, "
+            + "\(number("applied")) applied, \(number("failed")) failed, \(open) waiting"
+        if open > 0 { line += ", the oldest for \(number("oldestMilliseconds") / 1000) s" }
+        if number("unreadable") > 0 { line += ", \(number("unreadable")) unreadable" }
+        return line
     }
 
     /// Names and values, groups indented below their name.

@@ -53,9 +53,13 @@ struct FetchDifferentialTests {
         var library = RandomLibrary(seed: seed)
         let fixture = try StoreFixture()
         var result = TransactionResult()
-        let all = (0..<150).map { _ in library.collection() }
-        result.collections = all.map { EntityChange(before: nil, after: $0) }
+        result.collections = (0..<150).map { _ in EntityChange(before: nil, after: library.collection()) }
         try await fixture.write(result, sequence: 1)
+        // The smart albums too.
+        let all = try await fixture.store.read { [made = result.collections.compactMap(\.after)] reader in
+            made + (try SmartAlbum.allCases.compactMap { try reader.collections.collection($0.id) })
+        }
+        #expect(all.count == 150 + SmartAlbum.allCases.count)
         for round in 0..<TestEnvironment.rounds(200) {
             let fetch = try library.collectionFetch(of: all.map(\.id))
             let passing = all.filter(fetch.includes).map { PhotoCollection.collection($0) }

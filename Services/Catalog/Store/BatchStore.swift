@@ -38,6 +38,8 @@ struct PerformedWrite: Sendable {
     var isRepeat = false
     /// Time has changed more than fits one transaction.
     var hasMore = false
+    /// It was the clock's, and time had changed nothing.
+    var isIdle = false
 }
 
 /// Why a request of a batch was not carried out; the others are.
@@ -143,6 +145,7 @@ struct BatchStore {
         try transaction.apply(request.changes)
         if request.passesTime { performed.hasMore = try transaction.passTime(trashSpan: rules.trashSpan) }
         let changes = try transaction.finish()
+        performed.isIdle = request.passesTime && changes.isEmpty
         var token = head.token
         if !changes.isEmpty {
             try library.save(changes, sequence: head.sequence + 1)

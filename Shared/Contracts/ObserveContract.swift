@@ -1,10 +1,10 @@
 public import JSONValue
 public import PhotoModel
 
-/// In which form change details are given.
+/// How the details of a result are told.
 public enum DetailsForm: String, Sendable, CaseIterable {
     /// Removed, inserted, moved, changed: the size follows the change (DESIGN 3.4).
-    case wire
+    case details
     /// PhotoKit's index sets and the move script besides (spec S-68).
     case rice
 }
@@ -94,7 +94,7 @@ public struct FetchObserve: Request {
         fetch: FetchDescription,
         token: ChangeToken? = nil,
         isIncremental: Bool = true,
-        form: DetailsForm = .wire
+        form: DetailsForm = .details
     ) {
         self.fetch = fetch
         self.token = token
@@ -123,7 +123,7 @@ public struct FetchObserve: Request {
                 "False: only whether it changed, and the after list.",
                 default: true
             ),
-            .defaulted("form", \.form, .name(DetailsForm.self), "In which form details are given.", default: .wire),
+            .defaulted("form", \.form, .name(DetailsForm.self), "In which form details are given.", default: .details),
         ]
     )
 
@@ -186,7 +186,7 @@ public struct FetchDetails: Request {
         observation: String,
         token: ChangeToken,
         isIncremental: Bool = true,
-        form: DetailsForm = .wire
+        form: DetailsForm = .details
     ) {
         self.observation = observation
         self.token = token
@@ -209,7 +209,7 @@ public struct FetchDetails: Request {
                 "False: only whether it changed, and the after list.",
                 default: true
             ),
-            .defaulted("form", \.form, .name(DetailsForm.self), "In which form details are given.", default: .wire),
+            .defaulted("form", \.form, .name(DetailsForm.self), "In which form details are given.", default: .details),
         ]
     )
 }

@@ -104,7 +104,8 @@ actor FakeCatalog {
             asset.rating = rating
             return asset
         }
-        return commit([EntityChange(before: before, after: after)])
+        // What was not there and does not come is no part of a record.
+        return commit(before == nil && after == nil ? [] : [EntityChange(before: before, after: after)])
     }
 
     /// The assets as the records leave them.

@@ -40,7 +40,7 @@ struct ObservationTests {
         _ room: BrokerRoom,
         since token: ChangeToken,
         incremental: Bool = true,
-        form: DetailsForm = .wire
+        form: DetailsForm = .details
     ) async throws -> FetchDetailsResult {
         let request = FetchDetails(
             observation: observed.details.observation,

@@ -24,6 +24,8 @@ struct LiveFetches {
     private var numbers: [String: Int] = [:]
     private var index = FetchIndex()
     private var lastNumber = 0
+    /// How many fetches each identity holds.
+    private var held: [String: Int] = [:]
     private(set) var rows = 0
     private var counts = (records: 0, candidates: 0, predicates: 0, messages: 0, dropped: 0, broken: 0)
 
@@ -32,21 +34,43 @@ struct LiveFetches {
     subscript(observation: String) -> LiveFetch? { numbers[observation].flatMap { fetches[$0] } }
 
     /// How many an identity holds.
-    func count(heldBy identity: String) -> Int { fetches.values.count { $0.holders[identity] != nil } }
+    func count(heldBy identity: String) -> Int { held[identity] ?? 0 }
 
+    /// Keeps a result current from now on.
+    ///
+    /// - Parameter records: what the broker has already seen of what came after the moment of the keys
+    /// - Throws: where the records do not fit the keys
     mutating func insert(
         _ observation: String,
         _ fetch: Fetch,
         _ tree: KeyTree,
-        at sequence: Int64
-    ) -> LiveFetch {
+        at sequence: Int64,
+        _ records: [ChangeRecord]
+    ) throws(ChangeDetailsProblem) {
         lastNumber += 1
         let live = LiveFetch(observation, fetch, number: lastNumber, tree: tree, at: sequence)
+        for record in records { _ = try live.advance(to: record.sequence, fetch.netChanges(of: record)) }
         fetches[lastNumber] = live
         numbers[observation] = lastNumber
         index.insert(fetch, number: lastNumber)
         rows += live.rows
-        return live
+    }
+
+    /// Notes that an identity holds a fetch, or holds it still.
+    mutating func hold(_ live: LiveFetch, by identity: String, at time: Int64) {
+        if live.holders.updateValue(time, forKey: identity) == nil { held[identity, default: 0] += 1 }
+    }
+
+    /// - Returns: whether the identity held it
+    mutating func unhold(_ live: LiveFetch, by identity: String) -> Bool {
+        guard live.holders.removeValue(forKey: identity) != nil else { return false }
+        release(identity)
+        return true
+    }
+
+    private mutating func release(_ identity: String) {
+        let left = (held[identity] ?? 1) - 1
+        held[identity] = left > 0 ? left : nil
     }
 
     mutating func remove(_ observation: String) {
@@ -54,6 +78,7 @@ struct LiveFetches {
             let live = fetches.removeValue(forKey: number)
         else { return }
         index.remove(number: number)
+        for identity in live.holders.keys { release(identity) }
         rows -= live.rows
         counts.dropped += 1
     }
@@ -111,7 +136,7 @@ struct LiveFetches {
     ///   - isListened: whether somebody subscribes to a topic, which renews every lease of it
     mutating func expire(before time: Int64, isListened: (String) -> Bool) {
         for live in Array(fetches.values) where !isListened(FeedTopic.fetch(live.observation)) {
-            live.holders = live.holders.filter { $0.value >= time }
+            for (identity, renewed) in live.holders where renewed < time { _ = unhold(live, by: identity) }
             if live.holders.isEmpty { remove(live.observation) }
         }
     }

@@ -63,7 +63,7 @@ extension RecordFeed {
                 ["limit": JSON(configuration.maxFetchesPerIdentity)]
             )
         }
-        live.holders[identity] = time
+        fetches.hold(live, by: identity, at: time)
         return true
     }
 
@@ -104,18 +104,18 @@ extension RecordFeed {
     func install(_ observation: String, _ fetch: Fetch, _ tree: sending KeyTree, at token: ChangeToken) -> Bool {
         guard let ring, ring.library == token.library, token.sequence >= ring.floor else { return false }
         guard fetches[observation] == nil else { return true }
-        let live = fetches.insert(observation, fetch, tree, at: token.sequence)
         // What the broker has not seen yet comes to it as to any other fetch.
-        guard token.sequence < ring.head else { return true }
-        guard let changes = Self.records(of: ring, after: token.sequence) else {
-            fetches.remove(observation)
+        guard let records = Self.records(of: ring, after: token.sequence) else { return false }
+        do throws(ChangeDetailsProblem) {
+            try fetches.insert(observation, fetch, tree, at: token.sequence, records)
+            return true
+        } catch {
+            logger.error(
+                "a result does not agree with the records after it and is loaded again",
+                metadata: ["observation": "\(observation)", "entity": "\(error.entity)", "at": "\(token)"]
+            )
             return false
         }
-        for record in changes {
-            let net = fetch.netChanges(of: record)
-            if (try? live.advance(to: record.sequence, net)) == nil, fetches[observation] == nil { return false }
-        }
-        return true
     }
 
     private static func records(of ring: RecordRing, after sequence: Int64) -> [ChangeRecord]? {
@@ -138,7 +138,7 @@ extension RecordFeed {
 
     /// The observation is given up for this identity; it ends where nobody else holds it and nobody listens.
     func unhold(_ observation: String, by identity: String) -> Bool {
-        guard let live = fetches[observation], live.holders.removeValue(forKey: identity) != nil else { return false }
+        guard let live = fetches[observation], fetches.unhold(live, by: identity) else { return false }
         if live.holders.isEmpty, !wanted.wants(FeedTopic.fetch(observation)) { fetches.remove(observation) }
         return true
     }

@@ -70,6 +70,7 @@ struct CatalogHandler: RequestHandler {
             fetches.transients.release(transient.id, owner: incoming.identity)
             return Reply(Done().json)
         case .details(let details): return Reply(try await fetches.details(details, owner: incoming.identity).json)
+        case .fetchKeys(let keys): return try await KeyDelivery(store: store).keys(keys, incoming, notifier)
         case .perform(let changes): return Reply(try await perform(changes, incoming))
         case .since(let page): return Reply(try await history.since(page).json)
         case .follow(let stream): return try await history.follow(stream, incoming, notifier)

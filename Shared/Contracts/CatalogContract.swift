@@ -14,6 +14,7 @@ public enum CatalogRequest: Sendable {
     case createTransient(CreateTransient)
     case releaseTransient(ReleaseTransient)
     case details(ChangesDetails)
+    case fetchKeys(FetchKeys)
     case perform(PerformChanges)
     case since(ChangesSince)
     case follow(ChangesFollow)
@@ -38,6 +39,7 @@ public enum CatalogRequest: Sendable {
         MethodDescription(FetchObjects.self), MethodDescription(FetchKeyAssets.self), MethodDescription(FetchCan.self),
         MethodDescription(CreateTransient.self), MethodDescription(ReleaseTransient.self),
         MethodDescription(ChangesDetails.self),
+        MethodDescription(FetchKeys.self, attachments: "Notifications: keys, as ResultKey makes them."),
         MethodDescription(PerformChanges.self, attachments: "Bytes of resources and adjustment data, as numbered."),
         MethodDescription(ChangesSince.self), MethodDescription(ChangesFollow.self),
         MethodDescription(CurrentToken.self), MethodDescription(EditsStatus.self), MethodDescription(EditsPending.self),
@@ -62,6 +64,7 @@ public enum CatalogRequest: Sendable {
         case CreateTransient.method: self = .createTransient(try CreateTransient(params: params))
         case ReleaseTransient.method: self = .releaseTransient(try ReleaseTransient(params: params))
         case ChangesDetails.method: self = .details(try ChangesDetails(params: params))
+        case FetchKeys.method: self = .fetchKeys(try FetchKeys(params: params))
         case PerformChanges.method: self = .perform(try PerformChanges(params: params))
         case ChangesSince.method: self = .since(try ChangesSince(params: params))
         case ChangesFollow.method: self = .follow(try ChangesFollow(params: params))

@@ -97,14 +97,6 @@ public struct ChangesDetails: Request {
     }
 }
 
-/// How the details of a result are told.
-public enum DetailsForm: String, Sendable, CaseIterable {
-    /// Its size follows the change.
-    case details
-    /// PhotoKit's index sets besides.
-    case rice
-}
-
 /// What happened to one object: `PHObjectChangeDetails` (spec S-66).
 public struct ObjectDetails: Sendable, Hashable, JSONTabled {
     public var id: ObjectID

@@ -17,6 +17,8 @@ struct CatalogHandler: RequestHandler {
     let intake: ResourceIntake
     let delivery: ResourceDelivery
     let uploads: UploadDesk
+    let backups: BackupDesk
+    let rescans: RescanDesk
     let services: ServiceIdentities
     let figures: Hosting.Figures
     let clock: MonotonicClock
@@ -60,6 +62,8 @@ struct CatalogHandler: RequestHandler {
         case .cancelUpload(let upload):
             try await uploads.cancel(upload, owner: incoming.identity)
             return Reply(Done().json)
+        case .backup(let backup): return Reply(try await backups.backup(backup, incoming, notifier).json)
+        case .rescan(let rescan): return Reply(try await rescans.rescan(rescan, incoming, notifier).json)
         case .discover:
             return Reply(
                 openRPCDocument(

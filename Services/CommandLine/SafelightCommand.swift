@@ -27,6 +27,10 @@ struct SafelightCommand: AsyncParsableCommand {
                 subcommands: [ThumbCommand.self, SheetCommand.self, EditCommand.self, RevertCommand.self]
             ),
             CommandGroup(
+                name: "Keeping",
+                subcommands: [BackupCommand.self, RestoreCommand.self, RescanCommand.self]
+            ),
+            CommandGroup(
                 name: "Programs",
                 subcommands: [WatchCommand.self, DescribeCommand.self, SamplePhotosCommand.self]
             ),

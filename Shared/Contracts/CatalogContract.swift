@@ -14,6 +14,8 @@ public enum CatalogRequest: Sendable {
     case appendUpload(AppendUpload)
     case finishUpload(FinishUpload)
     case cancelUpload(CancelUpload)
+    case backup(BackupLibrary)
+    case rescan(RescanLibrary)
     case discover(Discover)
     case health(Health)
     case figures(Figures)
@@ -26,6 +28,7 @@ public enum CatalogRequest: Sendable {
         MethodDescription(ReadResource.self, attachments: "Reply or notifications: the bytes."),
         MethodDescription(BeginUpload.self), MethodDescription(AppendUpload.self, attachments: "The next bytes."),
         MethodDescription(FinishUpload.self), MethodDescription(CancelUpload.self),
+        MethodDescription(BackupLibrary.self), MethodDescription(RescanLibrary.self),
         MethodDescription(Discover.self), MethodDescription(Health.self), MethodDescription(Figures.self),
     ]
 
@@ -42,6 +45,8 @@ public enum CatalogRequest: Sendable {
         case AppendUpload.method: self = .appendUpload(try AppendUpload(params: params))
         case FinishUpload.method: self = .finishUpload(try FinishUpload(params: params))
         case CancelUpload.method: self = .cancelUpload(try CancelUpload(params: params))
+        case BackupLibrary.method: self = .backup(try BackupLibrary(params: params))
+        case RescanLibrary.method: self = .rescan(try RescanLibrary(params: params))
         case Discover.method: self = .discover(try Discover(params: params))
         case Health.method: self = .health(try Health(params: params))
         case Figures.method: self = .figures(try Figures(params: params))

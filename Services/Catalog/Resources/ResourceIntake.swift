@@ -113,6 +113,9 @@ struct ResourceIntake: Sendable {
         let (resources, maxBytes) = (resources, maxBytes)
         let stored: StoredResource
         var path: String?
+        guard !resource.isReferenced || resource.path != nil else {
+            throw Refusal.invalidParams.error("only a path can be referenced", ["parameter": "reference"])
+        }
         var name = try resource.originalFilename.map { try storable($0, "originalFilename") }
         switch resource.source {
         case .attachment(let number):
@@ -121,11 +124,15 @@ struct ResourceIntake: Sendable {
         case .upload(let upload): stored = try await uploads.finished(upload, owner: incoming.identity)
         case .path(let named):
             path = named
+            let isReferenced = resource.isReferenced
+            if isReferenced { try roots.requireConfigured() }
             let file = try roots.open(named, for: incoming.identity)
             name = name ?? PictureFacts.text(named.split(separator: "/").last.map(String.init), 1024)
             do {
                 stored = try await crew.run {
-                    try resources.put(copying: file, limit: maxBytes)
+                    isReferenced
+                        ? try resources.refer(to: file, at: named, limit: maxBytes)
+                        : try resources.put(copying: file, limit: maxBytes)
                 }
             } catch StorageError.tooLarge(let reason) {
                 throw Refusal.invalidResource.error(

@@ -55,7 +55,9 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(help: "Connections that read the database. (SAFELIGHT_READERS, else 4)")
     var readers: Int?
 
-    @Option(help: "How long the database is checked at the start, in seconds; 0: not. (SAFELIGHT_CHECK_SECONDS, else 2)")
+    @Option(
+        help: "How long the database is checked at the start, in seconds; 0: not. (SAFELIGHT_CHECK_SECONDS, else 2)"
+    )
     var checkSeconds: Double?
 
     @Flag(help: "Prints the configuration, checks the whole database where there is one, and leaves.")

@@ -116,8 +116,8 @@ extension ResourceStore {
     public func forEachReference(_ visit: (ResourceDigest, FileReference) -> Bool) throws(StorageError) {
         for first in try Folder.names(in: root) where first.count == 2 {
             for second in try Folder.names(in: "\(root)/\(first)") where second.count == 2 {
-                for name in try Folder.names(in: "\(root)/\(first)/\(second)") where name.hasSuffix(Self.referenceEnding)
-                {
+                for name in try Folder.names(in: "\(root)/\(first)/\(second)")
+                where name.hasSuffix(Self.referenceEnding) {
                     guard let digest = ResourceDigest(String(name.dropLast(Self.referenceEnding.count))),
                         let reference = try? reference(of: digest)
                     else { continue }

@@ -24,7 +24,11 @@ struct BackupDesk: Sendable {
     /// One backup at a time.
     private final class Busy: Sendable {
         private let state = Mutex(false)
-        func begin() -> Bool { state.withLock { isBusy in defer { isBusy = true }; return !isBusy } }
+        func begin() -> Bool {
+            state.withLock { isBusy in
+                defer { isBusy = true }; return !isBusy
+            }
+        }
         func end() { state.withLock { $0 = false } }
     }
 

@@ -88,7 +88,11 @@ struct ReferenceScan {
         }
         let expected = known.values.filter { Self.isBelow($0.reference.path, root) }
         let isElsewhere = expected.allSatisfy { $0.reference.identity.device != UInt64(status.st_dev) }
-        if isThere, found == 0, !expected.isEmpty, isElsewhere || others.isEmpty { close(root) } else { strangers += others }
+        if isThere, found == 0, !expected.isEmpty, isElsewhere || others.isEmpty {
+            close(root)
+        } else {
+            strangers += others
+        }
     }
 
     private mutating func close(_ folder: String) {
@@ -140,7 +144,8 @@ struct ReferenceScan {
         for (path, size) in strangers {
             if isStopped() { throw CancellationError() }
             var wasMoved = false
-            if let candidates = lost[size], let file = try? fence.open(path), let identity = try? FileIdentity(of: file),
+            if let candidates = lost[size], let file = try? fence.open(path),
+                let identity = try? FileIdentity(of: file),
                 let digest = try hash(file, identity),
                 let old = candidates.sorted().first(where: { known[$0]?.digest == digest })
             {

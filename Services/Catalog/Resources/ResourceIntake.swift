@@ -1,6 +1,7 @@
 import Contracts
 import JSONValue
 import Messaging
+import Metadata
 import PhotoModel
 import Storage
 
@@ -73,6 +74,11 @@ struct ResourceIntake: Sendable {
                 if isKnown { return PreparedChange(request, resources: resources) }
             }
             for index in resources.indices { try await read(&resources[index]) }
+            try ResourceRules.settle(&resources)
+            if let sidecar = create.sidecar, let index = resources.firstIndex(where: \.type.isOriginal) {
+                let facts = try await read(sidecar: sidecar, incoming)
+                resources[index].facts?.take(facts)
+            }
             return PreparedChange(request, resources: resources)
         case .editAsset(let edit):
             var render = try await take(edit.render, incoming)
@@ -99,9 +105,12 @@ struct ResourceIntake: Sendable {
             throw Refusal.invalidParams.error("an asset has exactly one original, and one resource of each type")
         }
         for resource in resources {
-            guard resource.type == .photo || resource.type == .alternatePhoto else {
+            guard ResourceRules.accepted.contains(resource.type) else {
+                let names = ResourceRules.accepted.map(\.rawValue)
                 throw Refusal.unsupportedFormat.error(
-                    "resources of the type \(resource.type.rawValue) cannot be taken in; send photo or alternatePhoto"
+                    "resources of the type \(resource.type.rawValue) cannot be taken in with a new asset; send "
+                        + names.joined(separator: ", "),
+                    ["allowed": JSON(names)]
                 )
             }
         }
@@ -176,7 +185,24 @@ struct ResourceIntake: Sendable {
 
     private func read(_ resource: inout PreparedResource) async throws {
         guard let digest = ResourceDigest(resource.digest) else { throw Refusal.internalError.error("a bad digest") }
-        resource.facts = try await pictures.facts(of: digest, name: resource.name)
+        resource.facts = try await pictures.facts(of: digest, name: resource.name, type: resource.type)
+    }
+
+    /// What a sidecar says; its bytes are not kept.
+    private func read(sidecar: NewResource, _ incoming: IncomingRequest) async throws -> SidecarFacts {
+        let limit = Int64(SidecarFacts.maxBytes)
+        let bytes: Bytes
+        switch sidecar.source {
+        case .attachment(let number): bytes = try attachment(number, incoming)
+        case .path(let named):
+            let file = try roots.open(named, for: incoming.identity)
+            bytes = try await crew.run { try file.readAll(limit: limit) }
+        case .upload, nil: throw Refusal.invalidParams.error("a sidecar names an attachment or a path")
+        }
+        guard bytes.count <= SidecarFacts.maxBytes else {
+            throw Refusal.limitExceeded.error("a sidecar has at most \(limit) bytes", ["limit": .int(limit)])
+        }
+        return try await pictures.sidecar(bytes, name: sidecar.path ?? sidecar.originalFilename ?? "the sidecar")
     }
 }
 

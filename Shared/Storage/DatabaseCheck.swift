@@ -20,11 +20,14 @@ public enum DatabaseCheck: Sendable, Equatable {
     static func quick(_ pool: DatabasePool, path: String, seconds: Double) throws -> DatabaseCheck {
         guard seconds > 0 else { return .skipped }
         let box = Running()
-        let timer = DispatchWorkItem {
+        let timer = DispatchSource.makeTimerSource(queue: .global())
+        // Again and again: it has no effect in the moments before the statement runs.
+        timer.schedule(deadline: .now() + seconds, repeating: .milliseconds(20))
+        timer.setEventHandler {
             // Only the check: whatever runs after it must not be interrupted.
             box.whileRunning { pool.interrupt() }
         }
-        DispatchQueue.global().asyncAfter(deadline: .now() + seconds, execute: timer)
+        timer.resume()
         defer {
             timer.cancel()
             box.end()

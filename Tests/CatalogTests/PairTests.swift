@@ -49,7 +49,8 @@ struct PairTests {
         Array("FUJIFILMCCD-RAW 0201FF383501".utf8) + [UInt8](repeating: seed, count: 100)
     }
 
-    @Test func `a picture and its raw file are one asset with two resources`() async throws {
+    @Test(.spec("T-19", "T-30"))
+    func `a picture and its raw file are one asset with two resources`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let names = ["DSCF1.JPG", "DSCF1.RAF"]
             let (id, _) = try await Self.take(
@@ -67,10 +68,21 @@ struct PairTests {
                 ReadResource(asset: id, type: .alternatePhoto).json
             )
             #expect(read.attachments == [Self.raw()])
+
+            let data = AdjustmentData(formatIdentifier: "org.example", formatVersion: "1", attachment: 1)
+            let edit = ChangeRequest.EditAsset(
+                id: id,
+                render: NewResource(source: .attachment(0)),
+                adjustmentData: data
+            )
+            try await catalog.perform([.editAsset(edit)], attachments: [picture(9), Array("any".utf8)])
+            let types = try await catalog.asset(id).resources.map(\.type)
+            #expect(types == [.photo, .alternatePhoto, .fullSizePhoto, .adjustmentData])
         }
     }
 
-    @Test func `files of other times and films that are no Live Photo are refused by name`() async throws {
+    @Test(.spec("T-19"))
+    func `files of other times and films that are no Live Photo are refused by name`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let first = picture(1, date: "2024:06:01 12:30:00")
             let second = picture(2, date: "2024:06:01 12:30:02")
@@ -112,7 +124,8 @@ struct PairTests {
         }
     }
 
-    @Test func `a film is a video with size and length, also where it was called a photo`() async throws {
+    @Test(.spec("S-78"))
+    func `a film is a video with size and length, also where it was called a photo`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let film = TestFilms.film(width: 1920, height: 1080, duration: 61_500, created: 1_700_000_000)
             let (id, _) = try await Self.take(catalog, [(.photo, film)])
@@ -138,7 +151,8 @@ struct PairTests {
         }
     }
 
-    @Test func `frames with one burst identifier are a burst with one representative`() async throws {
+    @Test(.spec("S-37", "P-21"))
+    func `frames with one burst identifier are a burst with one representative`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             var ids: [ObjectID] = []
             for seed in 1...3 {

@@ -80,8 +80,8 @@ struct BackupTests {
         return try BackupLibrary.Result(json: JSON(parsing: done.output))
     }
 
-    @Test func `a backup during writes becomes a library with everything that was acknowledged before it`() async throws
-    {
+    @Test(.spec("P-22"))
+    func `a backup during writes becomes a library with everything that was acknowledged before it`() async throws {
         let house = try RunningHouse("backup")
         try house.start([.catalog, .changeBroker])
         let library = try house.library("load")

@@ -13,7 +13,8 @@ struct PictureReader: Sendable {
     /// The largest picture, in bytes; a worker reads it whole.
     static let maxBytes = 512 << 20
 
-    let workers: WorkerPool
+    let work: ResourceWork
+    let quarantine: Quarantine
     let resources: ResourceStore
 
     /// The facts of stored bytes.
@@ -21,14 +22,16 @@ struct PictureReader: Sendable {
     /// - Parameters:
     ///   - name: the file as the client knows it, for errors
     ///   - type: what the bytes are to the asset: a raw file is taken beside a picture
-    /// - Throws: `invalid_resource` where they are no picture, `worker_crashed` and `worker_timeout` where they do harm
+    /// - Throws: `invalid_resource` where they are no picture, `worker_crashed` and `worker_timeout` where they do harm,
+    ///   `quarantined` where they did so before
     func facts(of digest: ResourceDigest, name: String, type: ResourceType = .photo) async throws -> PictureFacts {
+        try check(digest, name)
         let file = try resources.open(digest)
         do throws(WorkerFailure) {
             var params: JSONObject = [:]
             if type == .alternatePhoto { params["ending"] = .string(FileGrouping.parts(name).ending) }
             let job = WorkerJob(method: Self.method, params: .object(params), files: [file.descriptor])
-            let result = try await workers.run(job)
+            let result = try await work.run(job, over: digest.text)
             guard let facts = try? PhotoFacts(json: result.result) else {
                 throw .refused(name: "internal_error", message: "the worker's answer was not understood")
             }
@@ -36,6 +39,13 @@ struct PictureReader: Sendable {
         } catch {
             throw Self.refusal(error, name)
         }
+    }
+
+    private func check(_ digest: ResourceDigest, _ name: String) throws {
+        guard let entry = quarantine.entry(digest.text) else { return }
+        var refusal = entry.refusal(of: name)
+        refusal.data["file"] = .string(name)
+        throw refusal
     }
 
     private static func refusal(_ failure: WorkerFailure, _ name: String) -> RPCError {
@@ -95,10 +105,14 @@ struct PictureReader: Sendable {
 
     /// What an XMP file says.
     ///
-    /// - Throws: `invalid_resource` with `sidecar` true in its data where it cannot be read
+    /// - Throws: `invalid_resource` with `sidecar` true in its data where it cannot be read, `quarantined` where it did
+    ///   harm before
     func sidecar(_ bytes: Bytes, name: String) async throws -> SidecarFacts {
+        let digest = ResourceDigest(of: bytes)
+        try check(digest, name)
         do throws(WorkerFailure) {
-            let result = try await workers.run(WorkerJob(method: Self.sidecarMethod, attachments: [bytes]))
+            let job = WorkerJob(method: Self.sidecarMethod, attachments: [bytes])
+            let result = try await work.run(job, over: digest.text)
             guard let facts = try? SidecarFacts(json: result.result) else {
                 throw .refused(name: "internal_error", message: "the worker's answer was not understood")
             }

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import Logging
+import PhotoModel
 import Storage
 import TestSupport
 import Testing

@@ -70,7 +70,8 @@ final class RenditionStore: Sendable {
 
     /// Notes that the picture was served from memory, so that it does not go first on the disk.
     func touch(_ key: RenditionKey) {
-        _ = state.withLock { $0.accounting.touch(key) }
+        // The file's time as well, so that the order of use is the same after a restart.
+        if state.withLock({ $0.accounting.touch(key) }) { utimensat(AT_FDCWD, Self.path(root, key), nil, 0) }
     }
 
     /// Keeps a picture. A full or failing disk only costs the cache its use.

@@ -55,6 +55,8 @@ struct CacheTable: Sendable {
         /// What waits, the newest at the end, where it is taken; holds places of what was taken off as well.
         var waiting: [Entry] = []
         var waitingCount = 0
+        /// What was put on the list, the oldest at the front; holds places of what was taken off as well.
+        var order: [Entry] = []
         /// The number of the last task that was taken from it.
         var turn: UInt64 = 0
     }
@@ -63,7 +65,7 @@ struct CacheTable: Sendable {
     static let most = 256
     static let leaseMicroseconds: Int64 = 600_000_000
 
-    /// Images on one list; of more, those that wait longest are dropped.
+    /// Images on one list; of more, those that were put there first are dropped.
     let limit: Int
     private var managers: [String: Manager] = [:]
     private var tasks: [UInt64: (manager: String, wanted: Set<Entry>)] = [:]
@@ -140,6 +142,7 @@ struct CacheTable: Sendable {
             managers[name]?.entries[entry] = .waiting
             managers[name]?.shapes[asset, default: []].insert(shape)
             managers[name]?.waiting.append(entry)
+            managers[name]?.order.append(entry)
             managers[name]?.waitingCount += 1
         }
         tidy(name)
@@ -157,6 +160,7 @@ struct CacheTable: Sendable {
         var leaving = Leaving()
         for entry in managers[name].map({ Array($0.entries.keys) }) ?? [] { remove(entry, from: name, &leaving) }
         managers[name]?.waiting = []
+        managers[name]?.order = []
         return leaving
     }
 
@@ -167,6 +171,20 @@ struct CacheTable: Sendable {
         case .waiting, .working: return .waiting
         case nil: return manager.shapes[entry.asset] == nil ? nil : .differs
         }
+    }
+
+    /// How far a manager has come.
+    func status(_ name: String) -> CacheStatus.Result {
+        var status = CacheStatus.Result()
+        for stage in managers[name]?.entries.values.map({ $0 }) ?? [] {
+            switch stage {
+            case .waiting: status.waiting += 1
+            case .working: status.preparing += 1
+            case .prepared(nil): status.failed += 1
+            case .prepared: status.prepared += 1
+            }
+        }
+        return status
     }
 
     // MARK: Work
@@ -241,13 +259,12 @@ struct CacheTable: Sendable {
         }
     }
 
-    /// Drops what has waited longest where a list is too long: it is stale.
+    /// Drops what was put on the list longest ago where it is too long: that is stale, prepared or not.
     private mutating func trim(_ name: String) -> Leaving {
         var leaving = Leaving()
         guard let manager = managers[name], manager.entries.count > limit else { return leaving }
         var excess = manager.entries.count - limit
-        for entry in manager.waiting where excess > 0 {
-            guard case .waiting? = managers[name]?.entries[entry] else { continue }
+        for entry in manager.order where excess > 0 && managers[name]?.entries[entry] != nil {
             remove(entry, from: name, &leaving)
             dropped += 1
             excess -= 1
@@ -258,12 +275,19 @@ struct CacheTable: Sendable {
 
     /// Drops places of what was taken off before they outnumber what is still held.
     private mutating func tidy(_ name: String) {
-        guard let manager = managers[name], manager.waiting.count > 64 + 2 * manager.waitingCount else { return }
-        var seen: Set<Entry> = []
-        let kept = manager.waiting.reversed().filter { entry in
-            guard case .waiting? = manager.entries[entry] else { return false }
-            return seen.insert(entry).inserted
+        guard let manager = managers[name] else { return }
+        if manager.order.count > 64 + 2 * manager.entries.count {
+            var seen: Set<Entry> = []
+            let kept = manager.order.reversed().filter { manager.entries[$0] != nil && seen.insert($0).inserted }
+            managers[name]?.order = kept.reversed()
         }
-        managers[name]?.waiting = kept.reversed()
+        if manager.waiting.count > 64 + 2 * manager.waitingCount {
+            var seen: Set<Entry> = []
+            let kept = manager.waiting.reversed().filter { entry in
+                guard case .waiting? = manager.entries[entry] else { return false }
+                return seen.insert(entry).inserted
+            }
+            managers[name]?.waiting = kept.reversed()
+        }
     }
 }

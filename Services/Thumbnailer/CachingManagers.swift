@@ -87,6 +87,14 @@ final class CachingManagers: Sendable {
         try using(request.cache, owner) { $0.stopAll(request.cache) }
     }
 
+    func status(_ request: CacheStatus, owner: String) throws(RPCError) -> CacheStatus.Result {
+        let now = clock.nowMicroseconds()
+        return try change { table throws(RPCError) in
+            try table.use(request.cache, owner: owner, now: now)
+            return table.status(request.cache)
+        }
+    }
+
     func close(_ request: CloseCache, owner: String) throws(RPCError) {
         try using(request.cache, owner) { $0.close(request.cache) }
     }

@@ -23,6 +23,7 @@ struct ThumbnailerHandler: RequestHandler {
         case .startCaching(let images): try caches.start(images, owner: owner)
         case .stopCaching(let images): try caches.stop(images, owner: owner)
         case .stopAllCaching(let cache): try caches.stopAll(cache, owner: owner)
+        case .cacheStatus(let cache): return Reply(try caches.status(cache, owner: owner).json)
         case .closeCache(let cache): try caches.close(cache, owner: owner)
         case .discover: return Reply(state.document)
         case .health: return Reply(await state.health().json)

@@ -38,14 +38,7 @@ struct ThumbnailerService: Sendable {
                     + "choose another --cache"
             )
         }
-        locks.append(
-            try LockFile(
-                path: configuration.cache + "/lock",
-                program: ServiceName.thumbnailer.rawValue,
-                using: "the cache \(configuration.cache)",
-                advice: "stop it or choose another --cache"
-            )
-        )
+        locks.append(try Self.lock(cache: configuration.cache))
         self.locks = locks
         let resources = ResourceFolder(library: configuration.library)
         let disk = try RenditionStore(root: configuration.cache, budget: configuration.cacheBytes)
@@ -139,6 +132,16 @@ struct ThumbnailerService: Sendable {
     func serve() async throws {
         try await ServiceGroup(services: parts, logger: logger).run()
         withExtendedLifetime(locks) {}
+    }
+
+    /// Keeps other processes out of a cache's folder.
+    static func lock(cache: String) throws -> LockFile {
+        try LockFile(
+            path: cache + "/lock",
+            program: ServiceName.thumbnailer.rawValue,
+            using: "the cache \(cache)",
+            advice: "stop it or choose another --cache"
+        )
     }
 
     private static func renderer(

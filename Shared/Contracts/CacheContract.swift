@@ -235,3 +235,41 @@ public struct CloseCache: Request {
         [.required("cache", \.cache, .text(maxBytes: 64), "The caching manager.")]
     )
 }
+
+/// `cache.status`: how far a caching manager has come.
+public struct CacheStatus: Request {
+    public static let method = "cache.status"
+    public var cache: String
+    public init(cache: String) { self.cache = cache }
+    public static let table = JSONTable(
+        method,
+        "How far a caching manager has come.",
+        unknown: .refused,
+        blank: CacheStatus(cache: ""),
+        [.required("cache", \.cache, .text(maxBytes: 64), "The caching manager.")]
+    )
+
+    public struct Result: JSONTabled {
+        /// Images on the list that nobody has begun yet.
+        public var waiting = 0
+        public var preparing = 0
+        public var prepared = 0
+        /// Images that cannot be made.
+        public var failed = 0
+
+        public init() {}
+
+        public static let table = JSONTable(
+            "CacheCounts",
+            "Images on the list.",
+            unknown: .ignored,
+            blank: Result(),
+            [
+                .required("waiting", \.waiting, .count(0...Int.max), "Not begun."),
+                .required("preparing", \.preparing, .count(0...Int.max), "Under way."),
+                .required("prepared", \.prepared, .count(0...Int.max), "At hand."),
+                .required("failed", \.failed, .count(0...Int.max), "Could not be made."),
+            ]
+        )
+    }
+}

@@ -95,6 +95,7 @@ public enum ThumbnailerRequest: Sendable {
     case stopCaching(StopCaching)
     case stopAllCaching(StopAllCaching)
     case closeCache(CloseCache)
+    case cacheStatus(CacheStatus)
     case discover(Discover)
     case health(Health)
     case figures(Figures)
@@ -110,6 +111,7 @@ public enum ThumbnailerRequest: Sendable {
         MethodDescription(OpenCache.self), MethodDescription(ConfigureCache.self),
         MethodDescription(StartCaching.self), MethodDescription(StopCaching.self),
         MethodDescription(StopAllCaching.self), MethodDescription(CloseCache.self),
+        MethodDescription(CacheStatus.self),
         MethodDescription(Discover.self), MethodDescription(Health.self), MethodDescription(Figures.self),
     ]
 
@@ -123,6 +125,7 @@ public enum ThumbnailerRequest: Sendable {
         case StopCaching.method: self = .stopCaching(try StopCaching(params: params))
         case StopAllCaching.method: self = .stopAllCaching(try StopAllCaching(params: params))
         case CloseCache.method: self = .closeCache(try CloseCache(params: params))
+        case CacheStatus.method: self = .cacheStatus(try CacheStatus(params: params))
         case ImageSheet.method: self = .sheet(try ImageSheet(params: params))
         case Discover.method: self = .discover(try Discover(params: params))
         case Health.method: self = .health(try Health(params: params))

@@ -136,10 +136,26 @@ struct StatusCommand: LibraryCommand {
             let problems = state.health?.problems ?? [state.problem]
             lines += problems.map { "\(state.service.rawValue): \($0.printable)" }
         }
+        lines += states.compactMap(pictureLine)
         for state in states where withFigures && !state.figures.isEmpty {
             lines += ["", "\(state.service.rawValue):"] + figureLines(state.figures, indent: 2)
         }
         return lines
+    }
+
+    /// How the thumbnailer is doing, in a line: queue, hit rate, renders a second.
+    private static func pictureLine(_ state: State) -> String? {
+        func number(_ name: String, in group: JSON? = nil) -> Int64 {
+            (group?[name] ?? state.figures[name])?.intValue ?? 0
+        }
+        guard state.service == .thumbnailer, let cache = state.figures["cache"] else { return nil }
+        let hits = number("memoryHits") + number("diskHits")
+        let all = hits + number("misses")
+        let rate = all > 0 ? ", \(100 * hits / all) % of \(all) requests at hand" : ""
+        let waiting = number("due", in: cache) + number("waiting", in: state.figures["caching"])
+        let renders = state.figures["rate"]?["rendersPerSecond"]?.doubleValue ?? 0
+        return "pictures: \(waiting) waiting\(rate), \(Quantities.rate(renders)) made a second, "
+            + "\(number("diskEntries", in: cache)) kept (\(Quantities.bytes(number("diskBytes", in: cache))))"
     }
 
     /// Names and values, groups indented below their name.

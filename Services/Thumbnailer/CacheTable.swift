@@ -93,7 +93,11 @@ struct CacheTable: Sendable {
                 ["limit": .int(Int64(Self.mostPerOwner))]
             )
         }
-        managers[name] = Manager(owner: owner, allowsHighQuality: allowsHighQuality, expires: now + Self.leaseMicroseconds)
+        managers[name] = Manager(
+            owner: owner,
+            allowsHighQuality: allowsHighQuality,
+            expires: now + Self.leaseMicroseconds
+        )
     }
 
     /// Renews the lease.
@@ -198,7 +202,9 @@ struct CacheTable: Sendable {
             guard case .waiting? = managers[name]?.entries[entry] else { continue }
             lastTask += 1
             let shapes = (managers[name]?.shapes[entry.asset] ?? []).filter { shape in
-                if case .waiting? = managers[name]?.entries[Entry(asset: entry.asset, shape: shape)] { true } else {
+                if case .waiting? = managers[name]?.entries[Entry(asset: entry.asset, shape: shape)] {
+                    true
+                } else {
                     false
                 }
             }

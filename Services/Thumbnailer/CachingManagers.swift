@@ -47,7 +47,8 @@ final class CachingManagers: Sendable {
             state.withLock { state in
                 let figures = state.table.figures
                 return [
-                    "managers": JSON(figures.managers), "images": JSON(figures.entries), "waiting": JSON(figures.waiting),
+                    "managers": JSON(figures.managers), "images": JSON(figures.entries),
+                    "waiting": JSON(figures.waiting),
                     "preparing": JSON(figures.working), "dropped": JSON(state.table.dropped),
                     "failed": JSON(state.failed),
                 ]

@@ -78,7 +78,9 @@ struct ImageReply: Sendable {
         let limit = ReadResource.maxReplyBytes
         if bytes.count <= limit { return Reply(result, attachments: [bytes]) }
         if bytes.count <= ImageDelivery.inReply {
-            let parts = stride(from: 0, to: bytes.count, by: limit).map { Array(bytes[$0..<min($0 + limit, bytes.count)]) }
+            let parts = stride(from: 0, to: bytes.count, by: limit).map {
+                Array(bytes[$0..<min($0 + limit, bytes.count)])
+            }
             return Reply(result, attachments: parts)
         }
         guard incoming.acceptsNotifications else { throw tooLarge(Int64(bytes.count)) }

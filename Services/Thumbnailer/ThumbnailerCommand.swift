@@ -43,7 +43,10 @@ struct ThumbnailerCommand: AsyncParsableCommand {
     @Flag(help: "Checks the settings, starts a worker, and says what is wrong; serves nothing.")
     var check = false
 
-    @Flag(name: .customLong("verify-cache"), help: "Reads every finished picture and says what is wrong; serves nothing.")
+    @Flag(
+        name: .customLong("verify-cache"),
+        help: "Reads every finished picture and says what is wrong; serves nothing."
+    )
     var verifyCache = false
 
     func run() async throws {

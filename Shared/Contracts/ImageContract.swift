@@ -201,7 +201,14 @@ public struct ImageRequest: Request {
                     default: true,
                     isWritten: true
                 ),
-                .defaulted("index", \.index, .count(0...1000), "Which image of the request.", default: 0, isWritten: true),
+                .defaulted(
+                    "index",
+                    \.index,
+                    .count(0...1000),
+                    "Which image of the request.",
+                    default: 0,
+                    isWritten: true
+                ),
                 .defaulted("isInCloud", \.isInCloud, .flag, "It is elsewhere.", default: false, isWritten: true),
                 .required("isUpscaled", \.isUpscaled, .flag, "Larger than the source."),
                 .required("isCacheHit", \.isCacheHit, .flag, "It was at hand."),

@@ -2,6 +2,7 @@ import Contracts
 import Foundation
 import JSONValue
 import Messaging
+import PhotoClient
 import PhotoModel
 import TestSupport
 import Testing
@@ -164,7 +165,8 @@ extension DarkroomTests {
             print("D" if json.loads(frames[0])["result"]["isDegraded"] else "F")
             """
 
-        @Test(.spec("T-44")) func `a second degraded image is larger than the first, where it is allowed`() async throws {
+        @Test(.spec("T-44")) func `a second degraded image is larger than the first, where it is allowed`() async throws
+        {
             try await Darkroom.open { room in
                 let asset = try room.catalog.add(try Negatives.large(width: 1200, seed: 9, preview: true))
                 var request = ImageRequest(

@@ -231,7 +231,9 @@ struct CacheTableTests {
         #expect(table.next(most: 8)?.asset == ids[80])
     }
 
-    @Test(.spec("S-58")) func `a hundred thousand starts and stops leave nothing behind and take no time to speak of`() throws {
+    @Test(.spec("S-58")) func `a hundred thousand starts and stops leave nothing behind and take no time to speak of`()
+        throws
+    {
         var table = try table(limit: 2000)
         let start = ContinuousClock().now
         for turn in 0..<100_000 {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Contracts
 import Glibc
+import Hosting
 import JSONValue
 import Messaging
 import PhotoClient

@@ -10,7 +10,8 @@ struct WarmCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "warm",
         abstract: "Have images made ahead, so that they are at hand when they are asked for.",
-        discussion: "Takes all assets of a fetch. Requests from people come first; all sizes of a picture are made from "
+        discussion:
+            "Takes all assets of a fetch. Requests from people come first; all sizes of a picture are made from "
             + "one decode."
     )
 

@@ -1,4 +1,5 @@
 import JSONValue
+import SystemPackage
 
 /// Tells how a command comes along that works on many things: a bar on a terminal, and a line for each result.
 struct Progress {

@@ -70,6 +70,14 @@ struct AssetBook: Sendable {
         if position?.library == token.library { position = token }
     }
 
+    /// Assets with these bytes are asked for anew.
+    mutating func forget(_ digest: String) {
+        for (id, asset) in facts where asset.resources.contains(where: { $0.digest == digest }) {
+            order.remove(id)
+            facts[id] = nil
+        }
+    }
+
     /// Everything up to the token has been told.
     mutating func confirm(_ token: ChangeToken, now: Int64) {
         if position?.library != token.library { forget() }

@@ -16,6 +16,8 @@ final class AssetSource: Sendable {
     /// Assets as they were found.
     struct Answer: Sendable {
         var assets: [ObjectID: AssetFacts] = [:]
+        /// Bytes that may not be opened.
+        var quarantined: [QuarantinedResource] = []
         /// The transaction at which they were read.
         var sequence: Int64
     }
@@ -56,11 +58,17 @@ final class AssetSource: Sendable {
         asked.add(ids.count)
         let page = try await lookup(ids, atLeast)
         let facts = page.assets.map(AssetFacts.init)
-        book.withLock { $0.learn(facts, at: page.token) }
-        var answer = Answer(sequence: page.sequence)
+        // The feed does not tell what is set aside, nor when it may be tried again: those are asked for each time.
+        let aside = Set(page.quarantined.map(\.digest))
+        let told = facts.filter { asset in !asset.resources.contains { aside.contains($0.digest) } }
+        book.withLock { $0.learn(told, at: page.token) }
+        var answer = Answer(quarantined: page.quarantined, sequence: page.sequence)
         for asset in facts { answer.assets[asset.id] = asset }
         return answer
     }
+
+    /// Bytes did harm: whether they are set aside now has to be asked.
+    func doubt(_ digest: String) { book.withLock { $0.forget(digest) } }
 
     /// Follows the feed until cancelled; where it ends, takes it up again.
     func follow(_ feed: ChangeFeed, pause: Duration = .seconds(1), logger: Logger) async throws {
@@ -89,5 +97,12 @@ final class AssetSource: Sendable {
     var figures: JSONObject {
         let now = clock.nowMicroseconds()
         return book.withLock { ["kept": JSON($0.count), "isFollowing": .bool($0.isFresh(at: now))] }
+    }
+}
+
+extension AssetSource.Answer {
+    /// Why the bytes of a plan may not be opened; nil where they may be.
+    func refusal(of plan: RenditionPlan, _ asset: AssetFacts) -> RPCError? {
+        quarantined.first { $0.digest == plan.digest }?.refusal(of: asset.filename ?? asset.id.text)
     }
 }

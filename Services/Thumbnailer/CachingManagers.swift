@@ -194,10 +194,14 @@ final class CachingManagers: Sendable {
     }
 
     private func prepare(_ task: CacheTable.Task) async -> [CacheTable.Shape: RenditionPlan] {
-        guard let asset = try? await source.assets([task.asset], atLeast: nil).assets[task.asset] else { return [:] }
+        guard let answer = try? await source.assets([task.asset], atLeast: nil), let asset = answer.assets[task.asset]
+        else { return [:] }
         var plans: [(shape: CacheTable.Shape, plan: RenditionPlan)] = []
         for shape in task.shapes {
-            if let plan = try? RenditionPlan(shape.request(task.asset), of: asset) { plans.append((shape, plan)) }
+            guard let plan = try? RenditionPlan(shape.request(task.asset), of: asset),
+                answer.refusal(of: plan, asset) == nil
+            else { continue }
+            plans.append((shape, plan))
         }
         var prepared: [CacheTable.Shape: RenditionPlan] = [:]
         if task.allowsHighQuality {

@@ -31,6 +31,7 @@ struct PictureService: Sendable {
         if let held = desk.held(plan) {
             return try await reply.send(held, index: 0, incoming, notifier)
         }
+        if let refusal = answer.refusal(of: plan, asset) { throw refusal }
         switch request.effectiveDeliveryMode(acceptsNotifications: incoming.acceptsNotifications) {
         case .highQualityFormat:
             return try await reply.send(try await desk.made(plan), index: 0, incoming, notifier)

@@ -11,6 +11,8 @@ struct Renderer: Sendable {
     let resources: ResourceFolder
     let workers: WorkerPool
     let quickWorkers: WorkerPool
+    /// Told of bytes over which a worker came to harm.
+    let report: @Sendable (ResourceWork.Harm) async -> Void
 
     /// Several pictures from one decode of one file, an outcome for each.
     func pictures(_ plans: [RenditionPlan]) async -> [Result<StoredRendition, RPCError>] {
@@ -22,7 +24,7 @@ struct Renderer: Sendable {
                 params: RenditionPlans(plans: plans).json,
                 files: [file.descriptor]
             )
-            let result = try await Self.run(job, on: workers)
+            let result = try await run(job, over: digest, on: workers)
             // The descriptor is the worker's until here.
             return try withExtendedLifetime(file) { () throws(RPCError) in
                 try Self.outcomes(result, count: plans.count)
@@ -40,7 +42,12 @@ struct Renderer: Sendable {
             params: plan.json,
             files: [file.descriptor]
         )
-        let result = try await Self.run(job, on: quickWorkers, priority: isQuick ? .normal : .high)
+        let result = try await run(
+            job,
+            over: plan.digest,
+            on: quickWorkers,
+            priority: isQuick ? .normal : .high
+        )
         guard withExtendedLifetime(file, { !result.attachments.isEmpty }) else { return nil }
         return try Self.picture(result.result, result.attachments.first)
     }
@@ -48,7 +55,7 @@ struct Renderer: Sendable {
     func inspect(_ digest: String) async throws(RPCError) -> PictureFacts {
         let file = try resources.open(digest)
         let job = WorkerJob(method: ThumbnailWork.inspectMethod, files: [file.descriptor])
-        let result = try await Self.run(job, on: quickWorkers)
+        let result = try await run(job, over: digest, on: quickWorkers)
         guard let facts = withExtendedLifetime(file, { try? PictureFacts(json: result.result) }) else {
             throw Refusal.internalError.error("a worker's answer says nothing about the picture")
         }
@@ -57,7 +64,8 @@ struct Renderer: Sendable {
 
     func sheet(_ plan: SheetPlan, _ bytes: Bytes) async throws(RPCError) -> StoredRendition {
         let job = WorkerJob(method: ThumbnailWork.sheetMethod, params: plan.json, attachments: [bytes])
-        let result = try await Self.run(job, on: workers)
+        let result: WorkerResult
+        do throws(WorkerFailure) { result = try await workers.run(job) } catch { throw error.refusal }
         return try Self.picture(result.result, result.attachments.first)
     }
 
@@ -70,13 +78,14 @@ struct Renderer: Sendable {
         return figures
     }
 
-    private static func run(
+    private func run(
         _ job: WorkerJob,
+        over digest: String,
         on workers: WorkerPool,
         priority: WorkerPriority = .normal
     ) async throws(RPCError) -> WorkerResult {
         do throws(WorkerFailure) {
-            return try await workers.run(job, priority: priority)
+            return try await ResourceWork(workers, report: report).run(job, over: digest, priority: priority)
         } catch {
             throw error.refusal
         }

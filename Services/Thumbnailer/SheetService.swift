@@ -15,7 +15,7 @@ struct SheetService: Sendable {
         try SheetPlan.check(request)
         let page = try await source.assets(request.assets, atLeast: request.atLeast)
         let assets = page.assets
-        let pictures = try await pictures(for: request, assets)
+        let pictures = try await pictures(for: request, page)
         var failed = JSONObject()
         for (id, outcome) in zip(request.assets, pictures) {
             if case .failure(let error) = outcome {
@@ -55,7 +55,7 @@ struct SheetService: Sendable {
     /// The picture of each cell, or why there is none.
     private func pictures(
         for request: ImageSheet,
-        _ assets: [ObjectID: AssetFacts]
+        _ answer: AssetSource.Answer
     ) async throws(RPCError) -> [Result<StoredRendition, RPCError>] {
         typealias Outcome = (index: Int, result: Result<StoredRendition, RPCError>)
         let ids = request.assets
@@ -66,7 +66,7 @@ struct SheetService: Sendable {
                 guard next < ids.count else { return }
                 let index = next
                 next += 1
-                group.addTask { (index, await picture(of: ids[index], assets[ids[index]], in: request)) }
+                group.addTask { (index, await picture(of: ids[index], answer, in: request)) }
             }
             for _ in 0..<Self.sheetWidth { begin() }
             for await outcome in group {
@@ -88,13 +88,15 @@ struct SheetService: Sendable {
 
     private func picture(
         of id: ObjectID,
-        _ asset: AssetFacts?,
+        _ answer: AssetSource.Answer,
         in sheet: ImageSheet
     ) async -> Result<StoredRendition, RPCError> {
         do throws(RPCError) {
-            guard let asset else { throw PictureService.notFound(id) }
+            let asset = try PictureService.asset(id, of: answer)
             let plan = try RenditionPlan(SheetPlan.image(id, in: sheet), of: asset)
-            return .success(try await desk.picture(plan).rendition)
+            if let held = desk.held(plan) { return .success(held.rendition) }
+            if let refusal = answer.refusal(of: plan, asset) { throw refusal }
+            return .success(try await desk.made(plan).rendition)
         } catch {
             return .failure(error)
         }

@@ -44,16 +44,6 @@ struct ThumbnailerService: Sendable {
         let disk = try RenditionStore(root: configuration.cache, budget: configuration.cacheBytes)
         let figures = PictureFigures()
         self.figures = figures
-        let renderer = Self.renderer(configuration, resources, logger)
-        desk = PictureDesk(
-            renderer: renderer,
-            memory: RenditionMemory(budget: configuration.memoryBytes),
-            disk: disk,
-            limit: configuration.queue,
-            workers: configuration.workers,
-            figures: figures,
-            logger: logger
-        )
         let thread = PollThread(name: "thumbnailer")
         let limits = MessagingLimits()
         func client(_ name: EndpointName) throws(MessagingError) -> ServiceClient {
@@ -69,6 +59,19 @@ struct ThumbnailerService: Sendable {
         let source = AssetSource(figures: figures) { ids, atLeast throws(RPCError) in
             try await Self.assets(ids, atLeast, catalog)
         }
+        let renderer = Self.renderer(configuration, resources, logger) { harm in
+            await catalog.tell(ReportHarm(harm, by: .thumbnailer), logger: logger)
+            source.doubt(harm.digest)
+        }
+        desk = PictureDesk(
+            renderer: renderer,
+            memory: RenditionMemory(budget: configuration.memoryBytes),
+            disk: disk,
+            limit: configuration.queue,
+            workers: configuration.workers,
+            figures: figures,
+            logger: logger
+        )
         let feed = ChangeFeed(
             broker: try client(.broker),
             feed: configuration.endpoints[.feed],
@@ -147,7 +150,8 @@ struct ThumbnailerService: Sendable {
     private static func renderer(
         _ configuration: ThumbnailerConfiguration,
         _ resources: ResourceFolder,
-        _ logger: Logger
+        _ logger: Logger,
+        report: @escaping @Sendable (ResourceWork.Harm) async -> Void
     ) -> Renderer {
         func pool(_ count: Int, _ limits: WorkerLimits) -> WorkerPool {
             WorkerPool(
@@ -160,11 +164,12 @@ struct ThumbnailerService: Sendable {
         }
         var quick = configuration.workerLimits
         quick.jobsPerWorker = 2000
-        quick.wallSeconds = 20
+        quick.wallSeconds = min(20, quick.wallSeconds)
         return Renderer(
             resources: resources,
             workers: pool(configuration.workers, configuration.workerLimits),
-            quickWorkers: pool(1, quick)
+            quickWorkers: pool(1, quick),
+            report: report
         )
     }
 

@@ -1,4 +1,5 @@
 import Contracts
+import Hosting
 import Foundation
 import JSONValue
 import Messaging

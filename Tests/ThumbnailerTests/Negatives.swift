@@ -58,7 +58,8 @@ struct DeliveredPixels {
     init(_ bytes: [UInt8]) throws {
         let header = try PictureHeader.read(bytes)
         let wand = try Decoder.decode(bytes, header, eighths: 8, scale: 1, limits: PixelLimits())
-        (width, height, rgb) = try ContactSheet.pixels(of: wand)
+        let pixels = try ContactSheet.pixels(of: wand)
+        (width, height, rgb) = (pixels.width, pixels.height, pixels.rgb)
     }
 
     /// The colour at a place given in units of the sides.

@@ -159,6 +159,8 @@ struct StatusCommand: LibraryCommand {
         let renders = state.figures["rate"]?["rendersPerSecond"]?.doubleValue ?? 0
         return "pictures: \(waiting) waiting\(rate), \(Quantities.rate(renders)) made a second, "
             + "\(number("diskEntries", in: cache)) kept (\(Quantities.bytes(number("diskBytes", in: cache))))"
+    }
+
     /// What the editor says of the edits that were pushed to it.
     static func publishedLine(_ figures: JSONObject) -> String {
         func number(_ name: String) -> Int64 { figures[name]?.intValue ?? 0 }

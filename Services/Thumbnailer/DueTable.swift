@@ -65,8 +65,15 @@ struct DueTable<Piece: Hashable & Sendable, Group: Hashable & Sendable>: Sendabl
     @discardableResult
     mutating func remove(_ piece: Piece) -> Bool {
         guard let group = owners.removeValue(forKey: piece) else { return false }
-        groups[group]?.pieces[piece] = nil
-        if groups[group]?.pieces.isEmpty == true { groups[group] = nil }
+        guard let priority = groups[group]?.pieces.removeValue(forKey: piece), let left = groups[group]?.pieces else {
+            return true
+        }
+        if left.isEmpty {
+            groups[group] = nil
+        } else if priority == groups[group]?.priority, !left.values.contains(priority), let rest = left.values.min() {
+            // Without its most urgent piece the group waits among those of the next one.
+            lineUp(group, rest)
+        }
         return true
     }
 

@@ -119,7 +119,7 @@ let rooms: [Room] = [
         .program(name: "change-broker"),
         [
             "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging", "ArgumentParser",
-            "ServiceLifecycle", "DequeModule",
+            "ServiceLifecycle", "DequeModule", "Crypto",
         ]
     ),
     Room(
@@ -203,7 +203,7 @@ let rooms: [Room] = [
         .tests,
         [
             "Thumbnailer", "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage",
-            "Imaging", "Logging", "ArgumentParser", "TestSupport",
+            "Imaging", "PictureFormats", "SamplePictures", "Logging", "ArgumentParser", "TestSupport",
         ]
     ),
     Room(

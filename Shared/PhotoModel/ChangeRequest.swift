@@ -25,6 +25,8 @@ public enum ChangeRequest: Sendable, Hashable {
         public var sourceType: SourceType
         public var ifDuplicate: DuplicateRule
         public var burst: NewBurst?
+        /// An XMP file about the picture: what it says goes before what the picture says, but for the date.
+        public var sidecar: NewResource?
 
         public init(
             ref: String? = nil,
@@ -32,9 +34,11 @@ public enum ChangeRequest: Sendable, Hashable {
             set: AssetPatch = AssetPatch(),
             sourceType: SourceType = .typeUserLibrary,
             ifDuplicate: DuplicateRule = .useExisting,
-            burst: NewBurst? = nil
+            burst: NewBurst? = nil,
+            sidecar: NewResource? = nil
         ) {
             self.burst = burst
+            self.sidecar = sidecar
             self.ref = ref
             self.resources = resources
             self.set = set
@@ -66,6 +70,13 @@ public enum ChangeRequest: Sendable, Hashable {
                     default: .useExisting
                 ),
                 .optional("burst", \.burst, .object(NewBurst.self), "The burst that it is a frame of."),
+                .optional(
+                    "sidecar",
+                    \.sidecar,
+                    .object(NewResource.self),
+                    "An XMP file about it: rating, keywords, caption and place go before the picture's own; its date "
+                        + "counts where the picture has none. It is read, not kept."
+                ),
             ]
         )
     }

@@ -12,6 +12,7 @@ extension ChangeTransaction {
         }
         if request.ifDuplicate == .useExisting {
             if let id = try existingAsset(withOriginal: original.digest) {
+                try complete(id, with: resources)
                 return try bind(request.ref, to: id, isDuplicate: true)
             }
         }
@@ -28,6 +29,7 @@ extension ChangeTransaction {
         asset.originalFilename = original.originalFilename
         asset.take(facts)
         asset.resources = resources.map(\.resource)
+        asset.markLivePhoto()
         asset.isRecentlyAdded = recentSpan > 0
         if let burst = request.burst {
             asset.burstIdentifier = try storable(burst.identifier, "burst")
@@ -54,6 +56,17 @@ extension ChangeTransaction {
             try set(other)
         }
         asset.representsBurst = true
+        try set(asset)
+    }
+
+    /// Gives an asset that is there already the raw file or the film of a Live Photo that it lacks.
+    private mutating func complete(_ id: ObjectID, with resources: [PreparedResource]) throws {
+        var asset = try existingAsset(id)
+        let new = resources.filter { !$0.type.isOriginal && asset.resource($0.type) == nil }
+        guard !new.isEmpty else { return }
+        guard new.allSatisfy({ $0.facts != nil }) else { throw FactsNeeded() }
+        asset.resources += new.map(\.resource)
+        asset.markLivePhoto()
         try set(asset)
     }
 
@@ -253,6 +266,13 @@ extension PreparedResource {
 }
 
 extension Asset {
+    /// A still with a film beside it is a Live Photo.
+    mutating func markLivePhoto() {
+        guard resource(.photo) != nil, resource(.pairedVideo) != nil else { return }
+        mediaSubtypes.formUnion(.photoLive)
+        playbackStyle = .livePhoto
+    }
+
     /// Takes over what was read from the bytes.
     mutating func take(_ facts: PictureFacts) {
         mediaType = facts.mediaType

@@ -24,7 +24,7 @@ struct SafelightCommand: AsyncParsableCommand {
                 name: "Photos",
                 subcommands: [
                     ImportCommand.self, FetchCommand.self, ShowCommand.self, FavoriteCommand.self, HideCommand.self,
-                    DeleteCommand.self, TrashCommand.self, RestoreCommand.self, AlbumCommand.self, FolderCommand.self,
+                    DeleteCommand.self, TrashCommand.self, UntrashCommand.self, AlbumCommand.self, FolderCommand.self,
                     MomentsCommand.self, ExportCommand.self,
                 ]
             ),

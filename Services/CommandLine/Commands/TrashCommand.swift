@@ -8,7 +8,7 @@ struct TrashCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "trash",
         abstract: "Put assets into the trash; they go for good after thirty days.",
-        discussion: "`safelight fetch --trash` lists them, `safelight restore` takes them out again."
+        discussion: "`safelight fetch --trash` lists them, `safelight untrash` takes them out again."
     )
 
     @Argument(help: "Identifiers, or - for standard input.")
@@ -24,10 +24,10 @@ struct TrashCommand: LibraryCommand {
     }
 }
 
-/// `safelight restore`
-struct RestoreCommand: LibraryCommand {
+/// `safelight untrash`
+struct UntrashCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
-        commandName: "restore",
+        commandName: "untrash",
         abstract: "Take assets out of the trash, back into their albums."
     )
 

@@ -189,14 +189,22 @@ struct AssetStore {
         if before.keywords != after.keywords {
             try run("DELETE FROM keyword WHERE asset = ?", [row])
             try insertKeywords(of: after, row)
+        } else if !after.keywords.isEmpty, before.isVisible != after.isVisible || areCopiesStale(before, after) {
+            try run(
+                "UPDATE keyword SET visible = ?, creation_date = ?, added_date = ? WHERE asset = ?",
+                [after.isVisible, after.creationDate, after.addedDate, row]
+            )
         }
         try updateMemberships(before, after, row)
     }
 
+    /// Whether dates changed of which other tables have copies.
+    private func areCopiesStale(_ before: Asset, _ after: Asset) -> Bool {
+        before.creationDate != after.creationDate || before.addedDate != after.addedDate
+    }
+
     private func updateMemberships(_ before: Asset, _ after: Asset, _ row: Int64) throws {
-        let areCopiesStale =
-            before.isShown != after.isShown || before.creationDate != after.creationDate
-            || before.addedDate != after.addedDate
+        let areCopiesStale = before.isShown != after.isShown || areCopiesStale(before, after)
         guard areCopiesStale || before.memberships != after.memberships else { return }
         for membership in before.memberships where !after.memberships.contains(membership) {
             try run(
@@ -245,8 +253,22 @@ struct AssetStore {
     }
 
     private func insertKeywords(of asset: Asset, _ row: Int64) throws {
+        var texts: Set<String> = []
+        var foldedTexts: Set<String> = []
         for (position, keyword) in asset.keywords.enumerated() {
-            try run("INSERT INTO keyword VALUES (?, ?, ?, ?)", [row, position, keyword, folded(keyword)])
+            let folded = folded(keyword)
+            let isNew = foldedTexts.insert(folded).inserted
+            let isRepeated = !texts.insert(keyword).inserted
+            try run(
+                """
+                INSERT INTO keyword (asset, position, text, folded, visible, creation_date, added_date, repeats)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+                """,
+                [
+                    row, position, keyword, folded, asset.isVisible, asset.creationDate, asset.addedDate,
+                    isNew ? 0 : isRepeated ? 2 : 1,
+                ]
+            )
         }
     }
 }

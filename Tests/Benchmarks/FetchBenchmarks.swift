@@ -93,8 +93,9 @@ final class Served {
 
     init(_ bench: Bench, assets: Int, library: String? = nil) async throws {
         self.assets = assets
-        let generated = try await library ?? bench.libraries.folder(assets: assets, for: "fetch")
-        services = try Services(bench.place, "fetch-\(assets)", library: generated)
+        let folder =
+            if let library { library } else { try await bench.libraries.folder(assets: assets, for: "fetch") }
+        services = try Services(bench.place, "fetch-\(assets)", library: folder)
         try await services.start("catalog")
     }
 

@@ -62,7 +62,7 @@ enum ScaleBenchmarks {
                 unit: "assets/s"
             )
         )
-        FileManager.default.createFile(atPath: folder + "/made", contents: nil)
+        try Data().write(to: URL(fileURLWithPath: folder + "/made"))
         return folder
     }
 

@@ -18,7 +18,9 @@ enum Decoder {
     ) throws(ImagingError) -> Wand {
         ImagingLibrary.start()
         guard header.isComplete else { throw .truncated }
-        let isScaled = header.kind == .jpeg && eighths < DecodeScale.full
+        // A strip of a few pixels has no eighths.
+        let isScaled =
+            header.kind == .jpeg && eighths < DecodeScale.full && min(header.storedWidth, header.storedHeight) >= 16
         let width = isScaled ? DecodeScale.side(header.storedWidth, eighths) : header.storedWidth
         let height = isScaled ? DecodeScale.side(header.storedHeight, eighths) : header.storedHeight
         guard width * height <= limits.decodedPixels else {

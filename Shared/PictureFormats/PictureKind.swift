@@ -42,6 +42,8 @@ public enum PictureKind: String, Sendable, Hashable, CaseIterable {
         if let kind = sniff(head) { return kind.rawValue }
         let reader = ByteReader(head)
         if reader.text(4, 4) == "ftyp" { return "an ISO media file (\(reader.text(8, 4) ?? "unknown brand"))" }
+        if head.starts(with: [0xFF, 0x0A]) || reader.text(4, 4) == "JXL " { return "JPEG XL" }
+        if head.starts(with: Array("8BPS".utf8)) { return "Photoshop" }
         if head.starts(with: Array("%!".utf8)) { return "PostScript" }
         if head.starts(with: Array("%PDF".utf8)) { return "PDF" }
         let isText = head.allSatisfy { $0 >= 0x20 || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }

@@ -1,6 +1,8 @@
 /// The picture formats that Safelight opens, told by their first bytes and nothing else: file names lie.
 public enum PictureKind: String, Sendable, Hashable, CaseIterable {
     case jpeg, png, gif, webp, tiff, bmp, heic, avif
+    /// A camera's raw file; its first bytes alone do not tell it from TIFF, so that ``sniff(_:)`` never answers it.
+    case raw
 
     /// The format of these bytes, or `nil` where they begin no format of the list.
     public static func sniff(_ bytes: some Collection<UInt8>) -> PictureKind? {
@@ -58,10 +60,10 @@ public enum PictureKind: String, Sendable, Hashable, CaseIterable {
     }
 
     /// What a message offers instead.
-    public static let supportedNames: [String] = allCases.map(\.rawValue)
+    public static let supportedNames: [String] = allCases.filter { $0 != .raw }.map(\.rawValue)
 
     /// "image/jpeg" and so on.
-    public var mimeType: String { "image/\(rawValue)" }
+    public var mimeType: String { self == .raw ? "image/x-dcraw" : "image/\(rawValue)" }
 
     /// The uniform type identifier.
     public var contentType: String {
@@ -74,6 +76,7 @@ public enum PictureKind: String, Sendable, Hashable, CaseIterable {
         case .bmp: "com.microsoft.bmp"
         case .heic: "public.heic"
         case .avif: "public.avif"
+        case .raw: "public.camera-raw-image"
         }
     }
 }

@@ -46,7 +46,7 @@ struct HostileBytesTests {
                 continue
             }
             #expect(what == found)
-            #expect(supported.count == 8)
+            #expect(supported.count == 9)
         }
     }
 

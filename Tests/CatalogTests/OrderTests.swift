@@ -101,7 +101,12 @@ struct OrderTests {
         let fixture = try StoreFixture()
         let assets = (0..<1500).map { library.asset($0) }
         try await write(assets.map { EntityChange(before: nil, after: $0) }, fixture, 1)
-        for fetch in try fetches() {
+        // Of several conditions together no counter tells how many match: in other orders those that match are sorted.
+        func isCounted(_ fetch: Fetch) -> Bool {
+            if case .and = fetch.predicate?.root { return fetch.hasUsualOrder }
+            return true
+        }
+        for fetch in try fetches().filter(isCounted) {
             for plan in try await plans(of: fetch, fixture) {
                 // An index may be gone through from its beginning where its order is the wanted one.
                 let scans = plan.split(separator: "; ").filter { $0.hasPrefix("SCAN") && !$0.contains("USING INDEX") }

@@ -11,7 +11,7 @@ extension JSONType where Value == AdjustmentList {
     /// The editor's list of operations, checked against its own tables.
     static var adjustments: JSONType {
         JSONType(
-            schema: ["type": "object", "x-format": AdjustmentList.documentation],
+            schema: AdjustmentList.schema,
             decode: { (json: JSON) throws(JSONProblem) in
                 do throws(AdjustmentError) {
                     return try AdjustmentList(json: json)

@@ -248,6 +248,10 @@ void safelight_colour_pass_rgb(uint8_t *pixels, size_t width, size_t rows, size_
     }
 }
 
+void safelight_round_to_bytes(uint16_t *pixels, size_t count) {
+    for (size_t i = 0; i < 4 * count; i++) pixels[i] = (uint16_t)(((uint32_t)pixels[i] + 128) / 257 * 257);
+}
+
 void safelight_histogram(const uint16_t *pixels, size_t count, uint32_t *counters) {
     for (size_t i = 0; i < 4 * 256; i++) counters[i] = 0;
     for (size_t i = 0; i < count; i++) {

@@ -91,6 +91,9 @@ void safelight_smooth(const uint16_t *source, uint16_t *output, size_t width, si
 void safelight_overlay(uint16_t *pixels, size_t width, size_t height, const uint16_t *over, size_t over_width,
                        size_t over_height, ptrdiff_t x, ptrdiff_t y, float opacity);
 
+/* Rounds every channel to a multiple of 257, which is a value of eight bits: some encoders cut the rest off. */
+void safelight_round_to_bytes(uint16_t *pixels, size_t count);
+
 /* Counts values of red, green and blue and of brightness in 256 steps each: 4 times 256 counters. */
 void safelight_histogram(const uint16_t *pixels, size_t count, uint32_t *counters);
 #endif

@@ -2,6 +2,7 @@ import Contracts
 import JSONValue
 import Messaging
 import PhotoModel
+import TestSupport
 import Testing
 
 @testable import Catalog
@@ -78,7 +79,7 @@ struct RulesTests {
         #expect(library.collection(album)?.estimatedAssetCount == 4)
     }
 
-    @Test func `the first and last date of an album follow its members`() throws {
+    @Test(.spec("S-05")) func `the first and last date of an album follow its members`() throws {
         var library = MemoryLibrary()
         let ids = try [10, 20, 30].enumerated().map { try library.add($0, date: $1) }
         let album = try library.addAlbum("A", ids)

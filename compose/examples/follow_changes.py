@@ -1,10 +1,12 @@
 """Prints every change of the library once, in order, without a gap: also through restarts of the change-broker."""
-import json, os, sys, time, zmq
+import json, os, sys, time, zmq, zmq.auth
 runtime = os.getenv("XDG_RUNTIME_DIR")
 run = os.getenv("SAFELIGHT_RUN") or (f"{runtime}/safelight" if runtime else f"/tmp/safelight-{os.getuid()}")
 live, broker = zmq.Context.instance().socket(zmq.SUB), zmq.Context.instance().socket(zmq.REQ)
-live.subscribe("changes")
-live.subscribe("head")  # where the feed stands, once a second
+for socket in (live, broker) if "SAFELIGHT_CLIENT_KEY" in os.environ else ():  # over TCP it takes keys
+    socket.curve_publickey, socket.curve_secretkey = zmq.auth.load_certificate(os.environ["SAFELIGHT_CLIENT_KEY"])
+    socket.curve_serverkey, _ = zmq.auth.load_certificate(os.environ["SAFELIGHT_SERVER_KEY"])
+for topic in "changes", "head": live.subscribe(topic)  # the head says where the feed stands, once a second
 live.connect(os.getenv("SAFELIGHT_FEED", f"ipc://{run}/feed.sock"))
 broker.req_relaxed = broker.req_correlate = True  # it may ask again when no answer came
 broker.connect(os.getenv("SAFELIGHT_BROKER", f"ipc://{run}/change-broker.sock"))

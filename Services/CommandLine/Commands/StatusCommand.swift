@@ -10,9 +10,15 @@ import PhotoModel
 struct StatusCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
-        abstract: "Show the health and the figures of the four services.",
-        discussion: "Succeeds when all of them can do their work; with --wait it gives them time to come up."
+        abstract: "Show the health and the figures of the services.",
+        discussion: """
+            Succeeds when all of them can do their work; with --wait it gives them time to come up. With a name it is \
+            the health check of one service.
+            """
     )
+
+    @Argument(help: "Only these: catalog, thumbnailer, editor, change-broker. Else all four.")
+    var names: [ServiceName] = []
 
     @Flag(help: "All figures.")
     var figures = false
@@ -23,6 +29,10 @@ struct StatusCommand: LibraryCommand {
     @OptionGroup var client: ClientOptions
 
     var services: [ServiceName] { token ? [.catalog] : [] }
+
+    private var wanted: [ServiceName] {
+        names.isEmpty ? ServiceName.allCases : ServiceName.allCases.filter(names.contains)
+    }
 
     /// What one service said.
     struct State: Sendable {
@@ -70,12 +80,12 @@ struct StatusCommand: LibraryCommand {
         let deadline = Duration.seconds(client.wait ?? ClientOptions.usualWait)
         let isPatient = client.wait != nil
         return await withTaskGroup(of: State.self) { group in
-            for service in ServiceName.allCases {
+            for service in wanted {
                 group.addTask { await Self.state(of: service, in: library, within: deadline, isPatient: isPatient) }
             }
             var states: [State] = []
             for await state in group { states.append(state) }
-            return ServiceName.allCases.compactMap { name in states.first { $0.service == name } }
+            return wanted.compactMap { name in states.first { $0.service == name } }
         }
     }
 

@@ -24,7 +24,10 @@ struct SafelightCommand: AsyncParsableCommand {
             ),
             CommandGroup(
                 name: "Pictures",
-                subcommands: [ThumbCommand.self, SheetCommand.self, EditCommand.self, RevertCommand.self]
+                subcommands: [
+                    ThumbCommand.self, SheetCommand.self, EditCommand.self, RevertCommand.self, HistoryCommand.self,
+                    CompareCommand.self,
+                ]
             ),
             CommandGroup(
                 name: "Programs",

@@ -21,6 +21,13 @@ enum EditDigest {
         return digest(RevertEdit.method, RevertEdit.table.encode(named))
     }
 
+    static func of(_ undo: UndoEdits) -> String {
+        var named = undo
+        named.client = ""
+        named.transaction = nil
+        return digest(UndoEdits.method, UndoEdits.table.encode(named))
+    }
+
     /// 64 hexadecimal digits.
     private static func digest(_ method: String, _ params: JSONObject) -> String {
         let asked: JSON = ["method": .string(method), "params": .object(params)]

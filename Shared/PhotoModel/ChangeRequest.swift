@@ -103,17 +103,22 @@ public enum ChangeRequest: Sendable, Hashable {
         public var render: NewResource
         public var adjustmentData: AdjustmentData
         public var ifContentRevision: Revision?
+        /// What `editing.begin` answered: it says which version the edit began with, and takes the place of
+        /// `ifContentRevision`.
+        public var inputToken: EditInputToken?
 
         public init(
             id: ObjectID,
             render: NewResource,
             adjustmentData: AdjustmentData,
-            ifContentRevision: Revision? = nil
+            ifContentRevision: Revision? = nil,
+            inputToken: EditInputToken? = nil
         ) {
             self.id = id
             self.render = render
             self.adjustmentData = adjustmentData
             self.ifContentRevision = ifContentRevision
+            self.inputToken = inputToken
         }
 
         public static let table = JSONTable(
@@ -135,6 +140,12 @@ public enum ChangeRequest: Sendable, Hashable {
                     .revision,
                     "Refused as conflict when its pixels have another revision."
                 ),
+                .optional(
+                    "inputToken",
+                    \.inputToken,
+                    .editInput,
+                    "What editing.begin answered; refused as conflict when the pixels have changed since."
+                ),
             ]
         )
     }
@@ -142,10 +153,13 @@ public enum ChangeRequest: Sendable, Hashable {
     public struct RevertAsset: Sendable, Hashable, JSONTabled {
         public var id: ObjectID
         public var ifContentRevision: Revision?
+        /// Which original is shown from now on (spec T-26); nil: the one that was.
+        public var base: OriginalChoice?
 
-        public init(id: ObjectID, ifContentRevision: Revision? = nil) {
+        public init(id: ObjectID, ifContentRevision: Revision? = nil, base: OriginalChoice? = nil) {
             self.id = id
             self.ifContentRevision = ifContentRevision
+            self.base = base
         }
 
         public static let table = JSONTable(
@@ -160,6 +174,12 @@ public enum ChangeRequest: Sendable, Hashable {
                     \.ifContentRevision,
                     .revision,
                     "Refused as conflict when its pixels have another revision."
+                ),
+                .optional(
+                    "base",
+                    \.base,
+                    .name(OriginalChoice.self),
+                    "Which original is shown from now on, where there is a RAW and a compressed one (spec T-26)."
                 ),
             ]
         )

@@ -23,12 +23,25 @@ struct ExportCommand: LibraryCommand {
     @Option(name: .shortAndLong, help: "The folder; made where there is none.")
     var output: String
 
-    @Flag(help: "What is shown, with the edits, instead of the original.")
+    @Flag(help: "What is shown, with the edits, instead of the original: the same as --version current.")
     var current = false
+
+    @Option(help: "original, or current: with the edits.")
+    var version = "original"
+
+    @Flag(help: "Beside each file an XMP sidecar: metadata, the adjustment data of the last edit, and its history.")
+    var sidecar = false
 
     @OptionGroup var client: ClientOptions
 
-    func check() throws { _ = try fetch.fetch(of: nil) }
+    func check() throws {
+        _ = try fetch.fetch(of: nil)
+        guard version == "original" || version == "current" else {
+            throw CommandFailure.usage("--version is original or current")
+        }
+    }
+
+    private var isCurrent: Bool { current || version == "current" }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
         if mkdir(self.output, 0o777) != 0, errno != EEXIST {
@@ -55,7 +68,7 @@ struct ExportCommand: LibraryCommand {
 
     /// Saves one; false where its bytes cannot be had, which is no reason to stop.
     private func export(_ asset: Asset, from library: PhotoLibrary, _ output: Output) async throws -> Bool {
-        guard let resource = current ? asset.currentResource : asset.originalResource else {
+        guard let resource = isCurrent ? asset.currentResource : asset.originalResource else {
             output.report(
                 CommandFailure(message: "\(asset.id) has no such file", name: Refusal.missingResource.rawValue)
             )
@@ -73,6 +86,10 @@ struct ExportCommand: LibraryCommand {
             return false
         }
         try writer.finish()
+        if sidecar {
+            let text = try await Sidecar.text(of: asset, in: library)
+            try OutputFile.write(Array(text.utf8), to: self.output + "/" + name + ".xmp")
+        }
         try output.result([
             "asset": .string(asset.id.text), "file": .string(self.output + "/" + name), "size": .int(resource.size),
             "digest": .string(resource.digest),

@@ -138,7 +138,7 @@ let rooms: [Room] = [
         .program(name: "safelight"),
         [
             "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging", "ArgumentParser",
-            "Subprocess", "SystemPackage", "SamplePictures",
+            "Subprocess", "SystemPackage", "SamplePictures", "Crypto",
         ]
     ),
     Room(

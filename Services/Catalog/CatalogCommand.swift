@@ -9,7 +9,7 @@ struct CatalogCommand: AsyncParsableCommand {
         commandName: "catalog",
         abstract: "Keeps the library: photos, albums and their history.",
         version: ServiceVersion.current,
-        subcommands: [ServeCommand.self, GenerateCommand.self, WorkerCommand.self],
+        subcommands: [ServeCommand.self, GenerateCommand.self, ExamineCommand.self, WorkerCommand.self],
         defaultSubcommand: ServeCommand.self
     )
 }
@@ -25,6 +25,7 @@ struct ServeCommand: AsyncParsableCommand {
     @OptionGroup var listening: ListenOptions
     @OptionGroup var libraryOptions: LibraryOptions
     @OptionGroup var service: ServiceOptions
+    @OptionGroup var worker: WorkerOptions
 
     @Option(help: "Worker processes that read metadata. (SAFELIGHT_CATALOG_WORKERS, else 2)")
     var workers: Int?
@@ -88,6 +89,7 @@ struct ServeCommand: AsyncParsableCommand {
             address: try endpoints.resolve(environment: environment)[.catalog]
         )
         settings.workers = try number(workers, "SAFELIGHT_CATALOG_WORKERS", settings.workers)
+        settings.workerLimits = try worker.resolve(settings.workerLimits, environment: environment)
         settings.maxFileBytes = try number(maxFileBytes, "SAFELIGHT_MAX_FILE_BYTES", settings.maxFileBytes)
         settings.writeQueue = try number(writeQueue, "SAFELIGHT_WRITE_QUEUE", settings.writeQueue)
         settings.resultCacheBytes = try number(

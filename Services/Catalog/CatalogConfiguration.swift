@@ -13,6 +13,8 @@ struct CatalogConfiguration: Sendable {
     var door: PublicDoor?
     /// Worker processes that read metadata.
     var workers = 2
+    /// What each of them may use.
+    var workerLimits = WorkerLimits()
     /// How a worker is started.
     var workerExecutable = WorkerPool.ownExecutable
     /// Folders that paths in requests may name; none: whatever the service's own user can read, for that user.
@@ -46,6 +48,7 @@ struct CatalogConfiguration: Sendable {
     var json: JSON {
         [
             "library": .string(library), "address": .string(address.description), "workers": JSON(workers),
+            "jobSeconds": JSON(workerLimits.wallSeconds), "workerMemoryMiB": JSON(workerLimits.memoryBytes >> 20),
             "importRoots": JSON(importRoots), "maxFileBytes": .int(maxFileBytes), "maxEntities": JSON(maxEntities),
             "maxRecordBytes": JSON(maxRecordBytes), "writeQueue": JSON(writeQueue),
             "resultCacheBytes": JSON(resultCacheBytes), "historyDays": JSON(historyDays),

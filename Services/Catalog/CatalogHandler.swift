@@ -17,7 +17,9 @@ struct CatalogHandler: RequestHandler {
     let intake: ResourceIntake
     let delivery: ResourceDelivery
     let uploads: UploadDesk
+    let quarantine: Quarantine
     let services: ServiceIdentities
+    let edits: EditReader
     let figures: Hosting.Figures
     let clock: MonotonicClock
     let logger: Logger
@@ -50,6 +52,8 @@ struct CatalogHandler: RequestHandler {
         case .since(let page): return Reply(try await history.since(page).json)
         case .follow(let stream): return try await history.follow(stream, incoming, notifier)
         case .token: return Reply(try await history.token().json)
+        case .editsStatus(let status): return Reply(try await edits.status(status, for: incoming.identity).json)
+        case .editsPending(let page): return Reply(try await edits.pending(page, for: incoming.identity).json)
         case .readResource(let read): return try await delivery.read(read, incoming, notifier)
         case .beginUpload(let upload): return Reply(try await uploads.begin(upload, owner: incoming.identity).json)
         case .appendUpload(let upload):
@@ -60,6 +64,13 @@ struct CatalogHandler: RequestHandler {
         case .cancelUpload(let upload):
             try await uploads.cancel(upload, owner: incoming.identity)
             return Reply(Done().json)
+        case .reportHarm(let harm):
+            try services.check(incoming.identity, for: ReportHarm.method)
+            return Reply(try await quarantine.report(harm).json)
+        case .listQuarantine(let list): return Reply(try await quarantine.list(list).json)
+        case .liftQuarantine(let lift):
+            try services.check(incoming.identity, for: LiftQuarantine.method)
+            return Reply(try await quarantine.lift(lift).json)
         case .discover:
             return Reply(
                 openRPCDocument(
@@ -87,7 +98,7 @@ struct CatalogHandler: RequestHandler {
     // MARK: Writing
 
     private func perform(_ changes: PerformChanges, _ incoming: IncomingRequest) async throws -> JSON {
-        if changes.onBehalfOf != nil { try services.check(incoming.identity) }
+        if changes.onBehalfOf != nil { try services.check(incoming.identity, for: "onBehalfOf") }
         let digest = Self.digest(of: changes, incoming.attachments)
         let key = changes.transaction.map {
             OutcomeKey(

@@ -1,3 +1,4 @@
+import Contracts
 import Hosting
 import JSONValue
 import Logging
@@ -50,6 +51,7 @@ struct CatalogService: Sendable {
         let workers = WorkerPool(
             executable: configuration.workerExecutable,
             count: configuration.workers,
+            limits: configuration.workerLimits,
             logger: logger
         )
         try await workers.start()
@@ -72,7 +74,17 @@ struct CatalogService: Sendable {
             makeName: surroundings.makeName
         )
         let figures = Hosting.Figures()
-        let fetches = FetchEngine(store: store, cacheBytes: configuration.resultCacheBytes)
+        let quarantine = try await Quarantine(store: store, now: surroundings.now)
+        let work = ResourceWork(workers) { harm in
+            // The catalog's own disk failed where this throws; the next attempt finds out again.
+            _ = try? await quarantine.report(ReportHarm(harm, by: .catalog))
+        }
+        let fetches = FetchEngine(
+            store: store,
+            quarantine: quarantine,
+            cacheBytes: configuration.resultCacheBytes
+        )
+        let services = ServiceIdentities(door: configuration.door)
         let handler = CatalogHandler(
             store: store,
             writer: writer,
@@ -84,13 +96,15 @@ struct CatalogService: Sendable {
                 crew: crew,
                 uploads: uploads,
                 roots: try ImportRoots(configuration.importRoots),
-                pictures: PictureReader(workers: workers, resources: resources),
+                pictures: PictureReader(work: work, quarantine: quarantine, resources: resources),
                 store: store,
                 maxBytes: configuration.maxFileBytes
             ),
             delivery: ResourceDelivery(store: store, resources: resources, crew: crew),
             uploads: uploads,
-            services: ServiceIdentities(door: configuration.door),
+            quarantine: quarantine,
+            services: services,
+            edits: EditReader(store: store, services: services),
             figures: figures,
             clock: surroundings.clock,
             logger: logger
@@ -118,6 +132,7 @@ struct CatalogService: Sendable {
         figures.section("fetches") {
             ["cachedResults": JSON(fetches.cachedResults), "cachedBytes": JSON(fetches.cacheBytes)]
         }
+        figures.section("quarantine") { ["resources": JSON(quarantine.count)] }
         figures.section("uploads") { ["open": JSON(await uploads.count)] }
         figures.section("library") {
             (try? await store.read { try $0.figures() }) ?? [:]

@@ -3,8 +3,8 @@ import Glibc
 import Hosting
 import Messaging
 
-/// Who may act for others: the services of this machine, which run as the catalog's own user, and those on the list
-/// `services`.
+/// Who may act for others and keep the quarantine: the services of this machine, which run as the catalog's own user,
+/// and those on the list `services`.
 struct ServiceIdentities: Sendable {
     private let ownIdentity: String
     private let isListed: @Sendable (String) -> Bool
@@ -19,9 +19,9 @@ struct ServiceIdentities: Sendable {
     }
 
     /// Throws `access_denied`.
-    func check(_ identity: String) throws(RPCError) {
+    func check(_ identity: String, for what: String) throws(RPCError) {
         guard identity == ownIdentity || isListed(identity) else {
-            throw Refusal.accessDenied.error("onBehalfOf is for services only, and \(identity) is none")
+            throw Refusal.accessDenied.error("\(what) is for services only, and \(identity) is none")
         }
     }
 }

@@ -14,7 +14,12 @@ struct SafelightCommand: AsyncParsableCommand {
             """,
         version: ServiceVersion.current,
         groupedSubcommands: [
-            CommandGroup(name: "The house", subcommands: [UpCommand.self, StatusCommand.self, KeysCommand.self]),
+            CommandGroup(
+                name: "The house",
+                subcommands: [
+                    UpCommand.self, StatusCommand.self, DoctorCommand.self, KeysCommand.self, QuarantineCommand.self,
+                ]
+            ),
             CommandGroup(
                 name: "Photos",
                 subcommands: [
@@ -31,7 +36,9 @@ struct SafelightCommand: AsyncParsableCommand {
             ),
             CommandGroup(
                 name: "Programs",
-                subcommands: [WatchCommand.self, DescribeCommand.self, SamplePhotosCommand.self]
+                subcommands: [
+                    PublishCommand.self, WatchCommand.self, DescribeCommand.self, SamplePhotosCommand.self,
+                ]
             ),
         ]
     )

@@ -9,9 +9,10 @@ struct EditTransaction: Sendable {
     /// The identity of the client that the editor acts for.
     var identity: String
     var client: String
-    var transaction: String
+    /// Nil for a published edit: its state says whether it was applied.
+    var transaction: String?
     /// See ``EditDigest``.
-    var digest: String
+    var digest: String?
 }
 
 /// The editor's conversation with the catalog, which alone decides and remembers.
@@ -23,15 +24,27 @@ struct EditCatalog: Sendable {
     /// How often a transaction is sent again after the connection broke.
     private static let attempts = 5
 
-    /// The asset as it is now, and the transaction at which it was read.
-    func asset(_ id: ObjectID) async throws(RPCError) -> (asset: Asset, sequence: Int64) {
+    /// An asset as it is now, and the page on which it was read.
+    struct Found: Sendable {
+        let asset: Asset
+        let page: FetchAssets.Result
+
+        /// Throws `quarantined` where bytes of the asset are opened no more.
+        func requireOpen(_ digest: String) throws(RPCError) {
+            guard let entry = page.quarantine(of: digest) else { return }
+            throw entry.refusal(of: asset.originalFilename ?? asset.id.text)
+        }
+    }
+
+    /// The asset as it is now.
+    func asset(_ id: ObjectID) async throws(RPCError) -> Found {
         var fetch = FetchDescription(.assets)
         fetch.ids = [id]
         let page = try await library.catalog.ask(FetchAssets(fetch: fetch, count: 1)).result
         guard let asset = page.assets.first else {
             throw Refusal.identifierNotFound.error("there is no asset \(id)", ["id": .string(id.text)])
         }
-        return (asset, page.sequence)
+        return Found(asset: asset, page: page)
     }
 
     /// The outcome of a transaction that was committed before; nil where there was none.
@@ -45,14 +58,15 @@ struct EditCatalog: Sendable {
         }
     }
 
-    /// Commits a render as one change.
+    /// Commits a render as one change, and with it the published edit that it carries out, if any.
     ///
-    /// - Throws: `conflict` where the asset has other pixels than the plan was made of
+    /// - Throws: `conflict` where the asset has other pixels than the plan was made of, or the edit is finished
     func commit(
         _ render: Render,
         of plan: EditPlan,
         asset: ObjectID,
-        as transaction: EditTransaction
+        as transaction: EditTransaction,
+        publishedEdit: String? = nil
     ) async throws(RPCError) -> PerformChanges.Result {
         let data = plan.adjustments.json.bytes
         let source: ResourceSource
@@ -71,7 +85,8 @@ struct EditCatalog: Sendable {
                 formatVersion: AdjustmentList.formatVersion,
                 attachment: 0
             ),
-            ifContentRevision: plan.contentRevision
+            ifContentRevision: plan.contentRevision,
+            publishedEdit: publishedEdit
         )
         var requests: [ChangeRequest] = [.editAsset(edit)]
         if plan.revertsFirst {
@@ -99,9 +114,9 @@ struct EditCatalog: Sendable {
     }
 
     /// Sends a transaction, again under the same name where the connection broke before its answer.
-    private func perform(
+    func perform(
         _ requests: [ChangeRequest],
-        attachments: [Bytes],
+        attachments: [Bytes] = [],
         _ transaction: EditTransaction,
         recall: Bool = false
     ) async throws(RPCError) -> PerformChanges.Result {

@@ -9,7 +9,8 @@ import Storage
 extension EditDesk {
     /// `editing.begin`; nothing is kept of it.
     func begin(_ begin: BeginEditing) async throws(RPCError) -> Reply {
-        let (asset, sequence) = try await catalog.asset(begin.asset)
+        let found = try await catalog.asset(begin.asset)
+        let (asset, sequence) = (found.asset, found.page.sequence)
         let original = try EditPlan.original(of: asset)
         guard
             var (base, resource, hasData) = asset.editingInput(handles: { identifier, version in
@@ -46,6 +47,7 @@ extension EditDesk {
             room -= bytes.count
             attachments.append(bytes)
         }
+        try found.requireOpen(resource.digest)
         result.orientation = try await orientation(of: resource)
         if !begin.skipsDisplaySizeImage {
             let plan = RenderPlan(
@@ -64,15 +66,17 @@ extension EditDesk {
 
     /// `edits.compare`
     func compare(_ compare: CompareEdit) async throws(RPCError) -> Reply {
-        let (asset, sequence) = try await catalog.asset(compare.asset)
-        let before = try resources.open(try EditPlan.original(of: asset).digest)
-        let after = try resources.open(asset.currentResource?.digest ?? "")
+        let found = try await catalog.asset(compare.asset)
+        let (asset, sequence) = (found.asset, found.page.sequence)
+        let (original, shown) = (try EditPlan.original(of: asset).digest, asset.currentResource?.digest ?? "")
+        for digest in [original, shown] { try found.requireOpen(digest) }
+        let (before, after) = (try resources.open(original), try resources.open(shown))
         let job = WorkerJob(
             method: EditWork.compareMethod,
             params: ["maximumSide": JSON(compare.maximumSide)],
             files: [before.descriptor, after.descriptor]
         )
-        let render = try await answer(job, .high)
+        let render = try await answer(job, shown, .high)
         let result = PreviewEdit.Result(
             mimeType: render.mimeType,
             pixelWidth: render.pixelWidth,
@@ -112,7 +116,7 @@ extension EditDesk {
         let file = try resources.open(resource.digest)
         let job = WorkerJob(method: EditWork.lookMethod, files: [file.descriptor])
         do throws(WorkerFailure) {
-            let result = try await workers.run(job, priority: .high)
+            let result = try await workers.run(job, over: resource.digest, priority: .high)
             return withExtendedLifetime(file) { Int(result.result["orientation"]?.intValue ?? 1) }
         } catch {
             throw error.refusal

@@ -99,11 +99,13 @@ extension EditDesk {
     }
 
     private func suggestion(for id: ObjectID) async throws(RPCError) -> AdjustmentList {
-        let original = try EditPlan.original(of: try await catalog.asset(id).asset)
+        let found = try await catalog.asset(id)
+        let original = try EditPlan.original(of: found.asset)
+        try found.requireOpen(original.digest)
         let file = try resources.open(original.digest)
         let job = WorkerJob(method: EditWork.suggestMethod, files: [file.descriptor])
         let result: WorkerResult
-        do throws(WorkerFailure) { result = try await workers.run(job, priority: .high) } catch {
+        do throws(WorkerFailure) { result = try await workers.run(job, over: original.digest, priority: .high) } catch {
             throw error.refusal
         }
         guard let list = try? withExtendedLifetime(file, { try AdjustmentList(json: result.result) }) else {

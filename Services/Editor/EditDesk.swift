@@ -10,7 +10,7 @@ import Storage
 struct EditDesk: Sendable {
     let catalog: EditCatalog
     let resources: ResourceFolder
-    let workers: WorkerPool
+    let workers: ResourceWork
     let turns: Turns
     let figures: EditFigures
     /// Bytes that one attachment may have.
@@ -49,14 +49,29 @@ struct EditDesk: Sendable {
         }
     }
 
+    /// Carries out a published edit, once, behind whatever else is asked for; the catalog knows whether it was done.
+    ///
+    /// - Throws: `conflict` where the asset has changed meanwhile, or the edit is finished
+    func apply(_ queued: QueuedEdit) async throws(RPCError) {
+        let transaction = EditTransaction(identity: queued.key.publisher, client: Self.publishing)
+        _ = try await turns.take(queued.edit.asset) { () async throws(RPCError) in
+            try await renderAndCommit(queued.edit.request, transaction, publishedEdit: queued.key.id, priority: .low)
+        }
+    }
+
+    /// The `client` of changes that carry out published edits.
+    static let publishing = "edits"
+
     /// How an edit would look; nothing is committed.
     func preview(_ preview: PreviewEdit) async throws(RPCError) -> Reply {
-        let (asset, sequence) = try await catalog.asset(preview.asset)
+        let found = try await catalog.asset(preview.asset)
+        let (asset, sequence) = (found.asset, found.page.sequence)
         let plan = RenderPlan(
             digest: try EditPlan.original(of: asset).digest,
             adjustments: preview.adjustments,
             maximumSide: preview.maximumSide
         )
+        try found.requireOpen(plan.digest)
         let render = try await render(plan, .high)
         guard render.bytes.count <= largestAttachment else {
             throw Refusal.limitExceeded.error(
@@ -102,13 +117,22 @@ struct EditDesk: Sendable {
     func renderAndCommit(
         _ edit: ApplyEdit,
         _ transaction: EditTransaction,
+        publishedEdit: String? = nil,
         priority: WorkerPriority = .normal
     ) async throws(RPCError) -> PerformChanges.Result {
-        let asset = try await catalog.asset(edit.asset).asset
+        let found = try await catalog.asset(edit.asset)
+        let asset = found.asset
         let data = EditPlan.needsAdjustmentData(edit.mode, of: asset) ? try adjustmentData(of: asset) : nil
         let plan = try EditPlan(edit, of: asset, adjustmentData: data)
+        try found.requireOpen(plan.source.digest)
         let render = try await render(RenderPlan(digest: plan.source.digest, adjustments: plan.adjustments), priority)
-        return try await catalog.commit(render, of: plan, asset: asset.id, as: transaction)
+        return try await catalog.commit(
+            render,
+            of: plan,
+            asset: asset.id,
+            as: transaction,
+            publishedEdit: publishedEdit
+        )
     }
 
     func adjustmentData(of asset: Asset) throws(RPCError) -> Bytes? {
@@ -124,14 +148,17 @@ struct EditDesk: Sendable {
     func render(_ plan: RenderPlan, _ priority: WorkerPriority) async throws(RPCError) -> Render {
         let file = try resources.open(plan.digest)
         let job = WorkerJob(method: EditWork.renderMethod, params: plan.json, files: [file.descriptor])
-        let render = try await figures.timing { () async throws(RPCError) in try await answer(job, priority) }
+        let render = try await figures.timing { () async throws(RPCError) in
+            try await answer(job, plan.digest, priority)
+        }
         // The descriptor is the worker's until here.
         return withExtendedLifetime(file) { render }
     }
 
-    func answer(_ job: WorkerJob, _ priority: WorkerPriority) async throws(RPCError) -> Render {
+    func answer(_ job: WorkerJob, _ digest: String, _ priority: WorkerPriority) async throws(RPCError) -> Render
+    {
         let result: WorkerResult
-        do throws(WorkerFailure) { result = try await workers.run(job, priority: priority) } catch {
+        do throws(WorkerFailure) { result = try await workers.run(job, over: digest, priority: priority) } catch {
             throw error.refusal
         }
         guard var render = try? Render(json: result.result), let bytes = result.attachments.first else {

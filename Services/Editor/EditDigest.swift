@@ -28,6 +28,9 @@ enum EditDigest {
         return digest(UndoEdits.method, UndoEdits.table.encode(named))
     }
 
+    /// Of a published edit: of its parameters as they came, in canonical form, so that its publisher can make it too.
+    static func of(published params: JSON) -> String { ResourceDigest(of: params.canonical.bytes).text }
+
     /// 64 hexadecimal digits.
     private static func digest(_ method: String, _ params: JSONObject) -> String {
         let asked: JSON = ["method": .string(method), "params": .object(params)]

@@ -1,5 +1,45 @@
 import Hosting
+import JSONValue
 import Messaging
+
+/// What the editor counts of published edits, since its start.
+struct PublishFigures: Sendable {
+    private let all = Figures()
+    /// Messages read.
+    let received: Figures.Counter
+    /// Messages that name no edit: nobody can be told.
+    let unreadable: Figures.Counter
+    /// Edits taken on, taken up again at the start, and known already.
+    let accepted: Figures.Counter
+    let takenUp: Figures.Counter
+    let repeated: Figures.Counter
+    /// Ids that had other content.
+    let reused: Figures.Counter
+    let applied: Figures.Counter
+    let failed: Figures.Counter
+    /// Edits that the catalog would neither take nor end; they are tried again at the next start, if they were accepted.
+    let setAside: Figures.Counter
+
+    init() {
+        received = all.counter("received")
+        unreadable = all.counter("unreadable")
+        accepted = all.counter("accepted")
+        takenUp = all.counter("takenUp")
+        repeated = all.counter("repeated")
+        reused = all.counter("reused")
+        applied = all.counter("applied")
+        failed = all.counter("failed")
+        setAside = all.counter("setAside")
+    }
+
+    var json: JSONObject {
+        [
+            "received": .int(received.total), "unreadable": .int(unreadable.total), "accepted": .int(accepted.total),
+            "takenUp": .int(takenUp.total), "repeated": .int(repeated.total), "reused": .int(reused.total),
+            "applied": .int(applied.total), "failed": .int(failed.total), "setAside": .int(setAside.total),
+        ]
+    }
+}
 
 /// What the editor counts.
 final class EditFigures: Sendable {
@@ -10,6 +50,7 @@ final class EditFigures: Sendable {
     let recalled: Figures.Counter
     let conflicts: Figures.Counter
     let renderFailures: Figures.Counter
+    let published = PublishFigures()
     private let renderMicroseconds: Spread
     private let clock: MonotonicClock
 

@@ -19,6 +19,7 @@ struct EditorCommand: AsyncParsableCommand {
     @OptionGroup var endpoints: EndpointOptions
     @OptionGroup var listening: ListenOptions
     @OptionGroup var service: ServiceOptions
+    @OptionGroup var worker: WorkerOptions
 
     @Option(help: "Processes that render. (one for each processor)")
     var workers: Int?
@@ -28,6 +29,12 @@ struct EditorCommand: AsyncParsableCommand {
 
     @Option(name: .customLong("queue-per-asset"), help: "The same, of one asset.")
     var queuePerAsset = 64
+
+    @Option(help: "Published edits taken on at a time; while there are as many, publishers wait.")
+    var published = 4096
+
+    @Option(help: ArgumentHelp("How long a published edit waits for its unseen predecessor.", valueName: "seconds"))
+    var patience = 30
 
     @Flag(help: "Checks the settings, starts a worker, and says what is wrong; serves nothing.")
     var check = false
@@ -41,8 +48,11 @@ struct EditorCommand: AsyncParsableCommand {
             library: try library.resolve(),
             workers: workers ?? max(1, ProcessInfo.processInfo.activeProcessorCount),
             queue: queue,
-            queuePerAsset: queuePerAsset
+            queuePerAsset: queuePerAsset,
+            published: published,
+            patience: patience
         )
+        configuration.workerLimits = try worker.resolve(configuration.workerLimits)
         if check {
             print(try await EditorCheck(configuration, logger: logger).run())
             return

@@ -17,6 +17,10 @@ struct EditorConfiguration: Sendable {
     var queue: Int = 256
     /// Edits that may be under way or wait, of one asset.
     var queuePerAsset: Int = 64
+    /// Published edits that are taken on at a time; while there are as many, no further one is read.
+    var published: Int = 4096
+    /// How long a published edit waits for one that it comes after and that nobody has seen, in seconds.
+    var patience: Int = 30
     /// Bytes of a render that travels with its transaction; a larger one is uploaded before it.
     var largestAttachment: Int = 7 << 20
     /// The workers' program; nil for this one.
@@ -38,6 +42,12 @@ struct EditorConfiguration: Sendable {
         guard (1...100_000).contains(queue) else { throw .badSetting(source: "--queue", reason: "it is 1 to 100000") }
         guard queuePerAsset >= 1 else {
             throw .badSetting(source: "--queue-per-asset", reason: "it is 1 or more")
+        }
+        guard (16...100_000).contains(published) else {
+            throw .badSetting(source: "--published", reason: "it is 16 to 100000")
+        }
+        guard (0...86_400).contains(patience) else {
+            throw .badSetting(source: "--patience", reason: "it is 0 to 86400 seconds")
         }
     }
 }

@@ -49,7 +49,9 @@ struct EditorService: Sendable {
         let edits = EditDesk(
             catalog: EditCatalog(library: library, largestAttachment: configuration.largestAttachment),
             resources: resources,
-            workers: workers,
+            workers: ResourceWork(workers) { harm in
+                await library.catalog.tell(ReportHarm(harm, by: .editor), logger: logger)
+            },
             turns: turns,
             figures: figures,
             largestAttachment: limits.maxAttachmentBytes
@@ -68,8 +70,24 @@ struct EditorService: Sendable {
             logger: logger,
             handler: handler
         )
+        let pullers = try Self.pullers(configuration, thread: thread, logger: logger)
+        let publishing = PublishedEdits(
+            catalog: edits.catalog,
+            desk: edits,
+            inboxes: pullers,
+            limit: configuration.published,
+            // One renders while another commits.
+            width: configuration.workers + 1,
+            rules: EditQueue.Limits(
+                strangers: configuration.published / 2,
+                patience: Int64(configuration.patience) * 1_000_000
+            ),
+            figures: figures.published,
+            logger: logger
+        )
+        figures.all.section("published") { await publishing.json() }
         address = servers.address
-        addresses = servers.addresses
+        addresses = servers.addresses + pullers.map(\.boundAddress.description)
         figures.all.section("requests") { await servers.figures() }
         try await workers.start()
         parts =
@@ -79,7 +97,36 @@ struct EditorService: Sendable {
                     await thread.shutdown()
                 },
                 WorkerPoolPart(workers),
-            ] + servers.parts
+            ] + servers.parts + [
+                LoopPart("published edits") { await publishing.run() }
+            ]
+    }
+
+    /// Where edits are pushed to, on this machine and, where there is a door to the network, from there.
+    private static func pullers(
+        _ configuration: EditorConfiguration,
+        thread: PollThread,
+        logger: Logger
+    ) throws(MessagingError) -> [Puller] {
+        var limits = MessagingLimits()
+        limits.maxMessageBytes = 1 << 20
+        // What is read and not accepted yet is lost with the process, and published again: so little is read ahead.
+        limits.inboxMessages = 256
+        limits.inboxBytes = 8 << 20
+        let address = configuration.endpoints[.edits]
+        var pullers = [try Puller(address: address, thread: thread, limits: limits, logger: logger)]
+        if let door = configuration.door {
+            pullers.append(
+                try Puller(
+                    address: door.address(of: .edits),
+                    thread: thread,
+                    limits: limits,
+                    security: door.security(of: .edits),
+                    logger: logger
+                )
+            )
+        }
+        return pullers
     }
 
     /// Serves until SIGTERM or SIGINT.

@@ -14,7 +14,7 @@ struct EditorState: Sendable {
     let document = openRPCDocument(
         service: ServiceName.editor.rawValue,
         version: ServiceVersion.current,
-        methods: EditorRequest.methods
+        methods: EditorRequest.methods + EditorRequest.notifications
     )
 
     /// Healthy is who could apply an edit now.

@@ -17,31 +17,32 @@ final class PictureDesk: Sendable {
         var isCacheHit: Bool
     }
 
-    private let resources: ResourceFolder
     private let workers: WorkerPool
     private let memory: RenditionMemory
     private let disk: RenditionStore
     private let work: SharedWork<RenditionPlan, StoredRendition>
     private let figures: PictureFigures
 
+    /// - Parameter report: told of bytes over which a worker came to harm
     init(
         resources: ResourceFolder,
         workers: WorkerPool,
+        report: @escaping @Sendable (ResourceWork.Harm) async -> Void,
         memory: RenditionMemory,
         disk: RenditionStore,
         limit: Int,
         figures: PictureFigures,
         logger: Logger
     ) {
-        self.resources = resources
         self.workers = workers
         self.memory = memory
         self.disk = disk
         self.figures = figures
+        let resourceWork = ResourceWork(workers, report: report)
         work = SharedWork(limit: limit) { plan in
             do throws(RPCError) {
                 let rendition = try await figures.timing { () async throws(RPCError) in
-                    try await Self.render(plan, from: resources, by: workers)
+                    try await Self.render(plan, from: resources, by: resourceWork)
                 }
                 let key = RenditionKey(plan, renderer: Self.renderer)
                 memory.insert(rendition, key)
@@ -72,7 +73,9 @@ final class PictureDesk: Sendable {
     /// A picture.
     ///
     /// The caller has made sure that the asset exists and that the plan is of its present revision.
-    func picture(_ plan: RenditionPlan) async throws(RPCError) -> Delivery {
+    ///
+    /// - Parameter refusal: why its bytes may not be opened; what was made before may still be had
+    func picture(_ plan: RenditionPlan, refusal: RPCError?) async throws(RPCError) -> Delivery {
         let key = RenditionKey(plan, renderer: Self.renderer)
         if let rendition = memory.rendition(key) {
             disk.touch(key)
@@ -84,6 +87,7 @@ final class PictureDesk: Sendable {
             figures.diskHits.add()
             return Delivery(rendition: rendition, isCacheHit: true)
         }
+        if let refusal { throw refusal }
         figures.misses.add()
         return Delivery(rendition: try await work.value(plan), isCacheHit: false)
     }
@@ -103,24 +107,28 @@ final class PictureDesk: Sendable {
             params: plan.json,
             attachments: [pictures.flatMap { $0?.bytes ?? [] }]
         )
-        return try await Self.answer(workers, job)
+        return try await Self.answer { [workers] () async throws(WorkerFailure) in try await workers.run(job) }
     }
 
     private static func render(
         _ plan: RenditionPlan,
         from resources: ResourceFolder,
-        by workers: WorkerPool
+        by work: ResourceWork
     ) async throws(RPCError) -> StoredRendition {
         let file = try resources.open(plan.digest)
         let job = WorkerJob(method: ThumbnailWork.renditionMethod, params: plan.json, files: [file.descriptor])
-        let rendition = try await answer(workers, job)
+        let rendition = try await answer { () async throws(WorkerFailure) in
+            try await work.run(job, over: plan.digest)
+        }
         // The descriptor is the worker's until here.
         return withExtendedLifetime(file) { rendition }
     }
 
-    private static func answer(_ workers: WorkerPool, _ job: WorkerJob) async throws(RPCError) -> StoredRendition {
+    private static func answer(
+        _ work: () async throws(WorkerFailure) -> WorkerResult
+    ) async throws(RPCError) -> StoredRendition {
         let result: WorkerResult
-        do throws(WorkerFailure) { result = try await workers.run(job) } catch { throw error.refusal }
+        do throws(WorkerFailure) { result = try await work() } catch { throw error.refusal }
         guard var rendition = try? StoredRendition(json: result.result), let bytes = result.attachments.first else {
             throw Refusal.internalError.error("a worker's answer is not a picture")
         }

@@ -23,7 +23,7 @@ struct PictureService: Sendable {
         let page = try await lookup([request.asset], request.atLeast)
         let asset = try Self.asset(request.asset, of: page)
         let plan = try RenditionPlan(request, of: asset)
-        let delivery = try await desk.picture(plan)
+        let delivery = try await desk.picture(plan, refusal: Self.refusal(plan, asset, page))
         let rendition = delivery.rendition
         try check(rendition, advice: "ask for a smaller size, for JPEG or for less quality")
         let result = ImageRequest.Result(
@@ -44,7 +44,7 @@ struct PictureService: Sendable {
         try SheetPlan.check(request)
         let page = try await lookup(request.assets, request.atLeast)
         let assets = Dictionary(page.assets.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
-        let pictures = try await pictures(for: request, assets)
+        let pictures = try await pictures(for: request, assets, page)
         var failed = JSONObject()
         for (id, outcome) in zip(request.assets, pictures) {
             if case .failure(let error) = outcome {
@@ -78,7 +78,8 @@ struct PictureService: Sendable {
     /// The picture of each cell, or why there is none.
     private func pictures(
         for request: ImageSheet,
-        _ assets: [ObjectID: Asset]
+        _ assets: [ObjectID: Asset],
+        _ page: FetchAssets.Result
     ) async throws(RPCError) -> [Result<StoredRendition, RPCError>] {
         typealias Outcome = (index: Int, result: Result<StoredRendition, RPCError>)
         let ids = request.assets
@@ -89,7 +90,7 @@ struct PictureService: Sendable {
                 guard next < ids.count else { return }
                 let index = next
                 next += 1
-                group.addTask { (index, await picture(of: ids[index], assets[ids[index]], in: request)) }
+                group.addTask { (index, await picture(of: ids[index], assets[ids[index]], page, in: request)) }
             }
             for _ in 0..<Self.sheetWidth { begin() }
             for await outcome in group {
@@ -112,12 +113,13 @@ struct PictureService: Sendable {
     private func picture(
         of id: ObjectID,
         _ asset: Asset?,
+        _ page: FetchAssets.Result,
         in sheet: ImageSheet
     ) async -> Result<StoredRendition, RPCError> {
         do throws(RPCError) {
             guard let asset else { throw Self.notFound(id) }
             let plan = try RenditionPlan(SheetPlan.image(id, in: sheet), of: asset)
-            return .success(try await desk.picture(plan).rendition)
+            return .success(try await desk.picture(plan, refusal: Self.refusal(plan, asset, page)).rendition)
         } catch {
             return .failure(error)
         }
@@ -130,6 +132,10 @@ struct PictureService: Sendable {
                 ["limit": JSON(largestAttachment), "bytes": JSON(rendition.bytes.count)]
             )
         }
+    }
+
+    private static func refusal(_ plan: RenditionPlan, _ asset: Asset, _ page: FetchAssets.Result) -> RPCError? {
+        page.quarantine(of: plan.digest)?.refusal(of: asset.originalFilename ?? asset.id.text)
     }
 
     private static func asset(_ id: ObjectID, of page: FetchAssets.Result) throws(RPCError) -> Asset {

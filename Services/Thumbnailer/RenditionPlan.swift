@@ -40,6 +40,12 @@ struct RenditionPlan: Sendable, Hashable {
 
     /// Options that can be judged before the asset is known.
     static func check(_ request: ImageRequest) throws(RPCError) {
+        if case .size(let width, let height) = request.targetSize, width < 1 || height < 1 {
+            throw Refusal.invalidOptions.error(
+                "targetSize is \(width) x \(height), and each side has at least one pixel; \"max\" is all there are",
+                ["parameter": "targetSize"]
+            )
+        }
         guard let crop = request.normalizedCropRect else { return }
         guard request.resizeMode == .exact, request.targetSize != .maximum else {
             throw Refusal.invalidOptions.error(

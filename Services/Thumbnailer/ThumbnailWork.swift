@@ -9,6 +9,7 @@ import Storage
 enum ThumbnailWork {
     static let renditionMethod = "rendition"
     static let sheetMethod = "sheet"
+    static let aboutMethod = "about"
 
     /// The largest file that is opened, in bytes.
     static let largestSource = 512 << 20
@@ -17,6 +18,7 @@ enum ThumbnailWork {
         switch job.method {
         case renditionMethod: try rendition(job)
         case sheetMethod: try sheet(job)
+        case aboutMethod: about()
         default: throw WorkerRefusal(name: "invalid_request", message: "no work is called \(job.method)")
         }
     }
@@ -43,6 +45,14 @@ enum ThumbnailWork {
         } catch {
             throw WorkerRefusal(name: error.name, message: error.message)
         }
+    }
+
+    /// The libraries of this process, and what they may do here.
+    private static func about() -> WorkerResult {
+        let policy = ImagingLibrary.policyInForce
+        var json: JSONObject = ["largestSide": JSON(policy.largestSide), "open": JSON(policy.open)]
+        for (name, version) in ImagingLibrary.versions { json[name] = .string(version) }
+        return WorkerResult(result: .object(json))
     }
 
     private static func sheet(_ job: WorkerJob) throws(WorkerRefusal) -> WorkerResult {

@@ -12,13 +12,14 @@ struct ThumbnailerCommand: AsyncParsableCommand {
         abstract: "Serves pictures of a library's assets at the size asked for.",
         discussion: "It reads the library's resources, asks the catalog what they are, and keeps finished pictures.",
         version: ServiceVersion.current,
-        subcommands: [Worker.self]
+        subcommands: [Worker.self, AboutCommand.self]
     )
 
     @OptionGroup var library: LibraryOptions
     @OptionGroup var endpoints: EndpointOptions
     @OptionGroup var listening: ListenOptions
     @OptionGroup var service: ServiceOptions
+    @OptionGroup var worker: WorkerOptions
 
     @Option(
         help: ArgumentHelp(
@@ -56,7 +57,7 @@ struct ThumbnailerCommand: AsyncParsableCommand {
 
     private func resolved() throws -> ThumbnailerConfiguration {
         let endpoints = try endpoints.resolve()
-        let configuration = ThumbnailerConfiguration(
+        var configuration = ThumbnailerConfiguration(
             address: endpoints[.thumbnailer],
             endpoints: endpoints,
             library: try library.resolve(),
@@ -66,6 +67,7 @@ struct ThumbnailerCommand: AsyncParsableCommand {
             workers: workers ?? max(1, ProcessInfo.processInfo.activeProcessorCount),
             queue: queue
         )
+        configuration.workerLimits = try worker.resolve(configuration.workerLimits)
         try configuration.validate()
         return configuration
     }

@@ -56,17 +56,6 @@ struct ThumbnailerService: Sendable {
             queueLimit: configuration.queue + 16,
             logger: logger
         )
-        let figures = PictureFigures()
-        self.figures = figures
-        desk = PictureDesk(
-            resources: resources,
-            workers: workers,
-            memory: RenditionMemory(budget: configuration.memoryBytes),
-            disk: disk,
-            limit: configuration.queue,
-            figures: figures,
-            logger: logger
-        )
         let thread = PollThread(name: "thumbnailer")
         let limits = MessagingLimits()
         let catalog = try ServiceClient(
@@ -74,6 +63,18 @@ struct ThumbnailerService: Sendable {
             thread: thread,
             limits: limits,
             security: configuration.endpoints.security(of: .catalog),
+            logger: logger
+        )
+        let figures = PictureFigures()
+        self.figures = figures
+        desk = PictureDesk(
+            resources: resources,
+            workers: workers,
+            report: { await catalog.tell(ReportHarm($0, by: .thumbnailer), logger: logger) },
+            memory: RenditionMemory(budget: configuration.memoryBytes),
+            disk: disk,
+            limit: configuration.queue,
+            figures: figures,
             logger: logger
         )
         let pictures = PictureService(

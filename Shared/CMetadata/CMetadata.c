@@ -15,6 +15,10 @@ static void start(void) {
     }
 }
 
+int safelight_metadata_version(void) {
+    return gexiv2_get_version();
+}
+
 safelight_metadata *safelight_metadata_open(const uint8_t *bytes, size_t count) {
     start();
     if (!bytes || count == 0 || count > G_MAXLONG) return NULL;

@@ -9,11 +9,16 @@ public enum CatalogRequest: Sendable {
     case since(ChangesSince)
     case follow(ChangesFollow)
     case token(CurrentToken)
+    case editsStatus(EditsStatus)
+    case editsPending(EditsPending)
     case readResource(ReadResource)
     case beginUpload(BeginUpload)
     case appendUpload(AppendUpload)
     case finishUpload(FinishUpload)
     case cancelUpload(CancelUpload)
+    case reportHarm(ReportHarm)
+    case listQuarantine(ListQuarantine)
+    case liftQuarantine(LiftQuarantine)
     case discover(Discover)
     case health(Health)
     case figures(Figures)
@@ -22,10 +27,12 @@ public enum CatalogRequest: Sendable {
         MethodDescription(FetchAssets.self), MethodDescription(FetchCollections.self),
         MethodDescription(PerformChanges.self, attachments: "Bytes of resources and adjustment data, as numbered."),
         MethodDescription(ChangesSince.self), MethodDescription(ChangesFollow.self),
-        MethodDescription(CurrentToken.self),
+        MethodDescription(CurrentToken.self), MethodDescription(EditsStatus.self), MethodDescription(EditsPending.self),
         MethodDescription(ReadResource.self, attachments: "Reply or notifications: the bytes."),
         MethodDescription(BeginUpload.self), MethodDescription(AppendUpload.self, attachments: "The next bytes."),
         MethodDescription(FinishUpload.self), MethodDescription(CancelUpload.self),
+        MethodDescription(ReportHarm.self), MethodDescription(ListQuarantine.self),
+        MethodDescription(LiftQuarantine.self),
         MethodDescription(Discover.self), MethodDescription(Health.self), MethodDescription(Figures.self),
     ]
 
@@ -37,11 +44,16 @@ public enum CatalogRequest: Sendable {
         case ChangesSince.method: self = .since(try ChangesSince(params: params))
         case ChangesFollow.method: self = .follow(try ChangesFollow(params: params))
         case CurrentToken.method: self = .token(try CurrentToken(params: params))
+        case EditsStatus.method: self = .editsStatus(try EditsStatus(params: params))
+        case EditsPending.method: self = .editsPending(try EditsPending(params: params))
         case ReadResource.method: self = .readResource(try ReadResource(params: params))
         case BeginUpload.method: self = .beginUpload(try BeginUpload(params: params))
         case AppendUpload.method: self = .appendUpload(try AppendUpload(params: params))
         case FinishUpload.method: self = .finishUpload(try FinishUpload(params: params))
         case CancelUpload.method: self = .cancelUpload(try CancelUpload(params: params))
+        case ReportHarm.method: self = .reportHarm(try ReportHarm(params: params))
+        case ListQuarantine.method: self = .listQuarantine(try ListQuarantine(params: params))
+        case LiftQuarantine.method: self = .liftQuarantine(try LiftQuarantine(params: params))
         case Discover.method: self = .discover(try Discover(params: params))
         case Health.method: self = .health(try Health(params: params))
         case Figures.method: self = .figures(try Figures(params: params))

@@ -245,6 +245,11 @@ public enum EditorRequest: Sendable {
         MethodDescription(Discover.self), MethodDescription(Health.self), MethodDescription(Figures.self),
     ]
 
+    /// What is pushed to the edits endpoint instead.
+    public static let notifications = [
+        MethodDescription(notification: PublishEdit.method, PublishEdit.self, to: "edits")
+    ]
+
     public init(method: String, params: JSON) throws(RPCError) {
         switch method {
         case BeginEditing.method: self = .begin(try BeginEditing(params: params))

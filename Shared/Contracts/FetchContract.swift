@@ -56,13 +56,22 @@ public struct FetchAssets: Request {
         public var assets: [Asset]
         /// Identifiers asked for that no asset has (spec T-01).
         public var missing: [ObjectID]
+        /// Bytes of the page's assets that are opened no more, because workers came to harm over them.
+        public var quarantined: [QuarantinedResource]
 
-        public init(token: ChangeToken, count: Int, assets: [Asset], missing: [ObjectID] = []) {
+        public init(
+            token: ChangeToken,
+            count: Int,
+            assets: [Asset],
+            missing: [ObjectID] = [],
+            quarantined: [QuarantinedResource] = []
+        ) {
             self.token = token
             self.sequence = token.sequence
             self.count = count
             self.assets = assets
             self.missing = missing
+            self.quarantined = quarantined
         }
 
         public static let table = JSONTable(
@@ -80,6 +89,13 @@ public struct FetchAssets: Request {
                     \.missing,
                     .list(of: .id(), limit: 10_000),
                     "Identifiers that no asset has.",
+                    default: []
+                ),
+                .defaulted(
+                    "quarantined",
+                    \.quarantined,
+                    .list(of: .object(QuarantinedResource.self), limit: 100_000),
+                    "Bytes of these assets that are opened no more, and why.",
                     default: []
                 ),
             ]

@@ -16,6 +16,8 @@ public struct MethodDescription: Sendable {
     public let result: JSON
     /// What travels as attachments, in words; empty for nothing.
     public let attachments: String
+    /// The other endpoint that it is pushed to, without an answer; nil for a request.
+    public let pushedTo: String?
 
     public init<R: Request>(_: R.Type, attachments: String = "") {
         self.name = R.method
@@ -23,6 +25,17 @@ public struct MethodDescription: Sendable {
         self.params = R.table.schema
         self.result = R.Result.table.schema
         self.attachments = attachments
+        self.pushedTo = nil
+    }
+
+    /// A notification that is pushed to an endpoint of its own.
+    public init<N: JSONTabled>(notification method: String, _: N.Type, to endpoint: String) {
+        self.name = method
+        self.summary = N.table.summary
+        self.params = N.table.schema
+        self.result = [:]
+        self.attachments = ""
+        self.pushedTo = endpoint
     }
 }
 
@@ -65,6 +78,11 @@ public func openRPCDocument(service: String, version: String, methods: [MethodDe
             "params": .array(params), "result": ["name": "result", "schema": method.result],
         ]
         if !method.attachments.isEmpty { description["x-attachments"] = .string(method.attachments) }
+        if let endpoint = method.pushedTo {
+            // OpenRPC's word for a method without an answer is to leave the result out.
+            description["result"] = nil
+            description["x-pushed-to"] = .string(endpoint)
+        }
         return .object(description)
     }
     let errors = Refusal.allCases.map { refusal -> JSON in

@@ -49,6 +49,7 @@ public enum Refusal: String, Sendable, CaseIterable {
     case nestedChange = "nested_change"
     case notObservable = "not_observable"
     case missingPredecessor = "missing_predecessor"
+    case predecessorFailed = "predecessor_failed"
     case workerCrashed = "worker_crashed"
     case workerTimeout = "worker_timeout"
     case quarantined = "quarantined"
@@ -99,6 +100,7 @@ public enum Refusal: String, Sendable, CaseIterable {
         case .workerTimeout: 9022
         case .quarantined: 9023
         case .unavailable: 9024
+        case .predecessorFailed: 9025
         }
     }
 
@@ -146,6 +148,7 @@ public enum Refusal: String, Sendable, CaseIterable {
         case .nestedChange: "A change cannot hold another."
         case .notObservable: "Fetches of this kind cannot be observed."
         case .missingPredecessor: "The edit that this one comes after is unknown."
+        case .predecessorFailed: "The edit that this one is to be appended to has failed."
         case .workerCrashed: "The worker process died over these bytes."
         case .workerTimeout: "The worker process took too long over these bytes."
         case .quarantined: "These bytes were set aside because they did harm before."

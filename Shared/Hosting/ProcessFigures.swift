@@ -21,7 +21,7 @@ enum ProcessFigures {
     }
 
     // The second number of statm is resident pages.
-    private static func residentBytes() -> Int64 {
+    static func residentBytes() -> Int64 {
         let file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return 0 }
         defer { close(file) }

@@ -50,7 +50,9 @@ public enum ServiceHost {
         let (signals, continuation) = AsyncStream<Int32>.makeStream(bufferingPolicy: .bufferingOldest(8))
         let sources = [await watch(SIGTERM, continuation), await watch(SIGINT, continuation)]
         let watcher = Supervision.watch { continuation.yield(SIGHUP) }
+        let memory = try MemoryGuard.watch(logger)
         defer {
+            memory.cancel()
             for source in sources { source.cancel() }
             watcher?.cancel()
         }

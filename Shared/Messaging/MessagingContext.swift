@@ -11,6 +11,13 @@ public final class MessagingContext: Sendable {
     /// The context of this process.
     public static let shared = MessagingContext()
 
+    /// The version of libzmq, as in "4.3.4".
+    public static var libraryVersion: String {
+        var (major, minor, patch): (Int32, Int32, Int32) = (0, 0, 0)
+        zmq_version(&major, &minor, &patch)
+        return "\(major).\(minor).\(patch)"
+    }
+
     private struct Base: @unchecked Sendable {
         // A context may be used from every thread (zmq_ctx_new(3)).
         let pointer: UnsafeMutableRawPointer

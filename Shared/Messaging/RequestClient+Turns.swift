@@ -1,5 +1,6 @@
 import DequeModule
 import JSONValue
+import Logging
 
 /// What a client does on the poll thread.
 extension RequestClient {
@@ -44,7 +45,14 @@ extension RequestClient {
         case .ready:
             counts.connections += 1
             isReady = true
-        case .opened, .refused: break
+        case .refused:
+            counts.refused += 1
+            guard hasKeys, let count = refusals.count(at: MonotonicClock.system.nowMicroseconds()) else { return }
+            logger.warning(
+                "the service refuses the connection: its key is not the one given here, or this key is not on its list",
+                metadata: ["address": "\(address)", "refusals": "\(count)"]
+            )
+        case .opened: break
         }
     }
 

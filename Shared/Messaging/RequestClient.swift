@@ -21,7 +21,10 @@ public actor RequestClient {
     ///
     /// Over inproc there are no hands to shake.
     var isReady: Bool
-    var counts = (sent: 0, answers: 0, strays: 0, malformed: 0, lost: 0, connections: 0)
+    var counts = (sent: 0, answers: 0, strays: 0, malformed: 0, lost: 0, connections: 0, refused: 0)
+    /// Whether keys are shown when hands are shaken: then that it fails says something.
+    let hasKeys: Bool
+    var refusals = RefusalLog()
 
     /// Where the service is.
     public nonisolated let address: EndpointAddress
@@ -49,6 +52,7 @@ public actor RequestClient {
         try socket.socket.connect(address, security: security)
         self.address = address
         self.isReady = address.transport == .inproc
+        self.hasKeys = security != .none
         self.thread = thread
         self.limits = limits
         self.logger = logger
@@ -196,6 +200,7 @@ public actor RequestClient {
             "open": JSON(calls.open), "sent": JSON(counts.sent), "answers": JSON(counts.answers),
             "strayMessages": JSON(counts.strays), "malformedMessages": JSON(counts.malformed),
             "connections": JSON(counts.connections), "connectionsLost": JSON(counts.lost),
+            "handshakesRefused": JSON(counts.refused),
         ]
     }
 }

@@ -19,7 +19,10 @@ public actor Subscriber {
     private let eventSink: AsyncStream<Event>.Continuation
     private let holder: SocketHolder<MonitoredSocket>
     private var topics: Set<String> = []
-    private var counts = (received: 0, dropped: 0, strange: 0, bytes: 0, connections: 0, disconnections: 0)
+    private var counts = (received: 0, dropped: 0, strange: 0, bytes: 0, connections: 0, disconnections: 0, refused: 0)
+    /// Whether keys are shown when hands are shaken: then that it fails says something.
+    private let hasKeys: Bool
+    private var refusals = RefusalLog()
 
     /// Where the publisher is.
     public nonisolated let address: EndpointAddress
@@ -45,6 +48,7 @@ public actor Subscriber {
         let socket = try MonitoredSocket(plain, context: thread.context)
         try socket.socket.connect(address, security: security)
         self.address = address
+        self.hasKeys = security != .none
         self.thread = thread
         self.limits = limits
         self.logger = logger
@@ -114,6 +118,7 @@ public actor Subscriber {
             "received": JSON(counts.received), "bytesIn": JSON(counts.bytes), "dropped": JSON(counts.dropped),
             "strangeMessages": JSON(counts.strange), "topics": JSON(topics.count),
             "connections": JSON(counts.connections), "connectionsLost": JSON(counts.disconnections),
+            "handshakesRefused": JSON(counts.refused),
         ]
     }
 
@@ -138,7 +143,14 @@ public actor Subscriber {
             case .closed:
                 counts.disconnections += 1
                 eventSink.yield(.disconnected)
-            case .opened, .refused: break
+            case .refused:
+                counts.refused += 1
+                guard hasKeys, let count = refusals.count(at: MonotonicClock.system.nowMicroseconds()) else { continue }
+                logger.warning(
+                    "the feed refuses the connection: its key is not the one given here, or this key is not on its list",
+                    metadata: ["address": "\(address)", "refusals": "\(count)"]
+                )
+            case .opened: break
             }
         }
         for _ in 0..<limits.receiveBudget {

@@ -78,55 +78,6 @@ extension EntityChange where Entity == CollectionList {
     public var id: ObjectID { (after ?? before)?.id ?? .root }
 }
 
-/// Where a published edit stands (DESIGN 3.5).
-public enum PublishedEditState: String, Sendable, CaseIterable {
-    case accepted, applied, failed
-}
-
-/// A published edit at one of its states.
-public struct PublishedEdit: Sendable, Hashable, JSONTabled {
-    /// The publisher's own name for the edit.
-    public var id: String
-    public var asset: ObjectID
-    public var state: PublishedEditState
-    /// The publisher's previous edit of the asset.
-    public var predecessor: String?
-    /// Why it failed: the error's name and what to do.
-    public var errorName: String?
-    public var errorMessage: String?
-
-    public init(
-        id: String,
-        asset: ObjectID,
-        state: PublishedEditState,
-        predecessor: String? = nil,
-        errorName: String? = nil,
-        errorMessage: String? = nil
-    ) {
-        self.id = id
-        self.asset = asset
-        self.state = state
-        self.predecessor = predecessor
-        self.errorName = errorName
-        self.errorMessage = errorMessage
-    }
-
-    public static let table = JSONTable(
-        "PublishedEdit",
-        "A published edit at one of its states.",
-        unknown: .ignored,
-        blank: PublishedEdit(id: "", asset: .none, state: .accepted),
-        [
-            .required("id", \.id, .text(maxBytes: 48), "The publisher's name for the edit."),
-            .required("asset", \.asset, .id(.asset), "What is edited."),
-            .required("state", \.state, .name(PublishedEditState.self), "Where it stands."),
-            .optional("after", \.predecessor, .text(maxBytes: 48), "The publisher's previous edit of the asset."),
-            .optional("errorName", \.errorName, .text(maxBytes: 64), "Why it failed."),
-            .optional("errorMessage", \.errorMessage, .text(maxBytes: 4096), "Why it failed, and what to do."),
-        ]
-    )
-}
-
 /// One transaction: everything it touched, before and after (DESIGN 3.2).
 ///
 /// Complete: whoever holds a list of keys and the records can carry any fetch forward and undo it backward. The bytes

@@ -10,6 +10,8 @@ public enum ChangeRequest: Sendable, Hashable {
     case createCollection(CreateCollection)
     case updateCollection(UpdateCollection)
     case deleteCollections(DeleteObjects)
+    case acceptEdit(AcceptEdit)
+    case failEdit(FailEdit)
 
     public struct CreateAsset: Sendable, Hashable, JSONTabled {
         public var ref: String?
@@ -106,14 +108,18 @@ public enum ChangeRequest: Sendable, Hashable {
         /// What `editing.begin` answered: it says which version the edit began with, and takes the place of
         /// `ifContentRevision`.
         public var inputToken: EditInputToken?
+        /// The published edit that this one carries out; it is `applied` in the same transaction. For services.
+        public var publishedEdit: String?
 
         public init(
             id: ObjectID,
             render: NewResource,
             adjustmentData: AdjustmentData,
             ifContentRevision: Revision? = nil,
-            inputToken: EditInputToken? = nil
+            inputToken: EditInputToken? = nil,
+            publishedEdit: String? = nil
         ) {
+            self.publishedEdit = publishedEdit
             self.id = id
             self.render = render
             self.adjustmentData = adjustmentData
@@ -145,6 +151,12 @@ public enum ChangeRequest: Sendable, Hashable {
                     \.inputToken,
                     .editInput,
                     "What editing.begin answered; refused as conflict when the pixels have changed since."
+                ),
+                .optional(
+                    "edit",
+                    \.publishedEdit,
+                    .editName,
+                    "For services: the accepted edit that is applied with it; refused as conflict when it is finished."
                 ),
             ]
         )
@@ -314,6 +326,8 @@ extension ChangeRequest {
         Kind("collection.create", CreateCollection.self) { .createCollection($0) },
         Kind("collection.update", UpdateCollection.self) { .updateCollection($0) },
         Kind("collection.delete", DeleteObjects.self) { .deleteCollections($0) },
+        Kind("edit.accept", AcceptEdit.self) { .acceptEdit($0) },
+        Kind("edit.fail", FailEdit.self) { .failEdit($0) },
     ]
 
     public var name: String {
@@ -326,6 +340,8 @@ extension ChangeRequest {
         case .createCollection: "collection.create"
         case .updateCollection: "collection.update"
         case .deleteCollections: "collection.delete"
+        case .acceptEdit: "edit.accept"
+        case .failEdit: "edit.fail"
         }
     }
 
@@ -339,6 +355,8 @@ extension ChangeRequest {
             case .revertAsset(let body): RevertAsset.table.encode(body)
             case .createCollection(let body): CreateCollection.table.encode(body)
             case .updateCollection(let body): UpdateCollection.table.encode(body)
+            case .acceptEdit(let body): AcceptEdit.table.encode(body)
+            case .failEdit(let body): FailEdit.table.encode(body)
             }
         var object: JSONObject = ["type": .string(name)]
         for (name, value) in body.members { object[name] = value }

@@ -78,7 +78,9 @@ extension JSONType where Value == TargetSize {
                 guard let width = json["width"], let height = json["height"], json.objectValue?.count == 2 else {
                     throw JSONProblem("expected \"max\" or {\"width\", \"height\"}")
                 }
-                return .size(width: try side.decode(width), height: try side.decode(height))
+                // Zero and less are read: that they make no sense is for whoever knows the other options to say.
+                let number = JSONType<Int>.count(Int.min...TargetSize.maxSide)
+                return .size(width: try number.decode(width), height: try number.decode(height))
             },
             encode: { size in
                 switch size {

@@ -76,7 +76,11 @@ struct FetchDifferentialTests {
         TestPlace.say("seed \(seed)")
         var library = RandomLibrary(seed: seed)
         let fixture = try StoreFixture()
-        let engine = FetchEngine(store: fixture.store, cacheBytes: 1 << 20)
+        let engine = FetchEngine(
+            store: fixture.store,
+            quarantine: try await Quarantine(store: fixture.store, now: { 0 }),
+            cacheBytes: 1 << 20
+        )
         var current = Dictionary(
             uniqueKeysWithValues: try await fill(fixture, &library, count: 60).map { ($0.id, $0) }
         )

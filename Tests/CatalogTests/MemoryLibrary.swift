@@ -43,20 +43,31 @@ struct MemoryLibrary: LibraryState {
         return first...last
     }
 
+    func publishedEdit(_ id: String, of publisher: String) -> StoredEdit? { edits["\(publisher) \(id)"] }
+    func pendingEdits() -> Int { edits.values.count { $0.state == .accepted } }
+
     // MARK: Transactions
+
+    /// Published edits by publisher and name.
+    private(set) var edits: [String: StoredEdit] = [:]
 
     private(set) var sequence: Int64 = 0
     private var random = RandomSource(seed: 11)
 
     /// Makes a transaction and keeps what it came to.
     @discardableResult
-    mutating func perform(_ changes: [PreparedChange], limit: Int = 1000) throws -> (ChangeRecord, [String: ObjectID]) {
+    mutating func perform(
+        _ changes: [PreparedChange],
+        limit: Int = 1000,
+        for publisher: String? = nil
+    ) throws -> (ChangeRecord, [String: ObjectID]) {
         var ids = random
         var transaction = ChangeTransaction(
             state: self,
             sequence: sequence + 1,
             now: (sequence + 1) * 1_000_000,
             limit: limit,
+            publisher: publisher,
             makeID: { kind in ObjectID(kind, milliseconds: 1, using: &ids) }
         )
         try transaction.apply(changes)
@@ -71,6 +82,8 @@ struct MemoryLibrary: LibraryState {
         record.assets = result.assets
         record.collections = result.collections
         record.lists = result.lists
+        record.edits = result.edits
+        for edit in result.editRows { edits["\(edit.publisher) \(edit.id)"] = edit }
         if !result.isEmpty {
             sequence += 1
             snapshot.apply(record)

@@ -12,10 +12,10 @@ struct ServiceIdentitiesTests {
     @Test func `the own user and listed services act for others, nobody else`() {
         let services = ServiceIdentities(ownUID: 1000) { $0 == "key:editor" }
         for identity in ["uid:1000", "key:editor"] {
-            #expect(throws: Never.self) { try services.check(identity) }
+            #expect(throws: Never.self) { try services.check(identity, for: "onBehalfOf") }
         }
         for identity in ["uid:1001", "uid:0", "uid:10000", "key:ann", "key:uid:1000", "loopback", ""] {
-            let error = #expect(throws: RPCError.self) { try services.check(identity) }
+            let error = #expect(throws: RPCError.self) { try services.check(identity, for: "onBehalfOf") }
             #expect(error?.refusal == .accessDenied)
         }
     }

@@ -149,13 +149,15 @@ struct CurveHouseTests {
 }
 
 /// A house whose door is open, with its keys.
-private struct OpenHouse {
+struct OpenHouse {
     let keys: TemporaryFolder
     let house: RunningHouse
     let catalog: String
     let broker: [String]
+    /// Requests to the editor and published edits, where it was started.
+    let editor: [String]
 
-    init() throws {
+    init(withEditor: Bool = false) throws {
         let keys = try TemporaryFolder("door")
         let house = try RunningHouse(
             "curve",
@@ -163,7 +165,7 @@ private struct OpenHouse {
         )
         let made = try house.safelight(["keys", "server"])
         guard made.status == 0 else { throw HouseError(description: made.errors) }
-        try house.start([.catalog, .changeBroker])
+        try house.start([.catalog, .changeBroker] + (withEditor ? [.editor] : []))
         func addresses(_ service: RunningHouse.Service) -> [String] {
             (house.program(service)?.errorText ?? "").matches(of: /tcp:\/\/127\.0\.0\.1:[0-9]+/).map {
                 String($0.output)
@@ -172,6 +174,7 @@ private struct OpenHouse {
         // The log and the word that all is ready come by two pipes.
         _ = house.program(.changeBroker)?.wait { _ in addresses(.changeBroker).count == 2 }
         _ = house.program(.catalog)?.wait { _ in !addresses(.catalog).isEmpty }
+        if withEditor { _ = house.program(.editor)?.wait { _ in addresses(.editor).count == 2 } }
         let broker = addresses(.changeBroker)
         guard let catalog = addresses(.catalog).first, broker.count == 2 else {
             throw HouseError(description: "no addresses over TCP:\n\(house.logs)")
@@ -179,6 +182,7 @@ private struct OpenHouse {
         self.keys = keys
         self.house = house
         self.broker = broker
+        self.editor = addresses(.editor)
         self.catalog = catalog
     }
 

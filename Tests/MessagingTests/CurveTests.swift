@@ -158,6 +158,32 @@ struct CurveTests {
         }
     }
 
+    @Test func `a wrong server key is a line a second at the client, and counted at the server`() async throws {
+        try await with { room, curve in
+            let server = try server(room, curve)
+            let other = try CurveRoom()
+            guard case .curveClient(_, let keys) = try curve.client("ann") else { return }
+            try await serving(server) {
+                let start = MonotonicClock.system.nowMicroseconds()
+                let client = try RequestClient(
+                    address: server.boundAddress,
+                    thread: room.clientThread,
+                    security: .curveClient(serverPublicKey: other.server.publicKey, keys: keys),
+                    logger: other.logger
+                )
+                let error = await #expect(throws: RPCError.self) {
+                    try await client.call("hello", deadline: .seconds(2))
+                }
+                #expect(error?.name == "deadline_exceeded")
+                let seconds = Int((MonotonicClock.system.nowMicroseconds() - start) / 1_000_000)
+                #expect((1...(seconds + 1)).contains(other.lines.count))
+                #expect(await client.figures()["handshakesRefused"]?.intValue ?? 0 >= 1)
+                #expect(await server.figures()["handshakesRefused"]?.intValue ?? 0 >= 1)
+                #expect(await server.figures()["requests"] == 0)
+            }
+        }
+    }
+
     @Test func `a revoked key is refused on its open connection, with its streams, and others are not`() async throws {
         try await with { room, curve in
             let started = Moments()

@@ -55,6 +55,17 @@ struct RenditionPlanTests {
         #expect(error?.refusal == .missingResource)
     }
 
+    @Test(arguments: [(0, 1), (1, 0), (-5, 10), (0, 0)])
+    func `a size without pixels is refused by name`(width: Int, height: Int) throws {
+        let json: JSON = [
+            "asset": "a00000000000000000000000001", "targetSize": ["width": JSON(width), "height": JSON(height)],
+        ]
+        let request = try ImageRequest(params: json)
+        let error = #expect(throws: RPCError.self) { try RenditionPlan.check(request) }
+        #expect(error?.refusal == .invalidOptions)
+        #expect(error?.data["parameter"] == "targetSize")
+    }
+
     @Test func `a crop needs exact, pixels and an area inside the picture`() throws {
         let half = UnitRect(x: 0.5, y: 0, width: 0.5, height: 1)
         let photo = asset(resource(.photo, "a"))

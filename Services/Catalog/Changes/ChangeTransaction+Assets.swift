@@ -103,6 +103,7 @@ extension ChangeTransaction {
         var asset = try existingAsset(request.id)
         try requireChangeable(asset)
         try require(request.ifContentRevision, asset.contentRevision, of: asset.id)
+        if let edit = request.publishedEdit { try apply(publishedEdit: edit, to: asset.id) }
         guard let render, let facts = render.facts, let adjustment else {
             throw Refusal.invalidParams.error("an edit needs both render and adjustmentData")
         }

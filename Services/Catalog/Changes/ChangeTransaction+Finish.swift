@@ -5,14 +5,20 @@ struct TransactionResult: Sendable, Equatable {
     var assets: [EntityChange<Asset>] = []
     var collections: [EntityChange<AssetCollection>] = []
     var lists: [EntityChange<CollectionList>] = []
+    /// Published edits that have another state now.
+    var edits: [PublishedEdit] = []
+    /// The same as they are kept.
+    var editRows: [StoredEdit] = []
 
-    var isEmpty: Bool { assets.isEmpty && collections.isEmpty && lists.isEmpty }
+    var isEmpty: Bool { assets.isEmpty && collections.isEmpty && lists.isEmpty && edits.isEmpty }
 }
 
 extension ChangeTransaction {
     /// The entities that really changed, with their new revisions and everything that follows: facts of albums, dates.
     mutating func finish() throws -> TransactionResult {
         var result = TransactionResult()
+        result.edits = edits
+        result.editRows = editRows.values.sorted { $0.id < $1.id }
         for (id, before, current) in assets.changes() {
             if let change = finished(id, before, current) { result.assets.append(change) }
         }

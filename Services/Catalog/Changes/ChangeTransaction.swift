@@ -13,6 +13,8 @@ struct ChangeTransaction<State: LibraryState> {
     let now: Int64
     let limit: Int
     let makeID: (ObjectKind) -> ObjectID
+    /// The client that a service acts for: whose published edits these are.
+    let publisher: String?
 
     private(set) var assets = Touched<Asset>()
     private(set) var collections = Touched<AssetCollection>()
@@ -20,6 +22,9 @@ struct ChangeTransaction<State: LibraryState> {
     /// What each placeholder stands for.
     private(set) var placeholders: [(ref: String, id: ObjectID)] = []
     private(set) var duplicates: [String] = []
+    /// Published edits that have another state now, and their rows.
+    private(set) var edits: [PublishedEdit] = []
+    private(set) var editRows: [String: StoredEdit] = [:]
     /// Assets whose pixels are new.
     var contentChanged: Set<ObjectID> = []
     /// Originals that this transaction took in.
@@ -34,6 +39,7 @@ struct ChangeTransaction<State: LibraryState> {
         sequence: Int64,
         now: Int64,
         limit: Int = ChangeRecord.maxEntities,
+        publisher: String? = nil,
         makeID: @escaping (ObjectKind) -> ObjectID
     ) {
         self.state = state
@@ -41,6 +47,7 @@ struct ChangeTransaction<State: LibraryState> {
         self.now = now
         self.limit = limit
         self.makeID = makeID
+        self.publisher = publisher
     }
 
     /// Applies all requests; an error names the index of the request that it is about.
@@ -64,6 +71,8 @@ struct ChangeTransaction<State: LibraryState> {
         case .createCollection(let request): try create(request)
         case .updateCollection(let request): try update(request)
         case .deleteCollections(let request): try deleteCollections(request)
+        case .acceptEdit(let request): try accept(request)
+        case .failEdit(let request): try fail(request)
         }
     }
 
@@ -156,6 +165,14 @@ struct ChangeTransaction<State: LibraryState> {
         placeholders.append((ref, id))
         if isDuplicate { duplicates.append(ref) }
     }
+
+    mutating func set(_ edit: StoredEdit) {
+        editRows[edit.id] = edit
+        edits.append(edit.published)
+    }
+
+    /// Puts into the record what is kept nowhere else.
+    mutating func tell(_ edit: PublishedEdit) { edits.append(edit) }
 
     private func checkLimit() throws {
         guard assets.count + collections.count + lists.count > limit else { return }

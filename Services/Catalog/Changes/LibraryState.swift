@@ -17,6 +17,10 @@ protocol LibraryState {
     func lastChildKey(of list: ObjectID) throws -> OrderKey?
     /// Earliest and latest capture date of the members that are not among `excluded`.
     func captureDates(of collection: ObjectID, excluding excluded: Set<ObjectID>) throws -> ClosedRange<Int64>?
+    /// A published edit by its publisher's name for it.
+    func publishedEdit(_ id: String, of publisher: String) throws -> StoredEdit?
+    /// How many published edits are accepted and not finished.
+    func pendingEdits() throws -> Int
 }
 
 /// Entities that a transaction has touched: as they were, and as they are now.

@@ -10,9 +10,11 @@ import PhotoModel
 final class FetchEngine: Sendable {
     private let store: LibraryStore
     private let cache: ResultCache
+    private let quarantine: Quarantine
 
-    init(store: LibraryStore, cacheBytes: Int) {
+    init(store: LibraryStore, quarantine: Quarantine, cacheBytes: Int) {
         self.store = store
+        self.quarantine = quarantine
         self.cache = ResultCache(maxBytes: cacheBytes)
     }
 
@@ -24,7 +26,7 @@ final class FetchEngine: Sendable {
         guard case .assets(let source) = fetch.kind else {
             throw Refusal.invalidOptions.error("fetch.assets takes fetches of the kind assets")
         }
-        return try await store.read { [cache] reader in
+        return try await store.read { [cache, quarantine] reader in
             let head = try reader.head()
             let token = request.token ?? head.token
             try CatalogRefusals.check(token, head)
@@ -39,6 +41,7 @@ final class FetchEngine: Sendable {
             if case .ids(let list) = source {
                 result.missing = try Self.missing(list, token.sequence, head, reader)
             }
+            result.quarantined = quarantine.entries(of: result.assets)
             return result
         }
     }

@@ -12,17 +12,25 @@ struct PictureReader: Sendable {
     /// The largest picture, in bytes; a worker reads it whole.
     static let maxBytes = 512 << 20
 
-    let workers: WorkerPool
+    let work: ResourceWork
+    let quarantine: Quarantine
     let resources: ResourceStore
 
     /// The facts of stored bytes.
     ///
     /// - Parameter name: the file as the client knows it, for errors
-    /// - Throws: `invalid_resource` where they are no picture, `worker_crashed` and `worker_timeout` where they do harm
+    /// - Throws: `invalid_resource` where they are no picture, `worker_crashed` and `worker_timeout` where they do harm,
+    ///   `quarantined` where they did so before
     func facts(of digest: ResourceDigest, name: String) async throws -> PictureFacts {
+        if let entry = quarantine.entry(digest.text) {
+            var refusal = entry.refusal(of: name)
+            refusal.data["file"] = .string(name)
+            throw refusal
+        }
         let file = try resources.open(digest)
         do throws(WorkerFailure) {
-            let result = try await workers.run(WorkerJob(method: Self.method, files: [file.descriptor]))
+            let job = WorkerJob(method: Self.method, files: [file.descriptor])
+            let result = try await work.run(job, over: digest.text)
             guard let facts = try? PhotoFacts(json: result.result) else {
                 throw .refused(name: "internal_error", message: "the worker's answer was not understood")
             }

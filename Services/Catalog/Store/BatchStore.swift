@@ -40,6 +40,8 @@ struct BatchStore {
         var maxEntities = ChangeRecord.maxEntities
         /// The most bytes of one record.
         var maxRecordBytes = 8 << 20
+        /// Finished published edits that are kept.
+        var finishedEdits = EditLimits.finished
         /// Microseconds since 1970.
         var now: @Sendable () -> Int64
         var makeID: @Sendable (ObjectKind) -> ObjectID
@@ -83,12 +85,18 @@ struct BatchStore {
     func trim(_ retention: Retention, now: Int64) throws -> Bool {
         var isMore = false
         try database.inTransaction(.immediate) {
-            isMore = try HistoryStore(database: database).trim(
+            let isMoreHistory = try HistoryStore(database: database).trim(
                 before: now - retention.age,
                 bytes: retention.bytes,
                 records: retention.stepRecords,
                 recordBytes: retention.stepBytes
             )
+            let isMoreEdits = try EditStore(database: database).trim(
+                before: now - retention.age,
+                keep: rules.finishedEdits,
+                count: retention.stepRecords
+            )
+            isMore = isMoreHistory || isMoreEdits
             return .commit
         }
         return isMore
@@ -106,6 +114,7 @@ struct BatchStore {
             sequence: head.sequence + 1,
             now: now,
             limit: rules.maxEntities,
+            publisher: request.origin.onBehalfOf,
             makeID: rules.makeID
         )
         try transaction.apply(request.changes)
@@ -123,6 +132,7 @@ struct BatchStore {
             record.assets = changes.assets
             record.collections = changes.collections
             record.lists = changes.lists
+            record.edits = changes.edits
             let json = record.json
             let bytes = json.bytes
             guard bytes.count <= rules.maxRecordBytes else { throw tooLarge(bytes.count) }

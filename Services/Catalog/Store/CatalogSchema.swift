@@ -16,6 +16,12 @@ enum CatalogSchema {
         migrator.registerMigration("1 history") { database in
             try database.execute(sql: history)
         }
+        migrator.registerMigration("1 published edits") { database in
+            try database.execute(sql: publishedEdits)
+        }
+        migrator.registerMigration("2 quarantine") { database in
+            try database.execute(sql: quarantine)
+        }
         return migrator
     }
 
@@ -181,6 +187,19 @@ enum CatalogSchema {
         CREATE INDEX membership_created ON membership (collection, shown, creation_date DESC, asset);
         """
 
+    // Stored bytes over which workers came to harm, whether an asset has them or not.
+    private static let quarantine = """
+        CREATE TABLE quarantine (
+            digest TEXT PRIMARY KEY NOT NULL CHECK (length(digest) = 64),
+            name TEXT NOT NULL,
+            reason TEXT NOT NULL,
+            service TEXT NOT NULL,
+            failures INTEGER NOT NULL CHECK (failures > 0),
+            date INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX quarantine_date ON quarantine (date);
+        """
+
     // A change's record is its final JSON bytes. Topics let a filtered reader find its records without reading the rest.
     private static let history = """
         CREATE TABLE change (
@@ -207,5 +226,30 @@ enum CatalogSchema {
             PRIMARY KEY (identity, client, "transaction")
         ) STRICT, WITHOUT ROWID;
         CREATE INDEX outcome_date ON outcome (date);
+        """
+
+    // A published edit from its acceptance until it is forgotten: as long after its end as change records are kept, so that
+    // its id, sent again, neither applies it again nor leaves its publisher without an answer. Of one that is finished only
+    // the outcome is kept.
+    private static let publishedEdits = """
+        CREATE TABLE published_edit (
+            publisher TEXT NOT NULL,
+            id TEXT NOT NULL CHECK (length(id) BETWEEN 1 AND 48),
+            asset TEXT NOT NULL CHECK (length(asset) = 27),
+            state TEXT NOT NULL CHECK (state IN ('accepted', 'applied', 'failed')),
+            predecessor TEXT,
+            digest TEXT NOT NULL,
+            content BLOB NOT NULL,
+            error_name TEXT,
+            error_message TEXT,
+            accepted INTEGER NOT NULL,
+            sequence INTEGER NOT NULL,
+            date INTEGER NOT NULL,
+            PRIMARY KEY (publisher, id),
+            CHECK ((state = 'failed') = (error_name IS NOT NULL)),
+            CHECK (state = 'accepted' OR length(content) = 0)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX published_edit_pending ON published_edit (accepted) WHERE state = 'accepted';
+        CREATE INDEX published_edit_finished ON published_edit (date) WHERE state <> 'accepted';
         """
 }

@@ -5,10 +5,12 @@ import PhotoModel
 struct DatabaseLibrary: LibraryState {
     let assets: AssetStore
     let collections: CollectionStore
+    let edits: EditStore
 
     init(_ database: Database) {
         assets = AssetStore(database: database)
         collections = CollectionStore(database: database)
+        edits = EditStore(database: database)
     }
 
     func asset(_ id: ObjectID) throws -> Asset? { try assets.asset(id) }
@@ -31,6 +33,9 @@ struct DatabaseLibrary: LibraryState {
         try collections.captureDates(of: collection, excluding: excluded)
     }
 
+    func publishedEdit(_ id: String, of publisher: String) throws -> StoredEdit? { try edits.edit(id, of: publisher) }
+    func pendingEdits() throws -> Int { try edits.pending() }
+
     /// Writes what a transaction came to. A collection is there before its members, and until its members are gone.
     func save(_ result: TransactionResult, sequence: Int64) throws {
         try collections.save(result.lists.filter { $0.after != nil })
@@ -38,5 +43,6 @@ struct DatabaseLibrary: LibraryState {
         try assets.save(result.assets, sequence: sequence)
         try collections.save(result.collections.filter { $0.after == nil })
         try collections.save(result.lists.filter { $0.after == nil })
+        try edits.save(result.editRows)
     }
 }

@@ -15,6 +15,8 @@ extension LibraryReader {
         counts["library"] = .string(head.library)
         counts["oldest"] = .int(head.oldest)
         counts["historyBytes"] = JSON(try history.bytes())
+        counts["editsAccepted"] = JSON(try edits.pending())
+        counts["editsFinished"] = JSON(try edits.finished())
         return counts
     }
 }

@@ -85,6 +85,13 @@ final class LibraryStore: Sendable {
         }
     }
 
+    /// Writes what stored bytes did to workers; no transaction of the history.
+    func changeQuarantine<Value: Sendable>(
+        _ change: @escaping @Sendable (QuarantineStore) throws -> Value
+    ) async throws -> Value {
+        try await database.write { try change(QuarantineStore(database: $0)) }
+    }
+
     /// Makes the store of one commit.
     typealias Batches = (BatchStore.WriteRules) -> BatchStore
 
@@ -111,6 +118,8 @@ struct LibraryReader {
     var history: HistoryStore { HistoryStore(database: database) }
     var assets: AssetStore { AssetStore(database: database) }
     var collections: CollectionStore { CollectionStore(database: database) }
+    var edits: EditStore { EditStore(database: database) }
+    var quarantine: QuarantineStore { QuarantineStore(database: database) }
 
     func head() throws -> LibraryHead {
         guard let head = try history.head() else { throw DamagedRow("the database has no library row") }

@@ -18,14 +18,19 @@ struct ShowCommand: LibraryCommand {
 
     func run(in library: PhotoLibrary, output: Output) async throws {
         for (index, id) in try Identifiers.read(ids).enumerated() {
-            let asset = try await library.asset(id)
+            let page = try await library.assets([id])
+            guard let asset = page.assets.first else {
+                throw CommandFailure(message: "there is no asset \(id)", name: Refusal.identifierNotFound.rawValue)
+            }
             if output.isJSON {
-                try output.json(asset.json)
+                var json = asset.json.objectValue ?? [:]
+                if !page.quarantined.isEmpty { json["quarantined"] = .array(page.quarantined.map(\.json)) }
+                try output.json(.object(json))
                 continue
             }
             if index > 0 { try output.line("") }
             let albums = try await Self.titles(of: asset, in: library)
-            let facts = Self.facts(asset, albums: albums)
+            let facts = Self.facts(asset, albums: albums, quarantined: page.quarantined)
             let width = facts.map(\.name.count).max() ?? 0
             for (name, value) in facts {
                 let padding = String(repeating: " ", count: width - name.count)
@@ -42,7 +47,11 @@ struct ShowCommand: LibraryCommand {
     }
 
     /// What is known, in an order in which people look for it; what is not known is left out.
-    static func facts(_ asset: Asset, albums: [String]) -> [(name: String, value: String)] {
+    static func facts(
+        _ asset: Asset,
+        albums: [String],
+        quarantined: [QuarantinedResource] = []
+    ) -> [(name: String, value: String)] {
         var facts: [(name: String, value: String)] = [("id", asset.id.text)]
         func add(_ name: String, _ value: String?) {
             if let value, !value.isEmpty { facts.append((name, value)) }
@@ -75,6 +84,13 @@ struct ShowCommand: LibraryCommand {
                 "file",
                 "\(resource.type.rawValue): \(resource.contentType), \(Quantities.bytes(resource.size))\(pixels), "
                     + "sha256 \(resource.digest)"
+            )
+        }
+        for entry in quarantined {
+            add(
+                "set aside",
+                "\(entry.reason) (\(entry.service), \(Quantities.count(entry.failures, "time")), last "
+                    + "\(Quantities.moment(entry.date))); `safelight quarantine lift \(asset.id)` lets it be tried again"
             )
         }
         return facts

@@ -136,10 +136,25 @@ struct StatusCommand: LibraryCommand {
             let problems = state.health?.problems ?? [state.problem]
             lines += problems.map { "\(state.service.rawValue): \($0.printable)" }
         }
+        if let edits = states.lazy.compactMap({ $0.figures["published"]?.objectValue }).first {
+            lines += [publishedLine(edits)]
+        }
         for state in states where withFigures && !state.figures.isEmpty {
             lines += ["", "\(state.service.rawValue):"] + figureLines(state.figures, indent: 2)
         }
         return lines
+    }
+
+    /// What the editor says of the edits that were pushed to it.
+    static func publishedLine(_ figures: JSONObject) -> String {
+        func number(_ name: String) -> Int64 { figures[name]?.intValue ?? 0 }
+        let open = number("waiting") + number("ready") + number("running")
+        var line =
+            "published edits: \(number("received")) received, \(number("accepted")) accepted, "
+            + "\(number("applied")) applied, \(number("failed")) failed, \(open) waiting"
+        if open > 0 { line += ", the oldest for \(number("oldestMilliseconds") / 1000) s" }
+        if number("unreadable") > 0 { line += ", \(number("unreadable")) unreadable" }
+        return line
     }
 
     /// Names and values, groups indented below their name.

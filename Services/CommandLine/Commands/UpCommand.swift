@@ -75,7 +75,7 @@ struct UpCommand: AsyncParsableCommand {
     }
 
     /// The services stand beside this program.
-    private static func programFolder() throws -> FilePath {
+    static func programFolder() throws -> FilePath {
         guard let program = realpath("/proc/self/exe", nil) else {
             throw CommandFailure(message: "this program cannot find itself", name: "not_found")
         }

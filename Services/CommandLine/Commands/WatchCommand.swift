@@ -1,5 +1,6 @@
 import ArgumentParser
 import Contracts
+import Glibc
 import Hosting
 import JSONValue
 import PhotoClient
@@ -9,12 +10,27 @@ import PhotoModel
 struct WatchCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "watch",
-        abstract: "Print every change as it happens: each once, in order, without a gap.",
+        abstract: "Print every change as it happens, or run a command for it: each once, in order, without a gap.",
         discussion: """
             It goes on through restarts of the services, until Ctrl-C. With --json each line is a change record with \
-            its token; give the last one to --since and nothing that happened meanwhile is missed.
+            its token; give the last one to --since and nothing that happened meanwhile is missed, or let \
+            --token-file remember it.
+
+            The command of --exec is run by the shell, one at a time, with the record on its standard input and \
+            SAFELIGHT_SEQUENCE, SAFELIGHT_TOKEN, SAFELIGHT_TOPICS, SAFELIGHT_DATE and SAFELIGHT_ORIGIN. With \
+            --token-file a change counts as done when its command has succeeded: after a crash the command may see \
+            that one change again. Where the history no longer reaches back, it is run once with \
+            {"expired": ...} and SAFELIGHT_EXPIRED=1, and must fetch anew.
             """
     )
+
+    /// What happens when the command fails.
+    enum Failure: String, ExpressibleByArgument, CaseIterable {
+        /// The watch ends with the command's status; the change is not counted as done.
+        case stop
+        /// It is said, and the next change is taken.
+        case `continue`
+    }
 
     @Option(help: "Only what a topic carries, for example asset.<id>. May be repeated.")
     var topic: [String] = []
@@ -25,6 +41,23 @@ struct WatchCommand: LibraryCommand {
     @Option(help: "Stop after so many changes.")
     var count: Int?
 
+    @Option(help: ArgumentHelp("Run a command for each change instead of printing it.", valueName: "command"))
+    var exec: String?
+
+    @Option(help: ArgumentHelp("When it fails: stop or continue.", valueName: "what"))
+    var execFailure: Failure = .stop
+
+    @Option(help: ArgumentHelp("How long it may take for one change.", valueName: "seconds"))
+    var execSeconds = 600
+
+    @Option(
+        help: ArgumentHelp(
+            "Remember here how far it has come, and begin there; --since is for the first time.",
+            valueName: "file"
+        )
+    )
+    var tokenFile: String?
+
     @OptionGroup var client: ClientOptions
 
     var services: [ServiceName] { since == "start" ? [.catalog, .changeBroker] : [.changeBroker] }
@@ -34,33 +67,23 @@ struct WatchCommand: LibraryCommand {
         for topic in topic where topic.utf8.count > FeedTopic.maxBytes || topic.isEmpty {
             throw ValidationError("a topic has 1 to \(FeedTopic.maxBytes) bytes")
         }
+        if exec?.isEmpty == true { throw ValidationError("--exec needs a command") }
+        guard (1...86_400).contains(execSeconds) else { throw ValidationError("--exec-seconds is 1 to 86400") }
     }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        var left = count ?? Int.max
-        for try await event in library.changes(since: try await start(in: library), topics: topic) {
-            switch event {
-            case .change(let record):
-                try Self.tell(record, output)
-                left -= 1
-                if left == 0 { return }
-            case .expired(let head, let oldest):
-                if output.isJSON {
-                    try output.json([
-                        "expired": [
-                            "token": .string(head.description), "oldest": .string(oldest.description),
-                        ]
-                    ])
-                } else {
-                    output.note(
-                        "safelight: the history does not reach back to that token; going on from now, fetch again what "
-                            + "you need (token_expired)"
-                    )
-                }
-            case .caughtUp:
-                continue
-            }
-        }
+        // A command that does not read its input must not end the watch.
+        signal(SIGPIPE, SIG_IGN)
+        let watch = ChangeWatch(
+            program: exec.map { ChangeProgram(command: $0, time: .seconds(execSeconds)) },
+            stopsAtFailure: execFailure == .stop,
+            count: count ?? Int.max,
+            output: output
+        )
+        var tokens = tokenFile.map { TokenFile($0) }
+        let remembered = try tokens?.read()
+        let start = if let remembered { Optional(remembered) } else { try await start(in: library) }
+        try await watch.run(library.changes(since: start, topics: topic), tokens: tokens)
     }
 
     private func start(in library: PhotoLibrary) async throws -> ChangeToken? {
@@ -72,14 +95,6 @@ struct WatchCommand: LibraryCommand {
                 throw CommandFailure.usage("\"\(text.prefix(80))\" is no token; `safelight status` prints the newest")
             }
             return token
-        }
-    }
-
-    private static func tell(_ record: ChangeRecord, _ output: Output) throws {
-        var json = record.json.objectValue ?? [:]
-        json["token"] = .string(record.token.description)
-        try output.result(.object(json)) {
-            [output.bold(ChangeWords.heading(record))] + ChangeWords.lines(record).map { "    \($0)" }
         }
     }
 }

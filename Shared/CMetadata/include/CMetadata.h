@@ -7,6 +7,9 @@
 
 typedef struct safelight_metadata safelight_metadata;
 
+/* The version of gexiv2: 1400 is 0.14.0. */
+int safelight_metadata_version(void);
+
 /* Reads the metadata of a picture in memory; null where it cannot be read. */
 safelight_metadata *safelight_metadata_open(const uint8_t *bytes, size_t count);
 void safelight_metadata_close(safelight_metadata *metadata);

@@ -1,0 +1,126 @@
+import GRDB
+import JSONValue
+import PhotoModel
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// Published edits, within one transaction.
+struct EditStore {
+    let database: Database
+
+    private static let columns = """
+        publisher, id, asset, state, predecessor, digest, content, error_name, error_message, accepted, sequence, date
+        """
+    private static let pendingCounter = "edits.pending"
+    private static let finishedCounter = "edits.finished"
+
+    func edit(_ id: String, of publisher: String) throws -> StoredEdit? {
+        let statement = try database.cachedStatement(
+            sql: "SELECT \(Self.columns) FROM published_edit WHERE publisher = ? AND id = ?"
+        )
+        return try Row.fetchOne(statement, arguments: [publisher, id]).map(StoredEdit.init)
+    }
+
+    /// How many are accepted and not finished.
+    func pending() throws -> Int { try CounterChanges.value(of: Self.pendingCounter, database) }
+
+    /// How many finished ones are kept.
+    func finished() throws -> Int { try CounterChanges.value(of: Self.finishedCounter, database) }
+
+    /// Edits accepted after a sequence and not finished, oldest first; at least one where there is any.
+    func pending(after sequence: Int64, limit: Int, bytes: Int) throws -> (edits: [StoredEdit], isCut: Bool) {
+        let statement = try database.cachedStatement(
+            sql: """
+                SELECT \(Self.columns) FROM published_edit WHERE state = 'accepted' AND accepted > ?
+                ORDER BY accepted LIMIT ?
+                """
+        )
+        var edits: [StoredEdit] = []
+        var total = 0
+        let rows = try Row.fetchCursor(statement, arguments: [sequence, limit])
+        while let row = try rows.next() {
+            let edit = try StoredEdit(row)
+            if !edits.isEmpty, total + edit.content.count > bytes { return (edits, true) }
+            total += edit.content.count
+            edits.append(edit)
+        }
+        return (edits, edits.count == limit)
+    }
+
+    func save(_ edits: [StoredEdit]) throws {
+        for edit in edits {
+            let before = try self.edit(edit.id, of: edit.publisher)
+            try count(before, by: -1)
+            try count(edit, by: 1)
+            try run(
+                "INSERT OR REPLACE INTO published_edit (\(Self.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                [
+                    edit.publisher, edit.id, edit.asset.text, edit.state.rawValue, edit.predecessor, edit.digest,
+                    Data(edit.content), edit.errorName, edit.errorMessage, edit.accepted, edit.sequence, edit.date,
+                ]
+            )
+        }
+    }
+
+    /// Forgets finished edits that ended before `date`, or beyond the newest `keep`, at most `count` of them.
+    ///
+    /// - Returns: whether there may be more to forget.
+    func trim(before date: Int64, keep: Int, count: Int) throws -> Bool {
+        let excess = min(count, max(0, try finished() - keep))
+        let statement = try database.cachedStatement(
+            sql: """
+                SELECT publisher, id, date FROM published_edit WHERE state <> 'accepted' ORDER BY date LIMIT ?
+                """
+        )
+        var forgotten: [(String, String)] = []
+        for row in try Row.fetchAll(statement, arguments: [count])
+        where (row[2] as Int64) < date || forgotten.count < excess {
+            forgotten.append((row[0], row[1]))
+        }
+        for (publisher, id) in forgotten {
+            try run("DELETE FROM published_edit WHERE publisher = ? AND id = ?", [publisher, id])
+        }
+        if !forgotten.isEmpty { try CounterChanges.add(-forgotten.count, to: Self.finishedCounter, database) }
+        return forgotten.count == count
+    }
+
+    private func count(_ edit: StoredEdit?, by step: Int) throws {
+        guard let edit else { return }
+        let counter = edit.state == .accepted ? Self.pendingCounter : Self.finishedCounter
+        try CounterChanges.add(step, to: counter, database)
+    }
+
+    private func run(_ sql: String, _ arguments: StatementArguments) throws {
+        let statement = try database.cachedStatement(sql: sql)
+        statement.setUncheckedArguments(arguments)
+        try statement.execute()
+    }
+}
+
+extension StoredEdit {
+    fileprivate init(_ row: Row) throws {
+        guard let asset = ObjectID(row[2] as String), let state = PublishedEditState(rawValue: row[3]) else {
+            throw DamagedRow("a published edit has the asset \(row[2] as String) and the state \(row[3] as String)")
+        }
+        self.init(
+            publisher: row[0],
+            id: row[1],
+            asset: asset,
+            state: state,
+            predecessor: row[4],
+            digest: row[5],
+            content: Array(row[6] as Data),
+            errorName: row[7],
+            errorMessage: row[8],
+            accepted: row[9],
+            sequence: row[10],
+            date: row[11]
+        )
+    }
+
+    func parsedContent() throws -> JSON { try JSON(parsing: content) }
+}

@@ -1,0 +1,156 @@
+import Glibc
+import Hosting
+import Messaging
+
+/// What the machine says, asked without any service: folders, disk, keys, clock, locks.
+struct MachineChecks {
+    let library: String
+    let run: RunFolder
+    let keys: KeyFolder?
+    /// Microseconds since 1970.
+    let now: Int64
+
+    /// 2025-01-01: no clock that is right says less.
+    static let earliest: Int64 = 1_735_689_600_000_000
+    static let leastSpace: Int64 = 256 << 20
+    static let goodSpace: Int64 = 2 << 30
+
+    func findings() -> [Finding] { [runFolder, libraryFolder] + disk + keyFolder + [clock] + locks }
+
+    // MARK: Folders
+
+    private var runFolder: Finding {
+        do throws(HostingError) {
+            try run.check()
+            return .ok("run folder", "\(run.path) is this user's alone")
+        } catch {
+            if case .noRunFolder = error {
+                return .warning("run folder", "there is no \(run.path)", "the services make it: `safelight up`")
+            }
+            return .problem("run folder", error.description, "remove it, or choose another with SAFELIGHT_RUN")
+        }
+    }
+
+    private var libraryFolder: Finding {
+        guard let status = Self.status(library) else {
+            return .problem(
+                "library",
+                "\(library) cannot be reached: \(Self.reason)",
+                "mount it, or say where it is with --library; `safelight up` makes a new one"
+            )
+        }
+        guard access("\(library)/library.sqlite", F_OK) == 0 else {
+            return .problem("library", "\(library) has no database", "say where the library is with --library")
+        }
+        guard access(library, R_OK | W_OK | X_OK) == 0, access("\(library)/library.sqlite", R_OK | W_OK) == 0 else {
+            return .problem(
+                "library",
+                "this user may not write \(library), which belongs to user \(status.st_uid)",
+                "run the services and this command as that user"
+            )
+        }
+        guard status.st_mode & 0o022 == 0 else {
+            return .warning("library", "others may write to \(library)", "chmod go-w \(library)")
+        }
+        return .ok("library", "\(library) is there and may be written")
+    }
+
+    private var disk: [Finding] {
+        guard let space = Self.space(library) else { return [] }
+        let text = "\(Quantities.bytes(space.free)) free of \(Quantities.bytes(space.all))"
+        if space.free < Self.leastSpace {
+            return [.problem("disk", "\(text): writes will be refused", "free some space")]
+        }
+        if space.free < Self.goodSpace || space.free < space.all / 50 {
+            return [.warning("disk", text, "free some space before the next import")]
+        }
+        return [.ok("disk", text)]
+    }
+
+    private var keyFolder: [Finding] {
+        guard let keys, Self.status(keys.path) != nil else { return [.ok("keys", "none; the network is not served")] }
+        var findings: [Finding] = []
+        for name in ["server.key_secret"] {
+            guard let status = Self.status("\(keys.path)/\(name)") else { continue }
+            if status.st_mode & 0o077 != 0 {
+                findings.append(
+                    .problem(
+                        "keys",
+                        "others may read \(keys.path)/\(name)",
+                        "chmod 600 it; if somebody may have read it, make new keys with `safelight keys server`"
+                    )
+                )
+            } else if status.st_uid != geteuid() {
+                findings.append(
+                    .warning("keys", "\(name) belongs to user \(status.st_uid)", "run the services as that user")
+                )
+            }
+        }
+        return findings.isEmpty ? [.ok("keys", "\(keys.path) is in order")] : findings
+    }
+
+    // MARK: Clock
+
+    private var clock: Finding {
+        guard now > Self.earliest else {
+            return .problem("clock", "it says \(Quantities.moment(now))", "set it; dates of changes would be wrong")
+        }
+        return .ok("clock", Quantities.moment(now))
+    }
+
+    // MARK: Locks
+
+    private var locks: [Finding] {
+        let held = Self.heldLocks()
+        var files = ["\(library)/lock"]
+        for name in EndpointName.allCases {
+            if let path = try? run.address(of: name).path { files.append(path + ".lock") }
+        }
+        return files.compactMap { file in
+            guard let status = Self.status(file) else { return nil }
+            guard let pid = held[status.st_ino] else { return .ok("lock", "\(file) is free") }
+            guard kill(pid, 0) == 0 || errno == EPERM else {
+                return .warning(
+                    "lock",
+                    "\(file) is held for process \(pid), which is gone: something that it started lives on",
+                    "find it with `fuser \(file)` and end it"
+                )
+            }
+            return .ok("lock", "\(file) is held by process \(pid)")
+        }
+    }
+
+    /// The processes that hold locks, by inode; the kernel's own list, so that looking takes no lock itself.
+    private static func heldLocks() -> [ino_t: Int32] {
+        guard let bytes = try? InputFile.read("/proc/locks", limit: 1 << 20) else { return [:] }
+        var held: [ino_t: Int32] = [:]
+        for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") where !line.contains("->") {
+            let words = line.split(separator: " ")
+            guard words.count > 5, words[1] == "FLOCK", let pid = Int32(words[4]),
+                let inode = words[5].split(separator: ":").last.flatMap({ ino_t($0) })
+            else { continue }
+            held[inode] = pid
+        }
+        return held
+    }
+
+    // MARK: Asking the system
+
+    private static var reason: String { String(cString: strerror(errno)) }
+
+    private static func status(_ path: String) -> stat? {
+        var status = stat()
+        return stat(path, &status) == 0 ? status : nil
+    }
+
+    static func space(_ path: String) -> (free: Int64, all: Int64)? {
+        var status = statvfs()
+        guard statvfs(path, &status) == 0 else { return nil }
+        let block = Int64(clamping: status.f_frsize)
+        func bytes(_ blocks: UInt) -> Int64 {
+            let (bytes, overflow) = Int64(clamping: blocks).multipliedReportingOverflow(by: block)
+            return overflow ? .max : bytes
+        }
+        return (bytes(UInt(status.f_bavail)), bytes(UInt(status.f_blocks)))
+    }
+}

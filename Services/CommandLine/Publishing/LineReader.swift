@@ -1,0 +1,66 @@
+import Dispatch
+import SystemPackage
+
+/// The lines of a file or of standard input, read on a thread of their own, a few ahead of who takes them.
+struct LineReader: Sendable {
+    private let room = DispatchSemaphore(value: 64)
+    private let queue = DispatchQueue(label: "lines")
+    private let path: String
+    private let longest: Int
+
+    /// - Parameter longest: bytes of a line; of a longer one only the beginning is given, one byte too many
+    init(_ path: String, longest: Int) {
+        self.path = path
+        self.longest = longest
+    }
+
+    /// The lines without their ends; for one reader.
+    func lines() throws -> AsyncThrowingStream<[UInt8], any Error> {
+        let file: FileDescriptor
+        do {
+            file = path == "-" ? .standardInput : try FileDescriptor.open(FilePath(path), .readOnly)
+        } catch {
+            throw CommandFailure(message: "\(path) cannot be read: \(error)", name: "not_read")
+        }
+        return AsyncThrowingStream { continuation in
+            // A reader that leaves early lets the thread go on.
+            continuation.onTermination = { _ in room.signal() }
+            queue.async {
+                do {
+                    try read(file) { line in
+                        room.wait()
+                        guard case .enqueued = continuation.yield(line) else { return false }
+                        return true
+                    }
+                    continuation.finish()
+                } catch {
+                    continuation.finish(
+                        throwing: CommandFailure(message: "\(path) cannot be read: \(error)", name: "not_read")
+                    )
+                }
+                if path != "-" { try? file.close() }
+            }
+        }
+    }
+
+    /// The line was dealt with: another may be read.
+    func done() { room.signal() }
+
+    private func read(_ file: FileDescriptor, _ take: ([UInt8]) -> Bool) throws {
+        var chunk = [UInt8](repeating: 0, count: 1 << 16)
+        var line: [UInt8] = []
+        while true {
+            let count = try chunk.withUnsafeMutableBytes { try file.read(into: $0) }
+            if count == 0 { break }
+            for byte in chunk[..<count] {
+                if byte == UInt8(ascii: "\n") {
+                    guard take(line) else { return }
+                    line = []
+                } else if line.count <= longest {
+                    line.append(byte)
+                }
+            }
+        }
+        if !line.isEmpty { _ = take(line) }
+    }
+}

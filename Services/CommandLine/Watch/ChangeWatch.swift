@@ -1,0 +1,86 @@
+import ArgumentParser
+import JSONValue
+import PhotoClient
+import PhotoModel
+
+/// Follows a feed until it is told to stop: prints each change, or has a program run for it, and remembers how far it is.
+struct ChangeWatch: Sendable {
+    /// Nil: changes are printed.
+    let program: ChangeProgram?
+    /// Whether a failing program ends it, with the program's status.
+    let stopsAtFailure: Bool
+    /// Ends after so many changes.
+    let count: Int
+    let output: Output
+
+    func run(_ feed: ChangeFeed, tokens: TokenFile?) async throws {
+        let stop = StopRequest()
+        let signals = StopSignals(stop)
+        let following = Task { try await follow(feed, tokens, stop) }
+        let stopping = Task {
+            await stop.wait()
+            following.cancel()
+        }
+        defer { stopping.cancel() }
+        try await following.value
+        withExtendedLifetime(signals) {}
+    }
+
+    private func follow(_ feed: ChangeFeed, _ tokens: TokenFile?, _ stop: StopRequest) async throws {
+        var tokens = tokens
+        var left = count
+        for try await event in feed {
+            // Once begun it is finished, Ctrl-C or not: the token tells exactly what was done.
+            let task = Task {
+                if let program {
+                    try await perform(program, event)
+                } else {
+                    try tell(event)
+                }
+            }
+            try await task.value
+            try tokens?.write(event.token)
+            if case .change = event { left -= 1 }
+            if left == 0 || stop.isRequested { return }
+        }
+    }
+
+    // MARK: Running
+
+    private func perform(_ program: ChangeProgram, _ event: FeedEvent) async throws {
+        let end: ChangeProgram.End
+        switch event {
+        case .change(let record): end = try await program.run(for: record)
+        case .expired(let head, let oldest): end = try await program.runExpired(head: head, oldest: oldest)
+        case .caughtUp: return
+        }
+        guard end != .done else { return }
+        output.note("safelight: the command for change \(event.token.sequence) \(end.words)")
+        if stopsAtFailure { throw ExitCode(end.status) }
+    }
+
+    // MARK: Printing
+
+    private func tell(_ event: FeedEvent) throws {
+        switch event {
+        case .change(let record):
+            var json = record.json.objectValue ?? [:]
+            json["token"] = .string(record.token.description)
+            try output.result(.object(json)) {
+                [output.bold(ChangeWords.heading(record))] + ChangeWords.lines(record).map { "    \($0)" }
+            }
+        case .expired(let head, let oldest):
+            if output.isJSON {
+                try output.json([
+                    "expired": ["token": .string(head.description), "oldest": .string(oldest.description)]
+                ])
+            } else {
+                output.note(
+                    "safelight: the history does not reach back to that token; going on from now, fetch again what "
+                        + "you need (token_expired)"
+                )
+            }
+        case .caughtUp: break
+        }
+    }
+}

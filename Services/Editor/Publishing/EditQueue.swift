@@ -1,0 +1,272 @@
+import Contracts
+import PhotoModel
+
+/// The name of a published edit: its publisher, and the publisher's name for it.
+struct EditKey: Sendable, Hashable {
+    var publisher: String
+    var id: String
+}
+
+/// A published edit that is accepted and not finished.
+struct QueuedEdit: Sendable, Equatable {
+    var key: EditKey
+    var edit: PublishEdit
+    var digest: String
+
+    var predecessor: EditKey? { edit.predecessor.map { EditKey(publisher: key.publisher, id: $0) } }
+}
+
+/// Which published edit is carried out next: a value, no clock, no sockets.
+///
+/// An edit comes after its predecessor, whatever order they arrive in; one edit of an asset is carried out at a time, and
+/// else the older one first. `after` promises order, not success: where the predecessor failed, an edit that replaces
+/// all operations goes on, because it shows what its publisher wanted in the end; one that appends fails, because it
+/// would be appended to something else.
+struct EditQueue: Sendable {
+    struct Limits: Sendable {
+        /// Edits that may wait for a predecessor that nobody has seen; the next one fails at once.
+        var strangers = 1024
+        /// Microseconds that they wait.
+        var patience: Int64 = 30_000_000
+    }
+
+    /// What adding an edit asks for.
+    enum Adding: Sendable, Equatable {
+        case queued
+        case known
+        /// Ask the catalog for this predecessor, and then call ``answer(_:predecessor:now:)``.
+        case asks(EditKey)
+        /// To be ended with this error.
+        case fails(Failure)
+    }
+
+    /// An edit that cannot be applied because of its predecessor.
+    struct Failure: Sendable, Equatable {
+        var edit: QueuedEdit
+        var refusal: Refusal
+        var message: String
+    }
+
+    private enum Stage: Sendable, Equatable {
+        /// The catalog is asked what became of the predecessor.
+        case asking
+        /// The predecessor is in the queue.
+        case behind
+        /// Nobody knows the predecessor yet.
+        case stranger(until: Int64)
+        case ready
+        case running
+        /// Its end is being told.
+        case ending
+    }
+
+    private struct Entry: Sendable {
+        var edit: QueuedEdit
+        var stage: Stage
+        var order: UInt64
+        var since: Int64
+    }
+
+    private let limits: Limits
+    private var entries: [EditKey: Entry] = [:]
+    private var successors: [EditKey: Set<EditKey>] = [:]
+    private var ready: [(order: UInt64, key: EditKey)] = []
+    private var busyAssets: Set<ObjectID> = []
+    private var strangers = 0
+    private var nextOrder: UInt64 = 0
+
+    init(limits: Limits = Limits()) {
+        self.limits = limits
+    }
+
+    // MARK: In
+
+    /// Takes an accepted edit in.
+    ///
+    /// - Parameter now: microseconds on a clock that is not set back
+    mutating func add(_ edit: QueuedEdit, now: Int64) -> Adding {
+        guard entries[edit.key] == nil else { return .known }
+        nextOrder += 1
+        entries[edit.key] = Entry(edit: edit, stage: .asking, order: nextOrder, since: now)
+        var adding = Adding.queued
+        if let predecessor = edit.predecessor {
+            successors[predecessor, default: []].insert(edit.key)
+            if entries[predecessor] == nil {
+                adding = .asks(predecessor)
+            } else if goesRound(from: edit.key) {
+                adding = .fails(
+                    end(edit.key, .missingPredecessor, "its predecessors come after itself; leave out after")
+                )
+            } else {
+                set(edit.key, .behind)
+            }
+        } else {
+            set(edit.key, .ready)
+        }
+        // Those that came before their predecessor now know it.
+        for successor in successors[edit.key] ?? [] where isUnattached(successor) { set(successor, .behind) }
+        return adding
+    }
+
+    /// What the catalog says of a predecessor that is not in the queue; nil: it does not know it.
+    ///
+    /// - Returns: an edit that fails because of it
+    mutating func answer(_ key: EditKey, predecessor state: PublishedEditState?, now: Int64) -> Failure? {
+        guard entries[key]?.stage == .asking else { return nil }
+        switch state {
+        case .applied:
+            set(key, .ready)
+            return nil
+        case .failed: return afterFailure(key)
+        case .accepted, nil:
+            guard strangers < limits.strangers else {
+                return end(
+                    key,
+                    .missingPredecessor,
+                    "\(limits.strangers) edits wait for predecessors that nobody has seen; publish an edit before those"
+                        + " that come after it"
+                )
+            }
+            set(key, .stranger(until: now + limits.patience))
+            return nil
+        }
+    }
+
+    // MARK: Out
+
+    /// An edit to be carried out now; nil where there is none.
+    mutating func next() -> QueuedEdit? {
+        for (index, item) in ready.enumerated() {
+            guard let entry = entries[item.key], !busyAssets.contains(entry.edit.edit.asset) else { continue }
+            ready.remove(at: index)
+            busyAssets.insert(entry.edit.edit.asset)
+            entries[item.key]?.stage = .running
+            return entry.edit
+        }
+        return nil
+    }
+
+    /// An edit is finished, here or elsewhere; what fails because of it.
+    mutating func finish(_ key: EditKey, _ state: PublishedEditState) -> [Failure] {
+        remove(key)
+        var failures: [Failure] = []
+        for successor in (successors.removeValue(forKey: key) ?? []).sorted(by: { $0.id < $1.id }) {
+            guard let stage = entries[successor]?.stage, stage == .behind || isUnattached(successor) else { continue }
+            if state == .failed {
+                if let failure = afterFailure(successor) { failures.append(failure) }
+            } else {
+                set(successor, .ready)
+            }
+        }
+        return failures
+    }
+
+    /// Those whose patience is over.
+    mutating func expire(now: Int64) -> [Failure] {
+        let late = entries.filter { entry in
+            if case .stranger(let until) = entry.value.stage { return until <= now }
+            return false
+        }
+        return late.keys.sorted { $0.id < $1.id }.map { key in
+            end(
+                key,
+                .missingPredecessor,
+                "the edit \(entries[key]?.edit.edit.predecessor ?? "") that it comes after was not published within"
+                    + " \(limits.patience / 1_000_000) s; publish that first, or leave out after"
+            )
+        }
+    }
+
+    /// When the patience of an edit is over that waits for a predecessor nobody knows; nil for others.
+    func deadline(of key: EditKey) -> Int64? {
+        guard case .stranger(let until) = entries[key]?.stage else { return nil }
+        return until
+    }
+
+    // MARK: Figures
+
+    var count: Int { entries.count }
+
+    func contains(_ key: EditKey) -> Bool { entries[key] != nil }
+
+    /// The digest of an edit that is here; nil of others.
+    func digest(of key: EditKey) -> String? { entries[key]?.edit.digest }
+
+    /// How many wait for a predecessor, for their turn, and are under way; and since when the oldest is there.
+    var figures: (waiting: Int, ready: Int, running: Int, oldest: Int64?) {
+        let running = entries.values.count { $0.stage == .running || $0.stage == .ending }
+        return (
+            entries.count - ready.count - running, ready.count, running, entries.values.map(\.since).min()
+        )
+    }
+
+    // MARK: Steps
+
+    private func isUnattached(_ key: EditKey) -> Bool {
+        switch entries[key]?.stage {
+        case .asking, .stranger: true
+        default: false
+        }
+    }
+
+    private mutating func set(_ key: EditKey, _ stage: Stage) {
+        guard let entry = entries[key] else { return }
+        if case .stranger = entry.stage { strangers -= 1 }
+        if case .stranger = stage { strangers += 1 }
+        entries[key]?.stage = stage
+        guard stage == .ready else { return }
+        // Mostly the newest, so near the end.
+        let place = ready.lastIndex { $0.order < entry.order }.map { $0 + 1 } ?? 0
+        ready.insert((entry.order, key), at: place)
+    }
+
+    private mutating func afterFailure(_ key: EditKey) -> Failure? {
+        guard let edit = entries[key]?.edit else { return nil }
+        guard edit.edit.mode == .append else {
+            set(key, .ready)
+            return nil
+        }
+        return end(
+            key,
+            .predecessorFailed,
+            "the edit \(edit.edit.predecessor ?? "") that it was to be appended to has failed; publish both anew, or use"
+                + " mode \"replace\""
+        )
+    }
+
+    private mutating func end(_ key: EditKey, _ refusal: Refusal, _ message: String) -> Failure {
+        set(key, .ending)
+        let edit = entries[key]?.edit
+        return Failure(
+            edit: edit
+                ?? QueuedEdit(key: key, edit: PublishEdit(id: key.id, asset: .none, adjustments: .init()), digest: ""),
+            refusal: refusal,
+            message: message
+        )
+    }
+
+    private mutating func remove(_ key: EditKey) {
+        guard let entry = entries.removeValue(forKey: key) else { return }
+        switch entry.stage {
+        case .stranger: strangers -= 1
+        case .running: busyAssets.remove(entry.edit.edit.asset)
+        case .ready: ready.removeAll { $0.key == key }
+        default: break
+        }
+        if let predecessor = entry.edit.predecessor {
+            successors[predecessor]?.remove(key)
+            if successors[predecessor]?.isEmpty == true { successors[predecessor] = nil }
+        }
+    }
+
+    private func goesRound(from key: EditKey) -> Bool {
+        var place = entries[key]?.edit.predecessor
+        // An edit that ends because it goes round may still be here: not for ever, then.
+        for _ in 0..<entries.count {
+            guard let current = place else { return false }
+            if current == key { return true }
+            place = entries[current]?.edit.predecessor
+        }
+        return false
+    }
+}

@@ -1,0 +1,375 @@
+import Contracts
+import Hosting
+import JSONValue
+import Logging
+import Messaging
+import PhotoClient
+import PhotoModel
+
+/// Takes on the edits that are pushed to the editor, and carries them out (DESIGN 3.5).
+///
+/// An edit is committed as accepted before anything else is done with it; from then on the catalog holds it, and an
+/// editor that starts anew takes it up there. This actor carries out what ``EditQueue`` says and holds nothing that must
+/// survive. While its queue is full it reads nothing, and publishers wait.
+actor PublishedEdits {
+    private let catalog: EditCatalog
+    private let desk: EditDesk
+    private let inboxes: [Puller]
+    private let limit: Int
+    private let width: Int
+    private let figures: PublishFigures
+    private let logger: Logger
+    private let quietly: QuietLog
+    private let clock: MonotonicClock
+
+    private var queue: EditQueue
+    /// Short questions and answers to the catalog.
+    private var errands: [Errand] = []
+    private var running = (renders: 0, errands: 0)
+    private var accepting = 0
+
+    private let bell = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    private let deadlines = AsyncStream.makeStream(of: Int64.self)
+    private let rooms: [(stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)]
+
+    private static let acceptsAtOnce = 32
+    private static let errandsAtOnce = 32
+
+    private enum Errand: Sendable {
+        case ask(EditKey, predecessor: EditKey)
+        case end(EditQueue.Failure)
+    }
+
+    init(
+        catalog: EditCatalog,
+        desk: EditDesk,
+        inboxes: [Puller],
+        limit: Int,
+        width: Int,
+        rules: EditQueue.Limits,
+        figures: PublishFigures,
+        clock: MonotonicClock = .system,
+        logger: Logger
+    ) {
+        self.catalog = catalog
+        self.desk = desk
+        self.inboxes = inboxes
+        self.limit = limit
+        self.width = width
+        self.queue = EditQueue(limits: rules)
+        self.figures = figures
+        self.clock = clock
+        self.logger = logger
+        self.quietly = QuietLog(logger, clock: clock)
+        self.rooms = inboxes.map { _ in AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1)) }
+    }
+
+    /// Works until it is cancelled; what is under way then is taken up at the next start.
+    func run() async {
+        await withDiscardingTaskGroup { group in
+            group.addTask { await self.receive() }
+            group.addTask { await self.expireTheLate() }
+            for await _ in bell.stream {
+                while running.errands < Self.errandsAtOnce, let errand = errands.first {
+                    errands.removeFirst()
+                    running.errands += 1
+                    group.addTask { await self.carryOut(errand) }
+                }
+                while running.renders < width, let edit = queue.next() {
+                    running.renders += 1
+                    group.addTask { await self.carryOut(edit) }
+                }
+            }
+            group.cancelAll()
+        }
+        for inbox in inboxes { await inbox.close() }
+    }
+
+    /// The queue in numbers; times in milliseconds.
+    func json() async -> JSONObject {
+        let present = queue.figures
+        var json = figures.json
+        json["waiting"] = JSON(present.waiting)
+        json["ready"] = JSON(present.ready)
+        json["running"] = JSON(present.running)
+        json["oldestMilliseconds"] = .int(present.oldest.map { (clock.nowMicroseconds() - $0) / 1000 } ?? 0)
+        json["limit"] = JSON(limit)
+        for (name, inbox) in zip(["local", "tcp"], inboxes) { json[name] = .object(await inbox.figures()) }
+        return json
+    }
+
+    // MARK: In
+
+    private func receive() async {
+        await takeUpPending()
+        await withDiscardingTaskGroup { group in
+            for index in inboxes.indices { group.addTask { await self.read(index) } }
+        }
+    }
+
+    /// What an editor before this one has accepted and not finished.
+    private func takeUpPending() async {
+        var position: Int64?
+        var tries = EditTries()
+        while !Task.isCancelled {
+            do throws(RPCError) {
+                let page = try await catalog.pending(after: position)
+                for pending in page.edits { takeUp(pending) }
+                guard let next = page.next else { return }
+                position = next
+            } catch {
+                // Without them order cannot be kept: nothing is read before.
+                quietly.warning("accepted edits cannot be taken up, asking again", ["error": "\(error.message)"])
+                var pause = Duration.seconds(2)
+                if case .again(let short) = tries.next(after: error, isConditional: false) { pause = short }
+                try? await Task.sleep(for: pause)
+            }
+        }
+    }
+
+    private func takeUp(_ pending: PendingEdit) {
+        let accepted = pending.accepted
+        let key = EditKey(publisher: pending.publisher, id: accepted.id)
+        do throws(JSONProblem) {
+            let edit = try PublishEdit(json: accepted.content)
+            figures.takenUp.add()
+            add(QueuedEdit(key: key, edit: edit, digest: accepted.digest))
+        } catch {
+            let blank = PublishEdit(id: key.id, asset: accepted.asset, adjustments: AdjustmentList())
+            errands.append(
+                .end(
+                    EditQueue.Failure(
+                        edit: QueuedEdit(key: key, edit: blank, digest: accepted.digest),
+                        refusal: .invalidParams,
+                        message: "an edit of another version of the editor: \(error.description)"
+                    )
+                )
+            )
+            bell.continuation.yield()
+        }
+    }
+
+    private func read(_ index: Int) async {
+        var room = rooms[index].stream.makeAsyncIterator()
+        await withTaskGroup(of: Void.self) { group in
+            var underWay = 0
+            for await message in inboxes[index].messages {
+                figures.received.add()
+                while queue.count + accepting >= limit {
+                    guard await room.next(isolation: #isolation) != nil else { return }
+                }
+                if underWay == Self.acceptsAtOnce {
+                    await group.next()
+                    underWay -= 1
+                }
+                underWay += 1
+                accepting += 1
+                group.addTask { await self.take(message) }
+            }
+        }
+    }
+
+    private func take(_ message: PulledMessage) async {
+        switch PublishedMessage(frames: message.frames) {
+        case .edit(let edit, let params):
+            let key = EditKey(publisher: message.identity, id: edit.id)
+            await accept(QueuedEdit(key: key, edit: edit, digest: EditDigest.of(published: params)), params)
+        case .broken(let broken):
+            let key = EditKey(publisher: message.identity, id: broken.id)
+            let blank = PublishEdit(
+                id: broken.id,
+                asset: broken.asset,
+                adjustments: AdjustmentList(),
+                after: broken.predecessor
+            )
+            let digest = EditDigest.of(published: broken.params)
+            if let state = await end(QueuedEdit(key: key, edit: blank, digest: digest), broken.error) {
+                // Another edit may have the id, and then that one goes on.
+                if !queue.contains(key) { finish(key, state) }
+            }
+        case .unreadable(let error):
+            figures.unreadable.add()
+            quietly.warning(
+                "a message is no edit, and names none that could fail",
+                ["identity": "\(message.identity)", "error": "\(error.message)"]
+            )
+        }
+        accepting -= 1
+        makeRoom()
+    }
+
+    private func accept(_ queued: QueuedEdit, _ params: JSON) async {
+        // Sent again while it waits: the catalog need not be asked.
+        if queue.digest(of: queued.key) == queued.digest { return figures.repeated.add() }
+        var tries = EditTries()
+        while !Task.isCancelled {
+            do throws(RPCError) {
+                if try await catalog.accept(queued, content: params.canonical).isChanged {
+                    figures.accepted.add()
+                    add(queued)
+                } else {
+                    figures.repeated.add()
+                    // Accepted by an attempt whose answer was lost, or finished long ago.
+                    if try await catalog.state(of: queued.key) == .accepted { add(queued) }
+                }
+                return
+            } catch {
+                if error.refusal == .idReused {
+                    figures.reused.add()
+                    _ = await end(queued, error)
+                    return
+                }
+                guard case .again(let pause) = tries.next(after: error, isConditional: true) else {
+                    figures.setAside.add()
+                    quietly.warning("an edit is not taken on", metadata(of: queued, error))
+                    return
+                }
+                try? await Task.sleep(for: pause)
+            }
+        }
+    }
+
+    private func add(_ queued: QueuedEdit) {
+        switch queue.add(queued, now: clock.nowMicroseconds()) {
+        case .known: return
+        case .queued: break
+        case .asks(let predecessor): errands.append(.ask(queued.key, predecessor: predecessor))
+        case .fails(let failure): errands.append(.end(failure))
+        }
+        bell.continuation.yield()
+    }
+
+    // MARK: Out
+
+    private func carryOut(_ queued: QueuedEdit) async {
+        var tries = EditTries()
+        while !Task.isCancelled {
+            do throws(RPCError) {
+                try await desk.apply(queued)
+                figures.applied.add()
+                finish(queued.key, .applied)
+                break
+            } catch {
+                if Task.isCancelled { break }
+                // The answer may have been lost, not the change; or the library is another one now.
+                if let ended = await ending(of: queued.key) {
+                    if ended == .applied { figures.applied.add() }
+                    finish(queued.key, ended)
+                    break
+                }
+                switch tries.next(after: error, isConditional: queued.edit.ifContentRevision != nil) {
+                case .again(let pause):
+                    logger.debug("an edit did not succeed yet", metadata: metadata(of: queued, error))
+                    try? await Task.sleep(for: pause)
+                    continue
+                case .fails:
+                    if let state = await end(queued, error) { finish(queued.key, state) }
+                }
+                break
+            }
+        }
+        running.renders -= 1
+        bell.continuation.yield()
+    }
+
+    /// How an edit ended; nil where it is not known to have ended.
+    private func ending(of key: EditKey) async -> PublishedEditState? {
+        do throws(RPCError) {
+            let state = try await catalog.state(of: key)
+            return state == .accepted ? nil : state ?? .failed
+        } catch {
+            return nil
+        }
+    }
+
+    private func carryOut(_ errand: Errand) async {
+        switch errand {
+        case .ask(let key, let predecessor):
+            var tries = EditTries()
+            while !Task.isCancelled {
+                do throws(RPCError) {
+                    let state = try await catalog.state(of: predecessor)
+                    answer(key, state)
+                    break
+                } catch {
+                    guard case .again(let pause) = tries.next(after: error, isConditional: true) else {
+                        answer(key, nil)
+                        break
+                    }
+                    try? await Task.sleep(for: pause)
+                }
+            }
+        case .end(let failure):
+            if let state = await end(failure.edit, failure.refusal.error(failure.message)) {
+                finish(failure.edit.key, state)
+            }
+        }
+        running.errands -= 1
+        bell.continuation.yield()
+    }
+
+    private func answer(_ key: EditKey, _ state: PublishedEditState?) {
+        let failure = queue.answer(key, predecessor: state, now: clock.nowMicroseconds())
+        if let failure { errands.append(.end(failure)) }
+        if let deadline = queue.deadline(of: key) { deadlines.continuation.yield(deadline) }
+    }
+
+    /// Tells the catalog that an edit has failed.
+    ///
+    /// - Returns: how it ended; nil where the editor stops
+    private func end(_ queued: QueuedEdit, _ error: RPCError) async -> PublishedEditState? {
+        var tries = EditTries()
+        while !Task.isCancelled {
+            do throws(RPCError) {
+                try await catalog.fail(
+                    queued.key,
+                    asset: queued.edit.asset,
+                    after: queued.edit.predecessor,
+                    digest: queued.digest,
+                    error
+                )
+                figures.failed.add()
+                quietly.warning("an edit has failed", metadata(of: queued, error))
+                return .failed
+            } catch {
+                if error.refusal == .conflict { return .applied }
+                guard case .again(let pause) = tries.next(after: error, isConditional: true) else {
+                    figures.setAside.add()
+                    quietly.warning("an edit could not be ended and is set aside", metadata(of: queued, error))
+                    return .failed
+                }
+                try? await Task.sleep(for: pause)
+            }
+        }
+        return nil
+    }
+
+    private func finish(_ key: EditKey, _ state: PublishedEditState) {
+        errands += queue.finish(key, state).map { .end($0) }
+        makeRoom()
+        bell.continuation.yield()
+    }
+
+    private func makeRoom() {
+        guard queue.count + accepting < limit else { return }
+        for room in rooms { room.continuation.yield() }
+    }
+
+    /// All have the same patience, so the deadlines come in their order.
+    private func expireTheLate() async {
+        for await deadline in deadlines.stream {
+            let left = deadline - clock.nowMicroseconds()
+            if left > 0 { try? await Task.sleep(for: .microseconds(left)) }
+            if Task.isCancelled { return }
+            errands += queue.expire(now: clock.nowMicroseconds()).map { .end($0) }
+            bell.continuation.yield()
+        }
+    }
+
+    private nonisolated func metadata(of queued: QueuedEdit, _ error: RPCError) -> Logger.Metadata {
+        [
+            "edit": "\(queued.key.id)", "publisher": "\(queued.key.publisher)", "asset": "\(queued.edit.asset)",
+            "error": "\(error.name)", "message": "\(error.message)",
+        ]
+    }
+}

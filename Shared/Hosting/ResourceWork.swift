@@ -1,0 +1,68 @@
+/// Has workers do jobs over stored bytes, and tells whoever keeps account when those bytes do harm.
+///
+/// A worker that ends in the middle of a job may have been ended by somebody else (the system was short of memory): the
+/// job is done once more by another. When that one ends too, the bytes are to blame.
+public struct ResourceWork: Sendable {
+    /// What bytes did, and how often one after the other.
+    public struct Harm: Sendable, Equatable {
+        public var digest: String
+        public var failure: WorkerFailure
+        public var failures: Int
+    }
+
+    /// How often a job is begun before the bytes are to blame.
+    public static let attempts = 2
+
+    private let pool: WorkerPool
+    private let report: @Sendable (Harm) async -> Void
+
+    /// - Parameters:
+    ///   - pool: the workers
+    ///   - report: told of harm before the job's error is thrown, so that who asks next finds it known
+    public init(_ pool: WorkerPool, report: @escaping @Sendable (Harm) async -> Void) {
+        self.pool = pool
+        self.report = report
+    }
+
+    /// Has a job done.
+    ///
+    /// - Parameters:
+    ///   - job: what to do
+    ///   - digest: the bytes that it opens
+    ///   - priority: which waiting jobs it may pass
+    /// - Throws: ``WorkerFailure``, as ``WorkerPool/run(_:priority:wallSeconds:)``
+    public func run(_ job: WorkerJob, over digest: String, priority: WorkerPriority = .normal)
+        async throws(WorkerFailure) -> WorkerResult
+    {
+        var failures = 0
+        while true {
+            do throws(WorkerFailure) {
+                return try await pool.run(job, priority: priority)
+            } catch {
+                guard error.isHarm else { throw error }
+                failures += 1
+                if error.isEnd, failures < Self.attempts { continue }
+                await report(Harm(digest: digest, failure: error, failures: failures))
+                throw error
+            }
+        }
+    }
+}
+
+extension WorkerFailure {
+    /// The worker ended in the middle, by itself or by a signal.
+    fileprivate var isEnd: Bool {
+        switch self {
+        case .crashed, .exited, .malformedResult: true
+        default: false
+        }
+    }
+
+    /// The bytes took a worker down; a job's own refusal and a result that is too large did none.
+    var isHarm: Bool {
+        switch self {
+        case .timedOut: true
+        default: isEnd
+        }
+    }
+}

@@ -1,0 +1,186 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+import Storage
+import TestSupport
+import Testing
+
+@testable import Catalog
+
+/// Published edits as the catalog keeps them.
+@Suite(.serialized, .timeLimit(.minutes(3)))
+struct PublishedEditTests {
+    private let subject: ObjectID = {
+        var random = SeededRandom(seed: 5)
+        return ObjectID(.asset, milliseconds: 5, using: &random)
+    }()
+
+    private func accept(_ id: String, _ asset: ObjectID? = nil, digest: String = "d1", after: String? = nil)
+        -> ChangeRequest
+    {
+        .acceptEdit(
+            .init(id: id, asset: asset ?? subject, predecessor: after, digest: digest, content: ["id": .string(id)])
+        )
+    }
+
+    private func fail(_ id: String, _ asset: ObjectID? = nil, digest: String = "d1") -> ChangeRequest {
+        .failEdit(
+            .init(id: id, asset: asset ?? subject, digest: digest, errorName: "worker_crashed", errorMessage: "it died")
+        )
+    }
+
+    // MARK: Rules
+
+    private func perform(_ library: inout MemoryLibrary, _ request: ChangeRequest, for publisher: String? = "key:ann")
+        throws -> ChangeRecord
+    {
+        try library.perform([PreparedChange(request)], for: publisher).0
+    }
+
+    @Test func `each state is a record of its own, and said again it is none`() throws {
+        var library = MemoryLibrary()
+        let accepted = try perform(&library, accept("e1", after: "e0"))
+        #expect(accepted.edits == [PublishedEdit(id: "e1", asset: subject, state: .accepted, predecessor: "e0")])
+        #expect(accepted.topics == ["edit.e1"])
+        #expect(try perform(&library, accept("e1", after: "e0")).edits.isEmpty)
+        let failed = try perform(&library, fail("e1"))
+        #expect(failed.edits.first?.state == .failed && failed.edits.first?.errorName == "worker_crashed")
+        #expect(try perform(&library, fail("e1")).edits.isEmpty)
+        #expect(try perform(&library, accept("e1", after: "e0")).edits.isEmpty, "a finished one sent again")
+        #expect(library.sequence == 2)
+        #expect(library.publishedEdit("e1", of: "key:ann")?.content == [])
+    }
+
+    @Test func `other content under a known id disturbs nothing`() throws {
+        var library = MemoryLibrary()
+        _ = try perform(&library, accept("e1"))
+        let refusal = #expect(throws: RPCError.self) { try perform(&library, accept("e1", digest: "d2")) }
+        #expect(refusal?.refusal == .idReused)
+        let told = try perform(&library, fail("e1", digest: "d2"))
+        #expect(told.edits.first?.errorName == "id_reused" && told.edits.first?.refusedDigest == "d2")
+        #expect(library.publishedEdit("e1", of: "key:ann")?.state == .accepted)
+        // Another publisher's edit of the same name is another one.
+        #expect(try perform(&library, accept("e1", digest: "d2"), for: "key:bob").edits.count == 1)
+        #expect(library.pendingEdits() == 2)
+    }
+
+    @Test func `applying is the end, comes once, and only after acceptance`() throws {
+        var library = MemoryLibrary()
+        let asset = try library.add(1)
+        func edit(_ id: String) -> PreparedChange {
+            var change = PreparedChange.edit(asset, "f", 7)
+            if case .editAsset(var request) = change.request {
+                request.publishedEdit = id
+                change.request = .editAsset(request)
+            }
+            return change
+        }
+        #expect(throws: RPCError.self) { try library.perform([edit("e1")], for: "key:ann") }
+        _ = try perform(&library, accept("e1", asset))
+        let record = try library.perform([edit("e1")], for: "key:ann").0
+        #expect(record.edits.map(\.state) == [.applied])
+        #expect(record.assets.first?.isContentChanged == true)
+        let again = #expect(throws: RPCError.self) { try library.perform([edit("e1")], for: "key:ann") }
+        #expect(again?.refusal == .conflict && again?.data["state"] == "applied")
+        #expect(throws: RPCError.self) { try perform(&library, fail("e1", asset)) }
+        // Of another asset it was never accepted.
+        let other = try library.add(2)
+        _ = try perform(&library, accept("e2", other))
+        #expect(throws: RPCError.self) { try library.perform([edit("e2")], for: "key:ann") }
+    }
+
+    @Test func `nobody keeps edits for himself, nor two in one transaction`() throws {
+        var library = MemoryLibrary()
+        for request in [accept("e1"), fail("e1")] {
+            let error = #expect(throws: RPCError.self) { try perform(&library, request, for: nil) }
+            #expect(error?.refusal == .accessDenied)
+        }
+        let both = [PreparedChange(accept("e1")), PreparedChange(accept("e2"))]
+        let error = #expect(throws: RPCError.self) { try library.perform(both, for: "key:ann") }
+        #expect(error?.refusal == .invalidParams)
+    }
+
+    // MARK: Rows and requests
+
+    private func call(_ catalog: RunningCatalog, _ request: ChangeRequest, for publisher: String) async throws
+        -> PerformChanges.Result
+    {
+        try await catalog.call(PerformChanges(requests: [request], client: "edits", onBehalfOf: publisher))
+    }
+
+    @Test func `edits outlive the catalog, are paged oldest first, and tell their state to their publisher`()
+        async throws
+    {
+        let folder = try TemporaryFolder("edits")
+        try await RunningCatalog.with(folder) { catalog in
+            for index in 0..<5 { _ = try await call(catalog, accept("e\(index)"), for: "key:ann") }
+            _ = try await call(catalog, accept("e1"), for: "key:bob")
+            _ = try await call(catalog, fail("e2"), for: "key:ann")
+        }
+        try await RunningCatalog.with(folder) { catalog in
+            var ids: [String] = []
+            var position: Int64?
+            repeat {
+                let page = try await catalog.call(EditsPending(after: position, limit: 2))
+                ids += page.edits.map { "\($0.publisher) \($0.accepted.id)" }
+                #expect(page.edits.allSatisfy { $0.accepted.content == ["id": .string($0.accepted.id)] })
+                position = page.next
+            } while position != nil
+            #expect(ids == ["key:ann e0", "key:ann e1", "key:ann e3", "key:ann e4", "key:bob e1"])
+            let status = try await catalog.call(EditsStatus(ids: ["e2", "e9", "e0"], onBehalfOf: "key:ann"))
+            #expect(status.edits.map(\.edit.state) == [.failed, .accepted])
+            #expect(status.edits.first?.edit.errorMessage == "it died")
+            #expect(status.edits.map(\.sequence) == [7, 1])
+            #expect(status.unknown == ["e9"])
+            // Without a publisher it is the asker's own.
+            #expect(try await catalog.call(EditsStatus(ids: ["e0"])).unknown == ["e0"])
+            let figures = try await catalog.call(Contracts.Figures()).members
+            #expect(figures["library"]?["editsAccepted"] == 5)
+            #expect(figures["library"]?["editsFinished"] == 1)
+        }
+    }
+
+    @Test func `only services keep edits and see those of others`() async throws {
+        let folder = try TemporaryFolder("edits")
+        try await RunningCatalog.with(folder) { catalog in
+            let error = await refusal { try await catalog.perform([accept("e1")]) }
+            #expect(error?.refusal == .accessDenied)
+            let history = try await catalog.history()
+            #expect(history.isEmpty)
+        }
+    }
+
+    @Test func `finished edits are forgotten by age and by number, open ones never`() async throws {
+        let fixture = try StoreFixture()
+        func row(_ index: Int, _ state: PublishedEditState, date: Int64) -> StoredEdit {
+            StoredEdit(
+                publisher: "key:ann",
+                id: "e\(index)",
+                asset: subject,
+                state: state,
+                digest: "d",
+                content: state == .accepted ? [1] : [],
+                errorName: state == .failed ? "x" : nil,
+                accepted: Int64(index + 1),
+                sequence: Int64(index + 1),
+                date: date
+            )
+        }
+        let rows = (0..<30).map { row($0, [.accepted, .applied, .failed][$0 % 3], date: Int64($0)) }
+        try await fixture.store.database.write { database in
+            let store = EditStore(database: database)
+            try store.save(rows)
+            #expect(try store.pending() == 10)
+            #expect(try store.finished() == 20)
+            while try store.trim(before: 10, keep: 100, count: 3) {}
+            #expect(try store.finished() == 14)
+            while try store.trim(before: 0, keep: 5, count: 3) {}
+            #expect(try store.finished() == 5)
+            #expect(try store.pending() == 10)
+            #expect(try store.edit("e0", of: "key:ann")?.state == .accepted)
+            #expect(try store.edit("e1", of: "key:ann") == nil)
+            #expect(try store.edit("e29", of: "key:ann")?.state == .failed)
+        }
+    }
+}

@@ -1,0 +1,73 @@
+import Contracts
+import Messaging
+import PhotoModel
+import Testing
+
+@testable import Catalog
+
+/// What the catalog remembers of bytes that did harm.
+@Suite(.timeLimit(.minutes(5)))
+struct QuarantineTests {
+    private let digest = String(repeating: "ab", count: 32)
+
+    private func harm(_ digest: String, _ failures: Int = 1) -> ReportHarm {
+        ReportHarm(digest: digest, name: "worker_crashed", reason: "signal 11", service: "editor", failures: failures)
+    }
+
+    @Test func `once is forgiven, twice is set aside, and lifting forgets`() async throws {
+        let fixture = try StoreFixture()
+        let quarantine = try await Quarantine(store: fixture.store, now: { 7 })
+        #expect(try await quarantine.report(harm(digest)).isSetAside == false)
+        #expect(quarantine.entry(digest) == nil)
+        let second = try await quarantine.report(harm(digest))
+        #expect(second.isSetAside && second.failures == 2)
+        let entry = try #require(quarantine.entry(digest))
+        #expect((entry.failures, entry.reason, entry.service, entry.date) == (2, "signal 11", "editor", 7))
+        #expect(entry.refusal(of: "a.jpg").refusal == .quarantined)
+        #expect(entry.refusal(of: "a.jpg").message.contains("a.jpg"))
+
+        let after = try await Quarantine(store: fixture.store, now: { 8 })
+        #expect(after.entry(digest) == entry, "it survives a restart")
+        #expect(try await after.list(ListQuarantine()).resources == [entry])
+        #expect(try await after.lift(LiftQuarantine(digest: digest)).lifted == 1)
+        #expect(after.entry(digest) == nil)
+        #expect(try await after.report(harm(digest)).failures == 1)
+    }
+
+    @Test func `two attempts of one request are enough, and a page names the bytes of its assets`() async throws {
+        let fixture = try StoreFixture()
+        let quarantine = try await Quarantine(store: fixture.store, now: { 7 })
+        #expect(try await quarantine.report(harm(digest, 2)).isSetAside)
+        var asset = Asset(id: .none)
+        asset.resources = [
+            AssetResource(type: .photo, digest: digest, size: 1, contentType: "public.jpeg"),
+            AssetResource(type: .fullSizePhoto, digest: "c", size: 1, contentType: "public.jpeg"),
+        ]
+        #expect(quarantine.entries(of: [asset, asset]).map(\.digest) == [digest])
+        #expect(try await quarantine.lift(LiftQuarantine(digest: nil)).lifted == 1)
+        #expect(quarantine.entries(of: [asset]).isEmpty)
+    }
+
+    @Test func `it holds a bounded number of entries, the latest`() async throws {
+        let fixture = try StoreFixture()
+        let kept = try await fixture.store.changeQuarantine { store in
+            for number in 0..<20 {
+                let digits = String(number, radix: 16)
+                let digest = String(repeating: "0", count: 64 - digits.count) + digits
+                _ = try store.add(
+                    ReportHarm(digest: digest, name: "n", reason: "r", service: "s", failures: 2),
+                    date: Int64(number),
+                    most: 5
+                )
+            }
+            return try store.entries(atLeast: 1).map(\.date)
+        }
+        #expect(kept == [19, 18, 17, 16, 15])
+    }
+
+    @Test func `what is no digest is refused`() async throws {
+        let fixture = try StoreFixture()
+        let quarantine = try await Quarantine(store: fixture.store, now: { 7 })
+        await #expect(throws: (any Error).self) { try await quarantine.report(harm("../../etc")) }
+    }
+}

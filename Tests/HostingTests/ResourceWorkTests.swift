@@ -1,0 +1,89 @@
+import ArgumentParser
+import Glibc
+import JSONValue
+import Synchronization
+import Testing
+
+@testable import Hosting
+
+/// Jobs over stored bytes, and who is told when they do harm (fault F4).
+@Suite(.timeLimit(.minutes(5)))
+struct ResourceWorkTests {
+    private final class Book: Sendable {
+        private let lines = Mutex<[ResourceWork.Harm]>([])
+        var all: [ResourceWork.Harm] { lines.withLock { $0 } }
+        func write(_ harm: ResourceWork.Harm) { lines.withLock { $0.append(harm) } }
+    }
+
+    private func failure(of job: WorkerJob, by work: ResourceWork) async -> WorkerFailure? {
+        do throws(WorkerFailure) {
+            _ = try await work.run(job, over: "d")
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test func `a job whose worker is killed in the middle is done by another, once`() async throws {
+        let book = Book()
+        try await PythonPool(count: 2).run { pool in
+            let work = ResourceWork(pool) { book.write($0) }
+            try await withThrowingTaskGroup { group in
+                group.addTask { try await work.run(WorkerJob(method: "sleep", params: ["seconds": 1]), over: "d") }
+                try await until(pool) { $0["busy"] == 1 }
+                let pids = pool.figures()["pids"]?.arrayValue?.compactMap(\.intValue) ?? []
+                // Both: the one that has the job, and one that is replaced without having had any.
+                for pid in pids { kill(Int32(pid), SIGKILL) }
+                let result = try await group.next()
+                #expect(result?.result == [:])
+            }
+            #expect(pool.figures()["completed"] == 1)
+            #expect(pool.figures()["crashed"] == 1)
+        }
+        #expect(book.all.isEmpty)
+    }
+
+    @Test func `bytes that end two workers are told of, and not tried for ever`() async throws {
+        let book = Book()
+        try await PythonPool().run { pool in
+            let work = ResourceWork(pool) { book.write($0) }
+            let crash = WorkerJob(method: "crash", params: ["signal": "SIGSEGV"])
+            #expect(await failure(of: crash, by: work) == .crashed(signal: SIGSEGV))
+            #expect(pool.figures()["crashed"] == 2)
+            #expect(await failure(of: WorkerJob(method: "echo"), by: work) == nil)
+        }
+        #expect(book.all == [.init(digest: "d", failure: .crashed(signal: SIGSEGV), failures: 2)])
+    }
+
+    @Test func `bytes that hang are told of at once; refusals are nobody's harm`() async throws {
+        let book = Book()
+        var limits = WorkerLimits()
+        limits.wallSeconds = 1
+        limits.resultBytes = 1000
+        try await PythonPool(limits: limits).run { pool in
+            let work = ResourceWork(pool) { book.write($0) }
+            let hang = WorkerJob(method: "sleep", params: ["seconds": 60])
+            #expect(await failure(of: hang, by: work) == .timedOut(seconds: 1))
+            #expect(pool.figures()["timedOut"] == 1)
+            #expect(await failure(of: WorkerJob(method: "refuse"), by: work)?.name == "unsupported_format")
+            let lots = WorkerJob(method: "lots", params: ["bytes": 1001])
+            #expect(await failure(of: lots, by: work) == .resultTooLarge(limit: 1000))
+        }
+        #expect(book.all == [.init(digest: "d", failure: .timedOut(seconds: 1), failures: 1)])
+    }
+
+    @Test func `limits of a worker come by flag, by variable, and are checked`() throws {
+        let plain = try WorkerOptions.parse([])
+        #expect(try plain.resolve(WorkerLimits()) { _ in nil }.wallSeconds == WorkerOptions.usualSeconds)
+        let set = try plain.resolve(WorkerLimits()) {
+            ["SAFELIGHT_JOB_SECONDS": "3", "SAFELIGHT_WORKER_MEMORY_MIB": "512"][$0]
+        }
+        #expect((set.wallSeconds, set.cpuSeconds, set.memoryBytes) == (3, 3, 512 << 20))
+        let flag = try WorkerOptions.parse(["--job-seconds", "7"]).resolve(WorkerLimits()) {
+            $0 == "SAFELIGHT_JOB_SECONDS" ? "9" : nil
+        }
+        #expect(flag.wallSeconds == 7)
+        #expect(throws: HostingError.self) { try plain.resolve(WorkerLimits()) { _ in "0" } }
+        #expect(throws: HostingError.self) { try plain.resolve(WorkerLimits()) { _ in "many" } }
+    }
+}

@@ -1,0 +1,224 @@
+import Contracts
+import Foundation
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+/// Files that mean harm, from `safelight import` to the picture and the edit, through the real executables.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct HostileFilesTests {
+    private static let rounds = ProcessInfo.processInfo.environment["SAFELIGHT_SOAK"].flatMap(Int.init) ?? 1
+
+    @Test func `each hostile file is a named error or a right import, and harms nobody`() async throws {
+        let started = ContinuousClock().now
+        let house = try RunningHouse("evil")
+        try house.start()
+        let library = try house.library()
+        let clients = [library.catalog, library.thumbnailer, library.editor]
+        let pids = RunningHouse.Service.allCases.map { house.program($0)?.processIdentifier }
+        let peaks = PeakMemory()
+        let watching = Task { await peaks.watch(clients) }
+
+        let files = try plant(in: house.folder)
+        // No user's name may be read as an option of `safelight` itself.
+        let imported = try house.safelight(["import", "--json", "--parallel", "4", "--"] + files)
+        #expect(imported.status == 3, "\(imported.errors)")
+        var assets: [(id: ObjectID, file: String)] = []
+        var broken: [String: Int] = [:]
+        var answered = 0
+        for line in imported.output.split(separator: "\n") {
+            let json = try JSON(parsing: Array(line.utf8))
+            guard let file = json["file"]?.stringValue else { continue }
+            answered += 1
+            if let id = json["id"]?.stringValue.flatMap({ ObjectID($0) }) {
+                assets.append((id, file))
+            } else {
+                let name = json["error"]?["name"]?.stringValue ?? ""
+                #expect(Self.isNamed(name), "\(file): \(json.text)")
+                broken[name, default: 0] += 1
+            }
+        }
+        #expect(answered == files.count, "\(imported.errors)")
+        TestPlace.say("\(files.count) hostile files: \(assets.count) imported, refused \(broken)")
+        let importTime = ContinuousClock().now - started
+
+        var outcomes: [String: Int] = [:]
+        var slowest = (time: Duration.zero, file: "")
+        for (id, file) in assets {
+            let begun = ContinuousClock().now
+            for (what, outcome) in await [("picture", picture(id, library)), ("edit", edit(id, library))] {
+                #expect(outcome.map(Self.isNamed) ?? true, "\(what) of \(file): \(outcome ?? "")")
+                outcomes["\(what) \(outcome ?? "made")", default: 0] += 1
+            }
+            let time = ContinuousClock().now - begun
+            if time > slowest.time { slowest = (time, file) }
+        }
+        TestPlace.say("then: \(outcomes)")
+        #expect(slowest.time < .seconds(30), "\(slowest.file)")
+
+        // Whoever asks next is served, by the same processes.
+        let good = try await asset(house.folder.write(TestPictures.jpeg(seed: 4711), to: "good.jpg"), library)
+        #expect(await picture(good, library) == nil)
+        #expect(await edit(good, library) == nil)
+        #expect(RunningHouse.Service.allCases.map { house.program($0)?.processIdentifier } == pids)
+        #expect(RunningHouse.Service.allCases.allSatisfy { house.program($0)?.isRunning == true }, "\(house.logs)")
+
+        watching.cancel()
+        await watching.value
+        for (client, limit) in zip(clients, [1536, 3072, 4096]) {
+            let figures = try await client.figures()["workers"]
+            let counts = ["crashed", "timedOut", "started"].map { "\($0) \(figures?[$0]?.intValue ?? -1)" }
+            let name = client.address.path.map { ($0 as NSString).lastPathComponent } ?? ""
+            let peak = await peaks.mebibytes[name] ?? 0
+            TestPlace.say("workers of \(name): peak \(peak) MiB of \(limit), \(counts.joined(separator: ", "))")
+            #expect(peak < limit)
+        }
+        let whole = ContinuousClock().now - started
+        TestPlace.say("import \(importTime), slowest file \(slowest.file) \(slowest.time), all \(whole)")
+        if Self.rounds == 1 { #expect(whole < .seconds(110)) }
+        await library.close()
+        #expect(house.stop() == [])
+    }
+
+    @Test func `no name of a file speaks to the terminal`() async throws {
+        let house = try RunningHouse("names")
+        try house.start([.catalog])
+        let name = "a\n\u{1B}[31mred\u{1B}]0;title\u{07}\u{202E}gpj.jpg"
+        let good = try house.folder.write(TestPictures.jpeg(seed: 1), to: "p/" + name)
+        try house.folder.write(Array("nothing".utf8), to: "p/broken " + name)
+        let library = try house.library()
+        let id = try await asset(good, library)
+        for arguments in [
+            ["import", "-v", house.folder.file("p")], ["import", "--dry-run", house.folder.file("p")],
+            ["fetch"], ["show", id.text], ["import", good + "\n.not there"],
+        ] {
+            let run = try house.safelight(arguments)
+            for text in [run.output, run.errors] {
+                #expect(!text.unicodeScalars.contains { $0.value == 0x1B || $0.value == 7 || $0.value == 0x202E })
+                #expect(!text.contains("\nred") && !text.contains("a\n"), "\(arguments): \(text)")
+            }
+            #expect((run.output + run.errors).contains("red"), "\(arguments): \(run)")
+        }
+        // The log's lines stay lines, too.
+        #expect(!house.logs.unicodeScalars.contains { $0.value == 0x1B })
+        await library.close()
+        #expect(house.stop() == [])
+    }
+
+    // MARK: Asking
+
+    private static func isNamed(_ name: String) -> Bool {
+        let faults: [Refusal] = [.internalError, .connectionLost, .deadlineExceeded, .unavailable, .busy]
+        return Refusal(rawValue: name).map { !faults.contains($0) } ?? false
+    }
+
+    private func picture(_ id: ObjectID, _ library: PhotoLibrary) async -> String? {
+        do throws(RPCError) {
+            let answer = try await library.thumbnailer.ask(
+                ImageRequest(asset: id, targetSize: .size(width: 128, height: 128))
+            )
+            return answer.attachments.first?.isEmpty == false ? nil : "no picture"
+        } catch {
+            return error.name
+        }
+    }
+
+    private func edit(_ id: ObjectID, _ library: PhotoLibrary) async -> String? {
+        do throws(RPCError) {
+            _ = try await library.editor.ask(
+                ApplyEdit(asset: id, adjustments: AdjustmentList(operations: [.exposure(0.5)]))
+            )
+            return nil
+        } catch {
+            return error.name
+        }
+    }
+
+    private func asset(_ path: String, _ library: PhotoLibrary) async throws -> ObjectID {
+        let result = try await library.perform([
+            .createAsset(.init(ref: "a", resources: [NewResource(source: .path(path))]))
+        ])
+        return try #require(result.id("a"))
+    }
+
+    // MARK: The files
+
+    private func plant(in folder: TemporaryFolder) throws -> [String] {
+        var random = SeededRandom(named: "hostile files")
+        var files: [String] = []
+        func add(_ name: String, _ bytes: some Sequence<UInt8>) throws {
+            files.append(try folder.write(bytes, to: "evil/" + name))
+        }
+        func noise(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) } }
+
+        for (name, text) in HostilePictures.texts { try add(name, text.utf8) }
+        try add("claims.png", HostilePictures.hugePNG(width: 60_000, height: 60_000))
+        try add("claims less.png", HostilePictures.hugePNG(width: 9000, height: 9000))
+        try add("claims.bmp", HostilePictures.hugeBMP(side: 60_000))
+        try add("loop.tif", HostilePictures.loopingTIFF)
+        try add("frames.gif", TestPictures.gif(frames: 100_000))
+        for chunk in ["zTXt", "iTXt", "iCCP"] {
+            try add("\(chunk).png", HostilePictures.textBomb(chunk, bytes: 400_000_000))
+        }
+        for depth in [10, 1000, 100_000] { try add("nested \(depth).heic", HostilePictures.nestedBoxes(depth: depth)) }
+
+        let photo = TestPictures.jpeg(width: 640, height: 480, date: "2024:06:01 12:30:00", latitude: 1, longitude: 2)
+        for name in ["ephemeral:x.jpg", "@list.jpg", "-help.jpg", "a\nb\u{1B}[2J.jpg", "%d.jpg", "x.jpg[0-99999]"] {
+            try add(name, TestPictures.jpeg(seed: UInt64(files.count)))
+        }
+        for _ in 0..<(20 * Self.rounds) {
+            try add("cut \(files.count).jpg", photo.prefix(Int.random(in: 0..<photo.count, using: &random)))
+            // Cut inside, with an end mark: as cards and careful recovery programs leave them.
+            let cut = Int.random(in: 1000..<photo.count - 2, using: &random)
+            try add("mended \(files.count).jpg", Array(photo.prefix(cut)) + [0xFF, 0xD9])
+            var mutated = photo
+            for _ in 0..<Int.random(in: 1...20, using: &random) {
+                mutated[Int.random(in: 2..<mutated.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
+            }
+            try add("mutated \(files.count).jpg", mutated)
+        }
+        for start: [UInt8] in [[], [0xFF, 0xD8, 0xFF], Array(TestPictures.pngStart(width: 100, height: 100))] {
+            for count in [0, 1, 100, 100_000] { try add("noise \(files.count).jpg", start + noise(count)) }
+        }
+        let invalid = SharedPhotos.files(["jpg"], below: "exif-samples/jpg/invalid")
+        let heic = SharedPhotos.files(["heic"], below: "exif-samples/heic")
+        if invalid.isEmpty { TestPlace.say("there is no folder of photographs: broken real files are not tried") }
+        for file in invalid { try add(file.lastPathComponent, SharedPhotos.bytes(file)) }
+        for file in heic.prefix(1) {
+            let bytes = SharedPhotos.bytes(file)
+            for part in [0.001, 0.01, 0.5, 0.99] {
+                try add("cut \(part).heic", bytes.prefix(Int(Double(bytes.count) * part)))
+            }
+        }
+        return files
+    }
+}
+
+/// The most memory that any worker of a service has had.
+private actor PeakMemory {
+    private(set) var mebibytes: [String: Int] = [:]
+
+    /// Looks again and again until the task is cancelled: workers are replaced, and their peaks go with them.
+    func watch(_ clients: [ServiceClient]) async {
+        while !Task.isCancelled {
+            for client in clients {
+                let pids = try? await client.figures()["workers"]?["pids"]?.arrayValue?.compactMap(\.intValue)
+                let name = client.address.path.map { ($0 as NSString).lastPathComponent } ?? ""
+                for pid in pids ?? [] {
+                    mebibytes[name] = max(mebibytes[name] ?? 0, Self.peak(Int32(pid)))
+                }
+            }
+            try? await Task.sleep(for: .milliseconds(50))
+        }
+    }
+
+    private static func peak(_ pid: Int32) -> Int {
+        guard let status = try? String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8),
+            let line = status.split(separator: "\n").first(where: { $0.hasPrefix("VmHWM") })
+        else { return 0 }
+        return (Int(line.filter(\.isNumber)) ?? 0) / 1024
+    }
+}

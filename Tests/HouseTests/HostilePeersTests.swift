@@ -1,0 +1,149 @@
+import Contracts
+import Foundation
+import JSONValue
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+/// Peers that break ZeroMQ's own rules, against the real services (faults F8 and F9 in part).
+@Suite(.serialized, .timeLimit(.minutes(3)))
+struct HostilePeersTests {
+    private static let sockets = ["catalog", "thumbnailer", "editor", "change-broker"]
+
+    private func clients(_ library: PhotoLibrary) -> [ServiceClient] {
+        [library.catalog, library.thumbnailer, library.editor, library.changeBroker]
+    }
+
+    private func resident(_ house: RunningHouse, _ name: String) -> Int {
+        guard let service = RunningHouse.Service(rawValue: name), let program = house.program(service) else { return 0 }
+        return Self.resident(program.processIdentifier)
+    }
+
+    /// MiB
+    private static func resident(_ pid: Int32) -> Int {
+        guard let status = try? String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8),
+            let line = status.split(separator: "\n").first(where: { $0.hasPrefix("VmRSS") })
+        else { return 0 }
+        return (Int(line.filter(\.isNumber)) ?? 0) / 1024
+    }
+
+    @Test func `a frame that says to be giant ends its connection and nothing else`() async throws {
+        let house = try RunningHouse("giant")
+        try house.start()
+        let library = try house.library()
+        for client in clients(library) { _ = try await client.health() }
+        for name in Self.sockets {
+            let before = resident(house, name)
+            for length: UInt64 in [17 << 20, 1 << 33, 1 << 40, UInt64(Int64.max), .max] {
+                for more in [false, true] {
+                    let peer = try RawZMTP(path: house.folder.file("run/\(name).sock"))
+                    peer.greet()
+                    peer.send(RawZMTP.head(length: length, more: more) + [UInt8](repeating: 7, count: 1000))
+                    #expect(peer.waitForEnd(seconds: 5), "\(name): \(length)")
+                }
+            }
+            #expect(resident(house, name) < before + 32, "\(name)")
+        }
+        for client in clients(library) { _ = try await client.health() }
+        #expect(RunningHouse.Service.allCases.allSatisfy { house.program($0)?.isRunning == true }, "\(house.logs)")
+        await library.close()
+        #expect(house.stop() == [])
+    }
+
+    @Test func `a message without an end costs bounded memory, and the service is back within a second`() async throws {
+        let house = try RunningHouse("endless", environment: ["SAFELIGHT_SERVICE_MEMORY_MIB": "400"])
+        let up = try RunningProgram("safelight", ["up", "--ready-fd", "1"], environment: house.environment)
+        #expect(up.waitForOutput("ready"), "\(up.errorText)")
+        let library = try house.library()
+        let created = try await library.perform([.createCollection(.init(ref: "a", title: "Kept"))])
+        let before = try #require(try await pid(library.catalog))
+        let peer = try RawZMTP(path: house.folder.file("run/catalog.sock"))
+        peer.greet()
+        let part = RawZMTP.head(length: 1 << 20, more: true) + [UInt8](repeating: 7, count: 1 << 20)
+        var (sent, peak) = (0, 0)
+        while sent < 4096, peer.send(part) {
+            sent += 1
+            peak = max(peak, Self.resident(before))
+        }
+        let died = ContinuousClock().now
+        TestPlace.say("an endless message: \(sent) MiB were taken, the catalog held \(peak) MiB at most")
+        #expect(sent < 4096)
+        #expect(peak < 800)
+        var after: Int32?
+        while after == nil || after == before {
+            after = try? await pid(library.catalog)
+            if ContinuousClock().now - died > .seconds(20) { break }
+        }
+        let away = ContinuousClock().now - died
+        TestPlace.say("the catalog was away for \(away)")
+        #expect(after != nil && after != before)
+        #expect(away < .seconds(2), "a second, and what a loaded machine adds")
+        #expect(try await library.currentToken().token == created.token, "nothing is lost")
+        await library.close()
+        up.signal(SIGINT)
+        #expect(up.wait(seconds: 20) == 0, "\(up.errorText)")
+    }
+
+    private func pid(_ client: ServiceClient) async throws -> Int32? {
+        try await client.ask(Figures(), deadline: .seconds(2)).result.members["process"]?["pid"]?.intValue.map {
+            Int32($0)
+        }
+    }
+
+    @Test func `a thousand connections that never greet are ended, over ipc and over TCP`() async throws {
+        let limit = Self.raiseDescriptors(to: 4096)
+        let count = min(1000, limit - 500)
+        if count < 1000 { TestPlace.say("only \(count) connections: this process may open \(limit) files") }
+        let keys = try TemporaryFolder("half")
+        let house = try RunningHouse(
+            "half",
+            environment: ["SAFELIGHT_LISTEN": "127.0.0.1:0", "SAFELIGHT_KEYS": keys.file("keys")]
+        )
+        #expect(try house.safelight(["keys", "server"]).status == 0)
+        try house.start([.catalog])
+        let library = try house.library()
+        let before = (try await connections(library.catalog), resident(house, "catalog"))
+        let pattern = /tcp:\/\/127\.0\.0\.1:([0-9]+)/
+        _ = house.program(.catalog)?.wait { $0.errorText.contains(pattern) }
+        let port = try #require(house.program(.catalog)?.errorText.firstMatch(of: pattern).flatMap { UInt16($0.1) })
+        for isTCP in [false, true] {
+            let peers = try (0..<count).map { _ in
+                try isTCP ? RawZMTP(port: port) : RawZMTP(path: house.folder.file("run/catalog.sock"))
+            }
+            // Half of them begin to greet, and stop.
+            for peer in peers.prefix(count / 2) { peer.send([0xFF, 0, 0, 0]) }
+            var slowest = Duration.zero
+            for _ in 0..<50 {
+                let begun = ContinuousClock().now
+                _ = try await library.currentToken(deadline: .seconds(5))
+                slowest = max(slowest, ContinuousClock().now - begun)
+            }
+            let ended = peers.count { $0.waitForEnd(seconds: 20) }
+            #expect(ended == count, "\(isTCP ? "TCP" : "ipc")")
+            let held = resident(house, "catalog") - before.1
+            TestPlace.say(
+                "\(isTCP ? "TCP" : "ipc"): \(ended) ended, slowest answer \(slowest), memory \(held) MiB more"
+            )
+            #expect(slowest < .seconds(2))
+            #expect(held < 64)
+        }
+        #expect(try await connections(library.catalog) <= before.0)
+        await library.close()
+        #expect(house.stop() == [])
+    }
+
+    private func connections(_ client: ServiceClient) async throws -> Int64 {
+        try await client.figures()["requests"]?["connections"]?.intValue ?? 0
+    }
+
+    private static func raiseDescriptors(to wanted: Int) -> Int {
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        if limit.rlim_cur < rlim_t(wanted) {
+            limit.rlim_cur = min(rlim_t(wanted), limit.rlim_max)
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        }
+        return Int(clamping: limit.rlim_cur)
+    }
+}

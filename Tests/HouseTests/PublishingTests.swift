@@ -1,0 +1,264 @@
+import Contracts
+import Foundation
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+/// Published edits, with the real services and the scripts of `compose/examples`.
+///
+/// Eighty edits in the short form; `SAFELIGHT_SOAK=13` and more is the long one: 1,000 edits, and twenty kills of the
+/// editor and of the catalog each. The seed is printed, `SAFELIGHT_SEED` repeats a run.
+@Suite(.serialized, .timeLimit(.minutes(20)))
+struct PublishingTests {
+    private static let python: String? = {
+        guard let python = TestPlace.program("python3"),
+            let check = try? RunningProgram.run(python, ["-c", "import zmq"]), check.status == 0
+        else { return nil }
+        return python
+    }()
+    private static let script = TestPlace.package + "/compose/examples/publish_edits.py"
+    private static let scripts = 4
+
+    private static func edits() -> Int { min(1000, TestEnvironment.rounds(80)) }
+    private static func kills() -> Int { min(20, TestEnvironment.rounds(2)) }
+
+    /// An edit as it is published, with what is expected of it.
+    private struct Plan {
+        var id: String
+        var asset: ObjectID
+        var after: String?
+        var exposure: Double
+
+        var line: JSON {
+            var json: JSONObject = [
+                "id": .string(id), "asset": .string(asset.text),
+                "adjustments": AdjustmentList(operations: [.exposure(exposure)]).json,
+            ]
+            if let after { json["after"] = .string(after) }
+            return .object(json)
+        }
+    }
+
+    // MARK: Kills
+
+    @Test func `edits of four scripts are applied exactly once and in order while editor and catalog are killed`()
+        async throws
+    {
+        guard let python = Self.python else { return TestPlace.say("python3 with pyzmq is missing: not run") }
+        var random = SeededRandom(named: "published edits")
+        let house = try RunningHouse("publish")
+        try house.start()
+        let library = try house.library()
+        let (assets, originals) = try await Self.pictures(24, in: library, &random)
+        let beginning = try await library.currentToken().token
+        let seen = Recording<[ChangeRecord]>([])
+        let watcher = Task {
+            for try await event in library.changes(since: beginning) {
+                if case .change(let record) = event { seen.withLock { $0.append(record) } }
+            }
+        }
+        defer { watcher.cancel() }
+
+        let plans = Self.plans(assets, &random)
+        let start = Date()
+        let running = try plans.map { plans in
+            try RunningProgram(
+                python,
+                ["-u", Self.script],
+                environment: house.environment,
+                input: Data(plans.map { $0.line.text + "\n" }.joined().utf8)
+            )
+        }
+        var kills: [RunningHouse.Service] = (0..<Self.kills()).flatMap { _ in [.editor, .catalog] }
+        kills.shuffle(using: &random)
+        var killed = 0
+        for service in kills {
+            try await Task.sleep(for: .milliseconds(Int.random(in: 10...300, using: &random)))
+            if running.contains(where: \.isRunning) { killed += 1 }
+            try house.restart(service)
+        }
+        for program in running {
+            #expect(program.wait(seconds: 600) == 0, "\(program.errorText)\n\(program.outputText.suffix(2000))")
+        }
+        let seconds = Date().timeIntervalSince(start)
+
+        // Everything that the scripts printed stands in the history, once, and in order.
+        let all = plans.joined().map { $0 }
+        let history = try await Self.history(of: library, after: beginning)
+        var states: [String: [(state: PublishedEditState, record: ChangeRecord)]] = [:]
+        for record in history {
+            for edit in record.edits { states[edit.id, default: []].append((edit.state, record)) }
+        }
+        #expect(states.count == all.count)
+        for plan in all {
+            let steps = states[plan.id] ?? []
+            #expect(steps.map(\.state) == [.accepted, .applied], "\(plan.id): \(steps.map(\.state))")
+            guard let applied = steps.last?.record else { continue }
+            #expect(applied.assets.map(\.id) == [plan.asset])
+            #expect(applied.assets.first?.isContentChanged == true)
+            #expect(applied.origin.onBehalfOf?.hasPrefix("uid:") == true)
+            if let after = plan.after, let before = states[after]?.last?.record {
+                #expect(before.sequence < applied.sequence, "\(plan.id) stands before \(after)")
+            }
+        }
+        // Nothing but these edits has changed anything.
+        #expect(history.filter { !$0.assets.isEmpty }.count == all.count)
+        for (plans, program) in zip(plans, running) {
+            let lines = program.outputText.split(separator: "\n").map {
+                $0.split(separator: " ").prefix(3).joined(separator: " ")
+            }
+            for plan in plans {
+                let sequence = states[plan.id]?.last?.record.sequence ?? 0
+                #expect(lines.count { $0 == "\(plan.id) applied \(sequence)" } == 1, "\(plan.id)")
+            }
+        }
+        // The feed brought the same, each once.
+        for _ in 0..<600 where seen.withLock({ $0.count }) < history.count {
+            try await Task.sleep(for: .milliseconds(100))
+        }
+        #expect(seen.withLock { $0 }.map(\.bytes) == history.map(\.bytes))
+        // The last edit of each asset is what it shows; no original has changed.
+        for asset in assets {
+            let bytes = try await library.resource(asset: asset).readAll(limit: 1 << 20)
+            #expect(bytes == originals[asset])
+        }
+        let figures = try await library.editor.figures()["published"]
+        #expect(figures?["waiting"] == 0 && figures?["running"] == 0 && figures?["ready"] == 0)
+        TestPlace.say(
+            "\(all.count) edits by \(Self.scripts) scripts, \(killed) of \(kills.count) kills while they ran, "
+                + "\(history.count) records, \(String(format: "%.1f", seconds)) s"
+        )
+        await library.close()
+        #expect(house.stop() == [])
+    }
+
+    private static func pictures(_ count: Int, in library: PhotoLibrary, _ random: inout SeededRandom) async throws
+        -> ([ObjectID], [ObjectID: Bytes])
+    {
+        var ids: [ObjectID] = []
+        var originals: [ObjectID: Bytes] = [:]
+        for _ in 0..<count {
+            let bytes = TestPictures.jpeg(width: 96, height: 64, seed: random.next())
+            let made = try await library.perform(
+                [.createAsset(.init(ref: "a", resources: [NewResource(source: .attachment(0))]))],
+                attachments: [bytes]
+            )
+            let id = try #require(made.id("a"))
+            ids.append(id)
+            originals[id] = bytes
+        }
+        return (ids, originals)
+    }
+
+    /// The edits of each script: of every asset, in chains along `after`.
+    private static func plans(_ assets: [ObjectID], _ random: inout SeededRandom) -> [[Plan]] {
+        (0..<scripts).map { script in
+            var last: [ObjectID: String] = [:]
+            return (0..<edits() / scripts).map { index in
+                let asset = random.pick(assets)
+                let id = "s\(script)-\(index)"
+                defer { last[asset] = id }
+                return Plan(
+                    id: id,
+                    asset: asset,
+                    after: last[asset],
+                    exposure: Double(Int.random(in: -20...20, using: &random)) / 10 + 0.05
+                )
+            }
+        }
+    }
+
+    private static func history(of library: PhotoLibrary, after token: ChangeToken) async throws -> [ChangeRecord] {
+        var records: [ChangeRecord] = []
+        var cursor = token
+        while true {
+            let page = try await library.changeBroker.ask(FeedSince(token: cursor, limit: 500)).result
+            records += try page.records.map { try ChangeRecord(json: $0) }
+            cursor = page.token
+            guard page.hasMore else { return records }
+        }
+    }
+
+    // MARK: The command line
+
+    @Test func `safelight publish chains, names each failure, and does nothing twice`() async throws {
+        var random = SeededRandom(named: "safelight publish")
+        let house = try RunningHouse("line")
+        try house.start()
+        let library = try house.library()
+        let assets = try await Self.pictures(2, in: library, &random).0
+        func line(_ asset: String, _ exposure: Double, _ more: JSONObject = [:]) -> String {
+            var json: JSONObject = [
+                "asset": .string(asset),
+                "adjustments": ["version": 1, "operations": [["operation": "exposure", "value": .double(exposure)]]],
+            ]
+            for (name, value) in more.members { json[name] = value }
+            return JSON.object(json).text
+        }
+        let gone = "a" + String(repeating: "0", count: 25) + "1"
+        let lines = [
+            line(assets[0].text, 0.5), line(assets[0].text, 1), "", line(assets[1].text, 0.25),
+            line(assets[1].text, 99), "no json", line(gone, 1), line(assets[1].text, 0.75, ["mode": "append"]),
+        ]
+        let file = try house.folder.write(lines.joined(separator: "\n").utf8, to: "edits.jsonl")
+        let run = try house.safelight(["publish", file, "--json"])
+        #expect(run.status == 3, "\(run.errors)")
+        let told = try run.output.split(separator: "\n").map { try JSON(parsing: Array($0.utf8)) }
+        func states(_ line: Int) -> [String] {
+            told.filter { $0["line"]?.intValue == Int64(line) }.compactMap { $0["state"]?.stringValue }
+                .filter { $0 != "accepted" }
+        }
+        for number in [1, 2, 4, 8] { #expect(states(number) == ["applied"], "line \(number): \(run.output)") }
+        for number in [5, 6] { #expect(states(number) == ["broken"], "line \(number): \(run.output)") }
+        let summary = told.last?["summary"]
+        #expect(states(7) == ["failed"])
+        #expect(told.contains { $0["error"]?["name"] == "identifier_not_found" })
+        #expect(summary?["published"] == 5 && summary?["applied"] == 4, "\(run.output)")
+        #expect(summary?["failed"] == 1 && summary?["broken"] == 2, "\(run.output)")
+        let head = try await library.currentToken().token
+        let asset = try await library.catalog.ask(FetchAssets(fetch: .init(.assets), count: 10)).result.assets
+            .first { $0.id == assets[1] }
+        #expect(asset?.hasAdjustments == true)
+
+        // The same file again: everything is known, nothing is done.
+        let again = try house.safelight(["publish", file])
+        #expect(again.status == 3)
+        #expect(again.output.contains("4 applied"), "\(again.output)")
+        #expect(try await library.currentToken().token == head)
+        // Under another name they are other edits.
+        let other = try house.safelight(["publish", file, "--name", "again", "--until", "accepted"])
+        #expect(other.status == 3)
+        #expect(try await library.currentToken().token.sequence > head.sequence)
+        let status = try house.safelight(["status"])
+        #expect(status.output.contains("published edits: "), "\(status.output)")
+        #expect(try house.safelight(["publish", "/nowhere"]).status == 1)
+        #expect(try house.safelight(["publish", "--window", "0"]).status == 2)
+        await library.close()
+        #expect(house.stop() == [])
+    }
+
+    @Test func `the shell example publishes, and ctrl-C leaves open what is not accepted`() async throws {
+        var random = SeededRandom(named: "shell example")
+        let house = try RunningHouse("shell")
+        try house.start()
+        let library = try house.library()
+        let assets = try await Self.pictures(3, in: library, &random).0
+        let shell = TestPlace.package + "/compose/examples/publish_edits.sh"
+        let run = try RunningProgram.run("/bin/sh", [shell] + assets.map(\.text), environment: house.environment)
+        #expect(run.status == 0, "\(run.errors)")
+        #expect(run.output.split(separator: "\n").count { $0.hasPrefix("applied ") } == 3, "\(run.output)")
+
+        house.killHard(.editor)
+        let file = try house.folder.write(
+            #"{"asset": "\#(assets[0].text)", "adjustments": {"version": 1, "operations": []}}"#.utf8,
+            to: "one.jsonl"
+        )
+        let none = try house.safelight(["publish", file, "--wait", "0.5"])
+        #expect(none.status == 1, "the editor is away: \(none.output)")
+        await library.close()
+        #expect(house.stop() == [])
+    }
+}

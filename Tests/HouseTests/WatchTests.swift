@@ -1,0 +1,152 @@
+import Contracts
+import Foundation
+import JSONValue
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+/// `safelight watch --exec` against the real services.
+@Suite(.serialized, .timeLimit(.minutes(3)))
+struct WatchTests {
+    private func album(_ library: PhotoLibrary, _ title: String) async throws -> Int64 {
+        try await library.perform([.createCollection(.init(ref: "a", title: title))]).sequence
+    }
+
+    private func watch(_ house: RunningHouse, _ arguments: String...) throws -> RunningProgram {
+        try RunningProgram("safelight", ["watch"] + arguments, environment: house.environment)
+    }
+
+    private func lines(_ path: String) -> [String] {
+        ((try? String(contentsOfFile: path, encoding: .utf8)) ?? "").split(separator: "\n").map(String.init)
+    }
+
+    private func until(_ what: String, _ condition: () -> Bool) async throws {
+        let end = ContinuousClock().now + .seconds(30)
+        while !condition() {
+            guard ContinuousClock().now < end else { throw HouseError(description: "\(what) did not come about") }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+    }
+
+    @Test func `a command sees every change once and in order, through kills of the watch`() async throws {
+        let house = try RunningHouse("watch")
+        try house.start([.catalog, .changeBroker])
+        let library = try house.library()
+        let (seen, token) = (house.folder.file("seen"), house.folder.file("token"))
+        let command = """
+            read -r line; printf '%s %s %s %s\\n' "$SAFELIGHT_SEQUENCE" "$SAFELIGHT_TOKEN" "$SAFELIGHT_TOPICS" \
+            "$(printf %s "$line" | tr -dc '{' | head -c 1)" >>\(seen)
+            """
+        let arguments = ["--since", "start", "--token-file", token, "--exec", command]
+        var program = try RunningProgram("safelight", ["watch"] + arguments, environment: house.environment)
+        var last: Int64 = 0
+        for round in 0..<6 {
+            for number in 0..<8 { last = try await album(library, "\(round) \(number)") }
+            if round < 5 {
+                let wanted = round * 8 + 3
+                try await until("change \(wanted)") { lines(seen).count >= wanted }
+                program.killHard()
+                program = try RunningProgram("safelight", ["watch"] + arguments, environment: house.environment)
+            }
+        }
+        try await until("the last token") { lines(token).first?.isEmpty == false && lines(seen).count >= last }
+        try await until("the last change") { lines(seen).last?.hasPrefix("\(last) ") == true }
+        program.signal(SIGINT)
+        #expect(program.wait(seconds: 20) == 0, "\(program.errorText)")
+
+        let sequences = lines(seen).compactMap { $0.split(separator: " ").first.flatMap { Int64($0) } }
+        // A change whose command had ended when the watch was killed, but not been remembered, comes again; nothing else.
+        #expect(sequences.count - Set(sequences).count <= 5, "\(sequences)")
+        #expect(sequences == sequences.sorted())
+        #expect(Set(sequences) == Set(1...last))
+        #expect(lines(seen).allSatisfy { $0.hasSuffix(" {") && $0.contains("collection.") })
+        #expect(lines(token).first == (try await library.currentToken().token.description))
+        await library.close()
+        #expect(house.stop() == [])
+    }
+
+    @Test func `a failing command stops the watch with its status and is run again; or is passed over`() async throws {
+        let house = try RunningHouse("fail")
+        try house.start([.catalog, .changeBroker])
+        let library = try house.library()
+        for title in ["one", "two", "three"] { _ = try await album(library, title) }
+        let (seen, token) = (house.folder.file("seen"), house.folder.file("token"))
+        let fails = "echo $SAFELIGHT_SEQUENCE >>\(seen); [ $SAFELIGHT_SEQUENCE != 2 ] || exit 7"
+        var program = try watch(house, "--since", "start", "--token-file", token, "--exec", fails)
+        #expect(program.wait(seconds: 20) == 7)
+        #expect(program.errorText.contains("status 7"), "\(program.errorText)")
+        #expect(lines(seen) == ["1", "2"])
+        program = try watch(
+            house,
+            "--token-file",
+            token,
+            "--exec",
+            "echo again $SAFELIGHT_SEQUENCE >>\(seen)",
+            "--count",
+            "2"
+        )
+        #expect(program.wait(seconds: 20) == 0, "\(program.errorText)")
+        #expect(lines(seen) == ["1", "2", "again 2", "again 3"])
+
+        // On, whatever happens; none of these reads its input.
+        program = try watch(
+            house,
+            "--since",
+            "start",
+            "--count",
+            "3",
+            "--exec-failure",
+            "continue",
+            "--exec",
+            "kill -9 $$"
+        )
+        #expect(program.wait(seconds: 20) == 0, "\(program.errorText)")
+        #expect(program.errorText.split(separator: "\n").count { $0.contains("signal 9") } == 3)
+
+        // One that hangs, with all that it started, is ended.
+        program = try watch(
+            house,
+            "--since",
+            "start",
+            "--count",
+            "1",
+            "--exec-seconds",
+            "1",
+            "--exec",
+            "sleep 100 & sleep 100"
+        )
+        #expect(program.wait(seconds: 20) == 124, "\(program.errorText)")
+        await library.close()
+        #expect(house.stop() == [])
+    }
+
+    @Test func `ctrl-C lets the command finish, remembers it, and ends well`() async throws {
+        let house = try RunningHouse("stop")
+        try house.start([.catalog, .changeBroker])
+        let library = try house.library()
+        _ = try await album(library, "one")
+        _ = try await album(library, "two")
+        let (seen, go, token) = (house.folder.file("seen"), house.folder.file("go"), house.folder.file("token"))
+        let command = "echo begin >>\(seen); while [ ! -e \(go) ]; do sleep 0.05; done; echo end >>\(seen)"
+        let program = try watch(house, "--since", "start", "--token-file", token, "--exec", command)
+        try await until("the command") { lines(seen) == ["begin"] }
+        program.signal(SIGINT)
+        try await Task.sleep(for: .milliseconds(200))
+        #expect(program.isRunning && lines(seen) == ["begin"])
+        _ = FileManager.default.createFile(atPath: go, contents: nil)
+        #expect(program.wait(seconds: 20) == 0, "\(program.errorText)")
+        #expect(lines(seen) == ["begin", "end"])
+        #expect(lines(token).first?.isEmpty == false)
+
+        // What is printed is remembered too, and a file that holds something else is left alone.
+        let printed = try house.safelight(["watch", "--token-file", token, "--count", "1", "--json"])
+        #expect(printed.output.contains(#""sequence":2"#), "\(printed.output)")
+        try house.folder.write(Array("precious\n".utf8), to: "mine")
+        let refused = try house.safelight(["watch", "--token-file", house.folder.file("mine"), "--count", "1"])
+        #expect(refused.status == 1 && refused.errors.contains("holds no token"))
+        #expect(lines(house.folder.file("mine")) == ["precious"])
+        await library.close()
+        #expect(house.stop() == [])
+    }
+}

@@ -1,0 +1,70 @@
+import Foundation
+import Testing
+
+/// The README's tables for whoever runs the house say what the source says.
+@Suite(.timeLimit(.minutes(5)))
+struct OperationsTests {
+    private let house: House
+    private let readme: String
+
+    init() throws {
+        house = try House.read()
+        readme = try String(contentsOf: house.root.appending(path: "README.md"), encoding: .utf8)
+    }
+
+    /// The rows of a table below a heading, cell by cell, without its head.
+    private func rows(below heading: String) -> [[String]] {
+        guard let start = readme.range(of: "\n\(heading)\n") else { return [] }
+        let section = readme[start.upperBound...].components(separatedBy: "\n#")[0]
+        let lines = section.split(separator: "\n").filter { $0.hasPrefix("|") }
+        return lines.dropFirst(2).map { line in
+            line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+        }
+    }
+
+    @Test func `every error has a meaning and a cure, and there is no other`() throws {
+        let file = try #require(house.files.first { $0.path == "Shared/Contracts/Refusal.swift" })
+        let text = try String(contentsOf: house.root.appending(path: file.path), encoding: .utf8)
+        let names = text.matches(of: /case \w+ = "(\w+)"/).map { String($0.1) }
+        let rows = rows(below: "### Errors")
+        #expect(names.count > 30)
+        #expect(Set(rows.compactMap(\.first)) == Set(names.map { "`\($0)`" }))
+        #expect(rows.count == names.count)
+        for row in rows { #expect(row.count == 3 && row.allSatisfy { $0.count > 3 }, "\(row)") }
+    }
+
+    @Test func `every variable that sets something is in the README, and each one there is read`() throws {
+        let pattern = /SAFELIGHT_[A-Z_]+[A-Z]/
+        func variables(_ text: String) -> Set<String> { Set(text.matches(of: pattern).map { String($0.output) }) }
+        let source = house.productFiles.reduce(into: Set<String>()) { found, file in
+            found.formUnion(variables(file.source.strings))
+        }
+        // What services and their workers tell each other, and commands of `watch`.
+        let inner: Set<String> = [
+            "SAFELIGHT_WORKER_LIMITS", "SAFELIGHT_SUPERVISED", "SAFELIGHT_SEQUENCE", "SAFELIGHT_TOKEN",
+            "SAFELIGHT_TOPICS", "SAFELIGHT_DATE", "SAFELIGHT_ORIGIN", "SAFELIGHT_EXPIRED",
+        ]
+        let endpoints: Set<String> = [
+            "SAFELIGHT_CATALOG", "SAFELIGHT_THUMBNAILER", "SAFELIGHT_EDITOR", "SAFELIGHT_BROKER", "SAFELIGHT_FEED",
+            "SAFELIGHT_EDITS",
+        ]
+        let told = variables(readme)
+        let missing = source.subtracting(inner).subtracting(endpoints).subtracting(told)
+        #expect(missing.isEmpty, "the README does not tell of \(missing.sorted())")
+        let limits = rows(below: "### Limits").reduce(into: Set<String>()) { $0.formUnion(variables($1.joined())) }
+        #expect(limits.count > 8)
+        #expect(limits.isSubset(of: source), "nobody reads \(limits.subtracting(source).sorted())")
+    }
+
+    @Test func `every flag of the limits is one that a service has`() {
+        let source = house.productFiles.map(\.source.code).joined(separator: "\n")
+        let strings = house.productFiles.map(\.source.strings).joined(separator: "\n")
+        for row in rows(below: "### Limits") {
+            for match in row.joined(separator: " ").matches(of: /`--([a-z-]+)`/) {
+                let words = match.1.split(separator: "-").map(String.init)
+                let name = (words.first ?? "") + words.dropFirst().map(\.capitalized).joined()
+                #expect(source.contains("var \(name)") || strings.contains(String(match.1)), "--\(match.1)")
+            }
+        }
+    }
+}

@@ -17,6 +17,7 @@ struct BenchmarksCommand: AsyncParsableCommand {
 private let groups: [(name: String, measure: @Sendable (Bench) async throws -> Void)] = [
     ("memory-rates", InMemoryBenchmarks.run),
     ("thumbnails", ThumbnailBenchmarks.run),
+    ("edits", EditBenchmarks.run),
     ("requests", RequestBenchmarks.run),
     ("commits", CommitBenchmarks.run),
     ("feed", FeedBenchmarks.run),

@@ -193,7 +193,7 @@ struct EditTriesTests {
 
     @Test func `poison is tried once more and then ends, a refusal ends at once`() {
         var tries = EditTries()
-        #expect(tries.next(after: Refusal.workerCrashed.error("…"), isConditional: false) == .again(.zero))
+        #expect(tries.next(after: Refusal.workerTimeout.error("…"), isConditional: false) == .again(.zero))
         #expect(tries.next(after: Refusal.workerTimeout.error("…"), isConditional: false) == .fails)
         for refusal in [Refusal.identifierNotFound, .invalidResource, .unsupportedFormat, .limitExceeded] {
             var tries = EditTries()

@@ -126,20 +126,27 @@ struct PoisonEditTests {
         let house = try RunningHouse("crash")
         try house.start([.catalog, .changeBroker, .editor])
         let library = try house.library()
-        let (large, small) = (try await Self.picture(library, 1600), try await Self.picture(library, seed: 2))
+        let (large, small) = (try await Self.picture(library, 3600), try await Self.picture(library, seed: 2))
         let thread = PollThread(name: "test")
         let pusher = try Self.pusher(house, thread)
+        // What a decoder does that crashes: its process is gone in the middle of the work. Workers are stopped as soon as
+        // they are seen, so that one of them always is in the middle when it is killed.
+        func workers() async throws -> (pids: [Int32], isBusy: Bool) {
+            let figures = try await library.editor.figures()["workers"]
+            let pids = (figures?["pids"]?.arrayValue ?? []).compactMap { $0.intValue.flatMap(Int32.init(exactly:)) }
+            for pid in pids { kill(pid, SIGSTOP) }
+            return (pids, figures?["busy"] != 0)
+        }
+        _ = try await workers()
         try await pusher.push([PublishEdit(id: "poison", asset: large, adjustments: Self.bright).frame])
-        // What a decoder does that crashes: its process is gone in the middle of the work.
         var end: PublishedEdit?
         for _ in 0..<2000 where end == nil {
-            let workers = try await library.editor.figures()["workers"]
-            if workers?["busy"] != 0 {
-                for pid in workers?["pids"]?.arrayValue ?? [] { kill(Int32(pid.intValue ?? 0), SIGSEGV) }
-            }
+            let (pids, isBusy) = try await workers()
+            if isBusy, let pid = pids.first { kill(pid, SIGKILL) }
             let status = try await library.catalog.ask(EditsStatus(ids: ["poison"])).result
             end = status.edits.first.flatMap { $0.edit.state == .accepted ? nil : $0.edit }
         }
+        for pid in try await workers().pids { kill(pid, SIGCONT) }
         #expect(end?.state == .failed)
         #expect(end?.errorName == "worker_crashed")
         try await pusher.push([PublishEdit(id: "next", asset: small, adjustments: Self.bright).frame])

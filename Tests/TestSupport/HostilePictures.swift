@@ -54,8 +54,14 @@ public enum HostilePictures {
             xmlns:xlink="http://www.w3.org/1999/xlink"><image xlink:href="text:/etc/passwd" width="9" height="9"/></svg>
             """
         ),
-        ("mvg.jpg", "push graphic-context\nviewbox 0 0 10 10\nimage over 0,0 0,0 'https://127.0.0.1/x'\npop graphic-context\n"),
-        ("msl.jpg", "<?xml version=\"1.0\"?><image><read filename=\"/etc/passwd\"/><write filename=\"/tmp/x\"/></image>"),
+        (
+            "mvg.jpg",
+            "push graphic-context\nviewbox 0 0 9 9\nimage over 0,0 0,0 'https://127.0.0.1/x'\npop graphic-context\n"
+        ),
+        (
+            "msl.jpg",
+            "<?xml version=\"1.0\"?><image><read filename=\"/etc/passwd\"/><write filename=\"/tmp/x\"/></image>"
+        ),
         ("ps.png", "%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n(/etc/passwd) (r) file\nshowpage\n"),
         ("msl:x", "<image><read filename=\"/etc/passwd\"/></image>"),
     ]

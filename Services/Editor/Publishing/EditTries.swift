@@ -12,8 +12,8 @@ struct EditTries: Sendable {
         case fails
     }
 
-    /// A worker that dies over the picture may have been short of memory: once more.
-    static let crashes = 2
+    /// A worker that takes too long may have had a busy machine: once more. One that dies has been tried twice already.
+    static let timeouts = 2
     /// Somebody else changed the pixels meanwhile, every time.
     static let conflicts = 20
     /// Faults of a service.
@@ -21,7 +21,7 @@ struct EditTries: Sendable {
 
     private static let longestPause = Duration.seconds(2)
 
-    private var crashes = 0
+    private var timeouts = 0
     private var conflicts = 0
     private var faults = 0
     private var pause = Duration.milliseconds(20)
@@ -33,9 +33,9 @@ struct EditTries: Sendable {
             .notEnoughSpace, .libraryOffline:
             defer { pause = min(pause * 2, Self.longestPause) }
             return .again(pause)
-        case .workerCrashed, .workerTimeout:
-            crashes += 1
-            return crashes < Self.crashes ? .again(.zero) : .fails
+        case .workerTimeout:
+            timeouts += 1
+            return timeouts < Self.timeouts ? .again(.zero) : .fails
         case .conflict where !isConditional:
             conflicts += 1
             return conflicts < Self.conflicts ? .again(.zero) : .fails

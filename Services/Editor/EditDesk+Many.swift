@@ -160,7 +160,7 @@ extension EditDesk {
         _ assets: [ObjectID],
         dryRun: Bool,
         _ notifier: Notifier,
-        _ body: @Sendable (ObjectID) async throws(RPCError) -> JSON
+        _ body: @escaping @Sendable (ObjectID) async throws(RPCError) -> JSON
     ) async throws(RPCError) -> JSON {
         var results = [JSON](repeating: .null, count: assets.count)
         var (done, failed, isChanged) = (0, 0, false)

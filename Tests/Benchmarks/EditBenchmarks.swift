@@ -2,6 +2,7 @@ import Foundation
 import Imaging
 import JSONValue
 import PhotoModel
+import TestSupport
 
 /// Ten colour operations and a crop of a JPEG, file in and file out: against decoding and encoding alone, against one
 /// `convert` command and against a libvips pipeline; and a preview at screen size.

@@ -155,8 +155,7 @@ struct EditDesk: Sendable {
         return withExtendedLifetime(file) { render }
     }
 
-    func answer(_ job: WorkerJob, _ digest: String, _ priority: WorkerPriority) async throws(RPCError) -> Render
-    {
+    func answer(_ job: WorkerJob, _ digest: String, _ priority: WorkerPriority) async throws(RPCError) -> Render {
         let result: WorkerResult
         do throws(WorkerFailure) { result = try await workers.run(job, over: digest, priority: priority) } catch {
             throw error.refusal

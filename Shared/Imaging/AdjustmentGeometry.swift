@@ -129,7 +129,8 @@ struct AdjustmentGeometry {
             let (x, y) = (u * max(0, across - step), v * max(0, down - step))
             let (here, right, below) = (source(x, y), source(x + step, y), source(x, y + step))
             let longest = min(
-                hypot(right.x - here.x, right.y - here.y), hypot(below.x - here.x, below.y - here.y)
+                hypot(right.x - here.x, right.y - here.y),
+                hypot(below.x - here.x, below.y - here.y)
             )
             return longest > 0 ? step / longest : 1
         }

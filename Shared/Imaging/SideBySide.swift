@@ -21,8 +21,8 @@ public enum SideBySide {
             RenditionPlan.fitted(($0.pixelWidth, $0.pixelHeight), maximumSide, maximumSide)
         }
         let height = min(fitting[0].height, fitting[1].height)
-        let left = try small(before, headers.0, height: height, limits: limits)
-        let right = try small(after, headers.1, height: height, limits: limits)
+        let left = try small(before, headers.0, height: height, most: maximumSide, limits: limits)
+        let right = try small(after, headers.1, height: height, most: maximumSide, limits: limits)
         let (width, place) = (left.width + gap + right.width, left.width + gap)
         try Decoder.setBackground(left, "white")
         try left.attempt("extending", MagickExtentImage(left.pointer, width, height, 0, 0))
@@ -35,12 +35,13 @@ public enum SideBySide {
         _ bytes: [UInt8],
         _ header: PictureHeader,
         height: Int,
+        most: Int,
         limits: PixelLimits
     ) throws(ImagingError) -> Wand {
         let ratio = Double(header.pixelHeight) / Double(height)
         let eighths = header.kind == .jpeg ? DecodeScale.eighths(ratio: max(1, ratio)) : DecodeScale.full
         let wand = try Decoder.decode(bytes, header, eighths: eighths, scale: min(1, 2 / ratio), limits: limits)
-        let width = max(1, Int((Double(header.pixelWidth) / ratio).rounded()))
+        let width = min(most, max(1, Int((Double(header.pixelWidth) / ratio).rounded())))
         try wand.resize(width, height)
         try ColourProfile.convertToSRGB(wand)
         try wand.attempt("preparing", MagickTransformImageColorspace(wand.pointer, sRGBColorspace))

@@ -117,7 +117,10 @@ struct AdjustmentListTests {
             (#"{"operation":"curve","blue":[[0.5,0],[0.4,1]]}"#, "blue"),
             (#"{"operation":"levels","black":0.6,"white":0.5}"#, "white"),
             (#"{"operation":"perspective","topLeftX":1,"topRightX":0}"#, "topLeftX"),
-            (#"{"operation":"perspective","topLeftX":0.5,"topLeftY":0.5,"bottomRightX":0.5,"bottomRightY":0.5}"#, "topLeftX"),
+            (
+                #"{"operation":"perspective","topLeftX":0.5,"topLeftY":0.5,"bottomRightX":0.5,"bottomRightY":0.5}"#,
+                "topLeftX"
+            ),
             (#"{"operation":"textWatermark","text":"a\u0007"}"#, "text"),
             (#"{"operation":"textWatermark","text":"a","colour":"red"}"#, "colour"),
             (#"{"operation":"pictureWatermark","picture":"not base 64"}"#, "picture"),

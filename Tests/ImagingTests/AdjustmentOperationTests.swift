@@ -223,7 +223,9 @@ struct AdjustmentOperationTests {
         let whole = try TestPixels(Self.chart)
         for kind in AdjustmentKind.all {
             var members = JSONObject()
-            for parameter in kind.parameters where !parameter.isShape { members[parameter.name] = parameter.neutral?.json }
+            for parameter in kind.parameters where !parameter.isShape {
+                members[parameter.name] = parameter.neutral?.json
+            }
             let step = try Adjustment(kind, members)
             guard step.isNeutral else { continue }
             let image = try AdjustmentRendering.render(Self.chart, AdjustmentList(operations: [step]), format: .png)

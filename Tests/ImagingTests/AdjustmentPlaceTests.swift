@@ -31,7 +31,9 @@ struct AdjustmentPlaceTests {
         )
     }
 
-    private func step(_ kind: AdjustmentKind, _ members: JSONObject) throws -> Adjustment { try Adjustment(kind, members) }
+    private func step(_ kind: AdjustmentKind, _ members: JSONObject) throws -> Adjustment {
+        try Adjustment(kind, members)
+    }
 
     private func grey(_ c: [Int]) -> Double {
         (0.2126 * Double(c[0]) + 0.7152 * Double(c[1]) + 0.0722 * Double(c[2])) / 255
@@ -68,7 +70,12 @@ struct AdjustmentPlaceTests {
             }
             let pixels = try render(
                 Self.scene,
-                [step(.sharpen, ["amount": .double(amount), "radius": .double(radius), "threshold": .double(threshold)])]
+                [
+                    step(
+                        .sharpen,
+                        ["amount": .double(amount), "radius": .double(radius), "threshold": .double(threshold)]
+                    )
+                ]
             )
             #expect(pixels.psnr(expected) > 48, "\(pixels.psnr(expected)) dB")
             #expect(pixels.psnr(whole) < 47)
@@ -192,7 +199,10 @@ struct AdjustmentPlaceTests {
             [
                 step(
                     .textWatermark,
-                    ["text": "II", "colour": "#0000ff", "position": "bottomLeft", "size": 0.3, "margin": 0, "opacity": 1]
+                    [
+                        "text": "II", "colour": "#0000ff", "position": "bottomLeft", "size": 0.3, "margin": 0,
+                        "opacity": 1,
+                    ]
                 )
             ]
         )
@@ -207,7 +217,9 @@ struct AdjustmentPlaceTests {
     }
 
     @Test func `a resize fits into its bounds and never enlarges`() throws {
-        for (width, height, expected) in [(48, 0, (48, 36)), (0, 36, (48, 36)), (40, 20, (27, 20)), (400, 300, (96, 72))] {
+        for (width, height, expected) in [
+            (48, 0, (48, 36)), (0, 36, (48, 36)), (40, 20, (27, 20)), (400, 300, (96, 72)),
+        ] {
             let pixels = try render(Self.scene, [step(.resize, ["width": JSON(width), "height": JSON(height)])])
             #expect((pixels.width, pixels.height) == expected)
         }

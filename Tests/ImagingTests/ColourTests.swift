@@ -32,7 +32,8 @@ struct ColourTests {
         }
     }
 
-    @Test func `an edit without colour keeps the profile, one with colour stays in Display P3 or becomes sRGB`() throws {
+    @Test func `an edit without colour keeps the profile, one with colour stays in Display P3 or becomes sRGB`() throws
+    {
         let unknown = ColourProfile.displayP3.map { $0 == UInt8(ascii: "3") ? UInt8(ascii: "8") : $0 }
         for (profile, isKept) in [(ColourProfile.displayP3, true), (unknown, false)] {
             let bytes = withProfile(profile, (200, 100, 50))

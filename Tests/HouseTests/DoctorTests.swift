@@ -1,0 +1,54 @@
+import Foundation
+import JSONValue
+import TestSupport
+import Testing
+
+/// `safelight doctor` beside running services, and over a library whose files were damaged.
+@Suite(.serialized, .timeLimit(.minutes(2)))
+struct DoctorTests {
+    private func doctor(_ house: RunningHouse, _ arguments: String...) throws -> (status: Int32?, findings: [JSON]) {
+        let run = try house.safelight(["doctor", "--json"] + arguments)
+        let json = try JSON(parsing: Array(run.output.utf8))
+        return (run.status, json["findings"]?.arrayValue ?? [])
+    }
+
+    private func problems(_ findings: [JSON]) -> [String] {
+        findings.filter { $0["level"] == "problem" }.compactMap { $0["text"]?.stringValue }
+    }
+
+    @Test func `it finds nothing wrong with a house that is well, and what was done to the files of another`() throws {
+        let house = try RunningHouse("doctor")
+        for seed in 1...4 { try house.folder.write(TestPictures.jpeg(seed: UInt64(seed)), to: "p/\(seed).jpg") }
+        try house.start()
+        #expect(try house.safelight(["import", house.folder.file("p")]).status == 0)
+        let well = try doctor(house)
+        #expect(problems(well.findings) == [])
+        #expect(well.status == 0 || well.status == 1)
+        for subject in ["catalog", "editor", "policy", "store", "libzmq"] {
+            #expect(well.findings.contains { $0["subject"] == .string(subject) && $0["level"] == "ok" }, "\(subject)")
+        }
+        // One that is missing among those that run.
+        house.killHard(.editor)
+        #expect(try problems(doctor(house).findings).contains { $0.contains("does not answer") })
+        #expect(house.stop() == [])
+
+        let root = house.folder.file("library/resources")
+        let files = try FileManager.default.subpathsOfDirectory(atPath: root).filter { $0.hasSuffix("/") == false }
+            .map { root + "/" + $0 }.filter { ($0 as NSString).lastPathComponent.count == 64 }.sorted()
+        #expect(files.count == 4)
+        try FileManager.default.removeItem(atPath: files[0])
+        var bytes = try Data(contentsOf: URL(filePath: files[1]))
+        try (bytes + [0]).write(to: URL(filePath: files[1]))
+        bytes = try Data(contentsOf: URL(filePath: files[2]))
+        bytes[bytes.count / 2] ^= 1
+        try bytes.write(to: URL(filePath: files[2]))
+        let shallow = try doctor(house)
+        #expect(shallow.status == 2)
+        #expect(problems(shallow.findings).count == 2)
+        let deep = problems(try doctor(house, "--deep").findings)
+        #expect(deep.count == 3)
+        for file in files.prefix(3) {
+            #expect(deep.contains { $0.contains((file as NSString).lastPathComponent) })
+        }
+    }
+}

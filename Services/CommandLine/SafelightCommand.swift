@@ -30,8 +30,8 @@ struct SafelightCommand: AsyncParsableCommand {
             CommandGroup(
                 name: "Pictures",
                 subcommands: [
-                    ThumbCommand.self, SheetCommand.self, EditCommand.self, RevertCommand.self, HistoryCommand.self,
-                    CompareCommand.self,
+                    ThumbCommand.self, SheetCommand.self, WarmCommand.self, EditCommand.self, RevertCommand.self,
+                    HistoryCommand.self, CompareCommand.self,
                 ]
             ),
             CommandGroup(

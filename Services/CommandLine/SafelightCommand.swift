@@ -35,6 +35,10 @@ struct SafelightCommand: AsyncParsableCommand {
                 ]
             ),
             CommandGroup(
+                name: "Keeping",
+                subcommands: [BackupCommand.self, RestoreCommand.self, RescanCommand.self]
+            ),
+            CommandGroup(
                 name: "Programs",
                 subcommands: [
                     PublishCommand.self, WatchCommand.self, DescribeCommand.self, SamplePhotosCommand.self,

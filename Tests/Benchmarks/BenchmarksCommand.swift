@@ -18,6 +18,8 @@ private let groups: [(name: String, measure: @Sendable (Bench) async throws -> V
     ("memory-rates", InMemoryBenchmarks.run),
     ("thumbnails", ThumbnailBenchmarks.run),
     ("edits", EditBenchmarks.run),
+    ("pictures", PictureBenchmarks.run),
+    ("hits", HitBenchmarks.run),
     ("requests", RequestBenchmarks.run),
     ("commits", CommitBenchmarks.run),
     ("feed", FeedBenchmarks.run),

@@ -119,7 +119,7 @@ let rooms: [Room] = [
         .program(name: "change-broker"),
         [
             "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging", "ArgumentParser",
-            "ServiceLifecycle", "DequeModule",
+            "ServiceLifecycle", "DequeModule", "Crypto",
         ]
     ),
     Room(

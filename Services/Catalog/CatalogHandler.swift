@@ -48,6 +48,7 @@ struct CatalogHandler: RequestHandler {
         case .fetchCollections(let fetch):
             try await catchUp(with: fetch.atLeast, incoming)
             return Reply(try await fetches.collections(fetch).json)
+        case .fetchKeys(let keys): return try await KeyDelivery(store: store).keys(keys, incoming, notifier)
         case .perform(let changes): return Reply(try await perform(changes, incoming))
         case .since(let page): return Reply(try await history.since(page).json)
         case .follow(let stream): return try await history.follow(stream, incoming, notifier)

@@ -26,6 +26,15 @@ struct ChangeBrokerCommand: AsyncParsableCommand {
     @Option(help: "Readers that feed.follow serves at a time.")
     var maxFollowers = 1000
 
+    @Option(help: "Fetches that are observed at a time.")
+    var maxFetches = 20_000
+
+    @Option(help: "Fetches that one identity observes at a time.")
+    var maxFetchesPerIdentity = 10_000
+
+    @Option(help: "Objects in all observed results together; each takes some 50 bytes.")
+    var maxFetchRows = 10_000_000
+
     func run() async throws {
         let logger = try service.logger(ServiceName.changeBroker.rawValue)
         let endpoints = try endpoints.resolve()
@@ -46,6 +55,9 @@ extension ChangeBrokerConfiguration {
         ringRecords = command.ringRecords
         ringBytes = command.ringMemory.multipliedReportingOverflow(by: 1 << 20).partialValue
         maxFollowers = command.maxFollowers
+        maxFetches = command.maxFetches
+        maxFetchesPerIdentity = command.maxFetchesPerIdentity
+        maxFetchRows = command.maxFetchRows
         if let problem = problems.first { throw ValidationError(problem) }
     }
 }

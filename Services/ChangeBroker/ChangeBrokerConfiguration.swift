@@ -28,6 +28,14 @@ struct ChangeBrokerConfiguration: Sendable {
     var followRecords = 256
     /// Readers that `feed.follow` serves at a time.
     var maxFollowers = 1000
+    /// Fetches that are observed at a time, by all and by one identity.
+    var maxFetches = 20_000
+    var maxFetchesPerIdentity = 10_000
+    /// Objects that all of their results have together; with a date to sort by each takes some 50 bytes.
+    var maxFetchRows = 10_000_000
+    /// How long an observation is kept that nobody asks about and nobody listens to, and how often that is looked at.
+    var fetchLease: Duration = .seconds(600)
+    var fetchLeaseCheck: Duration = .seconds(10)
     /// How often `head` is published, and how long after one head the next may follow.
     var headInterval: Duration = .seconds(1)
     var headSpacing: Duration = .milliseconds(50)
@@ -51,6 +59,9 @@ struct ChangeBrokerConfiguration: Sendable {
         check((1...10_000_000).contains(ringRecords), "the ring keeps 1 to 10,000,000 records")
         check((1 << 20...64 << 30).contains(ringBytes), "the ring has 1 MiB to 64 GiB of memory")
         check((1...100_000).contains(maxFollowers), "1 to 100,000 followers are served")
+        check((1...1_000_000).contains(maxFetches), "1 to 1,000,000 fetches are observed")
+        check((1...1_000_000).contains(maxFetchesPerIdentity), "one identity observes 1 to 1,000,000 fetches")
+        check((1...1_000_000_000).contains(maxFetchRows), "observed results have 1 to 1,000,000,000 objects")
         check(Set([catalog, requests, feed]).count == 3, "catalog, requests and feed are three addresses")
         return problems
     }

@@ -14,20 +14,24 @@ struct ChangeBrokerHandler: RequestHandler {
     static let service = "change-broker"
 
     private var feed: RecordFeed { history.feed }
+    private var desk: FetchDesk { FetchDesk(history: history, configuration: configuration, clock: clock) }
 
     @concurrent
     func handle(_ incoming: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
         switch try ChangeBrokerRequest(method: incoming.method, params: incoming.params) {
-        case .since(let request): Reply(try await since(request, incoming).json)
+        case .since(let request): Reply(encoded: try await since(request, incoming).encoded)
         case .follow(let request): Reply(try await follow(request, incoming, notifier).json)
         case .head: Reply(try await head().json)
+        case .observe(let request): Reply(try await desk.observe(request, incoming).json)
+        case .unobserve(let request): Reply(try await desk.unobserve(request, incoming).json)
+        case .details(let request): Reply(try await desk.details(request, incoming).json)
         case .discover: Reply(document)
         case .health: Reply(await health().json)
         case .figures: Reply(.object(await figures()))
         }
     }
 
-    private func since(_ request: FeedSince, _ incoming: IncomingRequest) async throws(RPCError) -> ChangePage {
+    private func since(_ request: FeedSince, _ incoming: IncomingRequest) async throws(RPCError) -> EncodedPage {
         let remaining = incoming.deadlineMicroseconds.subtractingReportingOverflow(clock.nowMicroseconds()).partialValue
         return try await history.page(
             after: request.token,

@@ -19,6 +19,7 @@ struct ChangeBrokerService: Sendable {
     private let thread: PollThread
     private let follower: CatalogFollower
     private let logger: Logger
+    private let leaseCheck: Duration
 
     /// Binds both addresses; nothing runs yet.
     ///
@@ -89,6 +90,7 @@ struct ChangeBrokerService: Sendable {
         self.thread = thread
         self.follower = CatalogFollower(catalog: catalog, feed: feed, configuration: configuration, logger: logger)
         self.logger = logger
+        self.leaseCheck = configuration.fetchLeaseCheck
     }
 
     /// Runs until a signal.
@@ -101,6 +103,7 @@ struct ChangeBrokerService: Sendable {
             parts: [
                 ClosingPart("sockets") { [thread] in await thread.shutdown() },
                 LoopPart("head messages") { [feed] in await feed.publishHeads() },
+                LoopPart("leases") { [self] in await expireLeases() },
                 LoopPart("the catalog's records") { [follower] in await follower.run() },
             ] + servers.parts + [
                 // Stopped first: followers would keep the server waiting.
@@ -109,11 +112,19 @@ struct ChangeBrokerService: Sendable {
         )
     }
 
+    /// Ends observations whose lease has run out, until cancelled.
+    private func expireLeases() async {
+        while (try? await Task.sleep(for: leaseCheck)) != nil {
+            await feed.expireFetches(now: MonotonicClock.system.nowMicroseconds())
+        }
+    }
+
     /// Runs until cancelled, without signals: for tests.
     func runUntilCancelled() async {
         await withTaskGroup { group in
             group.addTask { await feed.publishHeads() }
             group.addTask { await follower.run() }
+            group.addTask { await expireLeases() }
             group.addTask { await servers.run() }
             await group.waitForAll()
         }

@@ -67,10 +67,7 @@ struct Following: Sendable {
         let isMoved = page.token != cursor
         cursor = page.token
         if !page.records.isEmpty {
-            try await notifier.notify(
-                FeedFollow.notification,
-                ["records": .array(page.records), "token": token(cursor)]
-            )
+            try await notifier.notify(FeedFollow.notification, encoded: page.notification)
             told = Told(token: cursor, time: clock.nowMicroseconds())
         } else if cursor.sequence - told.token.sequence >= Int64(RecordRing.scan) {
             try await progress(cursor, &told, notifier)

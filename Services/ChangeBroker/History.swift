@@ -4,6 +4,41 @@ import Messaging
 import PhotoClient
 import PhotoModel
 
+/// A page of the history whose records are in their encoded form: they are passed on as they are.
+struct EncodedPage: Sendable {
+    var records: [Bytes]
+    /// Where the next page begins.
+    var token: ChangeToken
+    var oldest: ChangeToken
+    var head: ChangeToken
+
+    var hasMore: Bool { token.sequence < head.sequence }
+
+    /// The text of the ``ChangePage``.
+    var encoded: Bytes {
+        var bytes = Self.list(records, opening: "{\"records\":[")
+        bytes += Array("],\"token\":\"\(token)\",\"oldest\":\"\(oldest)\",\"head\":\"\(head)\"}".utf8)
+        return bytes
+    }
+
+    /// The text of the params of `feed.records`, without the `id` of the request.
+    var notification: Bytes {
+        var bytes = Self.list(records, opening: "{\"records\":[")
+        bytes += Array("],\"token\":\"\(token)\"}".utf8)
+        return bytes
+    }
+
+    private static func list(_ records: [Bytes], opening: String) -> Bytes {
+        var bytes = Array(opening.utf8)
+        bytes.reserveCapacity(records.reduce(256) { $0 + $1.count + 1 })
+        for (index, record) in records.enumerated() {
+            if index > 0 { bytes.append(UInt8(ascii: ",")) }
+            bytes += record
+        }
+        return bytes
+    }
+}
+
 /// The whole history: the newest part from the ring, the rest from the catalog.
 struct History: Sendable {
     let feed: RecordFeed
@@ -21,7 +56,7 @@ struct History: Sendable {
         topics: [String],
         maxBytes: Int,
         deadline: Duration
-    ) async throws(RPCError) -> ChangePage {
+    ) async throws(RPCError) -> EncodedPage {
         if let page = await feed.page(after: token, limit: limit, topics: Set(topics), maxBytes: maxBytes) {
             return page
         }
@@ -33,6 +68,11 @@ struct History: Sendable {
             throw Refusal.unavailable.error("the catalog, which has the older history, is away; ask again")
         }
         await feed.note(oldest: page.oldest)
-        return page
+        return EncodedPage(
+            records: page.records.map(\.bytes),
+            token: page.token,
+            oldest: page.oldest,
+            head: page.head
+        )
     }
 }

@@ -36,6 +36,18 @@ enum LiveFrames {
         return JSON.object(message).bytes
     }
 
+    /// The frame of an observed fetch: what the transaction did to its result, or above the limit `truncated`.
+    static func fetch(_ message: LiveFetches.Message, of record: BrokerRecord, limit: Int) -> [UInt8] {
+        var frame = start(record, previous: message.previous)
+        let bare = frame
+        frame["details"] = message.details.json
+        let bytes = JSON.object(frame).bytes
+        guard bytes.count > limit else { return bytes }
+        frame = bare
+        frame["truncated"] = true
+        return JSON.object(frame).bytes
+    }
+
     static func head(_ head: FeedHead) -> [UInt8] { head.json.bytes }
 
     private static func start(_ record: BrokerRecord, previous: Int64) -> JSONObject {

@@ -2,6 +2,7 @@ import Contracts
 import JSONValue
 import Logging
 import Messaging
+import PhotoClient
 import PhotoModel
 
 /// The feed as it stands: takes records in order, publishes them, answers for the newest of them.
@@ -9,22 +10,25 @@ import PhotoModel
 /// It keeps nothing that must survive: after a start it begins at the catalog's head, and what came before is the
 /// catalog's to tell.
 actor RecordFeed {
-    /// New at each start.
-    let instance: String
-    private let configuration: ChangeBrokerConfiguration
+    /// New at each start, and where what was observed is gone.
+    private(set) var instance: String
+    let configuration: ChangeBrokerConfiguration
     private let publishers: [Publisher]
-    private let wanted: WantedTopics
-    private let logger: Logger
+    let wanted: WantedTopics
+    let logger: Logger
     /// Says that a head message is due.
     private nonisolated let headSignal: AsyncStream<Void>
     private nonisolated let headSink: AsyncStream<Void>.Continuation
 
     /// Nil until the catalog was reached for the first time.
-    private var ring: RecordRing?
+    private(set) var ring: RecordRing?
     /// The catalog's history is complete after this.
     private var oldest: Int64 = 0
     /// Why the catalog cannot be followed now.
     private var problem: String?
+    /// Results that are kept current, and those that are being loaded.
+    var fetches = LiveFetches()
+    var loading: [String: Task<Void, any Error>] = [:]
     private var followers: [UInt64: Follower] = [:]
     private var lastFollower: UInt64 = 0
     private var isStopping = false
@@ -83,6 +87,7 @@ actor RecordFeed {
             )
         }
         oldest = current.oldest.sequence
+        dropFetches()
         ring = RecordRing(
             after: current.token,
             maxCount: configuration.ringRecords,
@@ -133,10 +138,11 @@ actor RecordFeed {
             let previous = ring?.previous(part.topic) ?? 0
             send(part.topic, LiveFrames.part(part, of: record, previous: previous, limit: limit))
         }
+        publishFetches(record)
         ring?.append(record, topics: parts.map(\.topic))
     }
 
-    private func send(_ topic: String, _ frame: [UInt8]) {
+    func send(_ topic: String, _ frame: [UInt8]) {
         for publisher in publishers { publisher.publish(topic, [frame]) }
         counts.messages += 1
         counts.bytes += frame.count
@@ -173,9 +179,32 @@ actor RecordFeed {
         counts.heads += 1
     }
 
+    /// What was observed is gone: whoever observes finds another instance and observes again.
+    func renewInstance() {
+        instance = PhotoLibrary.randomTransaction()
+        headSink.yield()
+    }
+
     private func wake() {
         for follower in followers.values { follower.signal.yield() }
         headSink.yield()
+    }
+
+    /// Whether the feed has yet to come to a moment of its history.
+    ///
+    /// - Throws: `token_expired` for a moment of another history
+    func isBehind(_ token: ChangeToken) throws(RPCError) -> Bool {
+        guard let ring else { throw Refusal.unavailable.error("the catalog has not been reached yet; ask again") }
+        guard token.library == ring.library else {
+            throw Refusal.tokenExpired.error(
+                "the token is of another history; fetch again",
+                [
+                    "head": .string(ring.token.description),
+                    "oldest": .string(ChangeToken(library: ring.library, sequence: oldest).description),
+                ]
+            )
+        }
+        return ring.head < token.sequence
     }
 
     // MARK: History
@@ -183,7 +212,7 @@ actor RecordFeed {
     /// The records after a token as far as the ring has them; nil where the catalog has to be asked.
     ///
     /// - Parameter token: nil: from the oldest
-    func page(after token: ChangeToken?, limit: Int, topics: Set<String>, maxBytes: Int) -> ChangePage? {
+    func page(after token: ChangeToken?, limit: Int, topics: Set<String>, maxBytes: Int) -> EncodedPage? {
         guard let ring, token?.library ?? ring.library == ring.library,
             let page = ring.page(
                 after: token?.sequence ?? oldest,
@@ -192,7 +221,7 @@ actor RecordFeed {
                 maxBytes: maxBytes
             )
         else { return nil }
-        return ChangePage(
+        return EncodedPage(
             records: page.records,
             token: ChangeToken(library: ring.library, sequence: page.sequence),
             oldest: ChangeToken(library: ring.library, sequence: oldest),
@@ -254,6 +283,7 @@ actor RecordFeed {
                 "records": JSON(counts.records), "messages": JSON(counts.messages), "bytes": JSON(counts.bytes),
                 "truncated": JSON(counts.truncated), "heads": JSON(counts.heads), "topics": JSON(wanted.count),
             ],
+            "fetches": .object(fetches.figures(head: head)),
             "unreadableRecords": JSON(counts.unreadable),
             "followers": [
                 "count": JSON(followers.count), "limit": JSON(configuration.maxFollowers), "lags": .array(lags),

@@ -1,12 +1,12 @@
 import DequeModule
-import JSONValue
+import Messaging
 import PhotoModel
 
 /// The newest records of one history, within a bound of count and bytes: complete above its floor.
 struct RecordRing: Sendable {
     private struct Entry {
         let sequence: Int64
-        let json: JSON
+        let record: Bytes
         let topics: [String]
         let weight: Int
     }
@@ -23,9 +23,8 @@ struct RecordRing: Sendable {
     /// The newest record that each topic carried, as far as the ring reaches.
     private var newest: [String: Int64] = [:]
 
-    /// What a record in memory takes, as a multiple of its encoding: the tree of values with its strings. Measured with
-    /// records of one asset with usual facts: 8.3 KB for 1.7 KB.
-    static let weightPerByte = 5
+    /// What each topic of a record takes beside its encoding: its name, here and among the newest.
+    static let weightPerTopic = 128
     /// How many records one page looks at.
     static let scan = 10_000
 
@@ -49,8 +48,8 @@ struct RecordRing: Sendable {
 
     /// Takes in the next record; the oldest make room.
     mutating func append(_ record: BrokerRecord, topics: [String]) {
-        let weight = record.bytes.count * Self.weightPerByte + topics.count * 128
-        entries.append(Entry(sequence: record.sequence, json: record.json, topics: topics, weight: weight))
+        let weight = record.bytes.count + topics.count * Self.weightPerTopic
+        entries.append(Entry(sequence: record.sequence, record: record.bytes, topics: topics, weight: weight))
         bytes += weight
         for topic in topics { newest[topic] = record.sequence }
         while entries.count > maxCount || bytes > maxBytes, let oldest = entries.popFirst() {
@@ -62,7 +61,8 @@ struct RecordRing: Sendable {
 
     /// Records after a sequence.
     struct Page: Sendable {
-        var records: [JSON] = []
+        /// In their encoded form.
+        var records: [Bytes] = []
         /// Up to here the page has looked.
         var sequence: Int64
     }
@@ -78,9 +78,9 @@ struct RecordRing: Sendable {
         var room = maxBytes
         for entry in entries[position(after: sequence)...].prefix(Self.scan) {
             if topics.isEmpty || entry.topics.contains(where: topics.contains) {
-                let size = entry.weight / Self.weightPerByte
+                let size = entry.record.count
                 guard page.records.count < limit, page.records.isEmpty || size <= room else { break }
-                page.records.append(entry.json)
+                page.records.append(entry.record)
                 room -= size
             }
             page.sequence = entry.sequence

@@ -44,6 +44,17 @@ final class WantedTopics: Sendable {
         }
     }
 
+    /// Whether somebody subscribes to a topic, or to a beginning of it.
+    func wants(_ topic: String) -> Bool {
+        state.withLock { state in
+            state.isOverfull
+                || state.lengths.keys.contains { length in
+                    topic.utf8.count >= length
+                        && state.topics[String(decoding: topic.utf8.prefix(length), as: UTF8.self)] != nil
+                }
+        }
+    }
+
     /// Those of some topics that somebody subscribes to.
     func filter(_ parts: [BrokerRecord.Part]) -> [BrokerRecord.Part] {
         state.withLock { state in

@@ -5,6 +5,7 @@ public import Messaging
 public enum CatalogRequest: Sendable {
     case fetchAssets(FetchAssets)
     case fetchCollections(FetchCollections)
+    case fetchKeys(FetchKeys)
     case perform(PerformChanges)
     case since(ChangesSince)
     case follow(ChangesFollow)
@@ -25,6 +26,7 @@ public enum CatalogRequest: Sendable {
 
     public static let methods: [MethodDescription] = [
         MethodDescription(FetchAssets.self), MethodDescription(FetchCollections.self),
+        MethodDescription(FetchKeys.self, attachments: "Notifications: keys, as ResultKey makes them."),
         MethodDescription(PerformChanges.self, attachments: "Bytes of resources and adjustment data, as numbered."),
         MethodDescription(ChangesSince.self), MethodDescription(ChangesFollow.self),
         MethodDescription(CurrentToken.self), MethodDescription(EditsStatus.self), MethodDescription(EditsPending.self),
@@ -40,6 +42,7 @@ public enum CatalogRequest: Sendable {
         switch method {
         case FetchAssets.method: self = .fetchAssets(try FetchAssets(params: params))
         case FetchCollections.method: self = .fetchCollections(try FetchCollections(params: params))
+        case FetchKeys.method: self = .fetchKeys(try FetchKeys(params: params))
         case PerformChanges.method: self = .perform(try PerformChanges(params: params))
         case ChangesSince.method: self = .since(try ChangesSince(params: params))
         case ChangesFollow.method: self = .follow(try ChangesFollow(params: params))

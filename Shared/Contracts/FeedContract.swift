@@ -16,6 +16,9 @@ public enum FeedTopic {
         }
     }
 
+    /// The changes of an observed fetch.
+    public static func fetch(_ observation: String) -> String { "fetch.\(observation)" }
+
     public static func edit(_ id: String) -> String { "edit.\(id)" }
 }
 
@@ -241,13 +244,18 @@ public enum ChangeBrokerRequest: Sendable {
     case since(FeedSince)
     case follow(FeedFollow)
     case head(FeedHeadRequest)
+    case observe(FetchObserve)
+    case unobserve(FetchUnobserve)
+    case details(FetchDetails)
     case discover(Discover)
     case health(Health)
     case figures(Figures)
 
     public static let methods: [MethodDescription] = [
         MethodDescription(FeedSince.self), MethodDescription(FeedFollow.self), MethodDescription(FeedHeadRequest.self),
-        MethodDescription(Discover.self), MethodDescription(Health.self), MethodDescription(Figures.self),
+        MethodDescription(FetchObserve.self), MethodDescription(FetchUnobserve.self),
+        MethodDescription(FetchDetails.self), MethodDescription(Discover.self), MethodDescription(Health.self),
+        MethodDescription(Figures.self),
     ]
 }
 
@@ -257,6 +265,9 @@ extension ChangeBrokerRequest {
         case FeedSince.method: self = .since(try FeedSince(params: params))
         case FeedFollow.method: self = .follow(try FeedFollow(params: params))
         case FeedHeadRequest.method: self = .head(try FeedHeadRequest(params: params))
+        case FetchObserve.method: self = .observe(try FetchObserve(params: params))
+        case FetchUnobserve.method: self = .unobserve(try FetchUnobserve(params: params))
+        case FetchDetails.method: self = .details(try FetchDetails(params: params))
         case Discover.method: self = .discover(try Discover(params: params))
         case Health.method: self = .health(try Health(params: params))
         case Figures.method: self = .figures(try Figures(params: params))

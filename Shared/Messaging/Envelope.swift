@@ -149,6 +149,28 @@ enum EnvelopeWriter {
         return object.bytes
     }
 
+    /// The same with params that are an object in its encoded form; they get one more member, `id`.
+    static func notification(method: String, encoded params: Bytes, id: JSON) -> Bytes {
+        var bytes: Bytes = []
+        bytes.reserveCapacity(params.count + 128)
+        bytes += Array("{\"jsonrpc\":\"2.0\",\"method\":".utf8) + JSON.string(method).bytes
+        bytes += Array(",\"params\":".utf8)
+        bytes += params.dropLast()
+        // An object without members has two bytes.
+        bytes += Array((params.count > 2 ? ",\"id\":" : "\"id\":").utf8) + id.bytes + Array("}}".utf8)
+        return bytes
+    }
+
+    /// The answer whose result is in its encoded form.
+    static func result(id: JSON, encoded result: Bytes) -> Bytes {
+        var bytes: Bytes = []
+        bytes.reserveCapacity(result.count + 64)
+        bytes += Array("{\"jsonrpc\":\"2.0\",\"id\":".utf8) + id.bytes + Array(",\"result\":".utf8)
+        bytes += result
+        bytes.append(UInt8(ascii: "}"))
+        return bytes
+    }
+
     static func result(id: JSON, _ result: JSON) -> Bytes {
         let object: JSON = ["jsonrpc": "2.0", "id": id, "result": result]
         return object.bytes

@@ -34,10 +34,22 @@ public struct Notifier: Sendable {
         _ params: JSONObject,
         attachments: [Bytes] = []
     ) async throws(RPCError) -> Bool {
-        guard let request, let outbox, request.incoming.acceptsNotifications else { return false }
+        guard let request else { return false }
         var params = params
         params["id"] = request.incoming.id
-        let frames = [EnvelopeWriter.notification(method: method, params: params)] + attachments
+        return try await send([EnvelopeWriter.notification(method: method, params: params)] + attachments)
+    }
+
+    /// The same with params at hand in their encoded form: the text of one JSON object without an `id`.
+    @discardableResult
+    public func notify(_ method: String, encoded params: Bytes) async throws(RPCError) -> Bool {
+        guard let request else { return false }
+        let id = request.incoming.id
+        return try await send([EnvelopeWriter.notification(method: method, encoded: params, id: id)])
+    }
+
+    private func send(_ frames: [Bytes]) async throws(RPCError) -> Bool {
+        guard let request, let outbox, request.incoming.acceptsNotifications else { return false }
         if let violation = limits.violation(of: frames) { throw violation }
         let bytes = frames.reduce(0) { $0 + $1.count }
         if let credit = request.credit, await credit.take(bytes) != .taken { throw Self.ended }

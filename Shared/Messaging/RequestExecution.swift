@@ -28,7 +28,7 @@ struct RequestExecution: Sendable {
         do throws(RPCError) {
             let notifier = Notifier(request, outbox: outbox, limits: limits)
             let reply = try await handler.handle(request.incoming, notifier: notifier)
-            let frames = [EnvelopeWriter.result(id: id, reply.result)] + reply.attachments
+            let frames = [reply.frame(id: id)] + reply.attachments
             if let violation = limits.violation(of: frames) { throw violation }
             switch await request.takeRoom(frames.reduce(0) { $0 + $1.count }) {
             case .success(let charge):

@@ -65,9 +65,22 @@ public struct Reply: Sendable, Equatable {
     public var result: JSON
     public var attachments: [Bytes]
 
+    /// The result as it is sent, where it was encoded before; `result` is null then.
+    private(set) var encoded: Bytes?
+
     public init(_ result: JSON, attachments: [Bytes] = []) {
         self.result = result
         self.attachments = attachments
+    }
+
+    /// A result that is at hand in its encoded form: the text of one JSON value.
+    public init(encoded result: Bytes) {
+        self.init(.null)
+        encoded = result
+    }
+
+    func frame(id: JSON) -> Bytes {
+        encoded.map { EnvelopeWriter.result(id: id, encoded: $0) } ?? EnvelopeWriter.result(id: id, result)
     }
 }
 

@@ -148,7 +148,7 @@ extension ChangeDetails {
     public var isEmpty: Bool { removed.isEmpty && inserted.isEmpty && moved.isEmpty && changed.isEmpty }
 
     /// Positions of a longest strictly increasing subsequence, ascending.
-    static func longestIncreasingRun(_ values: [Int]) -> [Int] {
+    public static func longestIncreasingRun(_ values: [Int]) -> [Int] {
         // tails[k] is the position of the smallest value that ends a run of length k + 1.
         var tails: [Int] = []
         var previous = [Int?](repeating: nil, count: values.count)

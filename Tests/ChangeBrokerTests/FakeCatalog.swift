@@ -11,6 +11,8 @@ actor FakeCatalog {
     private var waiting: [AsyncStream<Void>.Continuation] = []
     /// Questions for pages of history so far.
     private(set) var pagesAsked = 0
+    /// Results that were loaded so far.
+    private(set) var keysAsked = 0
 
     init(library: String = testLibrary) { self.library = library }
 
@@ -78,6 +80,59 @@ actor FakeCatalog {
         return page
     }
 
+    /// Commits one transaction that makes, changes or deletes assets.
+    @discardableResult
+    func commit(_ changes: [EntityChange<Asset>]) -> ChangeRecord {
+        var record = ChangeRecord(
+            sequence: head + 1,
+            library: library,
+            date: (head + 1) * 1000,
+            origin: ChangeOrigin(identity: "uid:1")
+        )
+        record.assets = changes
+        records.append(record)
+        wake()
+        return record
+    }
+
+    /// Gives an asset a rating, makes it, or with nil deletes it.
+    @discardableResult
+    func rate(_ number: UInt64, _ rating: Int?) -> ChangeRecord {
+        let before = assets[assetID(number)]
+        let after = rating.map { rating in
+            var asset = Asset(id: assetID(number), revision: Revision(head + 1))
+            asset.rating = rating
+            return asset
+        }
+        // What was not there and does not come is no part of a record.
+        return commit(before == nil && after == nil ? [] : [EntityChange(before: before, after: after)])
+    }
+
+    /// The assets as the records leave them.
+    var assets: [ObjectID: Asset] {
+        var assets: [ObjectID: Asset] = [:]
+        for change in records.flatMap(\.assets) { assets[change.id] = change.after }
+        return assets
+    }
+
+    /// The result of a fetch, after offset and limit.
+    func list(_ fetch: Fetch) -> [ObjectID] {
+        let all = assets.values.filter(fetch.includes).sorted(by: fetch.areInIncreasingOrder).map(\.id)
+        return Array(all.dropFirst(fetch.offset).prefix(fetch.limit > 0 ? fetch.limit : .max))
+    }
+
+    /// The keys of a result in one frame, as the catalog sends them.
+    func keys(_ request: FetchKeys) throws -> (frame: Bytes, end: FetchKeys.Result) {
+        keysAsked += 1
+        let fetch = try Fetch(request.fetch)
+        let keys = assets.values.filter(fetch.includes).map { fetch.resultKey(of: $0) }.sorted()
+        guard keys.count <= request.maxCount else { throw Refusal.limitExceeded.error("too many keys") }
+        let frame = keys.flatMap { key in
+            (0..<4).reversed().map { UInt8(truncatingIfNeeded: key.bytes.count >> ($0 * 8)) } + key.bytes
+        }
+        return (frame, FetchKeys.Result(token: token, count: keys.count))
+    }
+
     private func check(_ token: ChangeToken) throws(RPCError) -> Int64 {
         guard token.library == library, token.sequence >= oldest, token.sequence <= head else {
             throw Refusal.tokenExpired.error(
@@ -118,6 +173,14 @@ struct FakeCatalogHandler: RequestHandler {
                     ChangesFollow.notification,
                     ["records": .array(records.map(\.json)), "token": .string(token.description)]
                 )
+            }
+        case .fetchKeys(let keys):
+            do {
+                let (frame, end) = try await catalog.keys(keys)
+                if !frame.isEmpty { try await notifier.notify(FetchKeys.notification, [:], attachments: [frame]) }
+                return Reply(end.json)
+            } catch {
+                throw (error as? RPCError) ?? Refusal.internalError.error("\(error)")
             }
         default: throw Refusal.methodNotFound.error("not here")
         }

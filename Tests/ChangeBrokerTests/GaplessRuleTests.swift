@@ -110,7 +110,7 @@ private struct Simulation {
     private func page(after token: ChangeToken, _ topics: [String]) throws -> FeedStateMachine.Page {
         let limit = 3
         if let page = ring.page(after: token.sequence, limit: limit, topics: Set(topics), maxBytes: 1 << 20) {
-            let records = try page.records.map { try ChangeRecord(json: $0) }
+            let records = try page.records.map { try ChangeRecord(json: JSON(parsing: $0)) }
             let reached = ChangeToken(library: testLibrary, sequence: page.sequence)
             return .init(records: records, token: reached, head: ring.token)
         }

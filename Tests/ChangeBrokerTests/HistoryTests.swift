@@ -286,7 +286,12 @@ struct HistoryTests {
                     let broker = room.library.changeBroker
                     let document = try await broker.ask(Discover()).result.members
                     let methods = document["methods"]?.arrayValue?.compactMap { $0["name"]?.stringValue }
-                    #expect(methods == ["feed.follow", "feed.head", "feed.since", "figures", "health", "rpc.discover"])
+                    #expect(
+                        methods == [
+                            "feed.follow", "feed.head", "feed.since", "fetch.details", "fetch.observe",
+                            "fetch.unobserve", "figures", "health", "rpc.discover",
+                        ]
+                    )
                     await room.catalog.commit(times: 2)
                     try await room.caughtUp()
                     let figures = try await broker.figures()

@@ -36,7 +36,7 @@ struct RecordRingTests {
     }
 
     private func sequences(_ page: RecordRing.Page?) -> [Int64]? {
-        page?.records.compactMap { $0["sequence"]?.intValue }
+        page?.records.compactMap { (try? JSON(parsing: $0))?["sequence"]?.intValue }
     }
 
     private func page(

@@ -1,5 +1,6 @@
 import Contracts
 import Foundation
+import JSONValue
 import PhotoClient
 import PhotoModel
 import TestSupport
@@ -81,5 +82,146 @@ struct ExampleTests {
         script.killHard()
         await library.close()
         #expect(house.stop() == [])
+    }
+
+    @Test(.spec("S-63", "S-70", "P-04"))
+    func `a subscriber of under forty lines keeps an exactly right list through broker restarts`() async throws {
+        guard let python = Self.python else { return TestPlace.say("python3 with pyzmq is missing: script not run") }
+        #expect(try lines(of: "live_fetch.py") < 40)
+        try await withGeneratedHouse { house, library, ids in
+            var environment = house.environment
+            environment["FETCH"] = """
+                {"predicate": "rating >= 2", "sort": [{"key": "rating", "ascending": false}], "limit": 7, "offset": 2}
+                """
+            let script = TestPlace.package + "/compose/examples/live_fetch.py"
+            let program = try RunningProgram(python, ["-u", script], environment: environment)
+            defer { program.killHard() }
+            #expect(program.waitForOutput("\n"), "\(program.errorText)")
+            try await Self.change(ids, library, house)
+            let wanted = try await Self.wanted(library).map(\.text)
+            let isRight = program.waitForOutput(wanted.joined(separator: " ") + "\n", seconds: 30)
+            #expect(isRight, "\(program.outputText.suffix(2000))\n\(program.errorText)")
+            // It printed lists and nothing else, never longer than the limit, each another than the one before.
+            let lists = program.outputText.split(separator: "\n").map { $0.split(separator: " ").dropFirst() }
+            #expect(lists.allSatisfy { $0.count <= 7 } && lists.count > 10)
+        }
+    }
+
+    @Test func `the Python package follows changes and keeps live lists, blocking and with asyncio`() async throws {
+        guard let python = Self.python else { return TestPlace.say("python3 with pyzmq is missing: script not run") }
+        try await withGeneratedHouse { house, library, ids in
+            let script = try house.folder.write(Array(Self.follower.utf8), to: "follower.py")
+            let programs = try ["blocking", "asyncio"].map { kind in
+                try RunningProgram(python, ["-u", script, kind], environment: Self.environment(of: house))
+            }
+            defer { for program in programs { program.killHard() } }
+            for program in programs {
+                #expect(program.waitForOutput("changes") && program.waitForOutput("live"), "\(program.errorText)")
+            }
+            let start = try await library.currentToken().token
+            try await Self.change(ids, library, house)
+            let end = try await library.currentToken().token.sequence
+            let wanted = try await Self.wanted(library).map(\.text)
+            for program in programs {
+                #expect(program.waitForOutput("change \(end)\n", seconds: 30), "\(program.errorText)")
+                #expect(program.waitForOutput("list " + wanted.joined(separator: " ") + "\n", seconds: 30))
+                let told = program.outputText.split(separator: "\n").filter { $0.hasPrefix("change ") }
+                    .compactMap { Int64($0.dropFirst(7)) }
+                #expect(told == Array(start.sequence + 1...end), "\(program.outputText.suffix(2000))")
+            }
+        }
+    }
+
+    @Test func `the state machines of the Python package pass their own tests`() throws {
+        guard let python = Self.python else { return TestPlace.say("python3 with pyzmq is missing: tests not run") }
+        let folder = TestPlace.package + "/Shared/python"
+        let run = try RunningProgram.run(
+            python,
+            ["-B", "-m", "unittest", "discover", "-s", folder + "/tests"],
+            environment: ["PYTHONPATH": Self.pythonPath]
+        )
+        #expect(run.status == 0, "\(run.errors)")
+        TestPlace.say(run.errors.split(separator: "\n").filter { $0.hasPrefix("Ran") }.joined())
+    }
+
+    // MARK: Parts
+
+    private static var pythonPath: String {
+        [TestPlace.package + "/Shared/python", TestEnvironment.text("PYTHONPATH")].compactMap { $0 }
+            .joined(separator: ":")
+    }
+
+    private static func environment(of house: RunningHouse) -> [String: String] {
+        house.environment.merging(["PYTHONPATH": pythonPath, "PYTHONDONTWRITEBYTECODE": "1"]) { $1 }
+    }
+
+    private static let fetch = """
+        {"predicate": "rating >= 2", "sort": [{"key": "rating", "ascending": False}], "limit": 7, "offset": 2}
+        """
+
+    /// Says every change and every list, in two threads or two tasks.
+    private static let follower = """
+        import asyncio, sys, threading
+        from safelight import Library
+        from safelight.aio import AsyncLibrary
+        fetch = \(fetch)
+        def say(word, rest=""): sys.stdout.write(f"{word} {rest}\\n"); sys.stdout.flush()
+        def changes():
+            with Library() as library:
+                for event in library.changes(events=True):
+                    say("change", event["sequence"]) if "sequence" in event else say("changes")
+        def live():
+            with Library() as library:
+                for found in library.live(fetch): say("live"); say("list", " ".join(found.ids))
+        async def async_changes():
+            async with AsyncLibrary() as library:
+                async for event in library.changes(events=True):
+                    say("change", event["sequence"]) if "sequence" in event else say("changes")
+        async def async_live():
+            async with AsyncLibrary() as library:
+                async for found in library.live(fetch): say("live"); say("list", " ".join(found.ids))
+        async def both(): await asyncio.gather(async_changes(), async_live())
+        if sys.argv[1] == "asyncio": asyncio.run(both())
+        threads = [threading.Thread(target=one) for one in (changes, live)]
+        for thread in threads: thread.start()
+        """
+
+    private func withGeneratedHouse(
+        _ body: (RunningHouse, PhotoLibrary, [ObjectID]) async throws -> Void
+    ) async throws {
+        let house = try RunningHouse("python")
+        let generated = try RunningProgram.run(
+            "catalog",
+            ["generate", "--assets", "40"],
+            environment: house.environment
+        )
+        #expect(generated.status == 0, "\(generated.errors)")
+        try house.start([.catalog, .changeBroker])
+        let library = try house.library()
+        let ids = try await library.assets(FetchDescription(.assets), count: 100).assets.map(\.id)
+        try await body(house, library, ids)
+        await library.close()
+        #expect(house.stop() == [])
+    }
+
+    /// Changes ratings, with the broker killed and started again twice in between.
+    private static func change(_ ids: [ObjectID], _ library: PhotoLibrary, _ house: RunningHouse) async throws {
+        var random = SeededRandom(named: "ratings")
+        for index in 0..<80 {
+            var patch = AssetPatch()
+            patch.rating = Int.random(in: 0...5, using: &random)
+            _ = try await library.perform([.updateAsset(.init(id: .id(random.pick(ids)), set: patch))])
+            if index == 25 || index == 50 { house.killHard(.changeBroker) }
+            if index == 30 || index == 55 { try house.start([.changeBroker]) }
+        }
+    }
+
+    private static func wanted(_ library: PhotoLibrary) async throws -> [ObjectID] {
+        var fetch = FetchDescription(.assets)
+        fetch.predicate = "rating >= 2"
+        fetch.sort = [SortDescription(key: "rating", ascending: false)]
+        fetch.limit = 7
+        fetch.offset = 2
+        return try await library.assets(fetch).assets.map(\.id)
     }
 }

@@ -1,0 +1,82 @@
+import GRDB
+import PhotoModel
+
+/// The keys of a whole result, within one read of the database: what ``Fetch/resultKey(of:)`` gives, without reading
+/// whole entities where the order looks at columns only.
+struct FetchKeyStore {
+    let database: Database
+
+    /// Rows whose keys are read with one statement.
+    private static let batch = 5000
+
+    /// The keys in the order of the fetch, offset and limit left aside.
+    ///
+    /// - Parameter take: called with each key; throws to stop
+    /// - Returns: false where the collection that the fetch is about does not exist
+    func each(_ fetch: Fetch, _ take: (ResultKey) throws -> Void) throws -> Bool {
+        let whole = fetch.window(offset: 0, limit: 0)
+        guard case .assets(let source) = whole.kind else { return try eachCollection(whole, take) }
+        guard let rows = try FetchStore(database: database).assetRows(whole, .init()) else { return false }
+        for start in stride(from: 0, to: rows.count, by: Self.batch) {
+            try Task.checkCancellation()
+            let part = Array(rows[start..<min(start + Self.batch, rows.count)])
+            let keys = try keys(of: part, whole, source)
+            for row in part {
+                guard let key = keys[row] else { throw DamagedRow("row \(row) has no key") }
+                try take(key)
+            }
+        }
+        return true
+    }
+
+    private func keys(_ sql: String, _ arguments: StatementArguments, _ fetch: Fetch) throws -> [Int64: ResultKey] {
+        var keys: [Int64: ResultKey] = [:]
+        let rows = try Row.fetchCursor(try database.makeStatement(sql: sql), arguments: arguments)
+        while let row = try rows.next() {
+            let values = (2..<row.count).map { index -> PredicateValue in
+                let value: DatabaseValue = row[index]
+                return switch value.storage {
+                case .null, .blob: .null
+                case .int64(let number): .integer(number)
+                case .double(let number): .number(number)
+                case .string(let text): .text(text)
+                }
+            }
+            keys[row[0]] = fetch.resultKey(values, id: try AssetRowStore.identifier(row[1]))
+        }
+        return keys
+    }
+
+    private func keys(of rows: [Int64], _ fetch: Fetch, _ source: FetchKind.AssetSource) throws -> [Int64: ResultKey] {
+        let list = "[" + rows.map(String.init).joined(separator: ",") + "]"
+        let among = "IN (SELECT value FROM json_each(?))"
+        switch (fetch.orderValues, source) {
+        case (.sorted(let sort), _) where sort.allSatisfy({ !$0.key.isText }):
+            let columns = sort.map { ", " + PredicateTable.asset.column($0.key) }.joined()
+            return try keys("SELECT a.row, a.id\(columns) FROM asset a WHERE a.row \(among)", [list], fetch)
+        case (.date, _):
+            return try keys("SELECT a.row, a.id, a.added_date FROM asset a WHERE a.row \(among)", [list], fetch)
+        case (.orderKey, .collection(let id)):
+            guard let collection = try CollectionStore(database: database).rowNumber(of: id) else { return [:] }
+            let sql = """
+                SELECT a.row, a.id, m.order_key FROM membership m JOIN asset a ON a.row = m.asset
+                WHERE m.collection = ? AND m.asset \(among)
+                """
+            return try keys(sql, [collection, list], fetch)
+        default:
+            // Text may hold what a column does not give back whole: the entity does.
+            let assets = try AssetStore(database: database).assets(rows)
+            return assets.mapValues { fetch.resultKey(of: $0) }
+        }
+    }
+
+    private func eachCollection(_ fetch: Fetch, _ take: (ResultKey) throws -> Void) throws -> Bool {
+        guard let found = try FetchStore(database: database).collections(fetch, .init()) else { return false }
+        for collection in found.collections { try take(fetch.resultKey(of: .collection(collection))) }
+        return true
+    }
+}
+
+extension PredicateKey {
+    fileprivate var isText: Bool { type == .text }
+}

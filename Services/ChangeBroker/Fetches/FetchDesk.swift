@@ -1,0 +1,254 @@
+import Contracts
+import Crypto
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+
+/// Answers `fetch.observe`, `fetch.unobserve` and `fetch.details`. What is kept is the feed's.
+struct FetchDesk: Sendable {
+    let history: History
+    let configuration: ChangeBrokerConfiguration
+    let clock: MonotonicClock
+
+    private var feed: RecordFeed { history.feed }
+
+    /// Records that are read again for one answer; beyond them the client fetches again.
+    private static let maxRecords = 10_000
+    /// Entries in one answer's details; beyond them the after list takes their place.
+    private static let maxEntries = 100_000
+
+    // MARK: Requests
+
+    func observe(_ request: FetchObserve, _ incoming: IncomingRequest) async throws(RPCError) -> FetchObserve.Result {
+        let fetch = try Self.observable(request.fetch)
+        // The result may end before it is asked about: then it is loaded again.
+        for _ in 0..<5 {
+            guard let library = await feed.token?.library else { throw Self.notReady }
+            if let token = request.token { try await catchUp(with: token, incoming) }
+            let observation = Self.observation(of: fetch, library)
+            if try await feed.hold(observation, by: incoming.identity, at: clock.nowMicroseconds()) == false {
+                try await load(observation, fetch)
+                guard try await feed.hold(observation, by: incoming.identity, at: clock.nowMicroseconds()) else {
+                    continue
+                }
+            }
+            let details = try await result(observation, since: request.token, request.isIncremental, request.form)
+            guard let details else { continue }
+            return FetchObserve.Result(
+                details: details,
+                topic: FeedTopic.fetch(observation),
+                instance: await feed.instance
+            )
+        }
+        throw Refusal.unavailable.error("the library changes too fast to load this result; ask again")
+    }
+
+    func unobserve(_ request: FetchUnobserve, _ incoming: IncomingRequest) async throws(RPCError) -> Done {
+        guard await feed.unhold(request.observation, by: incoming.identity) else {
+            throw Self.gone(request.observation)
+        }
+        return Done()
+    }
+
+    func details(_ request: FetchDetails, _ incoming: IncomingRequest) async throws(RPCError) -> FetchDetailsResult {
+        try await catchUp(with: request.token, incoming)
+        for _ in 0..<5 {
+            let time = clock.nowMicroseconds()
+            guard try await feed.hold(request.observation, by: incoming.identity, at: time) else { break }
+            let result = try await result(
+                request.observation,
+                since: request.token,
+                request.isIncremental,
+                request.form
+            )
+            if let result { return result }
+        }
+        throw Self.gone(request.observation)
+    }
+
+    // MARK: Parts
+
+    /// Reads a fetch, and refuses what cannot be observed.
+    private static func observable(_ description: FetchDescription) throws(RPCError) -> Fetch {
+        let fetch: Fetch
+        do throws(PredicateError) { fetch = try Fetch(description) } catch { throw error.refusal }
+        if let reason = fetch.whyNotObservable { throw Refusal.notObservable.error(reason) }
+        return fetch
+    }
+
+    /// The name of a fetch in a history: the same for everybody, and after a restart.
+    static func observation(of fetch: Fetch, _ library: String) -> String {
+        var hash = SHA256()
+        hash.update(data: Array(library.utf8))
+        hash.update(data: fetch.canonical)
+        return hash.finalize().prefix(16).map { byte in
+            let text = String(byte, radix: 16)
+            return text.count == 1 ? "0" + text : text
+        }.joined()
+    }
+
+    /// Waits until the feed has come to a moment that the client has seen at the catalog.
+    private func catchUp(with token: ChangeToken, _ incoming: IncomingRequest) async throws(RPCError) {
+        let left = incoming.deadlineMicroseconds.subtractingReportingOverflow(clock.nowMicroseconds()).partialValue
+        let end = clock.nowMicroseconds() + min(max(left, 0) / 4 * 3, 20_000_000)
+        guard try await feed.isBehind(token) else { return }
+        let (id, signal) = try await feed.addFollower(incoming.identity)
+        var isReached = false
+        do throws(RPCError) {
+            for await _ in signal {
+                isReached = try await !feed.isBehind(token)
+                if isReached || clock.nowMicroseconds() >= end { break }
+            }
+        } catch {
+            await feed.removeFollower(id)
+            throw error
+        }
+        await feed.removeFollower(id)
+        guard !isReached else { return }
+        throw Refusal.behind.error(
+            "the feed has not reached \(token.sequence) yet; ask again",
+            ["head": .string((await feed.token ?? token).description)]
+        )
+    }
+
+    // MARK: Loading
+
+    private func load(_ observation: String, _ fetch: Fetch) async throws(RPCError) {
+        let room = try await feed.roomForFetch()
+        do {
+            try await feed.load(observation) { [self] in
+                for _ in 0..<5 {
+                    if try await loadOnce(observation, fetch, room) { return }
+                }
+                throw Refusal.unavailable.error("the library changes too fast to load this result; ask again")
+            }
+        } catch let error as RPCError {
+            throw error
+        } catch {
+            throw Refusal.unavailable.error("the result was given up while it was loaded; ask again")
+        }
+    }
+
+    private func loadOnce(_ observation: String, _ fetch: Fetch, _ room: Int) async throws(RPCError) -> Bool {
+        let request = FetchKeys(fetch: fetch.window(offset: 0, limit: 0).wireForm, maxCount: room)
+        var keys = KeyFrames()
+        var end: FetchKeys.Result?
+        do throws(RPCError) {
+            for try await event in history.catalog.stream(request, credit: configuration.catalogCredit) {
+                switch event {
+                case .notification(_, _, let attachments): for frame in attachments { try keys.add(frame) }
+                case .answer(let answer): end = answer.result
+                }
+            }
+        } catch  where error.isPassing && error.refusal != .deadlineExceeded {
+            throw Refusal.unavailable.error("the catalog, which has the result, is away; ask again")
+        }
+        guard let end, end.count == keys.count else {
+            throw Refusal.internalError.error("the catalog's keys are not complete")
+        }
+        return await feed.install(observation, fetch, keys.tree(), at: end.token)
+    }
+
+    // MARK: Details
+
+    private func result(
+        _ observation: String,
+        since token: ChangeToken?,
+        _ isIncremental: Bool,
+        _ form: DetailsForm
+    ) async throws(RPCError) -> FetchDetailsResult? {
+        guard let reach = await feed.reach(of: observation) else { return nil }
+        var earlier: (through: Int64, changes: NetChanges)?
+        var isKnown = true
+        if let token, token.sequence < reach.floor {
+            earlier = try await changes(observation, after: token, through: reach.floor)
+            isKnown = earlier != nil
+        }
+        let moment = await feed.observed(
+            observation,
+            after: isKnown ? token?.sequence : nil,
+            earlier: earlier,
+            wantsIDs: isIncremental && isKnown ? 0 : FetchDetailsResult.maxIDs
+        )
+        guard let moment else { return nil }
+        var result = FetchDetailsResult(observation: observation, token: moment.token, count: moment.count)
+        result.from = token
+        guard token != nil else { return result }
+        guard isKnown else {
+            // Whether anything changed is not known: that it has is the safe answer.
+            result.details = Self.whole(ChangeDetails(countBefore: 0, countAfter: moment.count))
+            result.ids = moment.ids
+            return result
+        }
+        guard let details = moment.details else { return result }
+        let entries = details.removed.count + details.inserted.count + details.moved.count + details.changed.count
+        guard isIncremental, entries <= Self.maxEntries else {
+            result.details = Self.whole(details)
+            result.ids = moment.ids
+            return result
+        }
+        result.details = details
+        if form == .rice {
+            do throws(ChangeDetailsMismatch) {
+                result.rice = try details.rice()
+            } catch {
+                throw Refusal.limitExceeded.error("\(error)")
+            }
+        }
+        return result
+    }
+
+    /// The answer without lists: the after list replaces the before list (spec S-69).
+    private static func whole(_ details: ChangeDetails) -> ChangeDetails {
+        var whole = ChangeDetails(countBefore: details.countBefore, countAfter: details.countAfter)
+        whole.hasIncrementalChanges = false
+        return whole
+    }
+
+    /// What records did to a result, from a token to a sequence; nil where they are too many.
+    private func changes(
+        _ observation: String,
+        after token: ChangeToken,
+        through end: Int64
+    ) async throws(RPCError) -> (through: Int64, changes: NetChanges)? {
+        guard end - token.sequence <= Self.maxRecords, let fetch = await feed.fetch(of: observation) else {
+            return nil
+        }
+        var net = NetChanges()
+        var cursor = token
+        while cursor.sequence < end {
+            let page = try await history.page(
+                after: cursor,
+                limit: 1000,
+                topics: [],
+                maxBytes: configuration.pageBytes,
+                deadline: .seconds(20)
+            )
+            for bytes in page.records {
+                do throws(JSONProblem) {
+                    guard let json = try? JSON(parsing: bytes) else { throw JSONProblem("is no JSON") }
+                    let record = try ChangeRecord(json: json)
+                    // A page may go beyond what the log does not know.
+                    if record.sequence <= end { net.add(fetch.netChanges(of: record)) }
+                } catch {
+                    throw Refusal.internalError.error("a record cannot be read: \(error)")
+                }
+            }
+            guard page.token.sequence > cursor.sequence else { return nil }
+            cursor = page.token
+        }
+        return (end, net)
+    }
+
+    private static let notReady = Refusal.unavailable.error("the catalog has not been reached yet; ask again")
+
+    private static func gone(_ observation: String) -> RPCError {
+        Refusal.handleExpired.error("there is no observation \(observation.prefix(64)); fetch and observe again")
+    }
+}
+
+extension Fetch {
+    /// Why changes of the result cannot be told from the records, in words; nil where they can.
+    var whyNotObservable: String? { nil }
+}

@@ -1,0 +1,106 @@
+import PhotoModel
+
+/// Which fetches a change can affect, found by what they read: a change looks at these, and never at all there are.
+struct FetchIndex {
+    private var terms: [ReadTerm: Set<Int>] = [:]
+    private var ranges: [PredicateKey: RangeIndex] = [:]
+    /// Keys of which equality is asked, with how many terms.
+    private var equalKeys: [PredicateKey: Int] = [:]
+    /// Fetches that have to be asked at each change of an asset, a collection or a list.
+    private var unindexed: [ObjectKind: Set<Int>] = [:]
+    private var readTerms: [Int: [ReadTerm]] = [:]
+
+    /// How many fetches no index leads to.
+    var unindexedCount: Int { Set(unindexed.values.joined()).count }
+
+    mutating func insert(_ fetch: Fetch, number: Int) {
+        guard let found = fetch.readTerms else {
+            for kind in Self.kinds(of: fetch) { unindexed[kind, default: []].insert(number) }
+            return
+        }
+        let distinct = Array(Set(found))
+        readTerms[number] = distinct
+        for term in distinct {
+            switch term {
+            case .range(let key, let range): ranges[key, default: RangeIndex()].insert(range, owner: number)
+            case .equal(let key, _):
+                if terms[term] == nil { equalKeys[key, default: 0] += 1 }
+                terms[term, default: []].insert(number)
+            default: terms[term, default: []].insert(number)
+            }
+        }
+    }
+
+    mutating func remove(number: Int) {
+        for kind in ObjectKind.allCases { unindexed[kind]?.remove(number) }
+        for term in readTerms.removeValue(forKey: number) ?? [] {
+            if case .range(let key, _) = term {
+                ranges[key]?.remove(owner: number)
+                if ranges[key]?.isEmpty == true { ranges[key] = nil }
+                continue
+            }
+            terms[term]?.remove(number)
+            guard terms[term]?.isEmpty == true else { continue }
+            terms[term] = nil
+            if case .equal(let key, _) = term {
+                let left = (equalKeys[key] ?? 1) - 1
+                equalKeys[key] = left > 0 ? left : nil
+            }
+        }
+    }
+
+    // MARK: Looking up
+
+    mutating func candidates(_ change: EntityChange<Asset>) -> Set<Int> {
+        var found = unindexed[.asset] ?? []
+        for asset in [change.before, change.after] {
+            guard let asset else { continue }
+            add(.id(asset.id), to: &found)
+            for membership in asset.memberships { add(.member(of: membership.collection), to: &found) }
+            if let burst = asset.burstIdentifier { add(.burst(burst), to: &found) }
+            for word in asset.keywords { add(.keyword(word), to: &found) }
+            addValues(of: asset, to: &found)
+        }
+        return found
+    }
+
+    mutating func candidates(_ change: EntityChange<AssetCollection>) -> Set<Int> {
+        var found = unindexed[.assetCollection] ?? []
+        for collection in [change.before, change.after] {
+            guard let collection else { continue }
+            add(.id(collection.id), to: &found)
+            if let parent = collection.parent { add(.child(of: parent), to: &found) }
+        }
+        return found
+    }
+
+    mutating func candidates(_ change: EntityChange<CollectionList>) -> Set<Int> {
+        var found = unindexed[.collectionList] ?? []
+        for list in [change.before, change.after] {
+            guard let list else { continue }
+            add(.id(list.id), to: &found)
+            if let parent = list.parent { add(.child(of: parent), to: &found) }
+        }
+        return found
+    }
+
+    private func add(_ term: ReadTerm, to found: inout Set<Int>) {
+        if let fetches = terms[term] { found.formUnion(fetches) }
+    }
+
+    private mutating func addValues(of asset: Asset, to found: inout Set<Int>) {
+        for key in equalKeys.keys { add(.equal(key, asset.value(of: key)), to: &found) }
+        for key in ranges.keys {
+            if let value = asset.value(of: key).rounded { ranges[key]?.find(value, into: &found) }
+        }
+    }
+
+    private static func kinds(of fetch: Fetch) -> [ObjectKind] {
+        switch fetch.kind.entityClass {
+        case .asset: [.asset]
+        case .assetCollection: [.assetCollection]
+        case .collectionList: [.collectionList]
+        case .collection: [.assetCollection, .collectionList]
+        }
+    }
+}

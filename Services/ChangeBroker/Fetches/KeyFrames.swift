@@ -1,0 +1,41 @@
+import Contracts
+import Messaging
+import PhotoModel
+
+/// The keys of a result as the catalog sends them: frames of keys, each behind its length (see ``FetchKeys``).
+struct KeyFrames: Sendable {
+    private var bytes: Bytes = []
+    private var ends: [Int] = []
+
+    var count: Int { ends.count }
+
+    /// Takes a frame in.
+    ///
+    /// - Throws: where the keys are malformed or not in ascending order: a result cannot be carried forward from those
+    mutating func add(_ frame: Bytes) throws(RPCError) {
+        var position = 0
+        while position < frame.count {
+            guard frame.count - position >= 4 else { throw Self.malformed }
+            let size = frame[position..<position + 4].reduce(0) { $0 << 8 | Int($1) }
+            position += 4
+            guard size >= ObjectID.length, size <= frame.count - position else { throw Self.malformed }
+            let key = frame[position..<position + size]
+            if let last = ends.last {
+                let start = ends.count > 1 ? ends[ends.count - 2] : 0
+                guard bytes[start..<last].lexicographicallyPrecedes(key) else { throw Self.malformed }
+            }
+            bytes.append(contentsOf: key)
+            ends.append(bytes.count)
+            position += size
+        }
+    }
+
+    /// The result, ready to be kept current.
+    func tree() -> sending KeyTree {
+        KeyTree(ascending: ends.indices.lazy.map { bytes[($0 == 0 ? 0 : ends[$0 - 1])..<ends[$0]] })
+    }
+
+    private static let malformed = Refusal.internalError.error(
+        "the catalog's keys are malformed or not in order; both must be of the same version"
+    )
+}

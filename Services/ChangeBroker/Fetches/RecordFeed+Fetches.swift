@@ -1,0 +1,197 @@
+import Contracts
+import JSONValue
+import Logging
+import Messaging
+import PhotoModel
+
+/// What is known of one observed result at one moment.
+struct ObservedMoment: Sendable {
+    let token: ChangeToken
+    let count: Int
+    /// Nil where the lists are the same.
+    var details: ChangeDetails?
+    /// The whole after list, where it was asked for and is short enough.
+    var ids: [ObjectID]?
+}
+
+extension RecordFeed {
+    // MARK: From the catalog
+
+    /// Publishes what a record does to the observed results: their messages leave before the head that names it.
+    func publishFetches(_ record: BrokerRecord) {
+        guard fetches.count > 0 else { return }
+        let change: ChangeRecord
+        do throws(JSONProblem) {
+            change = try ChangeRecord(json: record.json)
+        } catch {
+            // A record of a newer catalog: no result can be carried over it.
+            logger.error("a record cannot be read: observed fetches are given up", metadata: ["why": "\(error)"])
+            return dropFetches()
+        }
+        let outcome = fetches.take(change)
+        for message in outcome.messages where wanted.wants(message.topic) {
+            send(message.topic, LiveFrames.fetch(message, of: record, limit: configuration.liveMessageBytes))
+        }
+        guard !outcome.broken.isEmpty else { return }
+        logger.error(
+            "observed fetches do not agree with the catalog and are given up",
+            metadata: ["observations": "\(outcome.broken.prefix(10))", "sequence": "\(record.sequence)"]
+        )
+        renewInstance()
+    }
+
+    /// Gives every observation up.
+    func dropFetches() {
+        for task in loading.values { task.cancel() }
+        loading = [:]
+        guard fetches.count > 0 else { return }
+        fetches.removeAll()
+        renewInstance()
+    }
+
+    // MARK: Observing
+
+    /// The result is kept current for this identity from now on, where it is kept current for anybody.
+    ///
+    /// - Returns: whether it is; false where its keys have to be loaded first
+    /// - Throws: `limit_exceeded`
+    func hold(_ observation: String, by identity: String, at time: Int64) throws(RPCError) -> Bool {
+        guard let live = fetches[observation] else { return false }
+        if live.holders[identity] == nil, fetches.count(heldBy: identity) >= configuration.maxFetchesPerIdentity {
+            throw Refusal.limitExceeded.error(
+                "\(identity) observes \(configuration.maxFetchesPerIdentity) fetches already; unobserve some",
+                ["limit": JSON(configuration.maxFetchesPerIdentity)]
+            )
+        }
+        fetches.hold(live, by: identity, at: time)
+        return true
+    }
+
+    /// How many keys another fetch may have.
+    ///
+    /// - Throws: `limit_exceeded` where there is no room for any
+    func roomForFetch() throws(RPCError) -> Int {
+        guard fetches.count + loading.count < configuration.maxFetches else {
+            throw Refusal.limitExceeded.error(
+                "\(configuration.maxFetches) fetches are observed already; ask again later",
+                ["limit": JSON(configuration.maxFetches)]
+            )
+        }
+        return max(0, configuration.maxFetchRows - fetches.rows)
+    }
+
+    /// Loads a result once for all who wait for it.
+    func load(_ observation: String, _ load: @escaping @Sendable () async throws -> Void) async throws {
+        let task: Task<Void, any Error>
+        if let running = loading[observation] {
+            task = running
+        } else {
+            task = Task { try await load() }
+            loading[observation] = task
+        }
+        do {
+            try await task.value
+            if loading[observation] == task { loading[observation] = nil }
+        } catch {
+            if loading[observation] == task { loading[observation] = nil }
+            throw error
+        }
+    }
+
+    /// Takes in a result as it was at a moment, and carries it forward to now.
+    ///
+    /// - Returns: whether it could be carried: not where the ring does not reach back, or another history began
+    func install(_ observation: String, _ fetch: Fetch, _ tree: sending KeyTree, at token: ChangeToken) -> Bool {
+        guard let ring, ring.library == token.library, token.sequence >= ring.floor else { return false }
+        guard fetches[observation] == nil else { return true }
+        // What the broker has not seen yet comes to it as to any other fetch.
+        guard let records = Self.records(of: ring, after: token.sequence) else { return false }
+        do throws(ChangeDetailsProblem) {
+            try fetches.insert(observation, fetch, tree, at: token.sequence, records)
+            return true
+        } catch {
+            logger.error(
+                "a result does not agree with the records after it and is loaded again",
+                metadata: ["observation": "\(observation)", "entity": "\(error.entity)", "at": "\(token)"]
+            )
+            return false
+        }
+    }
+
+    private static func records(of ring: RecordRing, after sequence: Int64) -> [ChangeRecord]? {
+        var records: [ChangeRecord] = []
+        var position = sequence
+        while position < ring.head {
+            guard let page = ring.page(after: position, limit: 1000, topics: [], maxBytes: 16 << 20),
+                page.sequence > position
+            else { return nil }
+            for bytes in page.records {
+                guard let json = try? JSON(parsing: bytes), let record = try? ChangeRecord(json: json) else {
+                    return nil
+                }
+                records.append(record)
+            }
+            position = page.sequence
+        }
+        return records
+    }
+
+    /// The observation is given up for this identity; it ends where nobody else holds it and nobody listens.
+    func unhold(_ observation: String, by identity: String) -> Bool {
+        guard let live = fetches[observation], fetches.unhold(live, by: identity) else { return false }
+        if live.holders.isEmpty, !wanted.wants(FeedTopic.fetch(observation)) { fetches.remove(observation) }
+        return true
+    }
+
+    /// Ends the observations that nobody asked about for long, and that nobody listens to.
+    func expireFetches(now: Int64) {
+        let lease = configuration.fetchLease.components
+        fetches.expire(before: now - lease.seconds * 1_000_000 - lease.attoseconds / 1_000_000_000_000) {
+            wanted.wants($0)
+        }
+    }
+
+    // MARK: Details
+
+    /// The moment up to which the result is carried.
+    private func moment(of live: LiveFetch) -> ChangeToken {
+        ChangeToken(library: ring?.library ?? "", sequence: max(live.sequence, ring?.head ?? 0))
+    }
+
+    /// How far back the observation's own log reaches, and how far forward the result has come; nil where there is no
+    /// such observation.
+    func reach(of observation: String) -> (floor: Int64, head: ChangeToken)? {
+        fetches[observation].map { ($0.floor, moment(of: $0)) }
+    }
+
+    /// How many fetches are observed, and the objects of all their results.
+    var observations: (count: Int, rows: Int) { (fetches.count, fetches.rows) }
+
+    func fetch(of observation: String) -> Fetch? { fetches[observation]?.fetch }
+
+    /// What became of a result since a moment.
+    ///
+    /// - Parameters:
+    ///   - sequence: not below the log's floor, less where `earlier` tells what happened up to there
+    ///   - earlier: what happened before the log begins
+    ///   - wantsIDs: the whole list too, if it is no longer than this
+    /// - Returns: nil where the observation is gone, or its log has moved on meanwhile
+    func observed(
+        _ observation: String,
+        after sequence: Int64?,
+        earlier: (through: Int64, changes: NetChanges)? = nil,
+        wantsIDs: Int = 0
+    ) -> ObservedMoment? {
+        guard let live = fetches[observation] else { return nil }
+        var result = ObservedMoment(token: moment(of: live), count: live.count)
+        if let sequence {
+            let start = earlier?.through ?? sequence
+            guard start >= live.floor else { return nil }
+            var net = earlier?.changes ?? NetChanges()
+            net.add(live.changes(after: start).all)
+            result.details = live.details(net)
+        }
+        if live.count <= wantsIDs { result.ids = live.ids }
+        return result
+    }
+}

@@ -1,0 +1,178 @@
+import Contracts
+import JSONValue
+public import PhotoModel
+
+/// What a reader of a live fetch does next, decided from what arrived: values only, no sockets, no clock (DESIGN 3.4).
+///
+/// Its list is at any time exactly the result of the fetch at its token. A live message that continues it is taken in;
+/// one that does not, or a head that stays further on, is made up for by asking the broker for the details in between.
+struct LiveListMachine: Sendable {
+    /// What to do next.
+    enum Want: Sendable, Hashable {
+        /// Fetch the whole list.
+        case list
+        /// Observe the fetch, from a list at hand.
+        case observe(since: ChangeToken)
+        /// Subscribe to the observation's topic.
+        case subscribe(String)
+        /// Ask what became of the list since a token.
+        case details(observation: String, since: ChangeToken)
+        /// Wait for the next live message.
+        case live
+    }
+
+    /// A live message of an observed fetch.
+    struct Message: Sendable {
+        var token: ChangeToken
+        var previous: Int64
+        /// Nil where it was too large.
+        var details: ChangeDetails?
+
+        init(token: ChangeToken, previous: Int64, details: ChangeDetails?) {
+            self.token = token
+            self.previous = previous
+            self.details = details
+        }
+
+        init(json: JSON) throws(JSONProblem) {
+            guard let sequence = json["sequence"]?.intValue, let library = json["library"]?.stringValue,
+                let previous = json["previous"]?.intValue
+            else { throw JSONProblem("a live message has sequence, library and previous") }
+            self.init(token: ChangeToken(library: library, sequence: sequence), previous: previous, details: nil)
+            if json["truncated"]?.boolValue != true, let details = json["details"] {
+                self.details = try ChangeDetails(json: details)
+            }
+        }
+    }
+
+    private(set) var ids: [ObjectID] = []
+    private(set) var token: ChangeToken?
+    private(set) var topic: String?
+    private var observation: String?
+    private var instance: String?
+    private var subscribed: String?
+    private var isAsking = false
+    private var behindSince: Int64?
+
+    /// How long the list may stay behind head before the broker is asked, in microseconds.
+    static let confirmAfter: Int64 = 5_000_000
+
+    var want: Want {
+        guard let token else { return .list }
+        guard let observation, let topic else { return .observe(since: token) }
+        if subscribed != topic { return .subscribe(topic) }
+        return isAsking ? .details(observation: observation, since: token) : .live
+    }
+
+    // MARK: In answer to what was wanted
+
+    /// The whole list as it is at a token.
+    mutating func listed(_ ids: [ObjectID], at token: ChangeToken) -> LiveListEvent {
+        self.ids = ids
+        self.token = token
+        return .list(ids, token)
+    }
+
+    mutating func observed(_ answer: FetchObserve.Result) -> LiveListEvent? {
+        (observation, topic, instance) = (answer.details.observation, answer.topic, answer.instance)
+        return detailed(answer.details)
+    }
+
+    /// What was published between the observation and the subscription is asked for.
+    mutating func didSubscribe(to topic: String) {
+        subscribed = topic
+        isAsking = true
+    }
+
+    mutating func detailed(_ answer: FetchDetailsResult) -> LiveListEvent? {
+        isAsking = false
+        behindSince = nil
+        guard let details = answer.details else {
+            token = answer.token
+            return nil
+        }
+        if details.hasIncrementalChanges { return take(details, answer.token) }
+        guard let ids = answer.ids else {
+            restart()
+            return nil
+        }
+        return listed(ids, at: answer.token)
+    }
+
+    /// What was wanted was refused.
+    ///
+    /// - Returns: whether the machine knows what to do about it
+    mutating func refused(_ refusal: Refusal?) -> Bool {
+        switch refusal {
+        case .handleExpired: observation = nil
+        case .tokenExpired: restart()
+        default: return false
+        }
+        return true
+    }
+
+    // MARK: The live path
+
+    mutating func live(_ message: Message, topic: String) -> LiveListEvent? {
+        guard let token, topic == self.topic, observation != nil, message.token.library == token.library,
+            message.token.sequence > token.sequence
+        else { return nil }
+        guard message.previous <= token.sequence, let details = message.details else {
+            isAsking = true
+            return nil
+        }
+        return take(details, message.token)
+    }
+
+    /// - Parameter now: microseconds on a clock that is not set back
+    mutating func head(_ head: FeedHead, now: Int64) {
+        guard let token else { return }
+        if head.library != token.library {
+            restart()
+        } else if observation != nil, head.instance != instance {
+            observation = nil
+        } else if head.sequence <= token.sequence {
+            behindSince = nil
+        } else if let since = behindSince {
+            if now - since >= Self.confirmAfter { isAsking = true }
+        } else {
+            behindSince = now
+        }
+    }
+
+    /// A live message could not be read, or the connection is a new one.
+    mutating func missed() { isAsking = true }
+
+    private mutating func take(_ details: ChangeDetails, _ moment: ChangeToken) -> LiveListEvent? {
+        do throws(ChangeDetailsMismatch) {
+            ids = try details.apply(to: ids)
+        } catch {
+            // Both ends are at fault then; a fresh list is right in any case.
+            restart()
+            return nil
+        }
+        token = moment
+        return .changed(details, ids, moment)
+    }
+
+    private mutating func restart() {
+        token = nil
+        observation = nil
+        behindSince = nil
+    }
+}
+
+/// What a reader of a live fetch is told.
+public enum LiveListEvent: Sendable, Hashable {
+    /// The whole list at a moment: at first, and again where no details lead to it (spec S-69).
+    case list([ObjectID], ChangeToken)
+    /// What changed, the list after it, and its moment.
+    case changed(ChangeDetails, [ObjectID], ChangeToken)
+
+    /// The list as it is now.
+    public var ids: [ObjectID] {
+        switch self {
+        case .list(let ids, _), .changed(_, let ids, _): ids
+        }
+    }
+}

@@ -1,0 +1,299 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+@testable import ChangeBroker
+
+/// `fetch.observe`, `fetch.details` and `fetch.unobserve` of a real broker over a catalog that is only a history.
+@Suite(.timeLimit(.minutes(5)), .serialized)
+struct ObservationTests {
+    /// Ratings of two and more, the best first.
+    private func best(limit: Int = 0, offset: Int = 0) -> FetchDescription {
+        var fetch = FetchDescription(.assets)
+        fetch.predicate = "rating >= 2"
+        fetch.sort = [SortDescription(key: "rating", ascending: false)]
+        fetch.limit = limit
+        fetch.offset = offset
+        return fetch
+    }
+
+    private func rating(_ ratings: [Int], in room: BrokerRoom) async {
+        for (number, rating) in ratings.enumerated() { await room.catalog.rate(UInt64(number + 1), rating) }
+    }
+
+    private func ids(_ numbers: UInt64...) -> [ObjectID] { numbers.map(assetID) }
+
+    private func observe(
+        _ fetch: FetchDescription,
+        _ room: BrokerRoom,
+        since token: ChangeToken? = nil
+    ) async throws -> FetchObserve.Result {
+        try await room.library.changeBroker.ask(FetchObserve(fetch: fetch, token: token)).result
+    }
+
+    private func details(
+        _ observed: FetchObserve.Result,
+        _ room: BrokerRoom,
+        since token: ChangeToken,
+        incremental: Bool = true,
+        form: DetailsForm = .details
+    ) async throws -> FetchDetailsResult {
+        let request = FetchDetails(
+            observation: observed.details.observation,
+            token: token,
+            isIncremental: incremental,
+            form: form
+        )
+        return try await room.library.changeBroker.ask(request).result
+    }
+
+    @Test(.spec("S-63", "S-65", "S-67", "S-68", "S-70", "P-03", "P-04"))
+    func `live messages and details after them both lead from list to list`() async throws {
+        try await BrokerRoom.with { room in
+            await rating([5, 4, 3, 2, 1], in: room)
+            try await room.withCatalog {
+                try await room.withBroker { _ in
+                    try await room.caughtUp()
+                    let start = await room.catalog.token
+                    let observed = try await observe(best(limit: 3), room, since: start)
+                    #expect(observed.details.details == nil && observed.details.token == start)
+                    #expect(observed.details.count == 3)
+                    #expect(observed.topic == "fetch.\(observed.details.observation)")
+                    let live = try await room.subscriber([observed.topic])
+                    await room.catalog.rate(9, 0)
+                    await room.catalog.rate(5, 4)
+                    await room.catalog.rate(9, 1)
+                    await room.catalog.rate(1, nil)
+                    let messages = try await live.changes(2)
+                    #expect(messages.map { $0.json["sequence"]?.intValue } == [7, 9])
+                    #expect(messages.map { $0.json["previous"]?.intValue } == [5, 7])
+                    var list = ids(1, 2, 3)
+                    for message in messages {
+                        list = try ChangeDetails(json: try #require(message.json["details"])).apply(to: list)
+                        #expect(list.count == 3)
+                    }
+                    #expect(list == ids(2, 5, 3))
+                    // Whoever slept through both gets one answer, in either form.
+                    try await room.caughtUp()
+                    let whole = try await details(observed, room, since: start, form: .rice)
+                    #expect(whole.token.sequence == 9 && whole.from == start)
+                    #expect(try whole.details?.apply(to: ids(1, 2, 3)) == list)
+                    #expect(whole.rice?.removedIndexes == [0] && whole.rice?.insertedIndexes == [1])
+                    // Unchanged since then: null, and the token has moved on.
+                    let nothing = try await details(observed, room, since: whole.token)
+                    #expect(nothing.details == nil && nothing.token == whole.token)
+                }
+            }
+        }
+    }
+
+    @Test(.spec("S-24", "S-69"))
+    func `whoever declines details is told that it changed, and gets the after list`() async throws {
+        try await BrokerRoom.with { room in
+            await rating([5, 4], in: room)
+            try await room.withCatalog {
+                try await room.withBroker { _ in
+                    try await room.caughtUp()
+                    let start = await room.catalog.token
+                    let observed = try await observe(best(), room, since: start)
+                    let same = try await details(observed, room, since: start, incremental: false)
+                    #expect(same.details == nil)
+                    await room.catalog.rate(3, 3)
+                    let after = await room.catalog.token
+                    try await room.caughtUp()
+                    let changed = try await details(observed, room, since: start, incremental: false)
+                    #expect(changed.details?.hasIncrementalChanges == false && changed.details?.isEmpty == true)
+                    #expect(changed.ids == ids(1, 2, 3) && changed.token == after)
+                    #expect(changed.rice == nil)
+                }
+            }
+        }
+    }
+
+    @Test(.spec("S-64"))
+    func `one fetch is kept once for all who observe it, and goes when the last gives it up`() async throws {
+        try await BrokerRoom.with { room in
+            await rating([5], in: room)
+            try await room.withCatalog {
+                try await room.withBroker { broker in
+                    try await room.caughtUp()
+                    let first = try await observe(best(), room)
+                    // The same meaning in another spelling is the same fetch.
+                    var other = best()
+                    other.predicate = "rating >= 2 AND TRUEPREDICATE"
+                    let second = try await observe(other, room)
+                    #expect(first.details.observation == second.details.observation)
+                    #expect(await room.catalog.keysAsked == 1)
+                    let request = FetchUnobserve(observation: first.details.observation)
+                    _ = try await room.library.changeBroker.ask(request)
+                    #expect(await broker.feed.observations.count == 0)
+                    let error = await #expect(throws: RPCError.self) {
+                        try await room.library.changeBroker.ask(request)
+                    }
+                    #expect(error?.refusal == .handleExpired)
+                    let gone = await #expect(throws: RPCError.self) {
+                        try await details(first, room, since: first.details.token)
+                    }
+                    #expect(gone?.refusal == .handleExpired)
+                }
+            }
+        }
+    }
+
+    @Test func `an observation that nobody listens to and nobody asks about ends with its lease`() async throws {
+        try await BrokerRoom.with { room in
+            await rating([5], in: room)
+            try await room.withCatalog {
+                try await room.withBroker { configuration in
+                    configuration.fetchLease = .milliseconds(1)
+                    configuration.fetchLeaseCheck = .milliseconds(20)
+                } _: { broker in
+                    try await room.caughtUp()
+                    let observed = try await observe(best(), room)
+                    while await broker.feed.observations.count > 0 { try await Task.sleep(for: .milliseconds(10)) }
+                    // The name is the same when it is observed again; whoever listens keeps it.
+                    let live = try await room.subscriber([observed.topic])
+                    let again = try await observe(best(), room)
+                    #expect(again.topic == observed.topic)
+                    try await Task.sleep(for: .milliseconds(200))
+                    #expect(await broker.feed.observations.count == 1)
+                    await live.close()
+                    while await broker.feed.observations.count > 0 { try await Task.sleep(for: .milliseconds(10)) }
+                }
+            }
+        }
+    }
+
+    @Test func `fetches, fetches of one identity and their rows are bounded`() async throws {
+        try await BrokerRoom.with { room in
+            await rating([5, 5, 5], in: room)
+            try await room.withCatalog {
+                try await room.withBroker { configuration in
+                    configuration.maxFetches = 4
+                    configuration.maxFetchesPerIdentity = 2
+                    configuration.maxFetchRows = 7
+                } _: { broker in
+                    try await room.caughtUp()
+                    for limit in 1...2 { _ = try await observe(best(limit: limit), room) }
+                    for limit in 3...9 {
+                        let error = await #expect(throws: RPCError.self) { try await observe(best(limit: limit), room) }
+                        #expect(error?.refusal == .limitExceeded)
+                    }
+                    #expect(await broker.feed.observations.rows <= 7)
+                    // Those that are there go on.
+                    let observed = try await observe(best(limit: 1), room)
+                    #expect(observed.details.count == 1)
+                }
+            }
+        }
+    }
+
+    @Test(.spec("P-30"))
+    func `after a restart the name is the same, and the details since the list at hand are answered`() async throws {
+        try await BrokerRoom.with { room in
+            await rating([5, 4, 3], in: room)
+            try await room.withCatalog {
+                let start = await room.catalog.token
+                let before = try await room.withBroker { _ in
+                    try await room.caughtUp()
+                    return try await observe(best(limit: 2), room, since: start)
+                }
+                await room.catalog.rate(3, 5)
+                await room.catalog.rate(2, nil)
+                try await room.withBroker { _ in
+                    try await room.caughtUp()
+                    let after = try await observe(best(limit: 2), room, since: start)
+                    #expect(after.topic == before.topic && after.instance != before.instance)
+                    #expect(try after.details.details?.apply(to: ids(1, 2)) == ids(1, 3))
+                    let other = ChangeToken(library: otherLibrary, sequence: 1)
+                    let error = await #expect(throws: RPCError.self) {
+                        try await observe(best(limit: 2), room, since: other)
+                    }
+                    #expect(error?.refusal == .tokenExpired)
+                    // Of history that is gone nothing can be told.
+                    await room.catalog.trim(upTo: 4)
+                    let old = await #expect(throws: RPCError.self) {
+                        try await observe(best(limit: 1), room, since: ChangeToken(library: testLibrary, sequence: 1))
+                    }
+                    #expect(old?.refusal == .tokenExpired)
+                }
+            }
+        }
+    }
+
+    @Test func `a library that was restored gives every observation up and says so by a new instance`() async throws {
+        try await BrokerRoom.with { room in
+            await rating([5, 4, 3], in: room)
+            try await room.withBroker { broker in
+                let observed = try await room.withCatalog {
+                    try await room.caughtUp()
+                    return try await observe(best(), room)
+                }
+                await room.catalog.restore(as: otherLibrary, keeping: 2)
+                try await room.withCatalog {
+                    try await room.caughtUp()
+                    #expect(await broker.feed.observations.count == 0)
+                    #expect(await broker.feed.instance != observed.instance)
+                    let again = try await observe(best(), room)
+                    #expect(again.topic != observed.topic && again.details.count == 2)
+                }
+            }
+        }
+    }
+
+    @Test func `what cannot be fetched cannot be observed, and a moment to come is waited for`() async throws {
+        try await BrokerRoom.with { room in
+            await rating([5], in: room)
+            try await room.withCatalog {
+                try await room.withBroker { _ in
+                    try await room.caughtUp()
+                    var wrong = best()
+                    wrong.predicate = "weather == 'fine'"
+                    let error = await #expect(throws: RPCError.self) { try await observe(wrong, room) }
+                    #expect(error?.refusal == .unsupportedPredicate)
+                    let next = ChangeToken(library: testLibrary, sequence: 2)
+                    async let late = observe(best(), room, since: next)
+                    await room.catalog.rate(2, 4)
+                    #expect(try await late.details.token.sequence == 2)
+                    let future = FetchObserve(fetch: best(), token: ChangeToken(library: testLibrary, sequence: 99))
+                    let behind = await #expect(throws: RPCError.self) {
+                        try await room.library.changeBroker.ask(future, deadline: .milliseconds(800))
+                    }
+                    #expect(behind?.refusal == .behind || behind?.refusal == .deadlineExceeded)
+                }
+            }
+        }
+    }
+
+    @Test(.spec("S-63", "S-70"))
+    func `the messages of a topic alone keep a window of the list`() async throws {
+        try await BrokerRoom.with { room in
+            await rating([5, 4, 3], in: room)
+            let fetch = try Fetch(best(limit: 3, offset: 1))
+            try await room.withCatalog {
+                try await room.withBroker { _ in
+                    try await room.caughtUp()
+                    var list: [ObjectID] = await room.catalog.list(fetch)
+                    let observed = try await observe(fetch.wireForm, room, since: await room.catalog.token)
+                    let live = try await room.subscriber([observed.topic])
+                    for number in 0..<40 {
+                        await room.catalog.rate(UInt64(number % 7 + 1), [nil, 2, 3, 5, 1][number % 5])
+                    }
+                    try await room.caughtUp()
+                    var position = observed.details.token.sequence
+                    while await room.catalog.list(fetch) != list {
+                        let message = try #require(try await live.changes(1).first)
+                        #expect(try #require(message.json["previous"]?.intValue) <= position)
+                        position = message.json["sequence"]?.intValue ?? 0
+                        list = try ChangeDetails(json: try #require(message.json["details"])).apply(to: list)
+                    }
+                    #expect(position <= 43)
+                }
+            }
+        }
+    }
+}

@@ -82,7 +82,7 @@ struct InterruptedPublishTests {
         let file = try house.folder.write(lines.joined().utf8, to: "lines.jsonl")
         let again = try house.safelight(["publish", file])
         #expect(again.status == 3 && again.output.contains("4 applied"), "\(again.output)\(again.errors)")
-        let records = try await library.changeBroker.ask(FeedSince(limit: 100)).result.records
+        let records = try await library.changeBroker.ask(FeedSince(token: nil, limit: 100)).result.records
             .map { try ChangeRecord(json: $0) }
         #expect(records.flatMap(\.edits).filter { $0.state == .applied }.count == 4)
         await library.close()

@@ -52,7 +52,7 @@ struct StrangerTests {
 
     /// The names of all edits that the history tells of.
     private static func edits(_ library: PhotoLibrary) async throws -> Set<String> {
-        let records = try await library.changeBroker.ask(FeedSince(limit: 500)).result.records
+        let records = try await library.changeBroker.ask(FeedSince(token: nil, limit: 500)).result.records
         return Set(try records.flatMap { try ChangeRecord(json: $0).edits.map(\.id) })
     }
 

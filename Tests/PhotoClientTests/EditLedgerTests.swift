@@ -25,17 +25,20 @@ struct EditLedgerTests {
 
     private func ledger(_ ids: String..., until goal: PublishGoal = .applied) -> EditLedger {
         var ledger = EditLedger(goal: goal)
-        for id in ids { #expect(ledger.add(edit(id), now: 0)) }
+        for id in ids {
+            let isNew = ledger.add(edit(id), now: 0)
+            #expect(isNew)
+        }
         return ledger
     }
 
     @Test func `an id is taken once while its edit is open, and free when it is done`() {
         var ledger = ledger("a", "b")
-        #expect(!ledger.add(edit("a", exposure: 1), now: 5))
+        #expect(ledger.add(edit("a", exposure: 1), now: 5) == false)
         #expect(ledger.ids == ["a", "b"])
         #expect(ledger.take(status("a", .applied))?.edit.state == .applied)
         #expect(ledger.count == 1)
-        #expect(ledger.add(edit("a"), now: 5))
+        #expect(ledger.add(edit("a"), now: 5) == true)
     }
 
     @Test func `each is asked for after a pause that grows to a bound, and never before`() {

@@ -35,6 +35,7 @@ extension ChangeTransaction {
         newOriginals[original.digest] = newOriginals[original.digest] ?? asset.id
         try set(asset)
         try bind(request.ref, to: asset.id)
+        if let ref = request.ref, let damage = facts.damage { damaged[ref] = .string(damage) }
     }
 
     /// Gives an asset that is there already the raw file or the film of a Live Photo that it lacks.
@@ -179,7 +180,8 @@ extension PreparedResource {
             contentType: facts?.contentType ?? "public.data",
             originalFilename: originalFilename,
             pixelWidth: facts?.pixelWidth ?? 0,
-            pixelHeight: facts?.pixelHeight ?? 0
+            pixelHeight: facts?.pixelHeight ?? 0,
+            damage: facts?.damage
         )
     }
 }

@@ -12,7 +12,8 @@ extension ChangeTransaction {
             token: token,
             isChanged: isChanged,
             placeholders: ids,
-            duplicates: duplicates
+            duplicates: duplicates,
+            damaged: damaged
         ).json
     }
 }

@@ -75,7 +75,9 @@ struct PictureReader: Sendable {
         }
         do throws(MetadataError) {
             try MetadataReader.requireWhole(bytes)
-            return WorkerResult(result: try MetadataReader.facts(of: bytes).json)
+            var facts = try MetadataReader.facts(of: bytes)
+            facts.damage = MetadataReader.damage(of: bytes)
+            return WorkerResult(result: facts.json)
         } catch {
             throw WorkerRefusal(name: error.name, message: error.message)
         }
@@ -164,6 +166,7 @@ extension PictureFacts {
         cameraMake = Self.text(facts.cameraMake, 1024)
         cameraModel = Self.text(facts.cameraModel, 1024)
         lensModel = Self.text(facts.lensModel, 1024)
+        damage = Self.text(facts.damage, AssetResource.maxDamageBytes)
     }
 
     /// Takes over what a sidecar says: somebody wrote it after the picture. Its date counts where the picture has none.

@@ -84,6 +84,10 @@ struct ResourceIntake: Sendable {
             var render = try await take(edit.render, incoming)
             render.type = .fullSizePhoto
             try await read(&render)
+            // A user's own bytes are kept as they are; a render that is not whole is made again.
+            if let damage = render.facts?.damage {
+                throw Refusal.invalidResource.error("the render is \(damage)", ["file": .string(render.name)])
+            }
             guard render.facts?.orientation == 1 else {
                 throw Refusal.invalidResource.error(
                     "the render is not upright: turn its pixels and set the orientation to 1",

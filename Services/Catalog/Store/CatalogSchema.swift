@@ -22,6 +22,9 @@ enum CatalogSchema {
         migrator.registerMigration("2 quarantine") { database in
             try database.execute(sql: quarantine)
         }
+        migrator.registerMigration("3 damage") { database in
+            try database.execute(sql: "ALTER TABLE resource ADD COLUMN damage TEXT")
+        }
         return migrator
     }
 

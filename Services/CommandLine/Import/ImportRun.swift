@@ -9,7 +9,8 @@ import SystemPackage
 
 /// What became of one file.
 enum ImportOutcome: Sendable {
-    case imported(ObjectID, sequence: Int64)
+    /// `damage`: what of its picture is lost; it was taken in all the same.
+    case imported(ObjectID, sequence: Int64, damage: String?)
     /// Its bytes were in the library already.
     case duplicate(ObjectID)
     /// The file cannot be taken in; the others can.
@@ -94,8 +95,9 @@ struct ImportRun: Sendable {
             guard let id = result.id("file") else {
                 throw Refusal.internalError.error("the catalog did not name the new asset")
             }
-            let isKnown = result.duplicates.contains("file")
-            return [FileOutcome(item.main, isKnown ? .duplicate(id) : .imported(id, sequence: result.sequence))]
+            if result.duplicates.contains("file") { return [FileOutcome(item.main, .duplicate(id))] }
+            let damage = result.damaged["file"]?.stringValue
+            return [FileOutcome(item.main, .imported(id, sequence: result.sequence, damage: damage))]
         } catch {
             if error.refusal == .resourcesDisagree || item.files.count > 1 && error.isOfTheFile {
                 var outcomes: [FileOutcome] = []

@@ -96,7 +96,7 @@ struct HostileCurveTests {
                 parts += 1
                 if parts * size % (1 << 20) == 0 { peak = max(peak, Self.resident(before)) }
             }
-            let sent = parts * size >> 20
+            let sent = (parts * size) >> 20
             let died = ContinuousClock().now
             var after: Int32?
             while after == nil || after == before {

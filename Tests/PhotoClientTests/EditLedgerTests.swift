@@ -5,6 +5,7 @@ import Testing
 @testable import PhotoClient
 
 /// What a publisher knows of its edits, without sockets and without a clock.
+@Suite(.timeLimit(.minutes(1)))
 struct EditLedgerTests {
     private func edit(_ id: String, exposure: Double = 0.5) -> PublishEdit {
         PublishEdit(id: id, asset: assetID(1), adjustments: AdjustmentList(operations: [.exposure(exposure)]))

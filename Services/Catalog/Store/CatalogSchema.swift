@@ -22,7 +22,11 @@ enum CatalogSchema {
         migrator.registerMigration("2 quarantine") { database in
             try database.execute(sql: quarantine)
         }
-        migrator.registerMigration("3 damage") { database in
+        migrator.registerMigration("3 derived collections") { database in
+            try database.execute(sql: DerivedSchema.columns)
+            try database.execute(sql: DerivedSchema.indexes)
+        }
+        migrator.registerMigration("4 damage") { database in
             try database.execute(sql: "ALTER TABLE resource ADD COLUMN damage TEXT")
         }
         return migrator

@@ -84,10 +84,7 @@ struct ResourceIntake: Sendable {
             var render = try await take(edit.render, incoming)
             render.type = .fullSizePhoto
             try await read(&render)
-            // A user's own bytes are kept as they are; a render that is not whole is made again.
-            if let damage = render.facts?.damage {
-                throw Refusal.invalidResource.error("the render is \(damage)", ["file": .string(render.name)])
-            }
+            try Self.check(render)
             guard render.facts?.orientation == 1 else {
                 throw Refusal.invalidResource.error(
                     "the render is not upright: turn its pixels and set the orientation to 1",
@@ -100,6 +97,22 @@ struct ResourceIntake: Sendable {
                 adjustment: try await take(edit.adjustmentData, incoming)
             )
         default: return PreparedChange(request)
+        }
+    }
+
+    /// Only the types that `editing.begin` names (spec T-23), and whole: a user's own bytes are kept as they came, a render
+    /// can be made again.
+    private static func check(_ render: PreparedResource) throws {
+        let type = render.facts?.contentType ?? ""
+        guard RenderType.supported.contains(type) else {
+            throw Refusal.unsupportedFormat.error(
+                "a render of the type \(type) cannot be taken in; send one of "
+                    + RenderType.supported.joined(separator: ", "),
+                ["supported": JSON(RenderType.supported)]
+            )
+        }
+        if let damage = render.facts?.damage {
+            throw Refusal.invalidResource.error("the render is \(damage)", ["file": .string(render.name)])
         }
     }
 

@@ -75,22 +75,18 @@ public struct PerformChanges: Request {
         public var placeholders: JSONObject
         /// Those `ref`s whose bytes were in the library already (spec P-23).
         public var duplicates: [String]
-        /// What of a new asset's picture is lost, for each such `ref`: it was taken in as it is.
-        public var damaged: JSONObject
 
         public init(
             token: ChangeToken,
             isChanged: Bool,
             placeholders: JSONObject = [:],
-            duplicates: [String] = [],
-            damaged: JSONObject = [:]
+            duplicates: [String] = []
         ) {
             self.token = token
             self.sequence = token.sequence
             self.isChanged = isChanged
             self.placeholders = placeholders
             self.duplicates = duplicates
-            self.damaged = damaged
         }
 
         /// The identifier that a placeholder stands for.
@@ -112,13 +108,6 @@ public struct PerformChanges: Request {
                     .list(of: .text(maxBytes: 64), limit: 1000),
                     "Those refs whose bytes were in the library already.",
                     default: []
-                ),
-                .defaulted(
-                    "damaged",
-                    \.damaged,
-                    .members,
-                    "What of a picture is lost that was taken in all the same, for its ref.",
-                    default: [:]
                 ),
             ]
         )

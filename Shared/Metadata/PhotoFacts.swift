@@ -49,8 +49,6 @@ public struct PhotoFacts: Sendable, Hashable {
     public var keywords: [String] = []
     /// Apple's identifier that a Live Photo's still and video share.
     public var contentIdentifier: String?
-    /// What of the picture is lost, in words; `nil` where nothing is, or nobody looked.
-    public var damage: String?
     /// Apple's identifier that the frames of a burst share.
     public var burstIdentifier: String?
     /// Whether the bytes are a film, of which only the container was read.
@@ -98,7 +96,6 @@ extension PhotoFacts {
         object["caption"] = caption.map(JSON.string)
         object["keywords"] = JSON(keywords)
         object["contentIdentifier"] = contentIdentifier.map(JSON.string)
-        object["damage"] = damage.map(JSON.string)
         object["burstIdentifier"] = burstIdentifier.map(JSON.string)
         if isFilm {
             object["isFilm"] = true
@@ -137,7 +134,6 @@ extension PhotoFacts {
         caption = json["caption"]?.stringValue
         keywords = (json["keywords"]?.arrayValue ?? []).compactMap(\.stringValue)
         contentIdentifier = json["contentIdentifier"]?.stringValue
-        damage = json["damage"]?.stringValue
         burstIdentifier = json["burstIdentifier"]?.stringValue
         isFilm = json["isFilm"]?.boolValue ?? false
         duration = min(10_000_000_000_000, max(0, json["duration"]?.intValue ?? 0))

@@ -43,7 +43,6 @@ extension ChangeTransaction {
             try letRepresent(asset.id)
         }
         try bind(request.ref, to: asset.id)
-        if let ref = request.ref, let damage = facts.damage { damaged[ref] = .string(damage) }
     }
 
     /// Makes a frame the one that stands for its burst (spec S-37: there is exactly one).
@@ -254,8 +253,7 @@ extension PreparedResource {
             contentType: facts?.contentType ?? "public.data",
             originalFilename: originalFilename,
             pixelWidth: facts?.pixelWidth ?? 0,
-            pixelHeight: facts?.pixelHeight ?? 0,
-            damage: facts?.damage
+            pixelHeight: facts?.pixelHeight ?? 0
         )
     }
 }

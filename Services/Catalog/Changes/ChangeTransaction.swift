@@ -22,8 +22,6 @@ struct ChangeTransaction<State: LibraryState> {
     /// What each placeholder stands for.
     private(set) var placeholders: [(ref: String, id: ObjectID)] = []
     private(set) var duplicates: [String] = []
-    /// What is lost of the pictures of new assets, by their `ref`.
-    var damaged = JSONObject()
     /// Published edits that have another state now, and their rows.
     private(set) var edits: [PublishedEdit] = []
     private(set) var editRows: [String: StoredEdit] = [:]

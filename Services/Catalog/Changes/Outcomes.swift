@@ -12,8 +12,7 @@ extension ChangeTransaction {
             token: token,
             isChanged: isChanged,
             placeholders: ids,
-            duplicates: duplicates,
-            damaged: damaged
+            duplicates: duplicates
         ).json
     }
 }

@@ -22,8 +22,6 @@ struct PictureFacts: Sendable, Equatable {
     var cameraMake: String?
     var cameraModel: String?
     var lensModel: String?
-    /// What of the picture is lost, in words.
-    var damage: String?
     /// What the still and the film of a Live Photo share.
     var contentIdentifier: String?
 }

@@ -100,8 +100,7 @@ struct ResourceIntake: Sendable {
         }
     }
 
-    /// Only the types that `editing.begin` names (spec T-23), and whole: a user's own bytes are kept as they came, a render
-    /// can be made again.
+    /// Only the types that `editing.begin` names (spec T-23).
     private static func check(_ render: PreparedResource) throws {
         let type = render.facts?.contentType ?? ""
         guard RenderType.supported.contains(type) else {
@@ -110,9 +109,6 @@ struct ResourceIntake: Sendable {
                     + RenderType.supported.joined(separator: ", "),
                 ["supported": JSON(RenderType.supported)]
             )
-        }
-        if let damage = render.facts?.damage {
-            throw Refusal.invalidResource.error("the render is \(damage)", ["file": .string(render.name)])
         }
     }
 

@@ -17,8 +17,6 @@ struct ImportReport {
     private(set) var imported = 0
     private(set) var duplicates = 0
     private(set) var broken = 0
-    /// Of the imported ones.
-    private(set) var damaged = 0
     /// Files of which something was told.
     private(set) var done = 0
     /// The assets that answer for the files, by the files' places; only where somebody wants them.
@@ -44,21 +42,13 @@ struct ImportReport {
         let name = path.string.printable
         var json: JSONObject = ["file": .string(path.string)]
         switch outcome {
-        case .imported(let id, let sequence, let damage):
+        case .imported(let id, let sequence):
             imported += 1
             if keepsAssets { assets.append((index, id)) }
             json["outcome"] = "imported"
             json["id"] = .string(id.text)
             json["sequence"] = .int(sequence)
             if isVerbose { try say("imported  \(id)  \(name)") }
-            if let damage {
-                damaged += 1
-                json["damage"] = .string(damage)
-                if !output.isJSON {
-                    clearBar()
-                    output.note("damaged: \(name): imported as it is, but \(damage.printable)")
-                }
-            }
         case .duplicate(let id):
             duplicates += 1
             if keepsAssets { assets.append((index, id)) }
@@ -116,13 +106,12 @@ struct ImportReport {
             return try output.json([
                 "summary": [
                     "imported": JSON(imported), "duplicates": JSON(duplicates), "broken": JSON(broken),
-                    "damaged": JSON(damaged), "others": JSON(others), "seconds": .double(seconds),
+                    "others": JSON(others), "seconds": .double(seconds),
                     "isStopped": .bool(isStopped),
                 ]
             ])
         }
         var parts = ["\(imported) imported", "\(duplicates) already there", "\(broken) broken"]
-        if damaged > 0 { parts[0] += " (\(damaged) of them damaged)" }
         if others > 0 { parts.append("\(Quantities.count(others, "other file")) passed over") }
         let rate = seconds > 0 ? ", \(Quantities.rate(Double(meter.done) / seconds)) files/s" : ""
         try output.line("\(parts.joined(separator: ", ")) in \(Quantities.clock(elapsed))\(rate)")

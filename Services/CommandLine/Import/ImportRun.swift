@@ -9,8 +9,7 @@ import SystemPackage
 
 /// What became of one file.
 enum ImportOutcome: Sendable {
-    /// `damage`: what of its picture is lost; it was taken in all the same.
-    case imported(ObjectID, sequence: Int64, damage: String?)
+    case imported(ObjectID, sequence: Int64)
     /// Its bytes were in the library already.
     case duplicate(ObjectID)
     /// The file cannot be taken in; the others can.
@@ -95,9 +94,8 @@ struct ImportRun: Sendable {
             guard let id = result.id("file") else {
                 throw Refusal.internalError.error("the catalog did not name the new asset")
             }
-            if result.duplicates.contains("file") { return [FileOutcome(item.main, .duplicate(id))] }
-            let damage = result.damaged["file"]?.stringValue
-            return [FileOutcome(item.main, .imported(id, sequence: result.sequence, damage: damage))]
+            let isKnown = result.duplicates.contains("file")
+            return [FileOutcome(item.main, isKnown ? .duplicate(id) : .imported(id, sequence: result.sequence))]
         } catch {
             if error.refusal == .resourcesDisagree || item.files.count > 1 && error.isOfTheFile {
                 var outcomes: [FileOutcome] = []

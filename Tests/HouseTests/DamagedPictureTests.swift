@@ -12,9 +12,8 @@ import Testing
 struct DamagedPictureTests {
     /// Follows the records until one marks a picture.
     private func mark(_ library: PhotoLibrary) async throws -> ChangeRecord {
-        for try await event in library.changes(
-            since: ChangeToken(library: library.currentToken().token.library, sequence: 0)
-        ) {
+        let beginning = ChangeToken(library: try await library.currentToken().token.library, sequence: 0)
+        for try await event in library.changes(since: beginning) {
             if case .change(let record) = event, record.origin.identity == "examiner" { return record }
         }
         throw HouseError(description: "the feed ended")

@@ -98,18 +98,28 @@ struct LogSurgeryTests {
         func write(_ bytes: [UInt8], _ database: String) throws {
             try Data(bytes).write(to: URL(filePath: database + "-wal"))
         }
-        #expect(try await Self.check(remains, "as it was left") { _ in })
-        #expect(try await Self.check(remains, "without -shm") { unlink($0 + "-shm") })
-        #expect(
-            try await Self.check(remains, "with a -shm of noise") { database in
-                try Data((0..<32_768).map { UInt8(truncatingIfNeeded: $0 &* 37) }).write(
-                    to: URL(filePath: database + "-shm")
-                )
-            }
-        )
-        #expect(try await Self.check(remains, "bytes after the log's end") { try write(log + [1, 2, 3], $0) })
-        #expect(try await !Self.check(remains, "without -wal") { unlink($0 + "-wal") })
-        #expect(try await !Self.check(remains, "an empty log") { try write([], $0) })
+        let untouched: [(what: String, operate: (String) throws -> Void)] = [
+            ("as it was left", { _ in }), ("without -shm", { unlink($0 + "-shm") }),
+            (
+                "with a -shm of noise",
+                {
+                    try Data((0..<32_768).map { UInt8(truncatingIfNeeded: $0 &* 37) }).write(
+                        to: URL(filePath: $0 + "-shm")
+                    )
+                }
+            ),
+            ("bytes after the log's end", { try write(log + [1, 2, 3], $0) }),
+        ]
+        for (what, operate) in untouched {
+            let goesOn = try await Self.check(remains, what, operate)
+            #expect(goesOn, "\(what)")
+        }
+        for (what, operate) in [
+            ("without -wal", { unlink($0 + "-wal") }), ("an empty log", { try write([], $0) }),
+        ] as [(String, (String) throws -> Void)] {
+            let goesOn = try await Self.check(remains, what, operate)
+            #expect(!goesOn, "\(what)")
+        }
         // A frame has 24 bytes and a page of 4,096 behind a head of 32.
         var cuts = [31, 32, 33, log.count - 1, log.count - 4096, log.count - 4120, log.count - 4121]
         let rounds = TestEnvironment.rounds(3)

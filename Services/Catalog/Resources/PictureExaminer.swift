@@ -1,3 +1,4 @@
+import Contracts
 import Hosting
 import JSONValue
 import Logging

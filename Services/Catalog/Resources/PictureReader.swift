@@ -117,7 +117,7 @@ struct PictureReader: Sendable {
 
     /// The worker's side: only what the processors have to spare.
     private static func handleDamage(_ job: WorkerJob) throws(WorkerRefusal) -> WorkerResult {
-        setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 19)
+        nice(19)
         let bytes = try job.contents(ofFile: 0, limit: maxBytes)
         return WorkerResult(result: ["damage": MetadataReader.damage(of: bytes).map(JSON.string) ?? .null])
     }

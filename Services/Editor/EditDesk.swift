@@ -21,17 +21,20 @@ struct EditDesk: Sendable {
 
     /// Applies an edit as one change, once for each transaction id.
     ///
-    /// - Parameter identity: the client that asks
+    /// - Parameters:
+    ///   - identity: the client that asks
+    ///   - asked: the digest of what it asked for, where that is not the edit itself
     func apply(
         _ edit: ApplyEdit,
         for identity: String,
-        priority: WorkerPriority = .normal
+        priority: WorkerPriority = .normal,
+        asked: String? = nil
     ) async throws(RPCError) -> EditOutcome {
         let transaction = EditTransaction(
             identity: identity,
             client: edit.client,
             transaction: edit.transaction ?? PhotoLibrary.randomTransaction(),
-            digest: EditDigest.of(edit)
+            digest: asked ?? EditDigest.of(edit)
         )
         return try await turns.take(edit.asset) { () async throws(RPCError) in
             if edit.transaction != nil, let outcome = try await recall(edit.asset, transaction) { return outcome }
@@ -108,7 +111,7 @@ struct EditDesk: Sendable {
     /// The outcome of the same edit, where it was committed before, without rendering.
     ///
     /// It comes before everything else: the asset may have changed or gone since, and the outcome is still the same.
-    private func recall(_ asset: ObjectID, _ transaction: EditTransaction) async throws(RPCError) -> EditOutcome? {
+    func recall(_ asset: ObjectID, _ transaction: EditTransaction) async throws(RPCError) -> EditOutcome? {
         guard let result = try await catalog.recall(transaction) else { return nil }
         figures.recalled.add()
         return EditOutcome(asset: asset, token: result.token, isChanged: result.isChanged)

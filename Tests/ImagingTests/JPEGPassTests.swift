@@ -1,4 +1,5 @@
 import Foundation
+import JSONValue
 import PhotoModel
 import TestSupport
 import Testing

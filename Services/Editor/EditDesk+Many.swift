@@ -112,6 +112,22 @@ extension EditDesk {
         )
     }
 
+    /// What a published edit asks for, with everything in it explicit; nil: back to the original.
+    func explicit(_ published: PublishEdit) async throws(RPCError) -> ApplyEdit? {
+        var edit = published.request
+        if published.revert { return nil }
+        if let source = published.source { edit.adjustments = try await list(of: source) }
+        if let wanted = published.step {
+            guard let step = try await step(wanted, of: published.asset) else { return nil }
+            edit.adjustments = try await list(of: step, published.asset)
+        }
+        if published.enhance {
+            edit.adjustments.operations =
+                try await suggestion(for: published.asset).operations + edit.adjustments.operations
+        }
+        return edit
+    }
+
     private func suggestion(for id: ObjectID) async throws(RPCError) -> AdjustmentList {
         let found = try await catalog.asset(id)
         let original = try EditPlan.original(of: found.asset)

@@ -58,7 +58,11 @@ struct EditDesk: Sendable {
     func apply(_ queued: QueuedEdit) async throws(RPCError) {
         let transaction = EditTransaction(identity: queued.key.publisher, client: Self.publishing)
         _ = try await turns.take(queued.edit.asset) { () async throws(RPCError) in
-            try await renderAndCommit(queued.edit.request, transaction, publishedEdit: queued.key.id, priority: .low)
+            guard let edit = try await explicit(queued.edit) else {
+                let revert = RevertEdit(asset: queued.edit.asset, ifContentRevision: queued.edit.ifContentRevision)
+                return try await catalog.revert(revert, as: transaction, publishedEdit: queued.key.id)
+            }
+            return try await renderAndCommit(edit, transaction, publishedEdit: queued.key.id, priority: .low)
         }
     }
 

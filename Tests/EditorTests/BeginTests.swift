@@ -1,6 +1,8 @@
 import Contracts
 import Messaging
+import PhotoClient
 import PhotoModel
+import Storage
 import TestSupport
 import Testing
 

@@ -148,7 +148,11 @@ safelight_jpeg_writer *safelight_jpeg_create(size_t width, size_t height, int qu
 }
 
 void safelight_jpeg_discard(safelight_jpeg_writer *writer) {
-    if (!setjmp(writer->failures.back)) jpeg_destroy_compress(&writer->jpeg);
+    if (!setjmp(writer->failures.back)) {
+        /* Only this tells where the bytes are by now; they may have moved while they grew. */
+        if (writer->jpeg.dest) writer->jpeg.dest->term_destination(&writer->jpeg);
+        jpeg_destroy_compress(&writer->jpeg);
+    }
     free(writer->bytes);
     free(writer);
 }

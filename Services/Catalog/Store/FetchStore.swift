@@ -120,7 +120,10 @@ struct FetchStore {
             if album != .userLibrary || !fetch.countsAsVisible {
                 let column = approach == .inOrder ? "+a.smart" : "a.smart"
                 conditions.append(SQLPiece(DerivedSchema.condition(album, column)))
-                if approach == .narrow, fetch.countsAsVisible, !fetch.hasUsualOrder, album != .userLibrary {
+                // With further conditions SQLite may know a shorter way, and then refuses the hint.
+                if approach == .narrow, fetch.countsAsVisible, !fetch.hasUsualOrder, album != .userLibrary,
+                    predicate == nil
+                {
                     source = SQLPiece("asset a " + DerivedSchema.hint(album, fetch))
                 }
             }

@@ -65,6 +65,17 @@ public struct PerformChanges: Request {
         ]
     )
 
+    /// A transaction inside a transaction (spec T-29).
+    static func refuseNested(_ params: JSON) throws(RPCError) {
+        guard let index = params["requests"]?.arrayValue?.firstIndex(where: { $0["type"] == .string(method) }) else {
+            return
+        }
+        throw Refusal.nestedChange.error(
+            "a transaction holds no other; put its requests into the one list",
+            ["request": JSON(index)]
+        )
+    }
+
     public struct Result: JSONTabled {
         public var token: ChangeToken
         /// The transaction's sequence; where nothing changed, the newest one.

@@ -1,4 +1,5 @@
 public import JSONValue
+import Messaging
 public import PhotoModel
 
 /// `changes.perform`: one transaction (spec S-71 to S-84 and section 10).

@@ -49,7 +49,8 @@ struct AssetRowTests {
         }
     }
 
-    @Test(.spec("S-02", "P-33", "S-25")) func `an entity that is held keeps its values, and a fresh fetch has the new ones`()
+    @Test(.spec("S-02", "P-33", "S-25"))
+    func `an entity that is held keeps its values, and a fresh fetch has the new ones`()
         async throws
     {
         try await RunningCatalog.with(folder) { catalog in
@@ -224,7 +225,8 @@ struct AssetRowTests {
         }
     }
 
-    @Test(.spec("T-11", "T-27")) func `rating, caption, keywords and name come with each asset of a page`() async throws {
+    @Test(.spec("T-11", "T-27")) func `rating, caption, keywords and name come with each asset of a page`() async throws
+    {
         try await RunningCatalog.with(folder) { catalog in
             let patch = AssetPatch(
                 caption: .some("Über den Wolken"),

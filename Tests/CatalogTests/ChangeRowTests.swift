@@ -154,7 +154,11 @@ struct ChangeRowTests {
             var outcomes: [String] = []
             for deadline in [1, 1, 2, 30_000] {
                 do {
-                    _ = try await catalog.client.call(PerformChanges.method, call.json, deadline: .milliseconds(deadline))
+                    _ = try await catalog.client.call(
+                        PerformChanges.method,
+                        call.json,
+                        deadline: .milliseconds(deadline)
+                    )
                     outcomes.append("made")
                 } catch let error as RPCError {
                     outcomes.append(error.name)
@@ -196,7 +200,9 @@ struct ChangeRowTests {
                 let error = await refusal { try await catalog.client.call(method, params) }
                 #expect(error?.name == name && (error?.message.count ?? 0) > 10, "\(method) \(params.text)")
             }
-            for (bytes, file) in [(Bytes(), "empty.jpg"), (Array("text".utf8), "text.jpg"), (Array(picture(1).prefix(300)), "cut")] {
+            for (bytes, file) in [
+                (Bytes(), "empty.jpg"), (Array("text".utf8), "text.jpg"), (Array(picture(1).prefix(300)), "cut"),
+            ] {
                 let path = try folder.write(bytes, to: "in/\(file)")
                 let create = ChangeRequest.createAsset(.init(resources: [NewResource(source: .path(path))]))
                 let error = await refusal { try await catalog.perform([create]) }

@@ -42,7 +42,7 @@ struct ConcurrentAlbumTests {
             wanted = wanted.enumerated().filter { targets.contains($0.offset) || !placed.contains($0.element) }
                 .map(\.element)
         case .removeAt(let at): for index in at.reversed() { wanted.remove(at: index) }
-        case .add(let members): return now + members.map(id).filter { !now.contains($0) }
+        case .add(let members): return now + IDList(members.map(id)).ids.filter { !now.contains($0) }
         case .remove(let ids): return now.filter { !ids.contains($0) }
         }
         let gone = Set(step.seen).subtracting(wanted)
@@ -124,8 +124,7 @@ struct ConcurrentAlbumTests {
             // Some were indeed carried over what others did in between.
             let records = try await catalog.history()
             #expect(records.map(\.sequence) == Array(1...Int64(records.count)))
-            let album2 = try #require(try await catalog.collections().first)
-            #expect(album2.estimatedAssetCount == model.count)
+            #expect(try await catalog.collections().first?.estimatedAssetCount == model.count)
         }
     }
 }

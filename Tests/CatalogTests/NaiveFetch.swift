@@ -94,7 +94,10 @@ enum NaiveFetch {
         for part in sort {
             let name = part["key"]?.stringValue ?? ""
             keys.append(
-                (NaivePredicate.value(name, of: left), NaivePredicate.value(name, of: right), part["ascending"] != false)
+                (
+                    NaivePredicate.value(name, of: left), NaivePredicate.value(name, of: right),
+                    part["ascending"] != false
+                )
             )
         }
         if sort.isEmpty, let ids = fetch["ids"]?.arrayValue {

@@ -12,7 +12,8 @@ struct QueryPlanTests {
     func `a first page sorts nothing and looks at nothing else`(order: String) async throws {
         let fixture = try StoreFixture()
         let parts = order.split(separator: ":")
-        let sort = try parts.first.map { [try SortDescriptor(String($0), ascending: parts.count == 1, of: .asset)] } ?? []
+        let sort =
+            try parts.first.map { [try SortDescriptor(String($0), ascending: parts.count == 1, of: .asset)] } ?? []
         var fetches = [try Fetch(.assets(.library), sort: sort)]
         if order != "modificationDate:desc" { fetches.append(try Fetch(.assets(.smartAlbum(.favorites)), sort: sort)) }
         for fetch in fetches {

@@ -87,7 +87,8 @@ struct ChangeRowTests {
                 ([.photo, .adjustmentData], false),
             ]
             for (types, isSupported) in combinations {
-                #expect(try await catalog.call(SupportsResources(types: types)).isSupported == isSupported, "\(types)")
+                let answer = try await catalog.call(SupportsResources(types: types))
+                #expect(answer.isSupported == isSupported, "\(types)")
             }
         }
     }
@@ -100,7 +101,8 @@ struct ChangeRowTests {
             }
             let one = try folder.write(picture(1), to: "in/one.jpg")
             let bad = ChangeRequest.deleteAssets(.init(ids: [.none]))
-            #expect(await refusal { try await catalog.perform([create(one), bad]) }?.name == "identifier_not_found")
+            let missing = await refusal { try await catalog.perform([create(one), bad]) }
+            #expect(missing?.name == "identifier_not_found")
             #expect(FileManager.default.fileExists(atPath: one))
             let made = try await catalog.perform([create(one, name: "Named.jpg")])
             #expect(!FileManager.default.fileExists(atPath: one))
@@ -111,7 +113,8 @@ struct ChangeRowTests {
 
             let two = try folder.write(picture(2), to: "in/two.jpg")
             try FileManager.default.linkItem(atPath: two, toPath: folder.file("in/other.jpg"))
-            #expect(await refusal { try await catalog.perform([create(two)]) }?.name == "request_not_supported")
+            let linked = await refusal { try await catalog.perform([create(two)]) }
+            #expect(linked?.name == "request_not_supported")
             #expect(FileManager.default.fileExists(atPath: two))
             let bytes = ChangeRequest.createAsset(
                 .init(resources: [NewResource(source: .attachment(0), isMoved: true)])

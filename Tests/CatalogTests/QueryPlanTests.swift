@@ -1,4 +1,5 @@
 import GRDB
+import JSONValue
 import PhotoModel
 import TestSupport
 import Testing

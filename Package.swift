@@ -203,7 +203,7 @@ let rooms: [Room] = [
         .tests,
         [
             "Thumbnailer", "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage",
-            "Imaging", "Logging", "ArgumentParser", "TestSupport",
+            "Imaging", "PictureFormats", "SamplePictures", "Logging", "ArgumentParser", "TestSupport",
         ]
     ),
     Room(

@@ -9,7 +9,9 @@ struct CatalogCommand: AsyncParsableCommand {
         commandName: "catalog",
         abstract: "Keeps the library: photos, albums and their history.",
         version: ServiceVersion.current,
-        subcommands: [ServeCommand.self, GenerateCommand.self, ExamineCommand.self, WorkerCommand.self],
+        subcommands: [
+            ServeCommand.self, RestoreCommand.self, GenerateCommand.self, ExamineCommand.self, WorkerCommand.self,
+        ],
         defaultSubcommand: ServeCommand.self
     )
 }
@@ -56,12 +58,20 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(help: "Connections that read the database. (SAFELIGHT_READERS, else 4)")
     var readers: Int?
 
-    @Flag(help: "Prints the configuration and leaves.")
+    @Option(
+        help: "How long the database is checked at the start, in seconds; 0: not. (SAFELIGHT_CHECK_SECONDS, else 2)"
+    )
+    var checkSeconds: Double?
+
+    @Flag(help: "Prints the configuration, checks the whole database where there is one, and leaves.")
     var check = false
 
     func run() async throws {
         var configuration = try settings()
-        if check { return print(configuration.json.prettyText) }
+        if check {
+            print(configuration.json.prettyText)
+            return try CatalogService.checkDatabase(configuration)
+        }
         let logger = try service.logger("catalog")
         configuration.door = try listening.resolve(logger: logger)
         let locks = try endpoints.resolve().claim(for: .catalog)
@@ -100,6 +110,14 @@ struct ServeCommand: AsyncParsableCommand {
         settings.historyDays = try number(historyDays, "SAFELIGHT_HISTORY_DAYS", settings.historyDays)
         settings.historyBytes = try number(historyBytes, "SAFELIGHT_HISTORY_BYTES", settings.historyBytes)
         settings.readers = try number(readers, "SAFELIGHT_READERS", settings.readers)
+        if let seconds = checkSeconds {
+            settings.checkSeconds = seconds
+        } else if let text = environment("SAFELIGHT_CHECK_SECONDS") {
+            guard let seconds = Double(text) else {
+                throw HostingError.badSetting(source: "SAFELIGHT_CHECK_SECONDS", reason: "\(text) is no number")
+            }
+            settings.checkSeconds = seconds
+        }
         settings.importRoots =
             importRoot.isEmpty
             ? environment("SAFELIGHT_IMPORT_ROOTS").map { $0.split(separator: ":").map(String.init) } ?? []

@@ -35,6 +35,8 @@ struct CatalogConfiguration: Sendable {
     var historyBytes = 2 << 30
     /// Connections that read the database.
     var readers = 4
+    /// How long the database is checked at the start, in seconds; 0: not at all.
+    var checkSeconds = 2.0
     var uploads = UploadDesk.Limits()
     /// Microseconds between removing old records while there is little to remove.
     var trimInterval: Int64 = 60_000_000
@@ -52,7 +54,7 @@ struct CatalogConfiguration: Sendable {
             "importRoots": JSON(importRoots), "maxFileBytes": .int(maxFileBytes), "maxEntities": JSON(maxEntities),
             "maxRecordBytes": JSON(maxRecordBytes), "writeQueue": JSON(writeQueue),
             "resultCacheBytes": JSON(resultCacheBytes), "historyDays": JSON(historyDays),
-            "historyBytes": JSON(historyBytes), "readers": JSON(readers),
+            "historyBytes": JSON(historyBytes), "readers": JSON(readers), "checkSeconds": .double(checkSeconds),
             "uploadLeaseSeconds": .int(uploads.lease / 1_000_000), "uploadsPerIdentity": JSON(uploads.perIdentity),
             "uploadBytes": .int(uploads.bytes), "uploadBytesPerIdentity": .int(uploads.bytesPerIdentity),
         ]
@@ -71,6 +73,11 @@ struct CatalogConfiguration: Sendable {
         try require(maxFileBytes > 0, "--max-file-bytes", "at least one byte")
         try require((0...(1 << 40)).contains(resultCacheBytes), "--result-cache-bytes", "0 to 1 TiB")
         try require((1...64).contains(readers), "--readers", "1 to 64 connections")
+        try require(
+            checkSeconds.isFinite && (0...86_400).contains(checkSeconds),
+            "--check-seconds",
+            "0 to 86400 seconds"
+        )
         for root in importRoots { try require(root.hasPrefix("/"), "--import-root", "\(root) is no absolute path") }
     }
 }

@@ -18,6 +18,8 @@ struct CatalogHandler: RequestHandler {
     let delivery: ResourceDelivery
     let uploads: UploadDesk
     let quarantine: Quarantine
+    let backups: BackupDesk
+    let rescans: RescanDesk
     let services: ServiceIdentities
     let edits: EditReader
     let figures: Hosting.Figures
@@ -72,6 +74,8 @@ struct CatalogHandler: RequestHandler {
         case .liftQuarantine(let lift):
             try services.check(incoming.identity, for: LiftQuarantine.method)
             return Reply(try await quarantine.lift(lift).json)
+        case .backup(let backup): return Reply(try await backups.backup(backup, incoming, notifier).json)
+        case .rescan(let rescan): return Reply(try await rescans.rescan(rescan, incoming, notifier).json)
         case .discover:
             return Reply(
                 openRPCDocument(

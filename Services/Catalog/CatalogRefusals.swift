@@ -56,10 +56,9 @@ extension StorageError {
         case .notEnoughSpace: Refusal.notEnoughSpace.error("the disk of the library is full; free some space")
         case .busy: Refusal.busy.error("the database is locked; ask again later")
         case .tooLarge(let message): Refusal.limitExceeded.error(message)
-        case .notFound: Refusal.missingResource.error("the bytes are not in the library's resource store")
-        case .resourceChanged:
-            Refusal.resourceChanged.error("the stored bytes are damaged; put back the file from a backup")
-        case .io, .corrupt, .inUse, .readOnly, .invalid:
+        case .notFound(let message): Refusal.missingResource.error(message)
+        case .resourceChanged(let message): Refusal.resourceChanged.error(message)
+        case .io, .corrupt, .inUse, .readOnly, .newerVersion, .invalid:
             Refusal.internalError.error("the library's disk failed (\(name)); the catalog's log says why")
         }
     }

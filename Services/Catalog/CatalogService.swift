@@ -1,4 +1,5 @@
 import Contracts
+import Glibc
 import Hosting
 import JSONValue
 import Logging
@@ -41,6 +42,7 @@ struct CatalogService: Sendable {
         if cleared > 0 { logger.info("unfinished files removed", metadata: ["count": "\(cleared)"]) }
         var options = DatabaseFileOptions()
         options.readers = configuration.readers
+        options.checkSeconds = configuration.checkSeconds
         let store = try LibraryStore(
             folder: folder,
             options: options,
@@ -48,6 +50,12 @@ struct CatalogService: Sendable {
             newHistory: surroundings.makeName(),
             logger: logger
         )
+        if store.database.check == .unfinished {
+            logger.notice(
+                "the database is larger than could be checked at the start; catalog --check looks at all of it",
+                metadata: ["seconds": "\(configuration.checkSeconds)"]
+            )
+        }
         let workers = WorkerPool(
             executable: configuration.workerExecutable,
             count: configuration.workers,
@@ -103,6 +111,20 @@ struct CatalogService: Sendable {
             delivery: ResourceDelivery(store: store, resources: resources, crew: crew),
             uploads: uploads,
             quarantine: quarantine,
+            backups: BackupDesk(
+                store: store,
+                resources: resources,
+                crew: crew,
+                now: surroundings.now,
+                logger: logger
+            ),
+            rescans: RescanDesk(
+                resources: resources,
+                crew: crew,
+                roots: configuration.importRoots,
+                maxBytes: configuration.maxFileBytes,
+                now: surroundings.now
+            ),
             services: services,
             edits: EditReader(store: store, services: services),
             figures: figures,
@@ -173,6 +195,13 @@ struct CatalogService: Sendable {
             ready: ready,
             parts: parts
         )
+    }
+
+    /// Looks at the whole database, where there is one; nobody needs to stop for that.
+    static func checkDatabase(_ configuration: CatalogConfiguration) throws(StorageError) {
+        let path = configuration.library + "/library.sqlite"
+        guard access(path, F_OK) == 0 else { return }
+        try DatabaseCheck.full(path: path)
     }
 
     private static func retention(_ configuration: CatalogConfiguration) -> Retention {

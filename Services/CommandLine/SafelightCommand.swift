@@ -29,7 +29,13 @@ struct SafelightCommand: AsyncParsableCommand {
             ),
             CommandGroup(
                 name: "Pictures",
-                subcommands: [ThumbCommand.self, SheetCommand.self, EditCommand.self, RevertCommand.self]
+                subcommands: [
+                    ThumbCommand.self, SheetCommand.self, WarmCommand.self, EditCommand.self, RevertCommand.self,
+                ]
+            ),
+            CommandGroup(
+                name: "Keeping",
+                subcommands: [BackupCommand.self, RestoreCommand.self, RescanCommand.self]
             ),
             CommandGroup(
                 name: "Programs",

@@ -30,6 +30,9 @@ struct FlightTable<Key: Hashable & Sendable>: Sendable {
 
     var count: Int { flights.count }
 
+    /// Whether work of this key can be joined.
+    func holds(_ key: Key) -> Bool { byKey[key] != nil }
+
     mutating func join(_ key: Key, waiter: UInt64) -> Joining {
         if let id = byKey[key] {
             flights[id]?.waiters.insert(waiter)

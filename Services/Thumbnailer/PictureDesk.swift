@@ -9,50 +9,50 @@ import Storage
 /// Where pictures come from: memory, disk, or a worker, in this order, each made once.
 final class PictureDesk: Sendable {
     /// A new version never serves pictures that an older one made.
-    static let renderer = "1"
+    static let renderer = "2"
+    /// Renditions made from one decode at most.
+    static let batch = 8
 
-    /// A picture, and whether it was at hand.
+    /// A picture, and where it was found.
     struct Delivery: Sendable {
         var rendition: StoredRendition
-        var isCacheHit: Bool
+        var reason: CacheReason
+
+        var isCacheHit: Bool { reason == .memory || reason == .disk }
     }
 
-    private let workers: WorkerPool
+    private let renderer: Renderer
     private let memory: RenditionMemory
     private let disk: RenditionStore
-    private let work: SharedWork<RenditionPlan, StoredRendition>
+    private let work: SharedWork<RenditionPlan, String, StoredRendition>
     private let figures: PictureFigures
+    let previews: PreviewDesk
 
-    /// - Parameter report: told of bytes over which a worker came to harm
     init(
-        resources: ResourceFolder,
-        workers: WorkerPool,
-        report: @escaping @Sendable (ResourceWork.Harm) async -> Void,
+        renderer: Renderer,
         memory: RenditionMemory,
         disk: RenditionStore,
         limit: Int,
+        workers: Int,
         figures: PictureFigures,
         logger: Logger
     ) {
-        self.workers = workers
+        self.renderer = renderer
         self.memory = memory
         self.disk = disk
         self.figures = figures
-        let resourceWork = ResourceWork(workers, report: report)
-        work = SharedWork(limit: limit) { plan in
-            do throws(RPCError) {
-                let rendition = try await figures.timing { () async throws(RPCError) in
-                    try await Self.render(plan, from: resources, by: resourceWork)
-                }
+        previews = PreviewDesk(renderer: renderer, limit: limit, figures: figures)
+        work = SharedWork(limit: limit, width: workers, batch: Self.batch, group: \.digest) { plans in
+            let outcomes = await figures.timing { await renderer.pictures(plans) }
+            for (plan, outcome) in zip(plans, outcomes) {
+                guard case .success(let rendition) = outcome else { continue }
                 let key = RenditionKey(plan, renderer: Self.renderer)
                 memory.insert(rendition, key)
                 if let problem = disk.insert(rendition, key) {
                     logger.warning("a picture could not be kept on disk", metadata: ["reason": "\(problem)"])
                 }
-                return .success(rendition)
-            } catch {
-                return .failure(error)
             }
+            return outcomes
         }
         figures.all.section("cache") { [memory, disk, work] in
             let held = memory.size
@@ -61,36 +61,89 @@ final class PictureDesk: Sendable {
             return [
                 "memoryEntries": JSON(held.count), "memoryBytes": .int(held.bytes), "diskEntries": JSON(kept.count),
                 "diskBytes": .int(kept.bytes), "diskDamaged": JSON(kept.damaged), "diskEvicted": JSON(kept.evicted),
-                "underWay": JSON(flights.count), "shared": JSON(flights.joins),
+                "underWay": JSON(flights.count), "due": JSON(flights.due), "shared": JSON(flights.joins),
             ]
         }
-        figures.all.section("workers") { [workers] in workers.figures() }
+        figures.all.section("workers") { [renderer] in renderer.figures() }
     }
 
     /// Makes what is asked for, until the service ends.
-    func run() async { await work.run() }
+    func run() async {
+        await withDiscardingTaskGroup { group in
+            group.addTask { await self.work.run() }
+            group.addTask { await self.previews.run() }
+        }
+    }
 
-    /// A picture.
-    ///
-    /// The caller has made sure that the asset exists and that the plan is of its present revision.
-    ///
-    /// - Parameter refusal: why its bytes may not be opened; what was made before may still be had
-    func picture(_ plan: RenditionPlan, refusal: RPCError?) async throws(RPCError) -> Delivery {
+    /// The picture, where it is at hand.
+    func held(_ plan: RenditionPlan, priority: WorkPriority = .people) -> Delivery? {
         let key = RenditionKey(plan, renderer: Self.renderer)
         if let rendition = memory.rendition(key) {
             disk.touch(key)
-            figures.memoryHits.add()
-            return Delivery(rendition: rendition, isCacheHit: true)
+            if priority == .people { figures.memoryHits.add() }
+            return Delivery(rendition: rendition, reason: .memory)
         }
         if let rendition = disk.rendition(key) {
             memory.insert(rendition, key)
-            figures.diskHits.add()
-            return Delivery(rendition: rendition, isCacheHit: true)
+            if priority == .people { figures.diskHits.add() }
+            return Delivery(rendition: rendition, reason: .disk)
         }
-        if let refusal { throw refusal }
-        figures.misses.add()
-        return Delivery(rendition: try await work.value(plan), isCacheHit: false)
+        if priority == .people { figures.misses.add() }
+        return nil
     }
+
+    /// A picture, found or made.
+    ///
+    /// The caller has made sure that the asset exists and that the plan is of its present revision.
+    func picture(_ plan: RenditionPlan, priority: WorkPriority = .people) async throws(RPCError) -> Delivery {
+        if let held = held(plan, priority: priority) { return held }
+        return try await made(plan, priority: priority)
+    }
+
+    /// A picture that is not at hand.
+    func made(_ plan: RenditionPlan, priority: WorkPriority = .people) async throws(RPCError) -> Delivery {
+        let isShared = work.isUnderWay(plan)
+        let rendition = try await work.value(plan, priority: priority)
+        return Delivery(rendition: rendition, reason: isShared ? .shared : .rendered)
+    }
+
+    /// Sees to it that pictures of one asset are at hand, from one decode.
+    func prepare(_ plans: [RenditionPlan]) async -> [RPCError?] {
+        let missing = plans.filter { held($0, priority: .prefetch) == nil }
+        let outcomes = await work.values(missing)
+        var failures: [RenditionPlan: RPCError] = [:]
+        for (plan, outcome) in zip(missing, outcomes) {
+            if case .failure(let error) = outcome { failures[plan] = error }
+        }
+        return plans.map { failures[$0] }
+    }
+
+    /// Lets a picture that nobody asked for go from memory.
+    func release(_ plan: RenditionPlan) { memory.remove(RenditionKey(plan, renderer: Self.renderer)) }
+
+    // MARK: Less than was asked for
+
+    /// Something quick to show meanwhile: a smaller picture that is at hand, or the preview in the file.
+    func low(_ plan: RenditionPlan) async -> Delivery? {
+        for shape in previews.smaller(plan) {
+            let key = RenditionKey(shape, renderer: Self.renderer)
+            if let rendition = memory.rendition(key) ?? disk.rendition(key) {
+                return Delivery(rendition: rendition, reason: .smaller)
+            }
+        }
+        return await previews.embedded(plan).map { Delivery(rendition: $0, reason: .preview) }
+    }
+
+    /// A picture from a cheap decode; nil where the format has none.
+    func quick(_ plan: RenditionPlan) async -> Delivery? {
+        await previews.quick(plan).map { Delivery(rendition: $0, reason: .quick) }
+    }
+
+    /// What a file is, without decoding it.
+    func inspect(_ digest: String) async throws(RPCError) -> PictureFacts { try await renderer.inspect(digest) }
+
+    /// The stored bytes.
+    func open(_ digest: String) throws(RPCError) -> ResourceFile { try renderer.resources.open(digest) }
 
     /// Draws a contact sheet from pictures, in the order of the labels.
     func sheet(_ pictures: [StoredRendition?], columns: Int, cell: Int, labels: [String]) async throws(RPCError)
@@ -102,37 +155,6 @@ final class PictureDesk: Sendable {
             labels: labels,
             lengths: pictures.map { $0?.bytes.count ?? 0 }
         )
-        let job = WorkerJob(
-            method: ThumbnailWork.sheetMethod,
-            params: plan.json,
-            attachments: [pictures.flatMap { $0?.bytes ?? [] }]
-        )
-        return try await Self.answer { [workers] () async throws(WorkerFailure) in try await workers.run(job) }
-    }
-
-    private static func render(
-        _ plan: RenditionPlan,
-        from resources: ResourceFolder,
-        by work: ResourceWork
-    ) async throws(RPCError) -> StoredRendition {
-        let file = try resources.open(plan.digest)
-        let job = WorkerJob(method: ThumbnailWork.renditionMethod, params: plan.json, files: [file.descriptor])
-        let rendition = try await answer { () async throws(WorkerFailure) in
-            try await work.run(job, over: plan.digest)
-        }
-        // The descriptor is the worker's until here.
-        return withExtendedLifetime(file) { rendition }
-    }
-
-    private static func answer(
-        _ work: () async throws(WorkerFailure) -> WorkerResult
-    ) async throws(RPCError) -> StoredRendition {
-        let result: WorkerResult
-        do throws(WorkerFailure) { result = try await work() } catch { throw error.refusal }
-        guard var rendition = try? StoredRendition(json: result.result), let bytes = result.attachments.first else {
-            throw Refusal.internalError.error("a worker's answer is not a picture")
-        }
-        rendition.bytes = bytes
-        return rendition
+        return try await renderer.sheet(plan, pictures.flatMap { $0?.bytes ?? [] })
     }
 }

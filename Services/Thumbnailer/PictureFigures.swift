@@ -11,6 +11,10 @@ final class PictureFigures: Sendable {
     let misses: Figures.Counter
     let renders: Figures.Counter
     let renderFailures: Figures.Counter
+    /// Decodes, each for one or several renders.
+    let decodes: Figures.Counter
+    let previews: Figures.Counter
+    let degraded: Figures.Counter
     private let renderMicroseconds: Spread
     private let rate = Mutex(RenderRate())
     private let clock: MonotonicClock
@@ -22,6 +26,9 @@ final class PictureFigures: Sendable {
         misses = all.counter("misses")
         renders = all.counter("renders")
         renderFailures = all.counter("renderFailures")
+        decodes = all.counter("decodes")
+        previews = all.counter("previews")
+        degraded = all.counter("degraded")
         renderMicroseconds = all.spread("renderMicroseconds")
         all.section("rate") { [self] in ["rendersPerSecond": .double(rendersPerSecond)] }
     }
@@ -30,19 +37,21 @@ final class PictureFigures: Sendable {
         rate.withLock { $0.perSecond(at: clock.nowMicroseconds()) }
     }
 
-    /// Counts and times one render.
-    func timing<Value>(_ body: () async throws(RPCError) -> Value) async throws(RPCError) -> Value {
+    /// Counts and times one decode with its renders.
+    func timing<Value>(_ body: () async -> [Result<Value, RPCError>]) async -> [Result<Value, RPCError>] {
         let start = clock.nowMicroseconds()
-        do throws(RPCError) {
-            let value = try await body()
-            let end = clock.nowMicroseconds()
-            renderMicroseconds.record(end - start)
-            renders.add()
-            rate.withLock { $0.note(at: end) }
-            return value
-        } catch {
-            renderFailures.add()
-            throw error
+        let outcomes = await body()
+        let end = clock.nowMicroseconds()
+        renderMicroseconds.record(end - start)
+        decodes.add()
+        for outcome in outcomes {
+            if case .success = outcome {
+                renders.add()
+                rate.withLock { $0.note(at: end) }
+            } else {
+                renderFailures.add()
+            }
         }
+        return outcomes
     }
 }

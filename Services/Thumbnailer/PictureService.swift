@@ -2,148 +2,115 @@ import Contracts
 import Imaging
 import JSONValue
 import Messaging
-import PhotoClient
 import PhotoModel
 
-/// Answers for pictures: looks the asset up, then has the picture made or finds it.
+/// Answers for single pictures: looks the asset up, then has the picture made or finds it.
+///
+/// Existence and revision come first, whatever is in the caches: what was deleted or edited is never served.
 struct PictureService: Sendable {
-    /// Asks the catalog for assets; the page names those that are missing.
-    typealias Lookup =
-        @Sendable (_ ids: [ObjectID], _ atLeast: ChangeToken?) async throws(RPCError) -> FetchAssets.Result
-
-    let lookup: Lookup
+    let source: AssetSource
     let desk: PictureDesk
-    /// Bytes that one attachment may have.
-    let largestAttachment: Int
+    let caches: CachingManagers
 
-    /// Existence and revision come first, whatever is in the caches: what was deleted or edited is never served.
-    func image(_ request: ImageRequest) async throws(RPCError) -> Reply {
+    /// `image.request` (spec 8.1): every path ends in one answer, and no degraded image follows the final one.
+    func image(
+        _ request: ImageRequest,
+        _ incoming: IncomingRequest,
+        _ notifier: Notifier
+    ) async throws(RPCError) -> Reply {
         try RenditionPlan.check(request)
         try Self.check(request.format)
-        let page = try await lookup([request.asset], request.atLeast)
-        let asset = try Self.asset(request.asset, of: page)
-        let plan = try RenditionPlan(request, of: asset)
-        let delivery = try await desk.picture(plan, refusal: Self.refusal(plan, asset, page))
-        let rendition = delivery.rendition
-        try check(rendition, advice: "ask for a smaller size, for JPEG or for less quality")
-        let result = ImageRequest.Result(
-            asset: asset.id,
-            contentRevision: asset.contentRevision,
-            sequence: page.sequence,
-            mimeType: rendition.mimeType,
-            pixelWidth: rendition.pixelWidth,
-            pixelHeight: rendition.pixelHeight,
-            isUpscaled: rendition.isUpscaled,
-            isCacheHit: delivery.isCacheHit
-        )
-        return Reply(result.json, attachments: [rendition.bytes])
-    }
-
-    /// A sheet shows what can be shown; what cannot is a grey field, and the answer says why.
-    func sheet(_ request: ImageSheet) async throws(RPCError) -> Reply {
-        try SheetPlan.check(request)
-        let page = try await lookup(request.assets, request.atLeast)
-        let assets = Dictionary(page.assets.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
-        let pictures = try await pictures(for: request, assets, page)
-        var failed = JSONObject()
-        for (id, outcome) in zip(request.assets, pictures) {
-            if case .failure(let error) = outcome {
-                failed[id.text] = ["name": .string(error.name), "message": .string(error.message)]
-            }
+        let cached = try request.cache.map { name throws(RPCError) in
+            try caches.standing(of: request, in: name, owner: incoming.identity)
         }
-        let labels =
-            request.labels.isEmpty
-            ? request.assets.map { assets[$0]?.originalFilename ?? $0.text } : request.labels
-        let sheet = try await desk.sheet(
-            pictures.map { try? $0.get() },
-            columns: request.columns,
-            cell: request.cell,
-            labels: labels
-        )
-        try check(sheet, advice: "make the cells smaller or ask for several sheets")
-        let result = ImageSheet.Result(
-            mimeType: sheet.mimeType,
-            pixelWidth: sheet.pixelWidth,
-            pixelHeight: sheet.pixelHeight,
-            sequence: page.sequence,
-            failed: failed
-        )
-        return Reply(result.json, attachments: [sheet.bytes])
+        let answer = try await source.assets([request.asset], atLeast: request.atLeast)
+        let asset = try Self.asset(request.asset, of: answer)
+        let plan = try RenditionPlan(request, of: asset)
+        desk.previews.note(plan)
+        let reply = ImageReply(asset: asset, sequence: answer.sequence, standing: cached ?? nil)
+        if let held = desk.held(plan) {
+            return try await reply.send(held, index: 0, incoming, notifier)
+        }
+        if let refusal = answer.refusal(of: plan, asset) { throw refusal }
+        switch request.effectiveDeliveryMode(acceptsNotifications: incoming.acceptsNotifications) {
+        case .highQualityFormat:
+            return try await reply.send(try await desk.made(plan), index: 0, incoming, notifier)
+        case .fastFormat:
+            if let low = await low(plan) {
+                return try await reply.send(low, index: 0, isDegraded: true, incoming, notifier)
+            }
+            return try await reply.send(try await desk.made(plan), index: 0, incoming, notifier)
+        case .opportunistic:
+            let (delivery, before) = try await opportunistic(request, plan, reply, notifier)
+            return try await reply.send(delivery, index: before, incoming, notifier)
+        }
     }
 
-    /// How many pictures of one sheet are asked for at a time: enough to keep the workers busy, and a small part of
-    /// the queue that all requests share.
-    private static let sheetWidth = 8
+    private enum Step: Sendable {
+        case final(Result<PictureDesk.Delivery, RPCError>)
+        /// Degraded images that were sent.
+        case degraded(Int)
+    }
 
-    /// The picture of each cell, or why there is none.
-    private func pictures(
-        for request: ImageSheet,
-        _ assets: [ObjectID: Asset],
-        _ page: FetchAssets.Result
-    ) async throws(RPCError) -> [Result<StoredRendition, RPCError>] {
-        typealias Outcome = (index: Int, result: Result<StoredRendition, RPCError>)
-        let ids = request.assets
-        let outcomes = await withTaskGroup(of: Outcome.self) { group in
-            var outcomes = [Result<StoredRendition, RPCError>?](repeating: nil, count: ids.count)
-            var next = 0
-            func begin() {
-                guard next < ids.count else { return }
-                let index = next
-                next += 1
-                group.addTask { (index, await picture(of: ids[index], assets[ids[index]], page, in: request)) }
-            }
-            for _ in 0..<Self.sheetWidth { begin() }
-            for await outcome in group {
-                outcomes[outcome.index] = outcome.result
-                if case .failure(let error) = outcome.result, error.isOfTheService {
-                    group.cancelAll()
-                } else {
-                    begin()
+    /// The final image, and how many degraded ones went before it.
+    private func opportunistic(
+        _ request: ImageRequest,
+        _ plan: RenditionPlan,
+        _ reply: ImageReply,
+        _ notifier: Notifier
+    ) async throws(RPCError) -> (PictureDesk.Delivery, Int) {
+        let (final, count) = await withTaskGroup(of: Step.self) { group in
+            group.addTask {
+                do throws(RPCError) { return .final(.success(try await desk.made(plan))) } catch {
+                    return .final(.failure(error))
                 }
             }
-            return outcomes.compactMap { $0 }
+            group.addTask { .degraded(await sendDegraded(request, plan, reply, notifier)) }
+            var final: Result<PictureDesk.Delivery, RPCError>?
+            var count = 0
+            // The answer goes when both have ended, so nothing degraded can come after it.
+            for await step in group {
+                switch step {
+                case .final(let outcome):
+                    final = outcome
+                    group.cancelAll()
+                case .degraded(let sent): count = sent
+                }
+            }
+            return (final, count)
         }
-        // A sheet full of grey because the service was busy would be a lie.
-        for outcome in outcomes {
-            if case .failure(let error) = outcome, error.isOfTheService { throw error }
-        }
-        return outcomes
+        guard let final else { throw Refusal.internalError.error("a picture was neither made nor refused") }
+        return (try final.get(), count)
     }
 
-    private func picture(
-        of id: ObjectID,
-        _ asset: Asset?,
-        _ page: FetchAssets.Result,
-        in sheet: ImageSheet
-    ) async -> Result<StoredRendition, RPCError> {
-        do throws(RPCError) {
-            guard let asset else { throw Self.notFound(id) }
-            let plan = try RenditionPlan(SheetPlan.image(id, in: sheet), of: asset)
-            return .success(try await desk.picture(plan, refusal: Self.refusal(plan, asset, page)).rendition)
-        } catch {
-            return .failure(error)
+    private func sendDegraded(
+        _ request: ImageRequest,
+        _ plan: RenditionPlan,
+        _ reply: ImageReply,
+        _ notifier: Notifier
+    ) async -> Int {
+        var largest = 0
+        var sent = 0
+        func send(_ low: PictureDesk.Delivery?) async {
+            guard let low, low.rendition.area > largest, !Task.isCancelled else { return }
+            // Whoever cannot be told learns it from the answer.
+            guard (try? await reply.notify(low, index: sent, notifier)) != nil else { return }
+            largest = low.rendition.area
+            sent += 1
         }
+        await send(await low(plan))
+        if request.allowsSecondaryDegradedImage, !Task.isCancelled { await send(await desk.quick(plan)) }
+        return sent
     }
 
-    private func check(_ rendition: StoredRendition, advice: String) throws(RPCError) {
-        guard rendition.bytes.count <= largestAttachment else {
-            throw Refusal.limitExceeded.error(
-                "the picture has \(rendition.bytes.count) bytes and an answer carries \(largestAttachment); \(advice)",
-                ["limit": JSON(largestAttachment), "bytes": JSON(rendition.bytes.count)]
-            )
-        }
-    }
+    private func low(_ plan: RenditionPlan) async -> PictureDesk.Delivery? { await desk.low(plan) }
 
-    private static func refusal(_ plan: RenditionPlan, _ asset: Asset, _ page: FetchAssets.Result) -> RPCError? {
-        page.quarantine(of: plan.digest)?.refusal(of: asset.originalFilename ?? asset.id.text)
-    }
-
-    private static func asset(_ id: ObjectID, of page: FetchAssets.Result) throws(RPCError) -> Asset {
-        guard let asset = page.assets.first(where: { $0.id == id }) else { throw notFound(id) }
+    static func asset(_ id: ObjectID, of answer: AssetSource.Answer) throws(RPCError) -> AssetFacts {
+        guard let asset = answer.assets[id] else { throw notFound(id) }
         return asset
     }
 
-    private static func notFound(_ id: ObjectID) -> RPCError {
+    static func notFound(_ id: ObjectID) -> RPCError {
         Refusal.identifierNotFound.error("there is no asset \(id)", ["id": .string(id.text)])
     }
 
@@ -157,6 +124,18 @@ struct PictureService: Sendable {
             )
         }
     }
+}
+
+extension ImageRequest {
+    /// A synchronous request gets the one good image (D5), and so does who cannot be told anything in between.
+    func effectiveDeliveryMode(acceptsNotifications: Bool) -> ImageDeliveryMode {
+        if isSynchronous { return .highQualityFormat }
+        return deliveryMode == .opportunistic && !acceptsNotifications ? .highQualityFormat : deliveryMode
+    }
+}
+
+extension StoredRendition {
+    var area: Int { pixelWidth * pixelHeight }
 }
 
 extension RPCError {

@@ -6,6 +6,8 @@ import Storage
 struct RenditionKey: Sendable, Hashable, CustomStringConvertible {
     /// 64 lower-case hexadecimal digits.
     let text: String
+    /// What was hashed; nil for a key that was read from a file's name.
+    let canonical: String?
 
     static let length = 64
 
@@ -15,7 +17,13 @@ struct RenditionKey: Sendable, Hashable, CustomStringConvertible {
     init(_ plan: RenditionPlan, renderer: String) {
         var object = plan.json.objectValue ?? [:]
         object["renderer"] = .string(renderer)
-        self.text = ResourceDigest(of: JSON.object(object).bytes).text
+        self.init(canonical: JSON.object(object).text)
+    }
+
+    /// The key of what stands in the head of a cache file, which proves that the file is what its name says.
+    init(canonical: String) {
+        self.canonical = canonical
+        self.text = ResourceDigest(of: Array(canonical.utf8)).text
     }
 
     /// Reads a key, as it stands in a file name.
@@ -24,7 +32,12 @@ struct RenditionKey: Sendable, Hashable, CustomStringConvertible {
             text.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) })
         else { return nil }
         self.text = text
+        self.canonical = nil
     }
+
+    static func == (first: RenditionKey, second: RenditionKey) -> Bool { first.text == second.text }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(text) }
 
     var description: String { text }
 }

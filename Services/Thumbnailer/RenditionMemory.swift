@@ -27,6 +27,13 @@ final class RenditionMemory: Sendable {
         }
     }
 
+    func remove(_ key: RenditionKey) {
+        state.withLock { state in
+            state.accounting.remove(key)
+            state.renditions[key] = nil
+        }
+    }
+
     /// Entries and bytes held.
     var size: (count: Int, bytes: Int64) {
         state.withLock { ($0.accounting.count, $0.accounting.total) }

@@ -20,7 +20,7 @@ struct RenditionPlan: Sendable, Hashable {
 
     /// - Throws: `invalid_options` for options that contradict each other, `missing_resource` for an asset without a
     ///   picture.
-    init(_ request: ImageRequest, of asset: Asset) throws(RPCError) {
+    init(_ request: ImageRequest, of asset: AssetFacts) throws(RPCError) {
         try Self.check(request)
         let resource = try Self.resource(of: asset, version: request.version)
         self.digest = resource.digest
@@ -62,7 +62,7 @@ struct RenditionPlan: Sendable, Hashable {
     }
 
     /// The bytes that a version is made from (spec S-49).
-    static func resource(of asset: Asset, version: ImageVersion) throws(RPCError) -> AssetResource {
+    static func resource(of asset: AssetFacts, version: ImageVersion) throws(RPCError) -> AssetResource {
         let photo = asset.resource(.photo)
         let alternate = asset.resource(.alternatePhoto)
         let pair = [photo, alternate].compactMap { $0 }

@@ -30,20 +30,15 @@ final class RenditionStore: Sendable {
         self.root = root
         try Self.makeFolder(root)
         var found: [(key: RenditionKey, cost: Int64, used: Int64)] = []
-        for first in Self.digits {
-            for second in Self.digits {
-                let folder = "\(root)/\(first)/\(second)"
-                for name in Self.names(in: folder) {
-                    let path = "\(folder)/\(name)"
-                    guard let key = RenditionKey(name), name.hasPrefix("\(first)\(second)"),
-                        let status = Self.status(path)
-                    else {
-                        // A temporary file that a kill left behind, or something that is not ours to serve.
-                        unlink(path)
-                        continue
-                    }
-                    found.append((key, status.cost, status.used))
+        for folder in Self.folders(of: root) {
+            for name in Self.names(in: folder.path) {
+                let path = "\(folder.path)/\(name)"
+                guard let key = RenditionKey(name), name.hasPrefix(folder.prefix), let status = Self.status(path) else {
+                    // A temporary file that a kill left behind, or something that is not ours to serve.
+                    unlink(path)
+                    continue
                 }
+                found.append((key, status.cost, status.used))
             }
         }
         found.sort { ($0.used, $0.key.text) < ($1.used, $1.key.text) }
@@ -70,7 +65,8 @@ final class RenditionStore: Sendable {
 
     /// Notes that the picture was served from memory, so that it does not go first on the disk.
     func touch(_ key: RenditionKey) {
-        _ = state.withLock { $0.accounting.touch(key) }
+        // The file's time as well, so that the order of use is the same after a restart.
+        if state.withLock({ $0.accounting.touch(key) }) { utimensat(AT_FDCWD, Self.path(root, key), nil, 0) }
     }
 
     /// Keeps a picture. A full or failing disk only costs the cache its use.
@@ -111,7 +107,13 @@ final class RenditionStore: Sendable {
 
     // MARK: Names
 
-    private static let digits = Array("0123456789abcdef")
+    /// The folders that hold files, each with the beginning of the names in it.
+    static func folders(of root: String) -> [(path: String, prefix: String)] {
+        let digits = Array("0123456789abcdef")
+        return digits.flatMap { first in
+            digits.map { second in ("\(root)/\(first)/\(second)", "\(first)\(second)") }
+        }
+    }
 
     /// Two levels of sixteen folders each, so that none holds more than some thousands of names.
     static func path(_ root: String, _ key: RenditionKey) -> String {
@@ -138,7 +140,7 @@ extension RenditionStore {
         throw CacheError(description: "the cache folder \(path) cannot be made: \(String(cString: strerror(errno)))")
     }
 
-    private static func names(in folder: String) -> [String] {
+    static func names(in folder: String) -> [String] {
         guard let stream = opendir(folder) else { return [] }
         defer { closedir(stream) }
         var names: [String] = []
@@ -159,14 +161,14 @@ extension RenditionStore {
         return (blocks(Int64(status.st_size)), used &+ Int64(status.st_mtim.tv_nsec / 1000))
     }
 
-    /// The whole file, whose time is set to now: the order of use survives a restart.
-    private static func read(_ path: String) -> Bytes? {
+    /// The whole file; where it is for use, its time is set to now: the order of use survives a restart.
+    static func read(_ path: String, isUse: Bool = true) -> Bytes? {
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard file >= 0 else { return nil }
         defer { close(file) }
         var status = stat()
         guard fstat(file, &status) == 0, Int64(status.st_size) <= largestFile else { return nil }
-        futimens(file, nil)
+        if isUse { futimens(file, nil) }
         return Bytes(unsafeUninitializedCapacity: Int(status.st_size)) { buffer, used in
             while used < buffer.count {
                 let count = Glibc.read(file, buffer.baseAddress?.advanced(by: used), buffer.count - used)

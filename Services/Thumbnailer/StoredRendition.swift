@@ -38,7 +38,7 @@ extension StoredRendition: JSONTabled {
 ///
 ///     8 bytes   "SLRENDR1"
 ///     4 bytes   length of the head, little-endian
-///     …         the head: JSON with the key and the picture's facts
+///     …         the head: JSON with the key, what it is the hash of (`made`), and the picture's facts
 ///     …         the picture
 ///     32 bytes  SHA-256 of all that stands before
 enum RenditionFile {
@@ -48,6 +48,7 @@ enum RenditionFile {
 
     static func encode(_ rendition: StoredRendition, key: RenditionKey) -> Bytes {
         var head: JSONObject = ["key": .string(key.text)]
+        if let canonical = key.canonical { head["made"] = .string(canonical) }
         for member in StoredRendition.table.encode(rendition).members { head[member.name] = member.value }
         let headBytes = JSON.object(head).bytes
         var file = Bytes()
@@ -59,6 +60,15 @@ enum RenditionFile {
         file += rendition.bytes
         file += SHA256.hash(data: file)
         return file
+    }
+
+    /// What the key is the hash of, as the head of an undamaged file says; nil where it does not say.
+    static func canonical(_ file: Bytes) -> String? {
+        let start = mark.count + 4
+        guard file.count >= start, file.starts(with: mark) else { return nil }
+        let length = (0..<4).reduce(0) { $0 | Int(file[mark.count + $1]) << ($1 * 8) }
+        guard length <= longestHead, start + length <= file.count else { return nil }
+        return (try? JSON(parsing: file[start..<start + length]))?["made"]?.stringValue
     }
 
     /// The picture; nil where the file is not one of this key, whole and undamaged.

@@ -8,6 +8,9 @@ import Storage
 /// What a worker process of the thumbnailer does: the only place where the bytes of pictures are opened.
 enum ThumbnailWork {
     static let renditionMethod = "rendition"
+    static let previewMethod = "preview"
+    static let quickMethod = "quick"
+    static let inspectMethod = "inspect"
     static let sheetMethod = "sheet"
     static let aboutMethod = "about"
 
@@ -16,32 +19,99 @@ enum ThumbnailWork {
 
     static func handle(_ job: WorkerJob) throws(WorkerRefusal) -> WorkerResult {
         switch job.method {
-        case renditionMethod: try rendition(job)
+        case renditionMethod: try renditions(job)
+        case previewMethod: try preview(job)
+        case quickMethod: try quick(job)
+        case inspectMethod: try inspect(job)
         case sheetMethod: try sheet(job)
         case aboutMethod: about()
         default: throw WorkerRefusal(name: "invalid_request", message: "no work is called \(job.method)")
         }
     }
 
-    private static func rendition(_ job: WorkerJob) throws(WorkerRefusal) -> WorkerResult {
-        let plan = try decoded(RenditionPlan.self, job.params)
+    /// Several pictures from one decode. Where that fails each is made for itself, so that one that cannot be does not
+    /// take the others with it.
+    private static func renditions(_ job: WorkerJob) throws(WorkerRefusal) -> WorkerResult {
+        let plans = try decoded(RenditionPlans.self, job.params).plans
+        guard let digest = plans.first?.digest, plans.allSatisfy({ $0.digest == digest }) else {
+            throw WorkerRefusal(name: "invalid_request", message: "the pictures of a job are of one file")
+        }
         let bytes = try job.contents(ofFile: 0, limit: largestSource)
-        guard ResourceDigest(of: bytes).text == plan.digest else {
+        guard ResourceDigest(of: bytes).text == digest else {
             throw WorkerRefusal(
                 name: Refusal.resourceChanged.rawValue,
-                message: "the stored bytes are not those of \(plan.digest); put back the file from a backup"
+                message: "the stored bytes are not those of \(digest); put back the file from a backup"
             )
         }
+        var result = WorkerResult()
+        var entries: [JSON] = []
+        for outcome in images(plans, bytes) {
+            switch outcome {
+            case .success(let image):
+                entries.append(StoredRendition(image).json)
+                result.attachments.append(image.bytes)
+            case .failure(let error):
+                entries.append(["error": ["name": .string(error.name), "message": .string(error.message)]])
+            }
+        }
+        result.result = ["pictures": .array(entries)]
+        return result
+    }
+
+    private static func images(_ plans: [RenditionPlan], _ bytes: [UInt8]) -> [Result<RenderedImage, ImagingError>] {
         do throws(ImagingError) {
-            let image = try Rendition.render(bytes, try plan.options)
-            let result = StoredRendition(
-                bytes: [],
-                mimeType: image.format.mimeType,
-                pixelWidth: image.pixelWidth,
-                pixelHeight: image.pixelHeight,
-                isUpscaled: image.isUpscaled
+            var options: [RenditionOptions] = []
+            for plan in plans { options.append(try plan.options) }
+            return try Rendition.renderAll(bytes, options).map { .success($0) }
+        } catch {
+            guard plans.count > 1 else { return [.failure(error)] }
+            return plans.flatMap { images([$0], bytes) }
+        }
+    }
+
+    private static func preview(_ job: WorkerJob) throws(WorkerRefusal) -> WorkerResult {
+        let plan = try decoded(RenditionPlan.self, job.params)
+        return try low(job) { bytes throws(ImagingError) in try Preview.embedded(in: bytes, try plan.options) }
+    }
+
+    private static func quick(_ job: WorkerJob) throws(WorkerRefusal) -> WorkerResult {
+        let plan = try decoded(RenditionPlan.self, job.params)
+        return try low(job) { bytes throws(ImagingError) in try Preview.quick(bytes, try plan.options) }
+    }
+
+    /// A preview is made of bytes whose hash nobody has taken: it is gone as soon as the picture itself is there.
+    private static func low(
+        _ job: WorkerJob,
+        _ make: ([UInt8]) throws(ImagingError) -> RenderedImage?
+    ) throws(WorkerRefusal) -> WorkerResult {
+        let bytes = try job.contents(ofFile: 0, limit: largestSource)
+        return try imaging { () throws(ImagingError) in
+            guard let image = try make(bytes) else { return WorkerResult() }
+            return WorkerResult(result: StoredRendition(image).json, attachments: [image.bytes])
+        }
+    }
+
+    private static func inspect(_ job: WorkerJob) throws(WorkerRefusal) -> WorkerResult {
+        let bytes = try job.contents(ofFile: 0, limit: largestSource)
+        return try imaging { () throws(ImagingError) in
+            let info = try Picture.info(of: bytes)
+            return WorkerResult(
+                result: PictureFacts(
+                    contentType: info.format.contentType,
+                    mimeType: info.format.mimeType,
+                    orientation: info.obeysOrientation ? info.orientation : 1,
+                    pixelWidth: info.pixelWidth,
+                    pixelHeight: info.pixelHeight
+                ).json
             )
-            return WorkerResult(result: result.json, attachments: [image.bytes])
+        }
+    }
+
+    private static func imaging<Value>(
+        _ body: () throws(ImagingError) -> Value
+    ) throws(WorkerRefusal) -> Value {
+        do throws(ImagingError) {
+            return try body()
         } catch {
             throw WorkerRefusal(name: error.name, message: error.message)
         }
@@ -70,54 +140,15 @@ enum ThumbnailWork {
             )
             offset += length
         }
-        do throws(ImagingError) {
+        return try imaging { () throws(ImagingError) in
             let image = try ContactSheet.render(cells, columns: plan.columns, cellSide: plan.cell)
-            let result = StoredRendition(
-                bytes: [],
-                mimeType: image.format.mimeType,
-                pixelWidth: image.pixelWidth,
-                pixelHeight: image.pixelHeight,
-                isUpscaled: false
-            )
-            return WorkerResult(result: result.json, attachments: [image.bytes])
-        } catch {
-            throw WorkerRefusal(name: error.name, message: error.message)
+            return WorkerResult(result: StoredRendition(image).json, attachments: [image.bytes])
         }
     }
 
     private static func decoded<Plan: JSONTabled>(_: Plan.Type, _ json: JSON) throws(WorkerRefusal) -> Plan {
         do throws(JSONProblem) { return try Plan(json: json) } catch {
             throw WorkerRefusal(name: "invalid_request", message: error.description)
-        }
-    }
-}
-
-extension RenditionPlan {
-    /// The same, in the words of the room Imaging.
-    var options: RenditionOptions {
-        get throws(ImagingError) {
-            guard let format = ImageFormat(rawValue: format.rawValue) else {
-                throw .invalidOptions("\(format.rawValue) cannot be written")
-            }
-            let target: RenditionOptions.Target =
-                switch targetSize {
-                case .maximum: .maximum
-                case .size(let width, let height): .size(width: width, height: height)
-                }
-            let resize: RenditionOptions.ResizeMode =
-                switch resizeMode {
-                case .none: .none
-                case .fast: .fast
-                case .exact: .exact
-                }
-            return RenditionOptions(
-                target: target,
-                contentMode: contentMode == .aspectFit ? .aspectFit : .aspectFill,
-                resizeMode: resize,
-                crop: crop,
-                format: format,
-                quality: max(1, quality)
-            )
         }
     }
 }

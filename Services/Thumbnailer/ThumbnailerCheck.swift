@@ -35,4 +35,17 @@ struct ThumbnailerCheck {
             The settings are good.
             """
     }
+
+    /// What stands in the cache, for people.
+    ///
+    /// - Throws: where a service uses the cache, and where anything in it is wrong
+    func verifyCache() throws -> String {
+        let lock = try ThumbnailerService.lock(cache: configuration.cache)
+        defer { withExtendedLifetime(lock) {} }
+        let audit = CacheAudit(root: configuration.cache, mayHoldPartial: true)
+        guard audit.problems.isEmpty else {
+            throw CacheError(description: audit.problems.prefix(100).joined(separator: "\n"))
+        }
+        return "\(audit.entries) pictures, \(audit.bytes >> 10) KiB; every one is what its name says."
+    }
 }

@@ -44,11 +44,21 @@ struct ThumbnailerCommand: AsyncParsableCommand {
     @Flag(help: "Checks the settings, starts a worker, and says what is wrong; serves nothing.")
     var check = false
 
+    @Flag(
+        name: .customLong("verify-cache"),
+        help: "Reads every finished picture and says what is wrong; serves nothing."
+    )
+    var verifyCache = false
+
     func run() async throws {
         let logger = try service.logger(ServiceName.thumbnailer.rawValue)
         var configuration = try resolved()
         if check {
             print(try await ThumbnailerCheck(configuration, logger: logger).run())
+            return
+        }
+        if verifyCache {
+            print(try ThumbnailerCheck(configuration, logger: logger).verifyCache())
             return
         }
         configuration.door = try listening.resolve(logger: logger)

@@ -6,16 +6,29 @@ import Messaging
 /// One request, one call, one reply.
 struct ThumbnailerHandler: RequestHandler {
     let pictures: PictureService
+    let data: DataService
+    let sheets: SheetService
+    let caches: CachingManagers
     let state: ThumbnailerState
 
     @concurrent
     func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
+        let owner = request.identity
         switch try ThumbnailerRequest(method: request.method, params: request.params) {
-        case .image(let image): try await pictures.image(image)
-        case .sheet(let sheet): try await pictures.sheet(sheet)
-        case .discover: Reply(state.document)
-        case .health: Reply(await state.health().json)
-        case .figures: Reply(.object(await state.figures.all.json()))
+        case .image(let image): return try await pictures.image(image, request, notifier)
+        case .data(let image): return try await data.data(image, request, notifier)
+        case .sheet(let sheet): return try await sheets.sheet(sheet)
+        case .openCache(let cache): return Reply(try caches.open(cache, owner: owner).json)
+        case .configureCache(let cache): try caches.configure(cache, owner: owner)
+        case .startCaching(let images): try caches.start(images, owner: owner)
+        case .stopCaching(let images): try caches.stop(images, owner: owner)
+        case .stopAllCaching(let cache): try caches.stopAll(cache, owner: owner)
+        case .cacheStatus(let cache): return Reply(try caches.status(cache, owner: owner).json)
+        case .closeCache(let cache): try caches.close(cache, owner: owner)
+        case .discover: return Reply(state.document)
+        case .health: return Reply(await state.health().json)
+        case .figures: return Reply(.object(await state.figures.all.json()))
         }
+        return Reply(Done().json)
     }
 }

@@ -38,53 +38,61 @@ struct ThumbnailerService: Sendable {
                     + "choose another --cache"
             )
         }
-        locks.append(
-            try LockFile(
-                path: configuration.cache + "/lock",
-                program: ServiceName.thumbnailer.rawValue,
-                using: "the cache \(configuration.cache)",
-                advice: "stop it or choose another --cache"
-            )
-        )
+        locks.append(try Self.lock(cache: configuration.cache))
         self.locks = locks
         let resources = ResourceFolder(library: configuration.library)
         let disk = try RenditionStore(root: configuration.cache, budget: configuration.cacheBytes)
-        let workers = WorkerPool(
-            executable: configuration.executable ?? WorkerPool.ownExecutable,
-            count: configuration.workers,
-            limits: configuration.workerLimits,
-            queueLimit: configuration.queue + 16,
-            logger: logger
-        )
-        let thread = PollThread(name: "thumbnailer")
-        let limits = MessagingLimits()
-        let catalog = try ServiceClient(
-            address: configuration.endpoints[.catalog],
-            thread: thread,
-            limits: limits,
-            security: configuration.endpoints.security(of: .catalog),
-            logger: logger
-        )
         let figures = PictureFigures()
         self.figures = figures
+        let thread = PollThread(name: "thumbnailer")
+        let limits = MessagingLimits()
+        func client(_ name: EndpointName) throws(MessagingError) -> ServiceClient {
+            try ServiceClient(
+                address: configuration.endpoints[name],
+                thread: thread,
+                limits: limits,
+                security: configuration.endpoints.security(of: name),
+                logger: logger
+            )
+        }
+        let catalog = try client(.catalog)
+        let source = AssetSource(figures: figures) { ids, atLeast throws(RPCError) in
+            try await Self.assets(ids, atLeast, catalog)
+        }
+        let renderer = Self.renderer(configuration, resources, logger) { harm in
+            await catalog.tell(ReportHarm(harm, by: .thumbnailer), logger: logger)
+            source.doubt(harm.digest)
+        }
         desk = PictureDesk(
-            resources: resources,
-            workers: workers,
-            report: { await catalog.tell(ReportHarm($0, by: .thumbnailer), logger: logger) },
+            renderer: renderer,
             memory: RenditionMemory(budget: configuration.memoryBytes),
             disk: disk,
             limit: configuration.queue,
+            workers: configuration.workers,
             figures: figures,
             logger: logger
         )
-        let pictures = PictureService(
-            lookup: { ids, atLeast throws(RPCError) in try await Self.assets(ids, atLeast, catalog) },
-            desk: desk,
-            largestAttachment: limits.maxAttachmentBytes
+        let feed = ChangeFeed(
+            broker: try client(.broker),
+            feed: configuration.endpoints[.feed],
+            thread: thread,
+            limits: limits,
+            security: configuration.endpoints.security(of: .feed),
+            logger: logger,
+            since: nil
         )
+        let caches = CachingManagers(source: source, desk: desk, workers: configuration.workers, figures: figures)
         let handler = ThumbnailerHandler(
-            pictures: pictures,
-            state: ThumbnailerState(catalog: catalog, resources: resources, workers: workers, figures: figures)
+            pictures: PictureService(source: source, desk: desk, caches: caches),
+            data: DataService(source: source, desk: desk),
+            sheets: SheetService(source: source, desk: desk, largestAttachment: limits.maxAttachmentBytes),
+            caches: caches,
+            state: ThumbnailerState(
+                catalog: catalog,
+                resources: resources,
+                workers: renderer.workers,
+                figures: figures
+            )
         )
         let servers = try RequestServers(
             .thumbnailer,
@@ -98,12 +106,16 @@ struct ThumbnailerService: Sendable {
         address = servers.address
         addresses = servers.addresses
         figures.all.section("requests") { await servers.figures() }
-        try await workers.start()
+        figures.all.section("assets") { source.figures }
+        try await renderer.workers.start()
+        try await renderer.quickWorkers.start()
         let desk = desk
         parts =
             [
-                ClosingPart("sockets") { await thread.shutdown() }, WorkerPoolPart(workers),
-                LoopPart("pictures") { await desk.run() },
+                ClosingPart("sockets") { await thread.shutdown() }, WorkerPoolPart(renderer.workers),
+                WorkerPoolPart(renderer.quickWorkers), LoopPart("pictures") { await desk.run() },
+                LoopPart("caching") { await caches.run() },
+                LoopPart("feed") { try await source.follow(feed, logger: logger) },
             ] + servers.parts
     }
 
@@ -123,6 +135,42 @@ struct ThumbnailerService: Sendable {
     func serve() async throws {
         try await ServiceGroup(services: parts, logger: logger).run()
         withExtendedLifetime(locks) {}
+    }
+
+    /// Keeps other processes out of a cache's folder.
+    static func lock(cache: String) throws -> LockFile {
+        try LockFile(
+            path: cache + "/lock",
+            program: ServiceName.thumbnailer.rawValue,
+            using: "the cache \(cache)",
+            advice: "stop it or choose another --cache"
+        )
+    }
+
+    private static func renderer(
+        _ configuration: ThumbnailerConfiguration,
+        _ resources: ResourceFolder,
+        _ logger: Logger,
+        report: @escaping @Sendable (ResourceWork.Harm) async -> Void
+    ) -> Renderer {
+        func pool(_ count: Int, _ limits: WorkerLimits) -> WorkerPool {
+            WorkerPool(
+                executable: configuration.executable ?? WorkerPool.ownExecutable,
+                count: count,
+                limits: limits,
+                queueLimit: configuration.queue + 16,
+                logger: logger
+            )
+        }
+        var quick = configuration.workerLimits
+        quick.jobsPerWorker = 2000
+        quick.wallSeconds = min(20, quick.wallSeconds)
+        return Renderer(
+            resources: resources,
+            workers: pool(configuration.workers, configuration.workerLimits),
+            quickWorkers: pool(1, quick),
+            report: report
+        )
     }
 
     private static func assets(

@@ -17,6 +17,8 @@ public enum CatalogRequest: Sendable {
     case appendUpload(AppendUpload)
     case finishUpload(FinishUpload)
     case cancelUpload(CancelUpload)
+    case backup(BackupLibrary)
+    case rescan(RescanLibrary)
     case reportHarm(ReportHarm)
     case listQuarantine(ListQuarantine)
     case liftQuarantine(LiftQuarantine)
@@ -33,6 +35,7 @@ public enum CatalogRequest: Sendable {
         MethodDescription(ReadResource.self, attachments: "Reply or notifications: the bytes."),
         MethodDescription(BeginUpload.self), MethodDescription(AppendUpload.self, attachments: "The next bytes."),
         MethodDescription(FinishUpload.self), MethodDescription(CancelUpload.self),
+        MethodDescription(BackupLibrary.self), MethodDescription(RescanLibrary.self),
         MethodDescription(ReportHarm.self), MethodDescription(ListQuarantine.self),
         MethodDescription(LiftQuarantine.self),
         MethodDescription(Discover.self), MethodDescription(Health.self), MethodDescription(Figures.self),
@@ -54,6 +57,8 @@ public enum CatalogRequest: Sendable {
         case AppendUpload.method: self = .appendUpload(try AppendUpload(params: params))
         case FinishUpload.method: self = .finishUpload(try FinishUpload(params: params))
         case CancelUpload.method: self = .cancelUpload(try CancelUpload(params: params))
+        case BackupLibrary.method: self = .backup(try BackupLibrary(params: params))
+        case RescanLibrary.method: self = .rescan(try RescanLibrary(params: params))
         case ReportHarm.method: self = .reportHarm(try ReportHarm(params: params))
         case ListQuarantine.method: self = .listQuarantine(try ListQuarantine(params: params))
         case LiftQuarantine.method: self = .liftQuarantine(try LiftQuarantine(params: params))

@@ -54,6 +54,7 @@ public enum Refusal: String, Sendable, CaseIterable {
     case workerTimeout = "worker_timeout"
     case quarantined = "quarantined"
     case unavailable = "unavailable"
+    case resourcesDisagree = "resources_disagree"
 
     public var code: Int {
         switch self {
@@ -101,6 +102,7 @@ public enum Refusal: String, Sendable, CaseIterable {
         case .quarantined: 9023
         case .unavailable: 9024
         case .predecessorFailed: 9025
+        case .resourcesDisagree: 9030
         }
     }
 
@@ -153,6 +155,7 @@ public enum Refusal: String, Sendable, CaseIterable {
         case .workerTimeout: "The worker process took too long over these bytes."
         case .quarantined: "These bytes were set aside because they did harm before."
         case .unavailable: "A service that is needed does not answer."
+        case .resourcesDisagree: "The files are not of one picture; take them in as assets of their own."
         }
     }
 

@@ -2,147 +2,6 @@ public import JSONValue
 public import Messaging
 public import PhotoModel
 
-/// `image.request`: an image of an asset at a size (spec S-40 to S-51 and section 8).
-public struct ImageRequest: Request {
-    public static let method = "image.request"
-    public var asset: ObjectID
-    public var targetSize: TargetSize
-    public var contentMode: ImageContentMode
-    public var resizeMode: ImageResizeMode
-    public var deliveryMode: ImageDeliveryMode
-    public var normalizedCropRect: UnitRect?
-    public var version: ImageVersion
-    public var format: DeliveredFormat
-    /// 1...100
-    public var quality: Int
-    public var atLeast: ChangeToken?
-
-    public init(
-        asset: ObjectID,
-        targetSize: TargetSize,
-        contentMode: ImageContentMode = .aspectFit,
-        resizeMode: ImageResizeMode = .fast,
-        deliveryMode: ImageDeliveryMode = .highQualityFormat,
-        normalizedCropRect: UnitRect? = nil,
-        version: ImageVersion = .current,
-        format: DeliveredFormat = .jpeg,
-        quality: Int = 85,
-        atLeast: ChangeToken? = nil
-    ) {
-        self.asset = asset
-        self.targetSize = targetSize
-        self.contentMode = contentMode
-        self.resizeMode = resizeMode
-        self.deliveryMode = deliveryMode
-        self.normalizedCropRect = normalizedCropRect
-        self.version = version
-        self.format = format
-        self.quality = quality
-        self.atLeast = atLeast
-    }
-
-    public static let table = JSONTable(
-        method,
-        "An image of an asset at a size.",
-        unknown: .refused,
-        blank: ImageRequest(asset: .none, targetSize: .maximum),
-        [
-            .required("asset", \.asset, .id(.asset), "The asset."),
-            .required("targetSize", \.targetSize, .targetSize, "Pixels wanted, or \"max\"."),
-            .defaulted(
-                "contentMode",
-                \.contentMode,
-                .name(ImageContentMode.self),
-                "Fit into the size or fill it.",
-                default: .aspectFit
-            ),
-            .defaulted(
-                "resizeMode",
-                \.resizeMode,
-                .name(ImageResizeMode.self),
-                "none: all pixels; fast: at least the size, perhaps larger; exact: the size.",
-                default: .fast
-            ),
-            .defaulted(
-                "deliveryMode",
-                \.deliveryMode,
-                .name(ImageDeliveryMode.self),
-                "One good image, or a quick one first.",
-                default: .highQualityFormat
-            ),
-            .optional(
-                "normalizedCropRect",
-                \.normalizedCropRect,
-                .object(UnitRect.self),
-                "Part of the displayed image, in units of its sides; needs resizeMode exact."
-            ),
-            .defaulted("version", \.version, .name(ImageVersion.self), "With the edits or without.", default: .current),
-            .defaulted("format", \.format, .name(DeliveredFormat.self), "Format of the bytes.", default: .jpeg),
-            .defaulted("quality", \.quality, .count(1...100), "Of lossy formats.", default: 85),
-            .optional("atLeast", \.atLeast, .token, "Show the library at this moment or a later one."),
-        ]
-    )
-
-    public struct Result: JSONTabled {
-        public var asset: ObjectID
-        public var contentRevision: Revision
-        public var sequence: Int64
-        public var mimeType: String
-        public var pixelWidth: Int
-        public var pixelHeight: Int
-        public var isDegraded: Bool
-        public var isUpscaled: Bool
-        public var isCacheHit: Bool
-
-        public init(
-            asset: ObjectID,
-            contentRevision: Revision,
-            sequence: Int64,
-            mimeType: String,
-            pixelWidth: Int,
-            pixelHeight: Int,
-            isDegraded: Bool = false,
-            isUpscaled: Bool = false,
-            isCacheHit: Bool = false
-        ) {
-            self.asset = asset
-            self.contentRevision = contentRevision
-            self.sequence = sequence
-            self.mimeType = mimeType
-            self.pixelWidth = pixelWidth
-            self.pixelHeight = pixelHeight
-            self.isDegraded = isDegraded
-            self.isUpscaled = isUpscaled
-            self.isCacheHit = isCacheHit
-        }
-
-        public static let table = JSONTable(
-            "Image",
-            "What the attachment holds.",
-            unknown: .ignored,
-            blank: Result(
-                asset: .none,
-                contentRevision: Revision(0),
-                sequence: 0,
-                mimeType: "",
-                pixelWidth: 0,
-                pixelHeight: 0
-            ),
-            [
-                .required("asset", \.asset, .id(.asset), "The asset."),
-                .required("contentRevision", \.contentRevision, .revision, "The pixels' revision that is shown."),
-                .required("sequence", \.sequence, .integer(0...Int64.max), "The transaction at which it was read."),
-                .required("mimeType", \.mimeType, .text(maxBytes: 64), "Media type of the bytes."),
-                .required("pixelWidth", \.pixelWidth, .count(0...1_000_000), "True width."),
-                .required("pixelHeight", \.pixelHeight, .count(0...1_000_000), "True height."),
-                .required("isDegraded", \.isDegraded, .flag, "Less than was asked for."),
-                .required("isUpscaled", \.isUpscaled, .flag, "Larger than the source."),
-                .required("isCacheHit", \.isCacheHit, .flag, "It was at hand."),
-            ]
-        )
-    }
-}
-
 /// `image.sheet`: a contact sheet, several assets as one picture.
 public struct ImageSheet: Request {
     public static let method = "image.sheet"
@@ -228,20 +87,45 @@ public struct ImageSheet: Request {
 /// Every request of the thumbnailer.
 public enum ThumbnailerRequest: Sendable {
     case image(ImageRequest)
+    case data(ImageData)
     case sheet(ImageSheet)
+    case openCache(OpenCache)
+    case configureCache(ConfigureCache)
+    case startCaching(StartCaching)
+    case stopCaching(StopCaching)
+    case stopAllCaching(StopAllCaching)
+    case closeCache(CloseCache)
+    case cacheStatus(CacheStatus)
     case discover(Discover)
     case health(Health)
     case figures(Figures)
 
     public static let methods: [MethodDescription] = [
-        MethodDescription(ImageRequest.self, attachments: "Reply: the image."),
+        MethodDescription(
+            ImageRequest.self,
+            attachments: "Reply and image.degraded: the image, in one or more frames; above \(ImageDelivery.inReply) "
+                + "bytes notifications image.chunk bring it before the reply."
+        ),
+        MethodDescription(ImageData.self, attachments: "As image.request."),
         MethodDescription(ImageSheet.self, attachments: "Reply: the picture."),
+        MethodDescription(OpenCache.self), MethodDescription(ConfigureCache.self),
+        MethodDescription(StartCaching.self), MethodDescription(StopCaching.self),
+        MethodDescription(StopAllCaching.self), MethodDescription(CloseCache.self),
+        MethodDescription(CacheStatus.self),
         MethodDescription(Discover.self), MethodDescription(Health.self), MethodDescription(Figures.self),
     ]
 
     public init(method: String, params: JSON) throws(RPCError) {
         switch method {
         case ImageRequest.method: self = .image(try ImageRequest(params: params))
+        case ImageData.method: self = .data(try ImageData(params: params))
+        case OpenCache.method: self = .openCache(try OpenCache(params: params))
+        case ConfigureCache.method: self = .configureCache(try ConfigureCache(params: params))
+        case StartCaching.method: self = .startCaching(try StartCaching(params: params))
+        case StopCaching.method: self = .stopCaching(try StopCaching(params: params))
+        case StopAllCaching.method: self = .stopAllCaching(try StopAllCaching(params: params))
+        case CloseCache.method: self = .closeCache(try CloseCache(params: params))
+        case CacheStatus.method: self = .cacheStatus(try CacheStatus(params: params))
         case ImageSheet.method: self = .sheet(try ImageSheet(params: params))
         case Discover.method: self = .discover(try Discover(params: params))
         case Health.method: self = .health(try Health(params: params))

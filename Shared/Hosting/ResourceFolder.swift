@@ -16,13 +16,17 @@ public final class ResourceFolder: Sendable {
 
     /// Opens the bytes of a digest.
     ///
-    /// - Throws: `library_offline` where the folder cannot be reached, `missing_resource` where it lacks the bytes
+    /// - Throws: `library_offline` where the folder cannot be reached, `missing_resource` where it lacks the bytes,
+    ///   `resource_changed` for a referenced file that is not what it was
     public func open(_ digest: String) throws(RPCError) -> ResourceFile {
         guard let name = ResourceDigest(digest) else {
             throw Refusal.internalError.error("the catalog named a resource by what is no digest")
         }
         let store = try opened()
         do throws(StorageError) { return try store.open(name) } catch {
+            if case .resourceChanged(let message) = error {
+                throw Refusal.resourceChanged.error(message, ["digest": .string(digest)])
+            }
             throw Refusal.missingResource.error(
                 "the bytes \(digest) are not in the library's folder, or cannot be read (\(error.name))",
                 ["digest": .string(digest)]

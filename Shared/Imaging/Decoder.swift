@@ -6,13 +6,15 @@ enum Decoder {
     /// The first frame, turned as the orientation says, with its colour profile.
     ///
     /// A JPEG is decoded at a fraction in eighths; a HEIC may answer with an embedded preview that has at least the
-    /// fraction `scale` of its size. Otherwise the size is that of the header.
+    /// fraction `scale` of its size. Otherwise the size is that of the header. `orientation` counts in place of the
+    /// file's own.
     static func decode(
         _ bytes: [UInt8],
         _ header: PictureHeader,
         eighths: Int,
         scale: Double,
-        limits: PixelLimits
+        limits: PixelLimits,
+        orientation: Int? = nil
     ) throws(ImagingError) -> Wand {
         ImagingLibrary.start()
         guard header.isComplete else { throw .truncated }
@@ -42,7 +44,7 @@ enum Decoder {
         if isScaled, wand.width != width || wand.height != height {
             try wand.crop(PixelRect(x: 0, y: 0, width: width, height: height))
         }
-        try wand.obey(orientation: header.orientation)
+        try wand.obey(orientation: orientation ?? header.orientation)
         return wand
     }
 

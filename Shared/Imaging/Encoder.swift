@@ -4,7 +4,7 @@ import CMagickWand
 enum Encoder {
     /// The file's bytes.
     ///
-    /// The quality of 1...100 is for JPEG and WebP; the others are without loss. With `keepsProfile` the colour profile
+    /// The quality of 1...100 is for JPEG, WebP and AVIF; the others are without loss. With `keepsProfile` the colour profile
     /// stays, otherwise the picture must be sRGB; with `keepsDepth` 16-bit pixels stay so where the format holds them.
     static func encode(
         _ wand: borrowing Wand,
@@ -29,6 +29,7 @@ enum Encoder {
         )
         if let profile { MagickSetImageProfile(wand.pointer, "icc", profile, profile.count) }
         MagickSetImageOrientation(wand.pointer, keepsProfile ? TopLeftOrientation : UndefinedOrientation)
+        if format == .avif { return try AvifEncoder.encode(wand, quality: quality) }
         if !keepsDepth || (format != .png && format != .tiff) { MagickSetImageDepth(wand.pointer, 8) }
         MagickSetImageInterlaceScheme(wand.pointer, NoInterlace)
         switch format {

@@ -6,15 +6,34 @@ import CMagickWand
 /// libheif applies the file's own turns and mirrors; the EXIF orientation is therefore not obeyed a second time.
 enum HeifDecoder {
     static func decode(_ bytes: [UInt8], scale: Double, limits: PixelLimits) throws(ImagingError) -> Wand {
-        var result: Result<(pixels: Pixels, profile: [UInt8]?), ImagingError> = .failure(
+        guard let wand = try decode(bytes, scale: scale, limits: limits, onlyPreview: false) else {
+            throw .undecodable(reason: "no picture")
+        }
+        return wand
+    }
+
+    /// The largest preview that is embedded in the file; nil where there is none.
+    static func preview(_ bytes: [UInt8], limits: PixelLimits) throws(ImagingError) -> Wand? {
+        try decode(bytes, scale: 0, limits: limits, onlyPreview: true)
+    }
+
+    private static func decode(
+        _ bytes: [UInt8],
+        scale: Double,
+        limits: PixelLimits,
+        onlyPreview: Bool
+    ) throws(ImagingError) -> Wand? {
+        var result: Result<(pixels: Pixels, profile: [UInt8]?)?, ImagingError> = .failure(
             .undecodable(reason: "no bytes")
         )
         bytes.withUnsafeBytes { buffer in
-            do throws(ImagingError) { result = .success(try Self.read(buffer, scale: scale, limits: limits)) } catch {
+            do throws(ImagingError) {
+                result = .success(try Self.read(buffer, scale: scale, limits: limits, onlyPreview: onlyPreview))
+            } catch {
                 result = .failure(error)
             }
         }
-        let (pixels, profile) = try result.get()
+        guard let (pixels, profile) = try result.get() else { return nil }
         let wand = try Wand()
         try wand.attempt(
             "decoding",
@@ -44,8 +63,9 @@ enum HeifDecoder {
     private static func read(
         _ buffer: UnsafeRawBufferPointer,
         scale: Double,
-        limits: PixelLimits
-    ) throws(ImagingError) -> (pixels: Pixels, profile: [UInt8]?) {
+        limits: PixelLimits,
+        onlyPreview: Bool
+    ) throws(ImagingError) -> (pixels: Pixels, profile: [UInt8]?)? {
         guard let context = heif_context_alloc() else { throw .undecodable(reason: "out of memory") }
         defer { heif_context_free(context) }
         heif_context_set_maximum_image_size_limit(context, Int32(clamping: limits.side))
@@ -65,6 +85,7 @@ enum HeifDecoder {
             defer { heif_image_handle_release(preview) }
             if let small = try? decode(preview) { return (small, profile(of: preview) ?? profile(of: primary)) }
         }
+        guard !onlyPreview else { return nil }
         return (try decode(primary), profile(of: primary))
     }
 

@@ -17,8 +17,8 @@ public enum ImageFormat: String, Sendable, Hashable, CaseIterable {
 
     /// Whether pictures can be written in this format.
     ///
-    /// HEIC and AVIF are read only.
-    public var canEncode: Bool { self != .heic && self != .avif }
+    /// HEIC is read only; AVIF is written where libheif has an encoder.
+    public var canEncode: Bool { self == .avif ? AvifEncoder.isThere : self != .heic }
 
     /// The formats that can be written, by name.
     public static let encodableNames: [String] = allCases.filter(\.canEncode).map(\.rawValue)

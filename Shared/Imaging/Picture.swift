@@ -58,6 +58,8 @@ public struct PictureInfo: Sendable, Hashable {
     ///
     /// An incomplete picture is not rendered.
     public let isComplete: Bool
+    /// Whether whoever shows the pixels has to turn them by `orientation`; false where decoders do so by themselves.
+    public let obeysOrientation: Bool
 }
 
 /// Looks at pictures.
@@ -75,7 +77,8 @@ public enum Picture {
             orientation: header.orientation,
             frameCount: header.frameCount,
             hasAlpha: header.hasAlpha,
-            isComplete: header.isComplete
+            isComplete: header.isComplete,
+            obeysOrientation: header.obeysOrientation
         )
     }
 

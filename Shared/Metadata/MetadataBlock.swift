@@ -25,6 +25,12 @@ struct MetadataBlock: ~Copyable {
         }
     }
 
+    /// Opens a file that the library knows by itself: an XMP packet of its own, or a camera's raw file.
+    init?(sidecar bytes: [UInt8]) {
+        guard let opened = Self.open(bytes) else { return nil }
+        pointer = opened
+    }
+
     deinit { safelight_metadata_close(pointer) }
 
     private static func open(_ bytes: [UInt8]) -> OpaquePointer? { safelight_metadata_open(bytes, bytes.count) }

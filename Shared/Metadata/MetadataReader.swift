@@ -40,7 +40,9 @@ public enum MetadataReader {
         facts.rating = min(5, max(0, block.number("Xmp.xmp.Rating") ?? block.number("Exif.Image.Rating") ?? 0))
         facts.caption = caption(block)
         facts.keywords = keywords(block)
-        facts.contentIdentifier = AppleNote(block.text("Exif.Photo.MakerNote"))?.contentIdentifier
+        let note = AppleNote(block.text("Exif.Photo.MakerNote"))
+        facts.contentIdentifier = note?.contentIdentifier
+        facts.burstIdentifier = note?.burstIdentifier
         return facts
     }
 
@@ -63,7 +65,7 @@ public enum MetadataReader {
         }
     }
 
-    private static func captureTime(_ block: borrowing MetadataBlock) -> CaptureTime? {
+    static func captureTime(_ block: borrowing MetadataBlock) -> CaptureTime? {
         CaptureTime(
             exif: block.text("Exif.Photo.DateTimeOriginal"),
             subsec: block.text("Exif.Photo.SubSecTimeOriginal"),

@@ -49,6 +49,12 @@ public struct PhotoFacts: Sendable, Hashable {
     public var keywords: [String] = []
     /// Apple's identifier that a Live Photo's still and video share.
     public var contentIdentifier: String?
+    /// Apple's identifier that the frames of a burst share.
+    public var burstIdentifier: String?
+    /// Whether the bytes are a film, of which only the container was read.
+    public var isFilm = false
+    /// Microseconds; zero for a picture.
+    public var duration: Int64 = 0
 
     public init(contentType: String, pixelWidth: Int, pixelHeight: Int) {
         self.contentType = contentType
@@ -90,6 +96,11 @@ extension PhotoFacts {
         object["caption"] = caption.map(JSON.string)
         object["keywords"] = JSON(keywords)
         object["contentIdentifier"] = contentIdentifier.map(JSON.string)
+        object["burstIdentifier"] = burstIdentifier.map(JSON.string)
+        if isFilm {
+            object["isFilm"] = true
+            object["duration"] = .int(duration)
+        }
         return .object(object)
     }
 
@@ -99,7 +110,7 @@ extension PhotoFacts {
     public init(json: JSON) throws(MetadataError) {
         guard let contentType = json["contentType"]?.stringValue,
             let width = json["pixelWidth"]?.intValue, let height = json["pixelHeight"]?.intValue,
-            (1...1_000_000).contains(width), (1...1_000_000).contains(height)
+            (0...1_000_000).contains(width), (0...1_000_000).contains(height)
         else { throw .invalidFacts("contentType, pixelWidth and pixelHeight are needed") }
         self.init(contentType: contentType, pixelWidth: Int(width), pixelHeight: Int(height))
         guard let orientation = json["orientation"]?.intValue, (1...8).contains(orientation) else {
@@ -123,6 +134,9 @@ extension PhotoFacts {
         caption = json["caption"]?.stringValue
         keywords = (json["keywords"]?.arrayValue ?? []).compactMap(\.stringValue)
         contentIdentifier = json["contentIdentifier"]?.stringValue
+        burstIdentifier = json["burstIdentifier"]?.stringValue
+        isFilm = json["isFilm"]?.boolValue ?? false
+        duration = min(10_000_000_000_000, max(0, json["duration"]?.intValue ?? 0))
     }
 }
 

@@ -22,6 +22,7 @@ public struct ChangeFeed: AsyncSequence, Sendable {
     let logger: Logger
     let token: ChangeToken?
     let topics: [String]
+    private(set) var confirmed: (@Sendable (ChangeToken) -> Void)?
 
     /// A feed outside a ``PhotoLibrary``.
     ///
@@ -48,6 +49,14 @@ public struct ChangeFeed: AsyncSequence, Sendable {
         self.logger = logger
         self.token = token
         self.topics = topics
+    }
+
+    /// The same feed, which also says about once a second that everything up to a token has been told: every event up
+    /// to it was taken by the reader. Silence means that nothing is known about what happened since.
+    public func confirming(_ confirmed: @escaping @Sendable (ChangeToken) -> Void) -> ChangeFeed {
+        var feed = self
+        feed.confirmed = confirmed
+        return feed
     }
 
     public func makeAsyncIterator() -> Iterator { Iterator(reader: FeedReader(self)) }
@@ -132,7 +141,9 @@ final class FeedReader {
     private func take(_ topic: String, _ frames: [Bytes]) {
         do throws(JSONProblem) {
             switch try LiveMessage(topic: topic, frames: frames) {
-            case .head(let head): machine.head(head, now: MonotonicClock.system.nowMicroseconds())
+            case .head(let head):
+                machine.head(head, now: MonotonicClock.system.nowMicroseconds())
+                confirm(head)
             case .change(let change): if let event = machine.live(change) { events.append(event) }
             }
         } catch {
@@ -142,6 +153,14 @@ final class FeedReader {
             )
             machine.unreadable()
         }
+    }
+
+    /// All events that were read before have been taken, because a message is only read when none is left.
+    private func confirm(_ head: FeedHead) {
+        guard let position = machine.position, position.library == head.library, position.sequence >= head.sequence,
+            events.isEmpty, machine.want == .live
+        else { return }
+        feed.confirmed?(position)
     }
 
     /// Tries a question; where the broker is away, pauses and returns, so that the machine asks again.

@@ -19,14 +19,18 @@ public enum ChangeRequest: Sendable, Hashable {
         public var set: AssetPatch
         public var sourceType: SourceType
         public var ifDuplicate: DuplicateRule
+        /// An XMP file about the picture: what it says goes before what the picture says, but for the date.
+        public var sidecar: NewResource?
 
         public init(
             ref: String? = nil,
             resources: [NewResource],
             set: AssetPatch = AssetPatch(),
             sourceType: SourceType = .typeUserLibrary,
-            ifDuplicate: DuplicateRule = .useExisting
+            ifDuplicate: DuplicateRule = .useExisting,
+            sidecar: NewResource? = nil
         ) {
+            self.sidecar = sidecar
             self.ref = ref
             self.resources = resources
             self.set = set
@@ -56,6 +60,13 @@ public enum ChangeRequest: Sendable, Hashable {
                     .name(DuplicateRule.self),
                     "What happens when the library has the bytes already.",
                     default: .useExisting
+                ),
+                .optional(
+                    "sidecar",
+                    \.sidecar,
+                    .object(NewResource.self),
+                    "An XMP file about it: rating, keywords, caption and place go before the picture's own; its date "
+                        + "counts where the picture has none. It is read, not kept."
                 ),
             ]
         )

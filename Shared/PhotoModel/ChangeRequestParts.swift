@@ -55,12 +55,20 @@ public struct NewResource: Sendable, Hashable, JSONTabled {
     public var attachment: Int?
     public var upload: String?
     public var path: String?
+    /// The file at the path stays where it is and stands for the bytes, instead of being copied.
+    public var isReferenced: Bool
     /// The name it came with; for a path the file's own name where it is absent.
     public var originalFilename: String?
 
-    public init(type: ResourceType = .photo, source: ResourceSource, originalFilename: String? = nil) {
+    public init(
+        type: ResourceType = .photo,
+        source: ResourceSource,
+        originalFilename: String? = nil,
+        isReferenced: Bool = false
+    ) {
         self.type = type
         self.originalFilename = originalFilename
+        self.isReferenced = isReferenced
         switch source {
         case .attachment(let index): attachment = index
         case .upload(let upload): self.upload = upload
@@ -88,6 +96,13 @@ public struct NewResource: Sendable, Hashable, JSONTabled {
             .optional("attachment", \.attachment, .count(0...1000), "Number of the attachment, from 0."),
             .optional("upload", \.upload, .text(maxBytes: 64), "A finished upload."),
             .optional("path", \.path, .text(maxBytes: 4096), "A file on the catalog's machine; over ipc only."),
+            .defaulted(
+                "reference",
+                \.isReferenced,
+                .flag,
+                "The file at the path is not copied: it stays where it is, and is checked at each opening.",
+                default: false
+            ),
             .optional("originalFilename", \.originalFilename, .text(maxBytes: 1024), "The name it came with."),
         ]
     )

@@ -19,6 +19,16 @@ public enum TIFFStructure {
         Directory(block, at: nil)?.number(0x0112)
     }
 
+    /// Where the JPEG preview of an EXIF block stands: the one that the second directory names.
+    public static func preview(_ block: ByteReader) -> Range<Int>? {
+        guard let first = Directory(block, at: nil), let next = first.next, next > 0,
+            let second = Directory(block, at: next), let offset = second.number(0x0201),
+            let length = second.number(0x0202), length > 100, let content = second.reader.slice(offset, length),
+            content.starts(with: [0xFF, 0xD8, 0xFF])
+        else { return nil }
+        return content.startIndex..<content.endIndex
+    }
+
     /// One directory, its entries found by tag.
     private struct Directory {
         let reader: ByteReader
@@ -37,6 +47,9 @@ public enum TIFFStructure {
             self.start = start
             self.count = count
         }
+
+        /// Where the directory after this one begins.
+        var next: Int? { reader.long(start + 2 + 12 * count) }
 
         private func entry(_ tag: Int) -> Int? {
             for index in 0..<count where reader.short(start + 2 + 12 * index) == tag { return start + 2 + 12 * index }

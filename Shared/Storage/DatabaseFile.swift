@@ -17,8 +17,8 @@ public final class DatabaseFile: Sendable {
         public var readerCacheKiB = 8_192
         /// Pages in the write-ahead log that make the writer checkpoint after a commit.
         public var checkpointPages = 4_000
-        /// Whether to run `PRAGMA quick_check` before migrating.
-        public var checksAtStart = false
+        /// How long `PRAGMA quick_check` may take at the start, in seconds; 0: it is left out.
+        public var checkSeconds = 0.0
         /// Called on every new connection: custom functions, collations.
         public var prepare: (@Sendable (Database) throws -> Void)?
 
@@ -30,6 +30,8 @@ public final class DatabaseFile: Sendable {
     public let pool: DatabasePool
     /// Where the database is.
     public let path: String
+    /// How the check at the start ended.
+    public let check: DatabaseCheck
 
     /// Opens or creates a database and brings it to the newest version.
     ///
@@ -48,10 +50,13 @@ public final class DatabaseFile: Sendable {
                 // After opening, because opening a pool in WAL mode sets NORMAL.
                 try database.execute(sql: "PRAGMA synchronous = FULL")
                 try Self.requireFull(database)
-                if options.checksAtStart { try Self.check(database, path: path) }
             }
+            check = try DatabaseCheck.quick(pool, path: path, seconds: options.checkSeconds)
             if try pool.read(migrator.hasBeenSuperseded) {
-                throw StorageError.invalid("\(path) was written by a newer version of Safelight; run that version")
+                throw StorageError.newerVersion(
+                    "\(path) was written by a newer version of Safelight; run that version, or restore a backup of "
+                        + "this one's into another folder"
+                )
             }
             try migrator.migrate(pool)
             try pool.writeWithoutTransaction(Self.requireFull)
@@ -136,13 +141,6 @@ public final class DatabaseFile: Sendable {
             throw StorageError.io("the database does not accept synchronous=FULL (reads back \(level ?? -1))")
         }
     }
-
-    private static func check(_ database: Database, path: String) throws {
-        let problems = try String.fetchAll(database, sql: "PRAGMA quick_check(3)")
-        guard problems == ["ok"] else {
-            throw StorageError.corrupt("\(path): \(problems.joined(separator: "; ")). Put back a backup.")
-        }
-    }
 }
 
 extension StorageError {
@@ -169,7 +167,7 @@ extension StorageError {
         self =
             switch error.resultCode {
             case .SQLITE_FULL: .notEnoughSpace("\(reason). Free some space and try again.")
-            case .SQLITE_CORRUPT, .SQLITE_NOTADB: .corrupt("\(reason). Put back a backup.")
+            case .SQLITE_CORRUPT, .SQLITE_NOTADB: .corrupt("\(reason). \(DatabaseCheck.advice)")
             case .SQLITE_BUSY, .SQLITE_LOCKED: .busy("\(reason). Try again.")
             default: .io(reason)
             }

@@ -67,6 +67,14 @@ public final class ResourceFile: Sendable {
     ///
     /// - Throws: ``StorageError/resourceChanged(_:)`` where the bytes are not those that were stored.
     public func verify() throws(StorageError) {
+        let found = try hash()
+        if let digest, found != digest {
+            throw .resourceChanged("\(digest): the stored bytes are damaged; put back the file from a backup")
+        }
+    }
+
+    /// The digest of the bytes as they are now: reads everything once.
+    public func hash() throws(StorageError) -> ResourceDigest {
         var hash = SHA256()
         var offset: Int64 = 0
         while offset < size {
@@ -75,8 +83,6 @@ public final class ResourceFile: Sendable {
             hash.update(data: bytes)
             offset += Int64(bytes.count)
         }
-        if let digest, ResourceDigest(hash.finalize()) != digest {
-            throw .resourceChanged("\(digest): the stored bytes are damaged; put back the file from a backup")
-        }
+        return ResourceDigest(hash.finalize())
     }
 }

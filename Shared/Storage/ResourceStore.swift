@@ -26,6 +26,7 @@ public final class ResourceStore: Sendable {
     private let nextIncoming = Atomic<UInt64>(0)
     private let durableFolders = Mutex<Set<String>>([])
     private let stripes: [Stripe]
+    private let holds = Mutex(0)
 
     // One digest always meets the same stripe, so that publishing and removing it exclude each other.
     private final class Stripe: Sendable {
@@ -113,11 +114,15 @@ public final class ResourceStore: Sendable {
     /// - Returns: where the pieces go.
     /// - Throws: ``StorageError`` of the disk, ``StorageError/readOnly(_:)``.
     public func writer(limit: Int64) throws(StorageError) -> ResourceWriter {
-        try mayWrite()
-        let number = nextIncoming.add(1, ordering: .relaxed).newValue
-        let path = "\(incoming)/\(getpid())-\(number)"
+        let path = try newIncoming()
         try watcher?(.write(path))
         return try ResourceWriter(store: self, path: path, limit: limit)
+    }
+
+    /// A name for a file that is about to be written, and will get its own when it is complete.
+    func newIncoming() throws(StorageError) -> String {
+        try mayWrite()
+        return "\(incoming)/\(getpid())-\(nextIncoming.add(1, ordering: .relaxed).newValue)"
     }
 
     /// Removes what earlier processes left half-written; call at start, before the first writer.
@@ -131,10 +136,17 @@ public final class ResourceStore: Sendable {
         return names.count
     }
 
-    /// Gives a complete temporary file its name; it is already synced.
-    func publish(_ path: String, as digest: ResourceDigest, size: Int64) throws(StorageError) -> StoredResource {
+    /// Gives a complete temporary file its name.
+    ///
+    /// - Parameter isSynced: false where the bytes seem to be there already; then the file is synced only if it is
+    ///   needed after all.
+    func publish(_ path: String, as digest: ResourceDigest, size: Int64, isSynced: Bool = true) throws(StorageError)
+        -> StoredResource
+    {
         try stripe(of: digest).mutex.withLock { (_) throws(StorageError) in
-            try publishLocked(path, as: digest, size: size)
+            let known = try? Folder.status(self.path(of: digest))
+            if !isSynced, known?.st_size != off_t(size) { try Descriptor(opening: path, O_RDONLY).sync() }
+            return try publishLocked(path, as: digest, size: size)
         }
     }
 
@@ -142,10 +154,7 @@ public final class ResourceStore: Sendable {
         -> StoredResource
     {
         let target = self.path(of: digest)
-        let first = "\(root)/\(digest.text.prefix(2))"
-        let folder = "\(first)/\(digest.text.dropFirst(2).prefix(2))"
-        try makeDurable(folder: first, in: root)
-        try makeDurable(folder: folder, in: first)
+        let folder = try makeFolders(of: digest)
         try watcher?(.rename(path, target))
         let isNew = try Folder.renameExclusively(path, to: target)
         if !isNew {
@@ -166,6 +175,15 @@ public final class ResourceStore: Sendable {
         }
         // Only damage can make them differ.
         guard rename(path, target) == 0 else { throw .system(errno, "replace \(target)") }
+    }
+
+    /// Makes the folders that a digest's file stands in; the inner one.
+    func makeFolders(of digest: ResourceDigest) throws(StorageError) -> String {
+        let first = "\(root)/\(digest.text.prefix(2))"
+        let folder = "\(first)/\(digest.text.dropFirst(2).prefix(2))"
+        try makeDurable(folder: first, in: root)
+        try makeDurable(folder: folder, in: first)
+        return folder
     }
 
     // A folder is in its parent for good once the parent was synced after it was made, by us or by someone killed.
@@ -189,14 +207,14 @@ public final class ResourceStore: Sendable {
         access(path(of: digest), F_OK) == 0
     }
 
-    /// Opens stored bytes.
+    /// Opens stored bytes, or the file that stands for them if it is still the same.
     ///
-    /// - Throws: ``StorageError/notFound(_:)``.
+    /// - Throws: ``StorageError/notFound(_:)``; ``StorageError/resourceChanged(_:)`` for a referenced file.
     public func open(_ digest: ResourceDigest) throws(StorageError) -> ResourceFile {
         do throws(StorageError) {
             return try ResourceFile(Descriptor(opening: path(of: digest), O_RDONLY | O_NOFOLLOW), digest: digest)
         } catch .notFound {
-            throw .notFound("no resource \(digest) is stored")
+            return try openReference(digest)
         }
     }
 
@@ -227,6 +245,7 @@ public final class ResourceStore: Sendable {
         try mayWrite()
         let target = path(of: digest)
         return try stripe(of: digest).mutex.withLock { (_) throws(StorageError) in
+            guard !isHeld else { return false }
             do throws(StorageError) {
                 let status = try Folder.status(target)
                 guard condition(microseconds(status.st_mtim)) else { return false }
@@ -238,6 +257,21 @@ public final class ResourceStore: Sendable {
             }
         }
     }
+
+    /// Whether nothing is removed now, because a backup is under way.
+    public var isHeld: Bool { holds.withLock { $0 > 0 } }
+
+    /// Keeps everything that is stored until ``release()``: ``remove(_:if:)`` does nothing meanwhile.
+    ///
+    /// When this returns, no removal is under way.
+    public func hold() {
+        holds.withLock { $0 += 1 }
+        // Whoever removes holds a stripe and looked before this: wait until it is done.
+        for stripe in stripes { stripe.mutex.withLock { _ in } }
+    }
+
+    /// Ends one ``hold()``.
+    public func release() { holds.withLock { $0 -= 1 } }
 
     /// Visits what is stored, one folder at a time, in no order.
     ///

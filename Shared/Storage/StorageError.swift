@@ -20,11 +20,13 @@ public enum StorageError: Error, Sendable, Equatable {
     case readOnly(String)
     /// The database stayed locked for longer than the busy timeout.
     case busy(String)
+    /// A newer version of Safelight wrote the file; this one cannot read it.
+    case newerVersion(String)
     /// A digest, a range or a name that cannot be valid.
     case invalid(String)
 
     /// The name for the wire: `not_enough_space`, `io_error`, `corrupt`, `not_found`, `resource_changed`, `in_use`,
-    /// `too_large`, `read_only`, `busy`, `invalid`.
+    /// `too_large`, `read_only`, `busy`, `newer_version`, `invalid`.
     public var name: String {
         switch self {
         case .notEnoughSpace: "not_enough_space"
@@ -36,6 +38,7 @@ public enum StorageError: Error, Sendable, Equatable {
         case .tooLarge: "too_large"
         case .readOnly: "read_only"
         case .busy: "busy"
+        case .newerVersion: "newer_version"
         case .invalid: "invalid"
         }
     }
@@ -45,7 +48,7 @@ public enum StorageError: Error, Sendable, Equatable {
         switch self {
         case .notEnoughSpace(let message), .io(let message), .corrupt(let message), .notFound(let message),
             .resourceChanged(let message), .inUse(let message), .tooLarge(let message), .readOnly(let message),
-            .busy(let message), .invalid(let message):
+            .busy(let message), .newerVersion(let message), .invalid(let message):
             message
         }
     }

@@ -43,7 +43,7 @@ struct PictureFinderTests {
             try files.createSymbolicLink(at: folder.appending(path: "loop"), withDestinationURL: folder)
             var finder = PictureFinder()
             try finder.add(folder.path)
-            let found = finder.files.map { String($0.string.dropFirst(folder.path.count + 1)) }
+            let found = finder.rest().map { String($0.string.dropFirst(folder.path.count + 1)) }
             #expect(found == ["Z.png", "a.jpg", "b.JPG", "movie.mp4", "unknown", "sub/a.tiff", "sub/deep/x.heic"])
             #expect(finder.others == 2)
         }
@@ -58,7 +58,7 @@ struct PictureFinderTests {
             )
             var finder = PictureFinder()
             try finder.add(folder.appending(path: "link").path)
-            #expect(finder.files.map(\.string) == [folder.appending(path: "notes.txt").path])
+            #expect(finder.rest().map(\.string) == [folder.appending(path: "notes.txt").path])
         }
     }
 
@@ -79,8 +79,8 @@ struct PictureFinderTests {
             }
             var finder = PictureFinder()
             try finder.add(folder.path)
-            #expect(finder.files.count == 2)
-            #expect(finder.files.compactMap(\.exactText).count == 1)
+            #expect(finder.count() == 2)
+            #expect(finder.rest().compactMap(\.exactText).count == 1)
         }
     }
 
@@ -89,5 +89,14 @@ struct PictureFinderTests {
         #expect(PictureNames.isText([]))
         #expect(!PictureNames.isText([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]))
         #expect(!PictureNames.isText([0xFF, 0xD8, 0xFF, 0xE0, 0]))
+    }
+}
+
+extension PictureFinder {
+    /// The main files that are left.
+    mutating func rest() -> [FilePath] {
+        var paths: [FilePath] = []
+        while let item = next() { paths.append(item.main) }
+        return paths
     }
 }

@@ -212,7 +212,7 @@ struct KillTests {
         if let sqlite = TestPlace.program("sqlite3") {
             let check = try RunningProgram.run(
                 sqlite,
-                [house.folder.file("library") + "/catalog.sqlite", "PRAGMA integrity_check"]
+                [house.folder.file("library") + "/library.sqlite", "PRAGMA integrity_check"]
             )
             #expect(check.output == "ok\n")
         }

@@ -48,7 +48,7 @@ struct DatabaseFileTests {
         try await file.write { try $0.execute(sql: "INSERT INTO note (text) VALUES ('hello')") }
         try file.close()
         var options = DatabaseFile.Options()
-        options.checksAtStart = true
+        options.checkSeconds = 60
         let again = try DatabaseFile(path: path, migrator: migrator(2), options: options)
         #expect(try await again.read { try String.fetchAll($0, sql: "SELECT text FROM note") } == ["hello"])
         try again.close()
@@ -81,7 +81,7 @@ struct DatabaseFileTests {
         try file.close()
         folder.overwrite("library.sqlite", [UInt8](repeating: 0xFF, count: 4096), at: 4096 * 5)
         var options = DatabaseFile.Options()
-        options.checksAtStart = true
+        options.checkSeconds = 60
         let error = #expect(throws: StorageError.self) {
             try DatabaseFile(path: path, migrator: migrator(), options: options)
         }

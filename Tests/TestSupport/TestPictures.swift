@@ -109,3 +109,30 @@ public enum TestPictures {
         """
     }
 }
+
+extension TestPictures {
+    /// A picture with a maker note of Apple's, or of anybody's.
+    public static func applePicture(
+        note: [UInt8],
+        date: String? = nil,
+        seed: UInt64 = 1
+    ) -> [UInt8] {
+        var exif = ExifBlock()
+        if let date { exif.photo.append(.ascii(0x9003, date)) }
+        exif.photo.append(ExifBlock.Field(tag: 0x927C, type: 7, count: note.count, value: note))
+        return jpeg(width: 48, height: 32, orientation: 1, exif: exif, seed: seed)
+    }
+
+    /// Apple's maker note with a burst's identifier, a content identifier, or both.
+    public static func appleNote(burst: String? = nil, content: String? = nil) -> [UInt8] {
+        let fields = [(UInt8(0x0B), burst), (UInt8(0x11), content)].compactMap { tag, text in text.map { (tag, $0) } }
+        var note = Array("Apple iOS\0\0\u{1}MM".utf8) + [0, UInt8(fields.count)]
+        var values: [UInt8] = []
+        let start = note.count + fields.count * 12 + 4
+        for (tag, text) in fields {
+            note += [0, tag, 0, 2, 0, 0, 0, UInt8(text.utf8.count + 1), 0, 0, 0, UInt8(start + values.count)]
+            values += Array(text.utf8) + [0]
+        }
+        return note + [0, 0, 0, 0] + values
+    }
+}

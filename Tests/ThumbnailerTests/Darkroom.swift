@@ -98,6 +98,30 @@ struct Darkroom: Sendable {
         return (answer.result, answer.attachments.first ?? [])
     }
 
+    /// All that a request brings: what was told before the answer, and the answer.
+    func messages(_ request: ImageRequest, deadline: Duration = .seconds(60)) async throws(RPCError) -> [ImageMessage] {
+        var messages: [ImageMessage] = []
+        for try await event in client.stream(request, credit: 32 << 20, deadline: deadline) {
+            switch event {
+            case .notification(ImageDelivery.degraded, let params, let attachments):
+                guard let result = try? ImageRequest.Result(json: params) else {
+                    throw Refusal.internalError.error("unreadable: \(params.text)")
+                }
+                messages.append(ImageMessage(result: result, bytes: attachments.flatMap { $0 }))
+            case .notification(ImageDelivery.chunk, _, let attachments):
+                if messages.last?.result != nil || messages.isEmpty { messages.append(ImageMessage(bytes: [])) }
+                messages[messages.count - 1].bytes += attachments.flatMap { $0 }
+            case .answer(let answer):
+                if messages.last?.result != nil || messages.isEmpty { messages.append(ImageMessage(bytes: [])) }
+                messages[messages.count - 1].result = answer.result
+                messages[messages.count - 1].bytes += answer.attachments.flatMap { $0 }
+            case .notification(let method, _, _):
+                throw Refusal.internalError.error("unexpected \(method)")
+            }
+        }
+        return messages
+    }
+
     /// The refusal of a request; nil where it succeeds.
     func refusal<R: Request>(_ request: R) async -> RPCError? {
         do throws(RPCError) {
@@ -109,4 +133,20 @@ struct Darkroom: Sendable {
     }
 
     var renders: Int64 { service.figures.renders.total }
+}
+
+/// One image of a request.
+struct ImageMessage: Sendable {
+    /// Nil only while its chunks arrive.
+    var result: ImageRequest.Result?
+    var bytes: Bytes
+
+    /// D for a degraded image, F for one as it was asked for.
+    var letter: String { result?.isDegraded == true ? "D" : "F" }
+}
+
+extension RenditionPlan {
+    init(_ request: ImageRequest, of asset: Asset) throws(RPCError) {
+        try self.init(request, of: AssetFacts(asset))
+    }
 }

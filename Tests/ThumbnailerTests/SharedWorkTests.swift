@@ -30,9 +30,20 @@ struct SharedWorkTests {
         }
     }
 
+    private func work(
+        limit: Int,
+        _ one: @escaping @Sendable (Int) async -> Result<Int, RPCError>
+    ) -> SharedWork<Int, Int, Int> {
+        SharedWork(limit: limit, width: 4, group: { $0 }) { keys in
+            var outcomes: [Result<Int, RPCError>] = []
+            for key in keys { outcomes.append(await one(key)) }
+            return outcomes
+        }
+    }
+
     @Test func `who asks for the same work gets the same outcome, done once`() async throws {
         let bench = Bench()
-        let shared = SharedWork<Int, Int>(limit: 4) { await bench.work($0) }
+        let shared = work(limit: 4) { await bench.work($0) }
         try await withThrowingTaskGroup(of: Int.self) { group in
             let running = Task { await shared.run() }
             for _ in 0..<20 { group.addTask { try await shared.value(21) } }
@@ -49,7 +60,7 @@ struct SharedWorkTests {
 
     @Test func `when everyone has gone the work is cancelled and its place is free`() async throws {
         let bench = Bench()
-        let shared = SharedWork<Int, Int>(limit: 1) { await bench.work($0) }
+        let shared = work(limit: 1) { await bench.work($0) }
         let running = Task { await shared.run() }
         let callers = (0..<3).map { _ in Task { await Self.refusal(of: shared, 1) } }
         await bench.begun.pass()
@@ -70,7 +81,7 @@ struct SharedWorkTests {
     }
 
     @Test func `whoever waits at the end is told so`() async throws {
-        let shared = SharedWork<Int, Int>(limit: 4) { .success($0) }
+        let shared = work(limit: 4) { .success($0) }
         let caller = Task { await Self.refusal(of: shared, 1) }
         while shared.figures.count == 0 { await Task.yield() }
         let running = Task { await shared.run() }
@@ -79,6 +90,35 @@ struct SharedWorkTests {
         let outcome = await caller.value
         #expect(outcome == nil || outcome == .interrupted || outcome == .userCancelled)
         #expect(await Self.refusal(of: shared, 1) == .interrupted)
+    }
+
+    @Test func `pieces of one group are done together, and prefetch after what people wait for`() async throws {
+        let batches = Mutex<[[Int]]>([])
+        let gate = Gate(2)
+        let shared = SharedWork<Int, Int, Int>(limit: 100, width: 1, batch: 8, group: { $0 / 10 }) { keys in
+            let isFirst = batches.withLock { batches in
+                batches.append(keys.sorted())
+                return batches.count == 1
+            }
+            if isFirst { await gate.pass() }
+            return keys.map { .success($0) }
+        }
+        let running = Task { await shared.run() }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { _ = try await shared.value(1) }
+            while batches.withLock({ $0.isEmpty }) { await Task.yield() }
+            group.addTask { for outcome in await shared.values([31, 32, 33]) { _ = try outcome.get() } }
+            while shared.figures.due < 3 { await Task.yield() }
+            group.addTask { _ = try await shared.value(21) }
+            while shared.figures.due < 4 { await Task.yield() }
+            group.addTask { _ = try await shared.value(22) }
+            while shared.figures.due < 5 { await Task.yield() }
+            await gate.pass()
+            try await group.waitForAll()
+        }
+        #expect(batches.withLock { $0 } == [[1], [21, 22], [31, 32, 33]])
+        running.cancel()
+        await running.value
     }
 
     @Test func `every failure of a worker has a name of the house`() {
@@ -94,7 +134,7 @@ struct SharedWorkTests {
         for (failure, refusal) in failures { #expect(failure.refusal.refusal == refusal) }
     }
 
-    private static func refusal(of shared: SharedWork<Int, Int>, _ key: Int) async -> Refusal? {
+    private static func refusal(of shared: SharedWork<Int, Int, Int>, _ key: Int) async -> Refusal? {
         do throws(RPCError) {
             _ = try await shared.value(key)
             return nil

@@ -12,6 +12,7 @@ extension ChangeTransaction {
         }
         if request.ifDuplicate == .useExisting {
             if let id = try existingAsset(withOriginal: original.digest) {
+                try complete(id, with: resources)
                 return try bind(request.ref, to: id, isDuplicate: true)
             }
         }
@@ -28,11 +29,23 @@ extension ChangeTransaction {
         asset.originalFilename = original.originalFilename
         asset.take(facts)
         asset.resources = resources.map(\.resource)
+        asset.markLivePhoto()
         try asset.apply(request.set)
         if let burst = asset.burstIdentifier { asset.representsBurst = try !hasRepresentative(burst) }
         newOriginals[original.digest] = newOriginals[original.digest] ?? asset.id
         try set(asset)
         try bind(request.ref, to: asset.id)
+    }
+
+    /// Gives an asset that is there already the raw file or the film of a Live Photo that it lacks.
+    private mutating func complete(_ id: ObjectID, with resources: [PreparedResource]) throws {
+        var asset = try existingAsset(id)
+        let new = resources.filter { !$0.type.isOriginal && asset.resource($0.type) == nil }
+        guard !new.isEmpty else { return }
+        guard new.allSatisfy({ $0.facts != nil }) else { throw FactsNeeded() }
+        asset.resources += new.map(\.resource)
+        asset.markLivePhoto()
+        try set(asset)
     }
 
     private func existingAsset(withOriginal digest: String) throws -> ObjectID? {
@@ -172,6 +185,13 @@ extension PreparedResource {
 }
 
 extension Asset {
+    /// A still with a film beside it is a Live Photo.
+    mutating func markLivePhoto() {
+        guard resource(.photo) != nil, resource(.pairedVideo) != nil else { return }
+        mediaSubtypes.formUnion(.photoLive)
+        playbackStyle = .livePhoto
+    }
+
     /// Takes over what was read from the bytes.
     mutating func take(_ facts: PictureFacts) {
         mediaType = facts.mediaType

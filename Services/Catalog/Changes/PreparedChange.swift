@@ -22,6 +22,8 @@ struct PictureFacts: Sendable, Equatable {
     var cameraMake: String?
     var cameraModel: String?
     var lensModel: String?
+    /// What the still and the film of a Live Photo share.
+    var contentIdentifier: String?
 }
 
 /// Bytes that are in the resource store already, ready to belong to an asset.

@@ -23,6 +23,11 @@ struct ImportRoots: Sendable {
         onlyIdentity = folders.isEmpty ? "uid:\(ownUID)" : nil
     }
 
+    /// Refuses to reference files unless somebody named the folders for that.
+    func requireConfigured() throws(RPCError) {
+        if onlyIdentity != nil { throw RescanDesk.noRoots }
+    }
+
     /// Opens a regular file for reading; no link on the way may lead out of its folder.
     ///
     /// - Throws: `access_denied`, `invalid_params`, `invalid_resource`

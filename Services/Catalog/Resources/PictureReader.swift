@@ -1,4 +1,5 @@
 import Contracts
+import Glibc
 import Hosting
 import JSONValue
 import Messaging
@@ -18,18 +19,18 @@ struct PictureReader: Sendable {
 
     /// The facts of stored bytes.
     ///
-    /// - Parameter name: the file as the client knows it, for errors
+    /// - Parameters:
+    ///   - name: the file as the client knows it, for errors
+    ///   - type: what the bytes are to the asset: a raw file is taken beside a picture
     /// - Throws: `invalid_resource` where they are no picture, `worker_crashed` and `worker_timeout` where they do harm,
     ///   `quarantined` where they did so before
-    func facts(of digest: ResourceDigest, name: String) async throws -> PictureFacts {
-        if let entry = quarantine.entry(digest.text) {
-            var refusal = entry.refusal(of: name)
-            refusal.data["file"] = .string(name)
-            throw refusal
-        }
+    func facts(of digest: ResourceDigest, name: String, type: ResourceType = .photo) async throws -> PictureFacts {
+        try check(digest, name)
         let file = try resources.open(digest)
         do throws(WorkerFailure) {
-            let job = WorkerJob(method: Self.method, files: [file.descriptor])
+            var params: JSONObject = [:]
+            if type == .alternatePhoto { params["ending"] = .string(FileGrouping.parts(name).ending) }
+            let job = WorkerJob(method: Self.method, params: .object(params), files: [file.descriptor])
             let result = try await work.run(job, over: digest.text)
             guard let facts = try? PhotoFacts(json: result.result) else {
                 throw .refused(name: "internal_error", message: "the worker's answer was not understood")
@@ -38,6 +39,13 @@ struct PictureReader: Sendable {
         } catch {
             throw Self.refusal(error, name)
         }
+    }
+
+    private func check(_ digest: ResourceDigest, _ name: String) throws {
+        guard let entry = quarantine.entry(digest.text) else { return }
+        var refusal = entry.refusal(of: name)
+        refusal.data["file"] = .string(name)
+        throw refusal
     }
 
     private static func refusal(_ failure: WorkerFailure, _ name: String) -> RPCError {
@@ -55,13 +63,70 @@ struct PictureReader: Sendable {
 
     /// The worker's side: blocks while it reads.
     static func handle(_ job: WorkerJob) throws(WorkerRefusal) -> WorkerResult {
+        if job.method == sidecarMethod { return try handleSidecar(job) }
         guard job.method == method else {
-            throw WorkerRefusal(name: "invalid_request", message: "this worker knows only \(method)")
+            throw WorkerRefusal(name: "invalid_request", message: "this worker knows \(method) and \(sidecarMethod)")
         }
+        // A film may be larger than memory: only its container is read.
+        if let film = try film(job) { return WorkerResult(result: film.json) }
         let bytes = try job.contents(ofFile: 0, limit: maxBytes)
+        if let ending = job.params["ending"]?.stringValue, let raw = MetadataReader.raw(bytes, ending: ending) {
+            return WorkerResult(result: raw.json)
+        }
         do throws(MetadataError) {
             try MetadataReader.requireWhole(bytes)
             return WorkerResult(result: try MetadataReader.facts(of: bytes).json)
+        } catch {
+            throw WorkerRefusal(name: error.name, message: error.message)
+        }
+    }
+
+    private static func film(_ job: WorkerJob) throws(WorkerRefusal) -> PhotoFacts? {
+        guard let file = job.files.first else {
+            throw WorkerRefusal(name: "invalid_request", message: "the job has no file")
+        }
+        let size = max(0, Int(lseek(file, 0, SEEK_END)))
+        do {
+            return try MetadataReader.film(size: size) { offset, count in
+                [UInt8](unsafeUninitializedCapacity: count) { buffer, used in
+                    used = max(0, pread(file, buffer.baseAddress, count, off_t(offset)))
+                }
+            }
+        } catch let error as MetadataError {
+            throw WorkerRefusal(name: error.name, message: error.message)
+        } catch {
+            throw WorkerRefusal(name: "invalid_resource", message: "\(error)")
+        }
+    }
+
+    // MARK: Sidecars
+
+    static let sidecarMethod = "sidecar"
+
+    /// What an XMP file says.
+    ///
+    /// - Throws: `invalid_resource` with `sidecar` true in its data where it cannot be read, `quarantined` where it did
+    ///   harm before
+    func sidecar(_ bytes: Bytes, name: String) async throws -> SidecarFacts {
+        let digest = ResourceDigest(of: bytes)
+        try check(digest, name)
+        do throws(WorkerFailure) {
+            let job = WorkerJob(method: Self.sidecarMethod, attachments: [bytes])
+            let result = try await work.run(job, over: digest.text)
+            guard let facts = try? SidecarFacts(json: result.result) else {
+                throw .refused(name: "internal_error", message: "the worker's answer was not understood")
+            }
+            return facts
+        } catch {
+            var refusal = Self.refusal(error, name)
+            refusal.data["sidecar"] = true
+            throw refusal
+        }
+    }
+
+    private static func handleSidecar(_ job: WorkerJob) throws(WorkerRefusal) -> WorkerResult {
+        do throws(MetadataError) {
+            return WorkerResult(result: try SidecarFacts(xmp: job.attachments.first ?? []).json)
         } catch {
             throw WorkerRefusal(name: error.name, message: error.message)
         }
@@ -79,7 +144,11 @@ extension PictureFacts {
         let turnsItself = ["public.heic", "public.heif", "public.avif"].contains(facts.contentType)
         orientation = turnsItself ? 1 : facts.orientation
         mediaSubtypes = MediaSubtypes(rawValue: facts.mediaSubtypes & MediaSubtypes.names.reduce(0) { $0 | $1.bit })
-        playbackStyle = facts.isAnimated ? .imageAnimated : .image
+        playbackStyle = facts.isFilm ? .video : facts.isAnimated ? .imageAnimated : .image
+        mediaType = facts.isFilm ? .video : .image
+        duration = facts.duration
+        contentIdentifier = facts.contentIdentifier
+        burstIdentifier = facts.isFilm ? nil : Self.text(facts.burstIdentifier, 128)
         creationDate = facts.captureDate.flatMap { AssetPatch.dates.contains($0) ? $0 : nil }
         creationOffset = creationDate == nil ? nil : facts.captureOffset
         location = facts.location.map { place in
@@ -95,6 +164,24 @@ extension PictureFacts {
         cameraMake = Self.text(facts.cameraMake, 1024)
         cameraModel = Self.text(facts.cameraModel, 1024)
         lensModel = Self.text(facts.lensModel, 1024)
+    }
+
+    /// Takes over what a sidecar says: somebody wrote it after the picture. Its date counts where the picture has none.
+    mutating func take(_ sidecar: SidecarFacts) {
+        if let value = sidecar.rating { rating = value }
+        if let value = Self.text(sidecar.caption, 65_536) { caption = value }
+        if let words = sidecar.keywords { keywords = words.prefix(1024).compactMap { Self.text($0, 1024) } }
+        if let place = sidecar.location {
+            location = Location(
+                latitude: place.latitude,
+                longitude: place.longitude,
+                altitude: place.altitude.flatMap { (-20_000...100_000).contains($0) ? $0 : nil }
+            )
+        }
+        if creationDate == nil, let date = sidecar.captureDate, AssetPatch.dates.contains(date) {
+            creationDate = date
+            creationOffset = sidecar.captureOffset
+        }
     }
 
     /// Without zero characters, cut at a character; nil where nothing is left.

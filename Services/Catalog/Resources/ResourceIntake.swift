@@ -1,6 +1,7 @@
 import Contracts
 import JSONValue
 import Messaging
+import Metadata
 import PhotoModel
 import Storage
 
@@ -73,6 +74,11 @@ struct ResourceIntake: Sendable {
                 if isKnown { return PreparedChange(request, resources: resources) }
             }
             for index in resources.indices { try await read(&resources[index]) }
+            try ResourceRules.settle(&resources)
+            if let sidecar = create.sidecar, let index = resources.firstIndex(where: \.type.isOriginal) {
+                let facts = try await read(sidecar: sidecar, incoming)
+                resources[index].facts?.take(facts)
+            }
             return PreparedChange(request, resources: resources)
         case .editAsset(let edit):
             var render = try await take(edit.render, incoming)
@@ -99,9 +105,12 @@ struct ResourceIntake: Sendable {
             throw Refusal.invalidParams.error("an asset has exactly one original, and one resource of each type")
         }
         for resource in resources {
-            guard resource.type == .photo || resource.type == .alternatePhoto else {
+            guard ResourceRules.accepted.contains(resource.type) else {
+                let names = ResourceRules.accepted.map(\.rawValue)
                 throw Refusal.unsupportedFormat.error(
-                    "resources of the type \(resource.type.rawValue) cannot be taken in; send photo or alternatePhoto"
+                    "resources of the type \(resource.type.rawValue) cannot be taken in with a new asset; send "
+                        + names.joined(separator: ", "),
+                    ["allowed": JSON(names)]
                 )
             }
         }
@@ -113,6 +122,9 @@ struct ResourceIntake: Sendable {
         let (resources, maxBytes) = (resources, maxBytes)
         let stored: StoredResource
         var path: String?
+        guard !resource.isReferenced || resource.path != nil else {
+            throw Refusal.invalidParams.error("only a path can be referenced", ["parameter": "reference"])
+        }
         var name = try resource.originalFilename.map { try storable($0, "originalFilename") }
         switch resource.source {
         case .attachment(let number):
@@ -121,11 +133,15 @@ struct ResourceIntake: Sendable {
         case .upload(let upload): stored = try await uploads.finished(upload, owner: incoming.identity)
         case .path(let named):
             path = named
+            let isReferenced = resource.isReferenced
+            if isReferenced { try roots.requireConfigured() }
             let file = try roots.open(named, for: incoming.identity)
             name = name ?? PictureFacts.text(named.split(separator: "/").last.map(String.init), 1024)
             do {
                 stored = try await crew.run {
-                    try resources.put(copying: file, limit: maxBytes)
+                    isReferenced
+                        ? try resources.refer(to: file, at: named, limit: maxBytes)
+                        : try resources.put(copying: file, limit: maxBytes)
                 }
             } catch StorageError.tooLarge(let reason) {
                 throw Refusal.invalidResource.error(
@@ -169,7 +185,24 @@ struct ResourceIntake: Sendable {
 
     private func read(_ resource: inout PreparedResource) async throws {
         guard let digest = ResourceDigest(resource.digest) else { throw Refusal.internalError.error("a bad digest") }
-        resource.facts = try await pictures.facts(of: digest, name: resource.name)
+        resource.facts = try await pictures.facts(of: digest, name: resource.name, type: resource.type)
+    }
+
+    /// What a sidecar says; its bytes are not kept.
+    private func read(sidecar: NewResource, _ incoming: IncomingRequest) async throws -> SidecarFacts {
+        let limit = Int64(SidecarFacts.maxBytes)
+        let bytes: Bytes
+        switch sidecar.source {
+        case .attachment(let number): bytes = try attachment(number, incoming)
+        case .path(let named):
+            let file = try roots.open(named, for: incoming.identity)
+            bytes = try await crew.run { try file.readAll(limit: limit) }
+        case .upload, nil: throw Refusal.invalidParams.error("a sidecar names an attachment or a path")
+        }
+        guard bytes.count <= SidecarFacts.maxBytes else {
+            throw Refusal.limitExceeded.error("a sidecar has at most \(limit) bytes", ["limit": .int(limit)])
+        }
+        return try await pictures.sidecar(bytes, name: sidecar.path ?? sidecar.originalFilename ?? "the sidecar")
     }
 }
 

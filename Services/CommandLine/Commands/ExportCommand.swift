@@ -1,6 +1,7 @@
 import ArgumentParser
 import Contracts
 import Glibc
+import Hosting
 import JSONValue
 import Messaging
 import PhotoClient
@@ -11,8 +12,11 @@ import SystemPackage
 struct ExportCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "export",
-        abstract: "Save files of assets into a folder, checked by their SHA-256.",
-        discussion: "Names the assets by identifier, or takes all of a fetch where none is named."
+        abstract: "Save files of assets into a folder, checked by their SHA-256, or images of them at a size.",
+        discussion: """
+            Names the assets by identifier, or takes all of a fetch where none is named. With --size images are made, \
+            with the edits, or without them with --original.
+            """
     )
 
     @Argument(help: "Identifiers, or - for standard input.")
@@ -26,9 +30,17 @@ struct ExportCommand: LibraryCommand {
     @Flag(help: "What is shown, with the edits, instead of the original.")
     var current = false
 
+    @OptionGroup(title: "Images") var images: ExportImageOptions
+
     @OptionGroup var client: ClientOptions
 
-    func check() throws { _ = try fetch.fetch(of: nil) }
+    var services: [ServiceName] { images.size == nil ? [.catalog] : [.catalog, .thumbnailer] }
+
+    func check() throws {
+        _ = try fetch.fetch(of: nil)
+        if images.size != nil, current { throw ValidationError("--current is for files, --size makes images") }
+        _ = try images.request(.none)
+    }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
         if mkdir(self.output, 0o777) != 0, errno != EEXIST {
@@ -37,31 +49,77 @@ struct ExportCommand: LibraryCommand {
                 name: "not_written"
             )
         }
-        var failed = 0
+        var progress = Progress(output: output)
         if ids.isEmpty {
-            for try await asset in library.allAssets(try await fetch.fetch(in: library)) {
-                if try await !export(asset, from: library, output) { failed += 1 }
+            let fetch = try await fetch.fetch(in: library)
+            progress.begin(total: try await library.assets(fetch, count: 1).count)
+            for try await asset in library.allAssets(fetch) {
+                progress.step(isDone: try await export(asset, from: library, &progress))
             }
         } else {
-            for id in try Identifiers.read(ids) {
-                if try await !export(try await library.asset(id), from: library, output) { failed += 1 }
+            let ids = try Identifiers.read(ids)
+            progress.begin(total: ids.count)
+            for id in ids {
+                progress.step(isDone: try await export(try await library.asset(id), from: library, &progress))
             }
         }
-        if failed > 0 {
-            output.note("\(Quantities.count(failed, "asset")) could not be exported")
+        progress.clear()
+        if progress.failed > 0 {
+            output.note("\(Quantities.count(progress.failed, "asset")) could not be exported")
             throw ExitCode(CommandFailure.Status.partly.rawValue)
         }
     }
 
+    /// Saves one; false where it cannot be had, which is no reason to stop.
+    private func export(
+        _ asset: Asset,
+        from library: PhotoLibrary,
+        _ progress: inout Progress
+    ) async throws -> Bool {
+        if let request = try images.request(asset.id) {
+            return try await exportImage(asset, request, from: library, &progress)
+        }
+        return try await exportFile(asset, from: library, &progress)
+    }
+
+    private func exportImage(
+        _ asset: Asset,
+        _ request: ImageRequest,
+        from library: PhotoLibrary,
+        _ progress: inout Progress
+    ) async throws -> Bool {
+        do throws(RPCError) {
+            let (result, bytes) = try await library.image(request)
+            let stem = Self.fileName(asset, asset.originalFilename)
+            let path = "\(output)/\(stem).\(images.format == .jpeg ? "jpg" : images.format.rawValue)"
+            do { try OutputFile.write(bytes, to: path) } catch { throw Refusal.notEnoughSpace.error("\(error)") }
+            progress.say(
+                [
+                    "asset": .string(asset.id.text), "file": .string(path), "size": JSON(bytes.count),
+                    "pixelWidth": JSON(result.pixelWidth), "pixelHeight": JSON(result.pixelHeight),
+                ],
+                "\(path.printable)  \(result.pixelWidth) x \(result.pixelHeight)"
+            )
+            return true
+        } catch {
+            progress.report(CommandFailure(message: "\(asset.id): \(error.message)", name: error.name))
+            return false
+        }
+    }
+
     /// Saves one; false where its bytes cannot be had, which is no reason to stop.
-    private func export(_ asset: Asset, from library: PhotoLibrary, _ output: Output) async throws -> Bool {
+    private func exportFile(
+        _ asset: Asset,
+        from library: PhotoLibrary,
+        _ progress: inout Progress
+    ) async throws -> Bool {
         guard let resource = current ? asset.currentResource : asset.originalResource else {
-            output.report(
+            progress.report(
                 CommandFailure(message: "\(asset.id) has no such file", name: Refusal.missingResource.rawValue)
             )
             return false
         }
-        let name = Self.fileName(asset, resource)
+        let name = Self.fileName(asset, resource.originalFilename ?? asset.originalFilename)
         let writer = try OutputFileWriter(self.output + "/" + name)
         do throws(RPCError) {
             for try await chunk in library.resource(asset: asset.id, type: resource.type) {
@@ -69,20 +127,24 @@ struct ExportCommand: LibraryCommand {
             }
         } catch {
             writer.abandon()
-            output.report(CommandFailure(message: "\(asset.id): \(error.message)", name: error.name))
+            progress.report(CommandFailure(message: "\(asset.id): \(error.message)", name: error.name))
             return false
         }
         try writer.finish()
-        try output.result([
-            "asset": .string(asset.id.text), "file": .string(self.output + "/" + name), "size": .int(resource.size),
-            "digest": .string(resource.digest),
-        ]) { ["\((self.output + "/" + name).printable)  \(Quantities.bytes(resource.size))"] }
+        let path = output + "/" + name
+        progress.say(
+            [
+                "asset": .string(asset.id.text), "file": .string(path), "size": .int(resource.size),
+                "digest": .string(resource.digest),
+            ],
+            "\(path.printable)  \(Quantities.bytes(resource.size))"
+        )
         return true
     }
 
     /// The identifier, which no other has, and the name it came with, made safe for a folder.
-    static func fileName(_ asset: Asset, _ resource: AssetResource) -> String {
-        let given = resource.originalFilename ?? asset.originalFilename ?? "file"
+    static func fileName(_ asset: Asset, _ original: String?) -> String {
+        let given = original ?? "file"
         var name = ""
         for scalar in given.unicodeScalars {
             let isUnsafe =

@@ -136,6 +136,7 @@ struct StatusCommand: LibraryCommand {
             let problems = state.health?.problems ?? [state.problem]
             lines += problems.map { "\(state.service.rawValue): \($0.printable)" }
         }
+        lines += states.compactMap(pictureLine)
         if let edits = states.lazy.compactMap({ $0.figures["published"]?.objectValue }).first {
             lines += [publishedLine(edits)]
         }
@@ -143,6 +144,21 @@ struct StatusCommand: LibraryCommand {
             lines += ["", "\(state.service.rawValue):"] + figureLines(state.figures, indent: 2)
         }
         return lines
+    }
+
+    /// How the thumbnailer is doing, in a line: queue, hit rate, renders a second.
+    private static func pictureLine(_ state: State) -> String? {
+        func number(_ name: String, in group: JSON? = nil) -> Int64 {
+            (group?[name] ?? state.figures[name])?.intValue ?? 0
+        }
+        guard state.service == .thumbnailer, let cache = state.figures["cache"] else { return nil }
+        let hits = number("memoryHits") + number("diskHits")
+        let all = hits + number("misses")
+        let rate = all > 0 ? ", \(100 * hits / all) % of \(all) requests at hand" : ""
+        let waiting = number("due", in: cache) + number("waiting", in: state.figures["caching"])
+        let renders = state.figures["rate"]?["rendersPerSecond"]?.doubleValue ?? 0
+        return "pictures: \(waiting) waiting\(rate), \(Quantities.rate(renders)) made a second, "
+            + "\(number("diskEntries", in: cache)) kept (\(Quantities.bytes(number("diskBytes", in: cache))))"
     }
 
     /// What the editor says of the edits that were pushed to it.

@@ -48,17 +48,14 @@ struct ThumbCommand: LibraryCommand {
 
     func run(in library: PhotoLibrary, output: Output) async throws {
         let request = try request()
-        let answer = try await library.thumbnailer.ask(request, deadline: .seconds(120))
-        guard let image = answer.attachments.first else {
-            throw CommandFailure(message: "the thumbnailer sent no image", name: Refusal.internalError.rawValue)
-        }
+        let (answer, image) = try await library.image(request)
         let file = self.output ?? "\(request.asset).\(format == .jpeg ? "jpg" : format.rawValue)"
         try OutputFile.write(image, to: file)
         guard file != "-" else { return }
-        var result = answer.result.json.objectValue ?? [:]
+        var result = answer.json.objectValue ?? [:]
         result["file"] = .string(file)
         try output.result(.object(result)) {
-            ["\(file.printable): \(answer.result.pixelWidth) x \(answer.result.pixelHeight) pixels"]
+            ["\(file.printable): \(answer.pixelWidth) x \(answer.pixelHeight) pixels"]
         }
     }
 
@@ -68,6 +65,7 @@ struct ThumbCommand: LibraryCommand {
             targetSize: try Self.size(size),
             contentMode: fill ? .aspectFill : .aspectFit,
             resizeMode: exact ? .exact : .fast,
+            deliveryMode: .highQualityFormat,
             version: original ? .original : .current,
             format: format,
             quality: quality

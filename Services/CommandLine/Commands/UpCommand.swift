@@ -32,14 +32,14 @@ struct UpCommand: AsyncParsableCommand {
     func run() async throws {
         let output = Output(json: json)
         var (library, endpoints) = (library, endpoints)
-        library.library = library.library.map(Self.absolute)
-        endpoints.run = endpoints.run.map(Self.absolute)
+        library.library = library.library.map(Places.absolute)
+        endpoints.run = endpoints.run.map(Places.absolute)
         let folder = try library.resolve()
         let addresses = try endpoints.resolve()
         try addresses.folder.prepare()
         let lock = try HouseLock(runFolder: addresses.folder.path)
         let house = RunningHouse(
-            programs: try Self.programFolder(),
+            programs: try Places.programFolder(with: Self.order),
             variables: variables(library: folder, addresses: addresses),
             output: output
         )
@@ -66,27 +66,5 @@ struct UpCommand: AsyncParsableCommand {
         if let level = service.log { variables["SAFELIGHT_LOG"] = level }
         variables[Supervision.variable] = "1"
         return variables
-    }
-
-    private static func absolute(_ path: String) -> String {
-        guard !path.hasPrefix("/"), let folder = getcwd(nil, 0) else { return path }
-        defer { free(folder) }
-        return FilePath(String(cString: folder)).pushing(FilePath(path)).lexicallyNormalized().string
-    }
-
-    /// The services stand beside this program.
-    static func programFolder() throws -> FilePath {
-        guard let program = realpath("/proc/self/exe", nil) else {
-            throw CommandFailure(message: "this program cannot find itself", name: "not_found")
-        }
-        defer { free(program) }
-        let folder = FilePath(String(cString: program)).removingLastComponent()
-        for name in order where access(folder.appending(name.rawValue).string, X_OK) != 0 {
-            throw CommandFailure(
-                message: "\(folder.string) has no program \(name.rawValue); build all of them with `make build`",
-                name: "not_found"
-            )
-        }
-        return folder
     }
 }

@@ -39,7 +39,7 @@ struct DoctorCommand: AsyncParsableCommand {
         let machine = MachineChecks(library: folder, run: endpoints.folder, keys: try? KeyFolder(flag: nil), now: now)
         findings += machine.findings()
         let programs = ProgramChecks(
-            programs: try UpCommand.programFolder(),
+            programs: try Places.programFolder(with: UpCommand.order),
             library: folder,
             isDeep: deep,
             now: now

@@ -7,6 +7,7 @@ import SystemPackage
 struct ImportReport {
     private let output: Output
     private let isVerbose: Bool
+    private let keepsAssets: Bool
     private let clock = ContinuousClock()
     private let start: ContinuousClock.Instant
     private var meter: ProgressMeter
@@ -16,7 +17,9 @@ struct ImportReport {
     private(set) var imported = 0
     private(set) var duplicates = 0
     private(set) var broken = 0
-    /// The assets that answer for the files, by the files' places.
+    /// Files of which something was told.
+    private(set) var done = 0
+    /// The assets that answer for the files, by the files' places; only where somebody wants them.
     private(set) var assets: [(index: Int, id: ObjectID)] = []
 
     /// Without a terminal a line appears after so many files or so much time.
@@ -24,7 +27,8 @@ struct ImportReport {
     static let timePerLine = Duration.seconds(5)
     private static let timePerDrawing = Duration.milliseconds(100)
 
-    init(total: Int, output: Output, isVerbose: Bool) {
+    init(total: Int, output: Output, isVerbose: Bool, keepsAssets: Bool = false) {
+        self.keepsAssets = keepsAssets
         self.output = output
         self.isVerbose = isVerbose
         self.start = clock.now
@@ -33,20 +37,21 @@ struct ImportReport {
 
     /// Counts and tells what became of one file.
     mutating func take(_ index: Int, _ path: FilePath, _ outcome: ImportOutcome) throws {
+        done += 1
         meter.step(at: clock.now - start)
         let name = path.string.printable
         var json: JSONObject = ["file": .string(path.string)]
         switch outcome {
         case .imported(let id, let sequence):
             imported += 1
-            assets.append((index, id))
+            if keepsAssets { assets.append((index, id)) }
             json["outcome"] = "imported"
             json["id"] = .string(id.text)
             json["sequence"] = .int(sequence)
             if isVerbose { try say("imported  \(id)  \(name)") }
         case .duplicate(let id):
             duplicates += 1
-            assets.append((index, id))
+            if keepsAssets { assets.append((index, id)) }
             json["outcome"] = "duplicate"
             json["id"] = .string(id.text)
             if isVerbose { try say("known     \(id)  \(name)") }

@@ -1,12 +1,22 @@
 import Glibc
 import SystemPackage
 
-/// Finds the files to import: folders are searched through, in the order of their names' bytes.
+/// Finds the files to import: folders are searched through, in the order of their names' bytes, one at a time.
 ///
-/// Links below a folder are not followed, hidden files and folders are passed over, and so is what is clearly no
+/// Its memory is that of the largest folder, however many files there are. Files that belong together by their names
+/// (``FileGrouping``) are found as one item; files that the user names stand alone. Links below a folder are not followed, hidden files and folders are passed over, and so is what is clearly no
 /// picture. Files that the user names are always taken: the catalog knows best.
 struct PictureFinder {
-    private(set) var files: [FilePath] = []
+    /// What is still to be looked at, the next one last.
+    private var pending: [Place] = []
+    private var roots: [Place] = []
+    private var ready: [ImportItem] = []
+
+    private enum Place {
+        case file(FilePath)
+        case folder(FilePath)
+    }
+
     /// Files passed over because they are clearly no pictures.
     private(set) var others = 0
     /// Folders that cannot be read, and why.
@@ -22,35 +32,67 @@ struct PictureFinder {
         defer { free(absolute) }
         let path = FilePath(platformString: absolute)
         switch Self.kind(path) {
-        case S_IFDIR: search(path)
-        case S_IFREG: files.append(path)
+        case S_IFDIR: roots.append(.folder(path))
+        case S_IFREG: roots.append(.file(path))
         default: throw CommandFailure(message: "\(argument) is neither a file nor a folder", name: "not_read")
         }
+        rewind()
     }
 
-    private mutating func search(_ root: FilePath) {
-        var folders = [root]
-        while let folder = folders.popLast() {
-            let names: [[UInt8]]
-            do throws(Errno) {
-                names = try Self.names(in: folder)
-            } catch {
-                unreadable.append((folder, error))
-                continue
+    /// Begins again with the first file, and counts anew what is passed over.
+    mutating func rewind() {
+        pending = roots.reversed()
+        ready = []
+        others = 0
+        unreadable = []
+    }
+
+    /// The next item; nil at the end.
+    mutating func next() -> ImportItem? {
+        while ready.isEmpty {
+            switch pending.popLast() {
+            case .file(let path): return ImportItem(path)
+            case .folder(let folder): search(folder)
+            case nil: return nil
             }
-            var inside: [FilePath] = []
-            for name in names.sorted(by: { $0.lexicographicallyPrecedes($1) }) where name.first != UInt8(ascii: ".") {
-                guard let component = Self.component(name) else { continue }
-                let path = folder.appending(component)
-                switch Self.kind(path) {
-                case S_IFDIR: inside.append(path)
-                case S_IFREG where PictureNames.isClearlyOther(path): others += 1
-                case S_IFREG: files.append(path)
-                default: continue
-                }
-            }
-            folders += inside.reversed()
         }
+        return ready.removeLast()
+    }
+
+    /// How many items there are: a search of its own, which keeps none of them.
+    func count() -> Int {
+        var copy = self
+        copy.rewind()
+        var count = 0
+        while copy.next() != nil { count += 1 }
+        return count
+    }
+
+    private mutating func search(_ folder: FilePath) {
+        let names: [[UInt8]]
+        do throws(Errno) {
+            names = try Self.names(in: folder)
+        } catch {
+            unreadable.append((folder, error))
+            return
+        }
+        var inside: [Place] = []
+        var (files, sidecars): ([FilePath], [FilePath]) = ([], [])
+        for name in names.sorted(by: { $0.lexicographicallyPrecedes($1) }) where name.first != UInt8(ascii: ".") {
+            guard let component = Self.component(name) else { continue }
+            let path = folder.appending(component)
+            switch Self.kind(path) {
+            case S_IFDIR: inside.append(.folder(path))
+            case S_IFREG where path.extension?.lowercased() == "xmp": sidecars.append(path)
+            case S_IFREG where PictureNames.isClearlyOther(path): others += 1
+            case S_IFREG: files.append(path)
+            default: continue
+            }
+        }
+        ready = ImportItem.items(in: folder, files, sidecars: sidecars).reversed()
+        let used = Set(ready.compactMap(\.sidecar))
+        others += sidecars.count { !used.contains($0) }
+        pending += inside.reversed()
     }
 
     private static func component(_ name: [UInt8]) -> FilePath.Component? {
@@ -72,11 +114,16 @@ struct PictureFinder {
         guard let directory = folder.withPlatformString({ opendir($0) }) else { throw Errno(rawValue: errno) }
         defer { closedir(directory) }
         var names: [[UInt8]] = []
-        while let entry = readdir(directory) {
+        while true {
+            errno = 0
+            guard let entry = readdir(directory) else {
+                // A disk that fails in the middle is no shorter folder.
+                if errno != 0 { throw Errno(rawValue: errno) }
+                return names
+            }
             let name = withUnsafeBytes(of: &entry.pointee.d_name) { Array($0.prefix { $0 != 0 }) }
             if name != [0x2E] && name != [0x2E, 0x2E] { names.append(name) }
         }
-        return names
     }
 }
 
@@ -84,7 +131,8 @@ struct PictureFinder {
 enum PictureNames {
     private static let pictures: Set<String> = [
         "jpg", "jpeg", "jpe", "jfif", "png", "gif", "tif", "tiff", "heic", "heif", "hif", "avif", "webp", "bmp", "jp2",
-        "jxl", "dng", "cr2", "cr3", "nef", "nrw", "arw", "raf", "orf", "rw2", "pef", "srw", "psd", "mov", "mp4", "m4v",
+        "jxl", "dng", "cr2", "cr3", "nef", "nrw", "arw", "sr2", "srf", "raf", "orf", "rw2", "pef", "srw", "3fr", "iiq",
+        "erf", "psd", "mov", "mp4", "m4v", "3gp", "qt",
     ]
 
     private static let others: Set<String> = [

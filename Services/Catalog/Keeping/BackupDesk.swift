@@ -1,0 +1,210 @@
+import Contracts
+import Glibc
+import JSONValue
+import Logging
+import Messaging
+import PhotoModel
+import Storage
+import Synchronization
+
+/// `library.backup`: copies the library while it is used.
+///
+/// In this order: from now on nothing is removed from the resource store; the database as it is at one moment, checked
+/// as a whole; every resource that this copy names; the manifest, which makes the backup valid; and at last what the
+/// library no longer has is taken out of the earlier backup.
+struct BackupDesk: Sendable {
+    let store: LibraryStore
+    let resources: ResourceStore
+    let crew: FileCrew
+    /// Microseconds since 1970.
+    let now: @Sendable () -> Int64
+    let logger: Logger
+    private let isBusy = Busy()
+
+    /// One backup at a time.
+    private final class Busy: Sendable {
+        private let state = Mutex(false)
+        func begin() -> Bool {
+            state.withLock { isBusy in
+                defer { isBusy = true }; return !isBusy
+            }
+        }
+        func end() { state.withLock { $0 = false } }
+    }
+
+    /// Resources between two looks at whether it is still wanted.
+    private static let step = 64
+
+    init(
+        store: LibraryStore,
+        resources: ResourceStore,
+        crew: FileCrew,
+        now: @escaping @Sendable () -> Int64,
+        logger: Logger
+    ) {
+        self.store = store
+        self.resources = resources
+        self.crew = crew
+        self.now = now
+        self.logger = logger
+    }
+
+    func backup(
+        _ request: BackupLibrary,
+        _ incoming: IncomingRequest,
+        _ notifier: Notifier
+    ) async throws -> BackupLibrary.Result {
+        let target = try target(request, incoming.identity)
+        guard isBusy.begin() else {
+            throw Refusal.busy.error("another backup is under way; ask again when it is done")
+        }
+        defer { isBusy.end() }
+        resources.hold()
+        defer { resources.release() }
+        do {
+            return try await run(target, request, notifier)
+        } catch let error as StorageError {
+            logger.error("a backup failed", metadata: ["target": "\(target.path)", "error": "\(error)"])
+            throw Self.refusal(error, target.path)
+        }
+    }
+
+    /// Only whom the service belongs to may let it write somewhere.
+    private func target(_ request: BackupLibrary, _ identity: String) throws -> BackupFolder {
+        guard identity == "uid:\(geteuid())" else {
+            throw Refusal.accessDenied.error("only the catalog's own user may make a backup, over ipc")
+        }
+        let path = request.target
+        guard path.hasPrefix("/"), !path.utf8.contains(0), !path.split(separator: "/").contains("..") else {
+            throw Refusal.invalidParams.error("the target is an absolute path without ..", ["parameter": "target"])
+        }
+        let library = store.database.path.split(separator: "/").dropLast()
+        guard !path.split(separator: "/").starts(with: library) else {
+            throw Refusal.invalidOptions.error("the target is inside the library's own folder; choose another")
+        }
+        if mkdir(path, 0o700) != 0, errno != EEXIST {
+            let reason = String(cString: strerror(errno))
+            throw Refusal.invalidOptions.error("\(path) cannot be made: \(reason); make the folder that it is in")
+        }
+        let folder = BackupFolder(path: path)
+        guard folder.isUsable() else {
+            throw Refusal.invalidOptions.error("\(path) is neither empty nor an earlier backup; choose another folder")
+        }
+        return folder
+    }
+
+    private func run(
+        _ target: BackupFolder,
+        _ request: BackupLibrary,
+        _ notifier: Notifier
+    ) async throws -> BackupLibrary.Result {
+        let lock = try LockFile(
+            path: target.path + "/" + BackupFolder.marker,
+            program: "backup",
+            using: target.path,
+            advice: "wait for it"
+        )
+        defer { withExtendedLifetime(lock) {} }
+        let (database, targetStore) = try await crew.run { [store] in
+            let targetStore = try ResourceStore(root: target.resourcesPath)
+            try targetStore.clearIncoming()
+            let partial = target.databasePath("library-new.sqlite")
+            for ending in ["", "-journal", "-wal", "-shm"] { unlink(partial + ending) }
+            try store.database.copy(to: partial)
+            return (partial, targetStore)
+        }
+        let copy = try BackupStore(path: database)
+        defer { try? copy.close() }
+        let head = try copy.head()
+        var result = BackupLibrary.Result(token: head.token)
+        try await take(copy, into: targetStore, request.verifies, &result, notifier)
+
+        let name = BackupFolder.databaseName(head.sequence)
+        let final = target.databasePath(name)
+        let (resources, bytes, referenced, date) = (result.resources, result.bytes, result.referenced, now())
+        let token = result.token
+        try await crew.run {
+            try DurableFile.take(database, as: final)
+            let manifest = BackupFolder.Manifest(
+                token: token,
+                date: date,
+                database: name,
+                databaseDigest: try DurableFile.open(final).hash().text,
+                resources: resources,
+                bytes: bytes,
+                referenced: referenced
+            )
+            try target.write(manifest)
+            try target.removeDatabases(but: name)
+        }
+        result.removed = try await crew.run { try Self.removeOthers(than: copy, from: targetStore) }
+        return result
+    }
+
+    private func take(
+        _ copy: BackupStore,
+        into target: ResourceStore,
+        _ verifies: Bool,
+        _ result: inout BackupLibrary.Result,
+        _ notifier: Notifier
+    ) async throws {
+        let total = try await crew.run { try copy.resourceCount() }
+        var last: ResourceDigest?
+        while true {
+            let page = try await crew.run { [last] in try copy.resources(after: last, limit: Self.step) }
+            guard let end = page.last else { break }
+            try Task.checkCancellation()
+            let resources = resources
+            let adoptions = try await crew.run {
+                try page.map { try target.adopt($0.digest, from: resources, verifies: verifies) }
+            }
+            for (resource, adoption) in zip(page, adoptions) {
+                result.resources += 1
+                result.bytes += resource.size
+                switch adoption {
+                case .present: result.present += 1
+                case .linked: result.linked += 1
+                case .copied: result.copied += 1
+                case .referenced: result.referenced += 1
+                }
+            }
+            last = end.digest
+            let progress: JSONObject = ["done": JSON(result.resources), "total": JSON(total)]
+            try await notifier.notify(BackupLibrary.notification, progress)
+        }
+    }
+
+    /// Takes out what the earlier backup had and this one does not name.
+    private static func removeOthers(than copy: BackupStore, from target: ResourceStore) throws -> Int {
+        var others: [ResourceDigest] = []
+        var failure: (any Error)?
+        func look(_ digest: ResourceDigest) -> Bool {
+            do {
+                if try !copy.names(digest) { others.append(digest) }
+                return true
+            } catch {
+                failure = error
+                return false
+            }
+        }
+        try target.forEach { digest, _, _ in look(digest) }
+        try target.forEachReference { digest, _ in look(digest) }
+        if let failure { throw failure }
+        for digest in others {
+            try target.remove(digest)
+            try target.removeReference(of: digest)
+        }
+        return others.count
+    }
+
+    private static func refusal(_ error: StorageError, _ target: String) -> RPCError {
+        switch error {
+        case .notEnoughSpace:
+            Refusal.notEnoughSpace.error("the disk of \(target) is full; free some space, and back up again")
+        case .inUse(let message): Refusal.busy.error(message)
+        case .resourceChanged, .notFound:
+            Refusal.resourceChanged.error("a resource of the library is damaged: \(error.message)")
+        default: Refusal.internalError.error("the backup failed: \(error.message)")
+        }
+    }
+}

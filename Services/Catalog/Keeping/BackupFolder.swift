@@ -1,0 +1,108 @@
+import Glibc
+import Hosting
+import JSONValue
+import PhotoModel
+import Storage
+
+/// The folder of a backup.
+///
+/// `manifest.json` names the database file that goes with it and is replaced last: whenever a backup is broken off, the
+/// one before is whole. `resources/` is laid out as in a library.
+struct BackupFolder: Sendable {
+    /// What a backup is of.
+    struct Manifest: Sendable, Equatable {
+        static let format = 1
+        var format = Self.format
+        var version = ServiceVersion.current
+        var token: ChangeToken
+        /// Microseconds since 1970.
+        var date: Int64
+        /// The name of the database file, below the folder, and the SHA-256 of its bytes.
+        var database: String
+        var databaseDigest: String
+        var resources: Int
+        var bytes: Int64
+        var referenced: Int
+
+        var json: JSON {
+            [
+                "format": JSON(format), "version": .string(version), "token": .string(token.description),
+                "date": .int(date), "database": .string(database), "databaseDigest": .string(databaseDigest),
+                "resources": JSON(resources), "bytes": .int(bytes), "referenced": JSON(referenced),
+            ]
+        }
+    }
+
+    static let marker = "backup.lock"
+    let path: String
+
+    var manifestPath: String { path + "/manifest.json" }
+    var resourcesPath: String { path + "/resources" }
+    func databasePath(_ name: String) -> String { "\(path)/\(name)" }
+    static func databaseName(_ sequence: Int64) -> String { "library-\(sequence).sqlite" }
+
+    /// Whether the folder is empty, or holds a backup, whole or begun.
+    func isUsable() -> Bool {
+        guard let names = try? Self.names(path) else { return false }
+        return names.isEmpty || names.contains(Self.marker)
+    }
+
+    /// The manifest of a whole backup.
+    ///
+    /// - Throws: ``StorageError/notFound(_:)``, ``StorageError/newerVersion(_:)``, ``StorageError/corrupt(_:)``
+    func manifest() throws -> Manifest {
+        let bytes: [UInt8]
+        do throws(StorageError) {
+            bytes = try DurableFile.open(manifestPath).readAll(limit: 1 << 20)
+        } catch {
+            throw StorageError.notFound("\(path) holds no whole backup: \(error.message)")
+        }
+        guard let json = try? JSON(parsing: bytes), let format = json["format"]?.intValue else {
+            throw StorageError.corrupt("\(manifestPath) cannot be read")
+        }
+        guard format <= Manifest.format else {
+            throw StorageError.newerVersion("\(path) was written by a newer version of Safelight; use that version")
+        }
+        guard let token = json["token"]?.stringValue.flatMap({ ChangeToken($0) }),
+            let date = json["date"]?.intValue, let database = json["database"]?.stringValue,
+            !database.contains("/"), let digest = json["databaseDigest"]?.stringValue,
+            let resources = json["resources"]?.intValue, let size = json["bytes"]?.intValue
+        else { throw StorageError.corrupt("\(manifestPath) lacks what a manifest has") }
+        return Manifest(
+            version: json["version"]?.stringValue ?? "",
+            token: token,
+            date: date,
+            database: database,
+            databaseDigest: digest,
+            resources: Int(resources),
+            bytes: size,
+            referenced: Int(json["referenced"]?.intValue ?? 0)
+        )
+    }
+
+    func write(_ manifest: Manifest) throws {
+        try DurableFile.replace(manifestPath, with: Array(manifest.json.prettyText.utf8))
+    }
+
+    /// Removes database files of other backups, and of ones that were broken off.
+    func removeDatabases(but kept: String) throws {
+        for name in try Self.names(path) where name.hasPrefix("library-") && name != kept {
+            unlink("\(path)/\(name)")
+        }
+    }
+
+    static func names(_ path: String) throws -> [String] {
+        guard let folder = opendir(path) else {
+            throw StorageError.io("\(path) cannot be listed: \(String(cString: strerror(errno)))")
+        }
+        defer { closedir(folder) }
+        var names: [String] = []
+        while let entry = readdir(folder) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names
+    }
+}

@@ -1,0 +1,83 @@
+import Glibc
+import Hosting
+import PhotoModel
+import Storage
+
+/// Makes a library out of a backup, in a new folder.
+///
+/// The database gets its name last: a restore that was broken off leaves a folder that no catalog opens as a library.
+struct LibraryRestore: Sendable {
+    /// Sequences left out after the backup's: whatever the lost library gave after it is not given again.
+    static let gap: Int64 = 1_000_000
+
+    struct Result: Sendable {
+        var token: ChangeToken
+        var resources = 0
+        var referenced = 0
+    }
+
+    let backup: BackupFolder
+    let library: String
+    /// 32 hexadecimal digits, never given before.
+    let newHistory: String
+
+    /// Copies and checks everything; blocks.
+    ///
+    /// - Parameter progress: told how many resources of how many are done
+    func run(progress: (Int, Int) -> Void) throws -> Result {
+        let manifest = try backup.manifest()
+        let saved = backup.databasePath(manifest.database)
+        guard try DurableFile.open(saved).hash().text == manifest.databaseDigest else {
+            throw StorageError.corrupt("\(saved) is not the file that the manifest names; use another backup")
+        }
+        try LibraryFolder.make(library)
+        guard try BackupFolder.names(library).isEmpty else {
+            throw StorageError.invalid("\(library) is not empty; choose a new folder for the restored library")
+        }
+        let lock = try LockFile(
+            path: library + "/lock",
+            program: "catalog",
+            using: library,
+            advice: "choose another --library"
+        )
+        defer { withExtendedLifetime(lock) {} }
+        let source = try ResourceStore(root: backup.resourcesPath, isReadOnly: true)
+        let target = try ResourceStore(root: library + "/resources")
+        var result = Result(token: manifest.token)
+        let copy = try BackupStore(path: saved)
+        var last: ResourceDigest?
+        while case let page = try copy.resources(after: last, limit: 256), let end = page.last {
+            for resource in page {
+                if try target.adopt(resource.digest, from: source) == .referenced { result.referenced += 1 }
+                result.resources += 1
+            }
+            last = end.digest
+            progress(result.resources, manifest.resources)
+        }
+        try copy.close()
+
+        let partial = library + "/restoring.sqlite"
+        try Self.copy(saved, to: partial)
+        try DatabaseCheck.full(path: partial)
+        let head = try BackupStore.beginAnew(path: partial, history: newHistory, gap: Self.gap)
+        for ending in ["-wal", "-shm"] { unlink(partial + ending) }
+        try DurableFile.take(partial, as: library + "/library.sqlite")
+        result.token = head.token
+        return result
+    }
+
+    private static func copy(_ path: String, to target: String) throws {
+        let file = try DurableFile.open(path)
+        let output = open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard output >= 0 else { throw StorageError.io("\(target) cannot be made") }
+        defer { close(output) }
+        var offset: Int64 = 0
+        while offset < file.size {
+            let bytes = try file.read(offset: offset, count: 1 << 20)
+            guard !bytes.isEmpty, write(output, bytes, bytes.count) == bytes.count else {
+                throw StorageError.notEnoughSpace("\(target) cannot be written: \(String(cString: strerror(errno)))")
+            }
+            offset += Int64(bytes.count)
+        }
+    }
+}

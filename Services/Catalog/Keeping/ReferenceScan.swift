@@ -1,0 +1,181 @@
+import Contracts
+import Glibc
+import PhotoModel
+import Storage
+
+/// One comparison of the referenced files below some folders with what is on the disk; blocks.
+///
+/// - A file that is what it was is unchanged; one with another time, inode or disk but the same bytes is good again.
+/// - One with other bytes is changed: it is told, and never served.
+/// - One that is gone is looked for by its size and content among the files that nobody knows: it moved.
+/// - One that is nowhere is marked missing; its asset stays.
+/// - Below a folder that cannot be read nothing is concluded. A root in which not one referenced file is found, and that
+///   is empty or on another disk than they were, is taken for one that is not mounted.
+///
+/// Its memory is some 300 bytes for each referenced file below the folders.
+struct ReferenceScan {
+    private struct Known {
+        let digest: ResourceDigest
+        var reference: FileReference
+        var isFound = false
+    }
+
+    private let resources: ResourceStore
+    private let fence: FileFence
+    private let maxBytes: Int64
+    private let now: Int64
+    private let isStopped: () -> Bool
+    private var known: [String: Known] = [:]
+    /// Files that nobody knows, with their sizes.
+    private var strangers: [(path: String, size: Int64)] = []
+    /// Folders below which nothing is concluded.
+    private var closed: [String] = []
+    private(set) var result = RescanLibrary.Result()
+
+    init(resources: ResourceStore, fence: FileFence, maxBytes: Int64, now: Int64, isStopped: @escaping () -> Bool) {
+        self.resources = resources
+        self.fence = fence
+        self.maxBytes = maxBytes
+        self.now = now
+        self.isStopped = isStopped
+    }
+
+    /// Compares everything below folders, each of which is below a root of the fence.
+    mutating func run(_ roots: [String]) throws {
+        try resources.forEachReference { digest, reference in
+            if roots.contains(where: { Self.isBelow(reference.path, $0) }) {
+                known[reference.path] = Known(digest: digest, reference: reference)
+            }
+            return true
+        }
+        for root in roots { try search(root) }
+        try findMoved()
+        try conclude()
+    }
+
+    static func isBelow(_ path: String, _ root: String) -> Bool {
+        root == "/" || path == root || path.hasPrefix(root + "/")
+    }
+
+    // MARK: Searching
+
+    private mutating func search(_ root: String) throws {
+        var found = 0
+        var others: [(path: String, size: Int64)] = []
+        var status = stat()
+        let isThere = lstat(root, &status) == 0
+        var folders = isThere ? [root] : []
+        if !isThere { close(root) }
+        while let folder = folders.popLast() {
+            if isStopped() { throw CancellationError() }
+            guard let names = try? BackupFolder.names(folder) else {
+                close(folder)
+                continue
+            }
+            for name in names.sorted() where !name.hasPrefix(".") {
+                let path = folder == "/" ? "/" + name : "\(folder)/\(name)"
+                var status = stat()
+                guard lstat(path, &status) == 0 else { continue }
+                switch status.st_mode & S_IFMT {
+                case S_IFDIR: folders.append(path)
+                case S_IFREG where known[path] != nil:
+                    found += 1
+                    try compare(path)
+                case S_IFREG where !Self.isSidecar(name): others.append((path, Int64(status.st_size)))
+                default: continue
+                }
+            }
+        }
+        let expected = known.values.filter { Self.isBelow($0.reference.path, root) }
+        let isElsewhere = expected.allSatisfy { $0.reference.identity.device != UInt64(status.st_dev) }
+        if isThere, found == 0, !expected.isEmpty, isElsewhere || others.isEmpty {
+            close(root)
+        } else {
+            strangers += others
+        }
+    }
+
+    private mutating func close(_ folder: String) {
+        closed.append(folder)
+        if result.unreadable.count < RescanLibrary.maxPaths { result.unreadable.append(folder) }
+    }
+
+    private static func isSidecar(_ name: String) -> Bool {
+        let name = name.lowercased()
+        return name.hasSuffix(".xmp") || name.hasSuffix(".aae")
+    }
+
+    private mutating func compare(_ path: String) throws {
+        guard var entry = known[path] else { return }
+        entry.isFound = true
+        known[path] = entry
+        guard let file = try? fence.open(path), let identity = try? FileIdentity(of: file) else {
+            // It is there, but cannot be read now.
+            result.unknown += 1
+            return
+        }
+        if identity == entry.reference.identity, entry.reference.missingSince == nil { return result.unchanged += 1 }
+        guard try identity == entry.reference.identity || hash(file, identity) == entry.digest else {
+            result.changedCount += 1
+            if result.changed.count < RescanLibrary.maxPaths { result.changed.append(path) }
+            return
+        }
+        try resources.setReference(FileReference(path: path, identity: identity), of: entry.digest)
+        result.refreshed += 1
+    }
+
+    /// The digest of a file that does not change meanwhile; nil where it does.
+    private func hash(_ file: ResourceFile, _ identity: FileIdentity) throws -> ResourceDigest? {
+        guard file.size <= maxBytes, let digest = try? file.hash(), try FileIdentity(of: file) == identity else {
+            return nil
+        }
+        return digest
+    }
+
+    // MARK: Concluding
+
+    private func isClosed(_ path: String) -> Bool { closed.contains { Self.isBelow(path, $0) } }
+
+    private mutating func findMoved() throws {
+        var lost: [Int64: [String]] = [:]
+        for (path, entry) in known where !entry.isFound && !isClosed(path) {
+            lost[entry.reference.identity.size, default: []].append(path)
+        }
+        for (path, size) in strangers {
+            if isStopped() { throw CancellationError() }
+            var wasMoved = false
+            if let candidates = lost[size], let file = try? fence.open(path),
+                let identity = try? FileIdentity(of: file),
+                let digest = try hash(file, identity),
+                let old = candidates.sorted().first(where: { known[$0]?.digest == digest })
+            {
+                try resources.setReference(FileReference(path: path, identity: identity), of: digest)
+                known[old]?.isFound = true
+                lost[size]?.removeAll { $0 == old }
+                wasMoved = true
+                result.movedCount += 1
+                if result.moved.count < RescanLibrary.maxPaths { result.moved.append(.init(from: old, to: path)) }
+            }
+            if !wasMoved {
+                result.newCount += 1
+                if result.new.count < RescanLibrary.maxPaths { result.new.append(path) }
+            }
+        }
+    }
+
+    private mutating func conclude() throws {
+        for (path, entry) in known.sorted(by: { $0.key < $1.key }) where !entry.isFound {
+            if isClosed(path) {
+                result.unknown += 1
+                continue
+            }
+            if entry.reference.missingSince == nil {
+                var reference = entry.reference
+                reference.missingSince = now
+                try resources.setReference(reference, of: entry.digest)
+            }
+            result.missingCount += 1
+            if result.missing.count < RescanLibrary.maxPaths { result.missing.append(path) }
+        }
+    }
+}

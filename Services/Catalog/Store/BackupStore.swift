@@ -1,0 +1,84 @@
+import GRDB
+import PhotoModel
+import Storage
+
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
+/// The copy of a library's database that a backup holds: which bytes belong to it.
+struct BackupStore: Sendable {
+    private let queue: DatabaseQueue
+
+    /// A resource by what is stored of it.
+    struct Resource: Sendable, Equatable {
+        let digest: ResourceDigest
+        let size: Int64
+    }
+
+    /// Opens a copy for reading.
+    init(path: String) throws {
+        var configuration = Configuration()
+        configuration.readonly = true
+        queue = try DatabaseQueue(path: path, configuration: configuration)
+    }
+
+    func head() throws -> LibraryHead {
+        try queue.read { database in
+            guard let head = try HistoryStore(database: database).head() else {
+                throw StorageError.corrupt("the copy of the database has no library row")
+            }
+            return head
+        }
+    }
+
+    func resourceCount() throws -> Int {
+        try queue.read { try Int.fetchOne($0, sql: "SELECT COUNT(DISTINCT digest) FROM resource") ?? 0 }
+    }
+
+    /// Resources in the order of their digests, each once.
+    func resources(after digest: ResourceDigest?, limit: Int) throws -> [Resource] {
+        try queue.read { database in
+            let start = digest.flatMap { Hexadecimal.bytes($0.text) }.map { Data($0) } ?? Data()
+            let rows = try Row.fetchAll(
+                database,
+                sql: "SELECT digest, max(size) FROM resource WHERE digest > ? GROUP BY digest ORDER BY digest LIMIT ?",
+                arguments: [start, limit]
+            )
+            return try rows.map { row in
+                guard let digest = ResourceDigest(Hexadecimal.text(row[0] as Data)) else {
+                    throw DamagedRow("a digest has not 32 bytes")
+                }
+                return Resource(digest: digest, size: row[1])
+            }
+        }
+    }
+
+    func names(_ digest: ResourceDigest) throws -> Bool {
+        try queue.read { database in
+            let bytes = Hexadecimal.bytes(digest.text).map { Data($0) }
+            let sql = "SELECT EXISTS (SELECT 1 FROM resource WHERE digest = ?)"
+            return try Bool.fetchOne(database, sql: sql, arguments: [bytes]) ?? false
+        }
+    }
+
+    func close() throws { try queue.close() }
+
+    /// Gives the library in a database file another history, above every number that was given in it.
+    ///
+    /// The library that was lost may have gone on after the backup: `gap` numbers are left out, so that no revision
+    /// that it gave is given again.
+    static func beginAnew(path: String, history: String, gap: Int64) throws -> LibraryHead {
+        let file = try DatabaseFile(path: path, migrator: CatalogSchema.migrator)
+        let head = try file.pool.write { database in
+            let store = HistoryStore(database: database)
+            guard let head = try store.head() else { throw DamagedRow("the database has no library row") }
+            try store.beginAnew(library: history, sequence: head.sequence + gap)
+            return LibraryHead(library: history, sequence: head.sequence + gap, oldest: head.sequence + gap)
+        }
+        try file.close()
+        return head
+    }
+}

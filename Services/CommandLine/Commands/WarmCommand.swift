@@ -1,0 +1,95 @@
+import ArgumentParser
+import Contracts
+import Hosting
+import JSONValue
+import PhotoClient
+import PhotoModel
+
+/// `safelight warm`
+struct WarmCommand: LibraryCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "warm",
+        abstract: "Have images made ahead, so that they are at hand when they are asked for.",
+        discussion:
+            "Takes all assets of a fetch. Requests from people come first; all sizes of a picture are made from "
+            + "one decode."
+    )
+
+    @OptionGroup var fetch: FetchOptions
+
+    @Option(help: ArgumentHelp("Pixels of the box; may be repeated.", valueName: "WxH|N|max"))
+    var size: [String] = ["256"]
+
+    @Flag(help: "Exactly this size, as thumb --exact asks for it.")
+    var exact = false
+
+    @Option(help: "jpeg, webp, png or avif.")
+    var format = DeliveredFormat.jpeg
+
+    @OptionGroup var client: ClientOptions
+
+    var services: [ServiceName] { [.catalog, .thumbnailer] }
+
+    /// Assets on the list at a time.
+    private static let batch = 500
+    private static let pause = Duration.milliseconds(100)
+
+    func check() throws {
+        _ = try fetch.fetch(of: nil)
+        for text in size { _ = try ThumbCommand.size(text) }
+        guard !size.isEmpty, size.count <= 8 else { throw ValidationError("give 1 to 8 sizes") }
+    }
+
+    func run(in library: PhotoLibrary, output: Output) async throws {
+        let fetch = try await fetch.fetch(in: library)
+        let sizes = try size.map { try ThumbCommand.size($0) }
+        var progress = Progress(output: output)
+        progress.begin(total: try await library.assets(fetch, count: 1).count * sizes.count)
+        let cache = try await library.thumbnailer.ask(OpenCache()).result.cache
+        var (prepared, failed) = (0, 0)
+        var batch: [ObjectID] = []
+        func finish() async throws {
+            let status = try await warm(batch, sizes, cache, library) { progress.reach(prepared + failed + $0) }
+            prepared += status.prepared
+            failed += status.failed
+            batch = []
+        }
+        for try await asset in library.allAssets(fetch) {
+            batch.append(asset.id)
+            if batch.count == Self.batch { try await finish() }
+        }
+        if !batch.isEmpty { try await finish() }
+        _ = try await library.thumbnailer.ask(CloseCache(cache: cache))
+        progress.clear()
+        let (ready, broken) = (prepared, failed)
+        try output.result(["prepared": JSON(ready), "failed": JSON(broken)]) {
+            ["\(Quantities.count(ready, "image")) at hand, \(broken) could not be made"]
+        }
+        if broken > 0 { throw ExitCode(CommandFailure.Status.partly.rawValue) }
+    }
+
+    /// Has the images of some assets made and waits until all of them are: a caching manager counts, it does not tell.
+    private func warm(
+        _ assets: [ObjectID],
+        _ sizes: [TargetSize],
+        _ cache: String,
+        _ library: PhotoLibrary,
+        _ reached: (Int) -> Void
+    ) async throws -> CacheStatus.Result {
+        for size in sizes {
+            var images = CachedImages(assets: assets, targetSize: size)
+            images.resizeMode = exact ? .exact : .fast
+            images.format = format
+            _ = try await library.thumbnailer.ask(StartCaching(cache: cache, images: images))
+        }
+        while true {
+            let status = try await library.thumbnailer.ask(CacheStatus(cache: cache)).result
+            reached(status.prepared + status.failed)
+            if status.waiting + status.preparing == 0 {
+                _ = try await library.thumbnailer.ask(StopAllCaching(cache: cache))
+                return status
+            }
+            try await Task.sleep(for: Self.pause)
+        }
+    }
+}

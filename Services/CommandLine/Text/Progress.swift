@@ -1,0 +1,57 @@
+import JSONValue
+import SystemPackage
+
+/// Tells how a command comes along that works on many things: a bar on a terminal, and a line for each result.
+struct Progress {
+    private let output: Output
+    private let clock = ContinuousClock()
+    private let start: ContinuousClock.Instant
+    private var meter = ProgressMeter(total: 0)
+    private var lastDrawn = Duration.zero
+    private(set) var failed = 0
+
+    private static let timePerDrawing = Duration.milliseconds(100)
+
+    init(output: Output) {
+        self.output = output
+        start = clock.now
+    }
+
+    mutating func begin(total: Int) { meter = ProgressMeter(total: total) }
+
+    /// Counts one thing.
+    mutating func step(isDone: Bool) {
+        if !isDone { failed += 1 }
+        meter.step(at: clock.now - start)
+        draw()
+    }
+
+    /// Counts up to so many things, for work that is done elsewhere.
+    mutating func reach(_ done: Int) {
+        while meter.done < min(done, meter.total) { meter.step(at: clock.now - start) }
+        draw()
+    }
+
+    private mutating func draw() {
+        guard output.showsProgress, meter.elapsed - lastDrawn >= Self.timePerDrawing || meter.done == meter.total else {
+            return
+        }
+        lastDrawn = meter.elapsed
+        try? Output.write("\r\u{1B}[K" + meter.bar(width: 30), to: .standardError)
+    }
+
+    /// A result. That it cannot be told is no reason to stop.
+    func say(_ json: JSON, _ line: String) {
+        clear()
+        try? output.result(json) { [line] }
+    }
+
+    func report(_ failure: CommandFailure) {
+        clear()
+        output.report(failure)
+    }
+
+    func clear() {
+        if output.showsProgress { try? Output.write("\r\u{1B}[K", to: .standardError) }
+    }
+}

@@ -1,0 +1,299 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+
+/// Who keeps which images prepared: the lists of the caching managers (spec S-53 to S-58).
+///
+/// Pure: time comes in, and what has to be done is answered. Whatever is asked for costs constant time for each image.
+struct CacheTable: Sendable {
+    /// How an image is prepared: all values of `cache.start` but the assets, which must be the same when it is asked for.
+    typealias Shape = CachedImages
+
+    struct Entry: Sendable, Hashable {
+        var asset: ObjectID
+        var shape: Shape
+    }
+
+    /// What a manager knows of an image that is asked for.
+    enum Standing: Sendable {
+        case prepared
+        /// On the list, not done yet.
+        case waiting
+        /// The asset is on the list with other values.
+        case differs
+    }
+
+    /// Images of one asset, to be prepared together.
+    struct Task: Sendable {
+        let number: UInt64
+        let asset: ObjectID
+        let shapes: [Shape]
+        let allowsHighQuality: Bool
+    }
+
+    /// What has to be done after something was taken off a list.
+    struct Leaving: Sendable {
+        /// Nobody wants what these prepare any more.
+        var tasks: [UInt64] = []
+        /// No list holds these any more: they may go from memory.
+        var plans: [RenditionPlan] = []
+    }
+
+    private enum Stage: Sendable {
+        case waiting
+        case working(UInt64)
+        case prepared(RenditionPlan?)
+    }
+
+    private struct Manager: Sendable {
+        var owner: String
+        var allowsHighQuality: Bool
+        var expires: Int64
+        var entries: [Entry: Stage] = [:]
+        var shapes: [ObjectID: Set<Shape>] = [:]
+        /// What waits, the newest at the end, where it is taken; holds places of what was taken off as well.
+        var waiting: [Entry] = []
+        var waitingCount = 0
+        /// What was put on the list, the oldest at the front; holds places of what was taken off as well.
+        var order: [Entry] = []
+        /// The number of the last task that was taken from it.
+        var turn: UInt64 = 0
+    }
+
+    static let mostPerOwner = 16
+    static let most = 256
+    static let leaseMicroseconds: Int64 = 600_000_000
+
+    /// Images on one list; of more, those that were put there first are dropped.
+    let limit: Int
+    private var managers: [String: Manager] = [:]
+    private var tasks: [UInt64: (manager: String, wanted: Set<Entry>)] = [:]
+    private var holders: [RenditionPlan: Int] = [:]
+    private var lastTask: UInt64 = 0
+    private(set) var dropped = 0
+
+    init(limit: Int = 10_000) {
+        self.limit = limit
+    }
+
+    var figures: (managers: Int, entries: Int, waiting: Int, working: Int) {
+        (
+            managers.count, managers.values.reduce(0) { $0 + $1.entries.count },
+            managers.values.reduce(0) { $0 + $1.waitingCount }, tasks.count
+        )
+    }
+
+    // MARK: Managers
+
+    mutating func open(_ name: String, owner: String, allowsHighQuality: Bool, now: Int64) throws(RPCError) {
+        guard managers.count < Self.most, managers.values.count(where: { $0.owner == owner }) < Self.mostPerOwner else {
+            throw Refusal.limitExceeded.error(
+                "you have \(Self.mostPerOwner) caching managers open, or all have \(Self.most); close one",
+                ["limit": .int(Int64(Self.mostPerOwner))]
+            )
+        }
+        managers[name] = Manager(
+            owner: owner,
+            allowsHighQuality: allowsHighQuality,
+            expires: now + Self.leaseMicroseconds
+        )
+    }
+
+    /// Renews the lease.
+    ///
+    /// - Throws: `handle_expired` for one that is gone or another's
+    mutating func use(_ name: String, owner: String, now: Int64) throws(RPCError) {
+        guard let manager = managers[name], manager.owner == owner, manager.expires > now else {
+            throw Refusal.handleExpired.error(
+                "there is no caching manager of yours by this name; its lease of ten minutes ran out, or the service was "
+                    + "started anew: open another"
+            )
+        }
+        managers[name]?.expires = now + Self.leaseMicroseconds
+    }
+
+    mutating func configure(_ name: String, allowsHighQuality: Bool) {
+        managers[name]?.allowsHighQuality = allowsHighQuality
+    }
+
+    mutating func close(_ name: String) -> Leaving {
+        let leaving = stopAll(name)
+        managers[name] = nil
+        return leaving
+    }
+
+    /// Closes those whose lease ran out.
+    mutating func expire(now: Int64) -> Leaving {
+        var leaving = Leaving()
+        for (name, manager) in managers where manager.expires <= now {
+            let part = close(name)
+            leaving.tasks += part.tasks
+            leaving.plans += part.plans
+        }
+        return leaving
+    }
+
+    // MARK: Lists
+
+    /// Puts images on the list, the first asset to be taken first, before all that were put there earlier: what is
+    /// wanted last is what is on the screen now.
+    mutating func start(_ name: String, _ assets: [ObjectID], _ shape: Shape) -> Leaving {
+        guard managers[name] != nil else { return Leaving() }
+        for asset in assets.reversed() {
+            let entry = Entry(asset: asset, shape: shape)
+            guard managers[name]?.entries[entry] == nil else { continue }
+            managers[name]?.entries[entry] = .waiting
+            managers[name]?.shapes[asset, default: []].insert(shape)
+            managers[name]?.waiting.append(entry)
+            managers[name]?.order.append(entry)
+            managers[name]?.waitingCount += 1
+        }
+        tidy(name)
+        return trim(name)
+    }
+
+    mutating func stop(_ name: String, _ assets: [ObjectID], _ shape: Shape) -> Leaving {
+        var leaving = Leaving()
+        for asset in assets { remove(Entry(asset: asset, shape: shape), from: name, &leaving) }
+        tidy(name)
+        return leaving
+    }
+
+    mutating func stopAll(_ name: String) -> Leaving {
+        var leaving = Leaving()
+        for entry in managers[name].map({ Array($0.entries.keys) }) ?? [] { remove(entry, from: name, &leaving) }
+        managers[name]?.waiting = []
+        managers[name]?.order = []
+        return leaving
+    }
+
+    func standing(_ entry: Entry, in name: String) -> Standing? {
+        guard let manager = managers[name] else { return nil }
+        switch manager.entries[entry] {
+        case .prepared: return .prepared
+        case .waiting, .working: return .waiting
+        case nil: return manager.shapes[entry.asset] == nil ? nil : .differs
+        }
+    }
+
+    /// How far a manager has come.
+    func status(_ name: String) -> CacheStatus.Result {
+        var status = CacheStatus.Result()
+        for stage in managers[name]?.entries.values.map({ $0 }) ?? [] {
+            switch stage {
+            case .waiting: status.waiting += 1
+            case .working: status.preparing += 1
+            case .prepared(nil): status.failed += 1
+            case .prepared: status.prepared += 1
+            }
+        }
+        return status
+    }
+
+    // MARK: Work
+
+    /// The next images to prepare: of the manager that has waited for a turn longest, all that waits of the asset that
+    /// was put on its list last.
+    mutating func next(most: Int) -> Task? {
+        let waiting = managers.lazy.filter { $0.value.waitingCount > 0 }
+        guard let name = waiting.min(by: { $0.value.turn < $1.value.turn })?.key else { return nil }
+        while let entry = managers[name]?.waiting.popLast() {
+            guard case .waiting? = managers[name]?.entries[entry] else { continue }
+            lastTask += 1
+            let shapes = (managers[name]?.shapes[entry.asset] ?? []).filter { shape in
+                if case .waiting? = managers[name]?.entries[Entry(asset: entry.asset, shape: shape)] {
+                    true
+                } else {
+                    false
+                }
+            }
+            let taken = Array(([entry.shape] + shapes.filter { $0 != entry.shape }).prefix(max(1, most)))
+            for shape in taken { managers[name]?.entries[Entry(asset: entry.asset, shape: shape)] = .working(lastTask) }
+            managers[name]?.waitingCount -= taken.count
+            managers[name]?.turn = lastTask
+            tasks[lastTask] = (name, Set(taken.map { Entry(asset: entry.asset, shape: $0) }))
+            return Task(
+                number: lastTask,
+                asset: entry.asset,
+                shapes: taken,
+                allowsHighQuality: managers[name]?.allowsHighQuality ?? true
+            )
+        }
+        managers[name]?.waitingCount = 0
+        return nil
+    }
+
+    /// A task has ended.
+    ///
+    /// - Parameter plans: what was prepared, by shape; a shape that is missing could not be and is not tried again
+    mutating func finish(_ task: Task, plans: [Shape: RenditionPlan]) -> Leaving {
+        var leaving = Leaving()
+        guard let (name, wanted) = tasks.removeValue(forKey: task.number) else {
+            leaving.plans = plans.values.filter { holders[$0] == nil }
+            return leaving
+        }
+        for shape in task.shapes {
+            let entry = Entry(asset: task.asset, shape: shape)
+            let plan = plans[shape]
+            guard wanted.contains(entry), managers[name]?.entries[entry] != nil else {
+                if let plan, holders[plan] == nil { leaving.plans.append(plan) }
+                continue
+            }
+            managers[name]?.entries[entry] = .prepared(plan)
+            if let plan { holders[plan, default: 0] += 1 }
+        }
+        return leaving
+    }
+
+    private mutating func remove(_ entry: Entry, from name: String, _ leaving: inout Leaving) {
+        guard let stage = managers[name]?.entries.removeValue(forKey: entry) else { return }
+        managers[name]?.shapes[entry.asset]?.remove(entry.shape)
+        if managers[name]?.shapes[entry.asset]?.isEmpty == true { managers[name]?.shapes[entry.asset] = nil }
+        switch stage {
+        case .waiting: managers[name]?.waitingCount -= 1
+        case .working(let number):
+            tasks[number]?.wanted.remove(entry)
+            if tasks[number]?.wanted.isEmpty == true {
+                tasks[number] = nil
+                leaving.tasks.append(number)
+            }
+        case .prepared(let plan):
+            guard let plan, let count = holders[plan] else { return }
+            holders[plan] = count > 1 ? count - 1 : nil
+            if count == 1 { leaving.plans.append(plan) }
+        }
+    }
+
+    /// Drops what was put on the list longest ago where it is too long: that is stale, prepared or not.
+    private mutating func trim(_ name: String) -> Leaving {
+        var leaving = Leaving()
+        guard let manager = managers[name], manager.entries.count > limit else { return leaving }
+        var excess = manager.entries.count - limit
+        for entry in manager.order where excess > 0 && managers[name]?.entries[entry] != nil {
+            remove(entry, from: name, &leaving)
+            dropped += 1
+            excess -= 1
+        }
+        tidy(name)
+        return leaving
+    }
+
+    /// Drops places of what was taken off before they outnumber what is still held.
+    private mutating func tidy(_ name: String) {
+        guard let manager = managers[name] else { return }
+        if manager.order.count > 64 + 2 * manager.entries.count {
+            var seen: Set<Entry> = []
+            let kept = manager.order.reversed().filter { manager.entries[$0] != nil && seen.insert($0).inserted }
+            managers[name]?.order = kept.reversed()
+        }
+        if manager.waiting.count > 64 + 2 * manager.waitingCount {
+            var seen: Set<Entry> = []
+            let kept = manager.waiting.reversed().filter { entry in
+                guard case .waiting? = manager.entries[entry] else { return false }
+                return seen.insert(entry).inserted
+            }
+            managers[name]?.waiting = kept.reversed()
+        }
+    }
+}

@@ -1,0 +1,82 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+import Storage
+
+/// `image.data`: stored bytes as they are, with what a client must know to show them (spec S-52).
+struct DataService: Sendable {
+    let source: AssetSource
+    let desk: PictureDesk
+
+    func data(
+        _ request: ImageData,
+        _ incoming: IncomingRequest,
+        _ notifier: Notifier
+    ) async throws(RPCError) -> Reply {
+        let answer = try await source.assets([request.asset], atLeast: request.atLeast)
+        let asset = try PictureService.asset(request.asset, of: answer)
+        let resource = try RenditionPlan.resource(of: asset, version: request.version)
+        let facts = try await facts(of: resource)
+        let file = try desk.open(resource.digest)
+        let result = ImageData.Result(
+            asset: asset.id,
+            contentRevision: asset.contentRevision,
+            sequence: answer.sequence,
+            digest: resource.digest,
+            size: file.size,
+            contentType: facts.contentType,
+            mimeType: facts.mimeType,
+            orientation: facts.orientation,
+            pixelWidth: facts.pixelWidth,
+            pixelHeight: facts.pixelHeight
+        ).json
+        if file.size <= Int64(ImageDelivery.inReply) {
+            let bytes = try Self.storage { () throws(StorageError) in
+                try file.readAll(limit: Int64(ImageDelivery.inReply))
+            }
+            return try await ImageReply.send(result, bytes, incoming, notifier)
+        }
+        guard incoming.acceptsNotifications else { throw ImageReply.tooLarge(file.size) }
+        try Self.storage { () throws(StorageError) in try file.verify() }
+        var offset: Int64 = 0
+        while offset < file.size {
+            let (start, count) = (offset, ImageDelivery.chunkBytes)
+            let bytes = try Self.storage { () throws(StorageError) in try file.read(offset: start, count: count) }
+            guard !bytes.isEmpty else { throw Self.changed }
+            try await notifier.notify(ImageDelivery.chunk, ["offset": .int(offset)], attachments: [bytes])
+            offset += Int64(bytes.count)
+        }
+        return Reply(result)
+    }
+
+    /// A file that cannot be read as a picture is delivered all the same: the client may know what it is.
+    private func facts(of resource: AssetResource) async throws(RPCError) -> PictureFacts {
+        do throws(RPCError) {
+            return try await desk.inspect(resource.digest)
+        } catch  where error.refusal == .unsupportedFormat || error.refusal == .invalidResource {
+            return PictureFacts(
+                contentType: resource.contentType,
+                mimeType: "application/octet-stream",
+                orientation: 1,
+                pixelWidth: resource.pixelWidth,
+                pixelHeight: resource.pixelHeight
+            )
+        }
+    }
+
+    private static let changed = Refusal.resourceChanged.error(
+        "the stored bytes are damaged; put back the file from a backup"
+    )
+
+    private static func storage<Value>(_ body: () throws(StorageError) -> Value) throws(RPCError) -> Value {
+        do throws(StorageError) {
+            return try body()
+        } catch {
+            guard case .resourceChanged = error else {
+                throw Refusal.missingResource.error("the stored bytes cannot be read (\(error.name))")
+            }
+            throw changed
+        }
+    }
+}

@@ -1,0 +1,104 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+
+/// Says what an image is, and sends its bytes.
+struct ImageReply: Sendable {
+    let asset: AssetFacts
+    /// The transaction at which the asset was read.
+    let sequence: Int64
+    /// What the caching manager that the request names knew of it.
+    let standing: CacheTable.Standing?
+
+    /// The one answer.
+    func send(
+        _ delivery: PictureDesk.Delivery,
+        index: Int,
+        isDegraded: Bool = false,
+        _ incoming: IncomingRequest,
+        _ notifier: Notifier
+    ) async throws(RPCError) -> Reply {
+        let result = result(delivery, index: index, isDegraded: isDegraded, isFinal: true)
+        return try await Self.send(result.json, delivery.rendition.bytes, incoming, notifier)
+    }
+
+    /// A degraded image, before the answer.
+    func notify(_ delivery: PictureDesk.Delivery, index: Int, _ notifier: Notifier) async throws(RPCError) {
+        let result = result(delivery, index: index, isDegraded: true, isFinal: false)
+        try await notifier.notify(
+            ImageDelivery.degraded,
+            result.json.objectValue ?? [:],
+            attachments: [delivery.rendition.bytes]
+        )
+    }
+
+    private func result(
+        _ delivery: PictureDesk.Delivery,
+        index: Int,
+        isDegraded: Bool,
+        isFinal: Bool
+    ) -> ImageRequest.Result {
+        let rendition = delivery.rendition
+        var result = ImageRequest.Result(
+            asset: asset.id,
+            contentRevision: asset.contentRevision,
+            sequence: sequence,
+            mimeType: rendition.mimeType,
+            pixelWidth: rendition.pixelWidth,
+            pixelHeight: rendition.pixelHeight,
+            isDegraded: isDegraded,
+            isUpscaled: rendition.isUpscaled,
+            isCacheHit: delivery.isCacheHit
+        )
+        result.isFinal = isFinal
+        result.index = index
+        result.size = Int64(rendition.bytes.count)
+        result.cacheReason = reason(delivery)
+        return result
+    }
+
+    private func reason(_ delivery: PictureDesk.Delivery) -> CacheReason {
+        switch (standing, delivery.reason) {
+        case (.prepared, .memory), (.prepared, .disk): .prepared
+        case (.waiting, .rendered), (.waiting, .shared): .notPreparedYet
+        case (.differs, .rendered): .optionsDiffer
+        default: delivery.reason
+        }
+    }
+
+    /// Bytes leave with the reply in as many attachments as they need; what is too large for a message goes before it
+    /// in notifications, at the pace of the client's credit.
+    static func send(
+        _ result: JSON,
+        _ bytes: Bytes,
+        _ incoming: IncomingRequest,
+        _ notifier: Notifier
+    ) async throws(RPCError) -> Reply {
+        let limit = ReadResource.maxReplyBytes
+        if bytes.count <= limit { return Reply(result, attachments: [bytes]) }
+        if bytes.count <= ImageDelivery.inReply {
+            let parts = stride(from: 0, to: bytes.count, by: limit).map {
+                Array(bytes[$0..<min($0 + limit, bytes.count)])
+            }
+            return Reply(result, attachments: parts)
+        }
+        guard incoming.acceptsNotifications else { throw tooLarge(Int64(bytes.count)) }
+        for start in stride(from: 0, to: bytes.count, by: ImageDelivery.chunkBytes) {
+            try await notifier.notify(
+                ImageDelivery.chunk,
+                ["offset": JSON(start)],
+                attachments: [Array(bytes[start..<min(start + ImageDelivery.chunkBytes, bytes.count)])]
+            )
+        }
+        return Reply(result)
+    }
+
+    static func tooLarge(_ size: Int64) -> RPCError {
+        Refusal.limitExceeded.error(
+            "the image has \(size) bytes and a reply carries \(ImageDelivery.inReply); ask with a DEALER socket, which "
+                + "gets it in parts, or for a smaller size, for JPEG or for less quality",
+            ["limit": JSON(ImageDelivery.inReply), "bytes": .int(size)]
+        )
+    }
+}

@@ -1,0 +1,123 @@
+import Contracts
+import Hosting
+import JSONValue
+import Messaging
+import Storage
+
+/// Has the workers make pictures of stored bytes.
+///
+/// What is quick has a worker of its own, so that the first answer never waits behind a large picture.
+struct Renderer: Sendable {
+    let resources: ResourceFolder
+    let workers: WorkerPool
+    let quickWorkers: WorkerPool
+    /// Told of bytes over which a worker came to harm.
+    let report: @Sendable (ResourceWork.Harm) async -> Void
+
+    /// Several pictures from one decode of one file, an outcome for each.
+    func pictures(_ plans: [RenditionPlan]) async -> [Result<StoredRendition, RPCError>] {
+        guard let digest = plans.first?.digest else { return [] }
+        do throws(RPCError) {
+            let file = try resources.open(digest)
+            let job = WorkerJob(
+                method: ThumbnailWork.renditionMethod,
+                params: RenditionPlans(plans: plans).json,
+                files: [file.descriptor]
+            )
+            let result = try await run(job, over: digest, on: workers)
+            // The descriptor is the worker's until here.
+            return try withExtendedLifetime(file) { () throws(RPCError) in
+                try Self.outcomes(result, count: plans.count)
+            }
+        } catch {
+            return plans.map { _ in .failure(error) }
+        }
+    }
+
+    /// The preview in the file, or with `isQuick` a cheap decode; nil where there is none.
+    func low(_ plan: RenditionPlan, isQuick: Bool) async throws(RPCError) -> StoredRendition? {
+        let file = try resources.open(plan.digest)
+        let job = WorkerJob(
+            method: isQuick ? ThumbnailWork.quickMethod : ThumbnailWork.previewMethod,
+            params: plan.json,
+            files: [file.descriptor]
+        )
+        let result = try await run(
+            job,
+            over: plan.digest,
+            on: quickWorkers,
+            priority: isQuick ? .normal : .high
+        )
+        guard withExtendedLifetime(file, { !result.attachments.isEmpty }) else { return nil }
+        return try Self.picture(result.result, result.attachments.first)
+    }
+
+    func inspect(_ digest: String) async throws(RPCError) -> PictureFacts {
+        let file = try resources.open(digest)
+        let job = WorkerJob(method: ThumbnailWork.inspectMethod, files: [file.descriptor])
+        let result = try await run(job, over: digest, on: quickWorkers)
+        guard let facts = withExtendedLifetime(file, { try? PictureFacts(json: result.result) }) else {
+            throw Refusal.internalError.error("a worker's answer says nothing about the picture")
+        }
+        return facts
+    }
+
+    func sheet(_ plan: SheetPlan, _ bytes: Bytes) async throws(RPCError) -> StoredRendition {
+        let job = WorkerJob(method: ThumbnailWork.sheetMethod, params: plan.json, attachments: [bytes])
+        let result: WorkerResult
+        do throws(WorkerFailure) { result = try await workers.run(job) } catch { throw error.refusal }
+        return try Self.picture(result.result, result.attachments.first)
+    }
+
+    func figures() -> JSONObject {
+        var figures = workers.figures()
+        let quick = quickWorkers.figures()
+        figures["quick"] = .object(quick)
+        // Whoever counts processes counts all of them.
+        figures["pids"] = .array((figures["pids"]?.arrayValue ?? []) + (quick["pids"]?.arrayValue ?? []))
+        return figures
+    }
+
+    private func run(
+        _ job: WorkerJob,
+        over digest: String,
+        on workers: WorkerPool,
+        priority: WorkerPriority = .normal
+    ) async throws(RPCError) -> WorkerResult {
+        do throws(WorkerFailure) {
+            return try await ResourceWork(workers, report: report).run(job, over: digest, priority: priority)
+        } catch {
+            throw error.refusal
+        }
+    }
+
+    /// A worker's answer holds an object for each picture, and the bytes of those that could be made.
+    private static func outcomes(
+        _ result: WorkerResult,
+        count: Int
+    ) throws(RPCError) -> [Result<StoredRendition, RPCError>] {
+        let entries = result.result["pictures"]?.arrayValue ?? []
+        guard entries.count == count else {
+            throw Refusal.internalError.error("a worker answered \(entries.count) pictures instead of \(count)")
+        }
+        var next = result.attachments.makeIterator()
+        var outcomes: [Result<StoredRendition, RPCError>] = []
+        for entry in entries {
+            if let name = entry["error"]?["name"]?.stringValue {
+                let message = entry["error"]?["message"]?.stringValue ?? ""
+                outcomes.append(.failure(WorkerFailure.refused(name: name, message: message).refusal))
+            } else {
+                outcomes.append(.success(try picture(entry, next.next())))
+            }
+        }
+        return outcomes
+    }
+
+    private static func picture(_ facts: JSON, _ bytes: Bytes?) throws(RPCError) -> StoredRendition {
+        guard var rendition = try? StoredRendition(json: facts), let bytes else {
+            throw Refusal.internalError.error("a worker's answer is not a picture")
+        }
+        rendition.bytes = bytes
+        return rendition
+    }
+}

@@ -1,0 +1,104 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+
+/// Answers for contact sheets.
+struct SheetService: Sendable {
+    let source: AssetSource
+    let desk: PictureDesk
+    /// Bytes that one attachment may have.
+    let largestAttachment: Int
+
+    /// A sheet shows what can be shown; what cannot is a grey field, and the answer says why.
+    func sheet(_ request: ImageSheet) async throws(RPCError) -> Reply {
+        try SheetPlan.check(request)
+        let page = try await source.assets(request.assets, atLeast: request.atLeast)
+        let assets = page.assets
+        let pictures = try await pictures(for: request, page)
+        var failed = JSONObject()
+        for (id, outcome) in zip(request.assets, pictures) {
+            if case .failure(let error) = outcome {
+                failed[id.text] = ["name": .string(error.name), "message": .string(error.message)]
+            }
+        }
+        let labels =
+            request.labels.isEmpty
+            ? request.assets.map { assets[$0]?.filename ?? $0.text } : request.labels
+        let sheet = try await desk.sheet(
+            pictures.map { try? $0.get() },
+            columns: request.columns,
+            cell: request.cell,
+            labels: labels
+        )
+        guard sheet.bytes.count <= largestAttachment else {
+            throw Refusal.limitExceeded.error(
+                "the sheet has \(sheet.bytes.count) bytes and an answer carries \(largestAttachment); make the cells "
+                    + "smaller or ask for several sheets",
+                ["limit": JSON(largestAttachment), "bytes": JSON(sheet.bytes.count)]
+            )
+        }
+        let result = ImageSheet.Result(
+            mimeType: sheet.mimeType,
+            pixelWidth: sheet.pixelWidth,
+            pixelHeight: sheet.pixelHeight,
+            sequence: page.sequence,
+            failed: failed
+        )
+        return Reply(result.json, attachments: [sheet.bytes])
+    }
+
+    /// How many pictures of one sheet are asked for at a time: enough to keep the workers busy, and a small part of
+    /// the queue that all requests share.
+    private static let sheetWidth = 8
+
+    /// The picture of each cell, or why there is none.
+    private func pictures(
+        for request: ImageSheet,
+        _ answer: AssetSource.Answer
+    ) async throws(RPCError) -> [Result<StoredRendition, RPCError>] {
+        typealias Outcome = (index: Int, result: Result<StoredRendition, RPCError>)
+        let ids = request.assets
+        let outcomes = await withTaskGroup(of: Outcome.self) { group in
+            var outcomes = [Result<StoredRendition, RPCError>?](repeating: nil, count: ids.count)
+            var next = 0
+            func begin() {
+                guard next < ids.count else { return }
+                let index = next
+                next += 1
+                group.addTask { (index, await picture(of: ids[index], answer, in: request)) }
+            }
+            for _ in 0..<Self.sheetWidth { begin() }
+            for await outcome in group {
+                outcomes[outcome.index] = outcome.result
+                if case .failure(let error) = outcome.result, error.isOfTheService {
+                    group.cancelAll()
+                } else {
+                    begin()
+                }
+            }
+            return outcomes.compactMap { $0 }
+        }
+        // A sheet full of grey because the service was busy would be a lie.
+        for outcome in outcomes {
+            if case .failure(let error) = outcome, error.isOfTheService { throw error }
+        }
+        return outcomes
+    }
+
+    private func picture(
+        of id: ObjectID,
+        _ answer: AssetSource.Answer,
+        in sheet: ImageSheet
+    ) async -> Result<StoredRendition, RPCError> {
+        do throws(RPCError) {
+            let asset = try PictureService.asset(id, of: answer)
+            let plan = try RenditionPlan(SheetPlan.image(id, in: sheet), of: asset)
+            if let held = desk.held(plan) { return .success(held.rendition) }
+            if let refusal = answer.refusal(of: plan, asset) { throw refusal }
+            return .success(try await desk.made(plan).rendition)
+        } catch {
+            return .failure(error)
+        }
+    }
+}

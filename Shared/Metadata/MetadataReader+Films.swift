@@ -1,0 +1,80 @@
+import PictureFormats
+
+extension MetadataReader {
+    /// The facts of a film, of which only the container is read.
+    ///
+    /// The date is QuickTime's `creationdate`, which has its offset, else `mvhd`'s, which is UTC; the place is
+    /// `location.ISO6709`.
+    ///
+    /// - Parameters:
+    ///   - size: bytes of the file.
+    ///   - read: bytes of a range.
+    /// - Returns: nil where the first bytes are those of no film.
+    /// - Throws: `MetadataError`, or what `read` throws
+    public static func film(size: Int, read: (_ offset: Int, _ count: Int) throws -> [UInt8]) throws -> PhotoFacts? {
+        guard let contentType = MovieHeader.sniff(try read(0, 16)) else { return nil }
+        let movie: MovieHeader
+        do {
+            movie = try MovieHeader.find(contentType: contentType, size: size, read: read)
+        } catch let failure as PictureHeader.Failure {
+            if case .invalid(let reason) = failure { throw MetadataError.invalid(reason) }
+            throw MetadataError.truncated
+        }
+        guard movie.pixelWidth > 0 else { throw MetadataError.invalid("a film without a video track") }
+        var facts = PhotoFacts(
+            contentType: contentType,
+            pixelWidth: movie.pixelWidth,
+            pixelHeight: movie.pixelHeight
+        )
+        facts.isFilm = true
+        facts.duration = movie.duration
+        facts.captureDate = movie.created
+        if let time = CaptureTime(xmp: movie.values["creationdate"]) {
+            facts.captureDate = time.utc(fallbackOffset: 0)
+            facts.captureOffset = time.offset
+        } else if movie.created != nil {
+            facts.captureOffset = nil
+        }
+        facts.location = movie.values["location.ISO6709"].flatMap(place)
+        facts.cameraMake = movie.values["make"]
+        facts.cameraModel = movie.values["model"]
+        facts.caption = movie.values["description"]
+        facts.contentIdentifier = movie.values["content.identifier"]
+        return facts
+    }
+
+    /// "+52.5000+013.4000+034.5/": degrees north, degrees east and metres, each with its sign.
+    static func place(_ text: String) -> PhotoFacts.Location? {
+        var numbers: [Double] = []
+        var current = ""
+        for character in text.prefix(64) + "/" {
+            if "+-/".contains(character), !current.isEmpty {
+                guard let number = Double(current) else { return nil }
+                numbers.append(number)
+                current = ""
+            }
+            if character == "/" { break }
+            current.append(character)
+        }
+        guard numbers.count >= 2, (-90...90).contains(numbers[0]), (-180...180).contains(numbers[1]) else { return nil }
+        if numbers[0] == 0, numbers[1] == 0 { return nil }
+        return .init(latitude: numbers[0], longitude: numbers[1], altitude: numbers.count > 2 ? numbers[2] : nil)
+    }
+
+    /// The facts of a camera's raw file that is kept beside a picture.
+    ///
+    /// - Parameter ending: the ending of its name, without the dot
+    /// - Returns: nil where the bytes are those of no raw file
+    public static func raw(_ bytes: [UInt8], ending: String?) -> PhotoFacts? {
+        guard let contentType = RawKind.sniff(bytes, ending: ending) else { return nil }
+        if var facts = try? facts(of: bytes) {
+            facts.contentType = contentType
+            return facts
+        }
+        var facts = PhotoFacts(contentType: contentType, pixelWidth: 0, pixelHeight: 0)
+        if let block = MetadataBlock(sidecar: bytes) {
+            facts.captureDate = captureTime(block)?.utc(fallbackOffset: 0)
+        }
+        return facts
+    }
+}

@@ -1,0 +1,44 @@
+public import Contracts
+import JSONValue
+public import Messaging
+import PhotoModel
+
+extension PhotoLibrary {
+    /// An image with its bytes, however many messages they came in.
+    ///
+    /// - Parameters:
+    ///   - deadline: until the last byte
+    ///   - degraded: told of each degraded image before; without it none is asked for
+    /// - Throws: the thumbnailer's refusal, or `interrupted` where not all bytes came
+    public func image(
+        _ request: ImageRequest,
+        deadline: Duration = .seconds(120),
+        degraded: ((_ result: ImageRequest.Result, _ bytes: Bytes) -> Void)? = nil
+    ) async throws(RPCError) -> (result: ImageRequest.Result, bytes: Bytes) {
+        var request = request
+        if degraded == nil, request.deliveryMode == .opportunistic { request.isSynchronous = true }
+        var bytes: Bytes = []
+        for try await event in thumbnailer.stream(request, credit: Self.imageCredit, deadline: deadline) {
+            switch event {
+            case .notification(ImageDelivery.degraded, let params, let attachments):
+                guard let result = try? ImageRequest.Result(json: params) else { continue }
+                degraded?(result, attachments.flatMap { $0 })
+            case .notification(ImageDelivery.chunk, let params, let attachments):
+                guard params["offset"]?.intValue == Int64(bytes.count) else { throw Self.incomplete }
+                for part in attachments { bytes += part }
+            case .notification: continue
+            case .answer(let answer):
+                for part in answer.attachments { bytes += part }
+                guard Int64(bytes.count) == answer.result.size else { throw Self.incomplete }
+                return (answer.result, bytes)
+            }
+        }
+        throw Self.incomplete
+    }
+
+    private static var imageCredit: Int { 8 << 20 }
+
+    private static var incomplete: RPCError {
+        Refusal.interrupted.error("the image did not arrive whole; ask again")
+    }
+}

@@ -1,0 +1,214 @@
+import Contracts
+import Foundation
+import JSONValue
+import Messaging
+import PhotoModel
+import Storage
+import TestSupport
+import Testing
+
+@testable import Catalog
+
+/// Several files that are one asset, and what is written beside them.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct PairTests {
+    let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder("pairs") }
+
+    private static func create(
+        _ resources: [(ResourceType, Bytes)],
+        sidecar: Bytes? = nil,
+        names: [String] = []
+    ) -> ([ChangeRequest], [Bytes]) {
+        let new = resources.enumerated().map { index, resource in
+            NewResource(
+                type: resource.0,
+                source: .attachment(index),
+                originalFilename: names.indices.contains(index) ? names[index] : nil
+            )
+        }
+        let beside = sidecar.map { _ in NewResource(source: .attachment(resources.count)) }
+        let request = ChangeRequest.createAsset(.init(ref: "a", resources: new, sidecar: beside))
+        return ([request], resources.map(\.1) + (sidecar.map { [$0] } ?? []))
+    }
+
+    private static func take(
+        _ catalog: RunningCatalog,
+        _ resources: [(ResourceType, Bytes)],
+        sidecar: Bytes? = nil,
+        names: [String] = []
+    ) async throws -> (id: ObjectID, isKnown: Bool) {
+        let (requests, attachments) = create(resources, sidecar: sidecar, names: names)
+        let result = try await catalog.perform(requests, attachments: attachments)
+        return (try #require(result.id("a")), result.duplicates.contains("a"))
+    }
+
+    /// Bytes that begin as a raw file does, with a size and nothing else.
+    private static func raw(_ seed: UInt8 = 0) -> Bytes {
+        Array("FUJIFILMCCD-RAW 0201FF383501".utf8) + [UInt8](repeating: seed, count: 100)
+    }
+
+    @Test(.spec("T-19", "T-30"))
+    func `a picture and its raw file are one asset with two resources`() async throws {
+        try await RunningCatalog.with(folder) { catalog in
+            let names = ["DSCF1.JPG", "DSCF1.RAF"]
+            let (id, _) = try await Self.take(
+                catalog,
+                [(.photo, picture(1)), (.alternatePhoto, Self.raw())],
+                names: names
+            )
+            let asset = try await catalog.asset(id)
+            #expect(asset.resources.map(\.type) == [.photo, .alternatePhoto])
+            #expect(asset.resources.map(\.contentType) == ["public.jpeg", "com.fuji.raw-image"])
+            #expect(asset.resources.map(\.originalFilename) == names)
+            #expect((asset.contentType, asset.mediaType, asset.playbackStyle) == ("public.jpeg", .image, .image))
+            let read = try await catalog.client.call(
+                ReadResource.method,
+                ReadResource(asset: id, type: .alternatePhoto).json
+            )
+            #expect(read.attachments == [Self.raw()])
+
+            let data = AdjustmentData(formatIdentifier: "org.example", formatVersion: "1", attachment: 1)
+            let edit = ChangeRequest.EditAsset(
+                id: id,
+                render: NewResource(source: .attachment(0)),
+                adjustmentData: data
+            )
+            try await catalog.perform([.editAsset(edit)], attachments: [picture(9), Array("any".utf8)])
+            let types = try await catalog.asset(id).resources.map(\.type)
+            #expect(types == [.photo, .alternatePhoto, .fullSizePhoto, .adjustmentData])
+        }
+    }
+
+    @Test(.spec("T-19"))
+    func `files of other times and films that are no Live Photo are refused by name`() async throws {
+        try await RunningCatalog.with(folder) { catalog in
+            let first = picture(1, date: "2024:06:01 12:30:00")
+            let second = picture(2, date: "2024:06:01 12:30:02")
+            let live = TestPictures.applePicture(note: TestPictures.appleNote(content: "ONE"))
+            let film = TestFilms.film(duration: 2000, values: [("content.identifier", "TWO")])
+            let wrong: [[(ResourceType, Bytes)]] = [
+                [(.photo, first), (.alternatePhoto, second)],
+                [(.photo, live), (.pairedVideo, film)],
+                [(.photo, first), (.pairedVideo, TestFilms.film(duration: 6001))],
+                [(.photo, first), (.pairedVideo, second)],
+                [(.photo, first), (.alternatePhoto, film)],
+                [(.video, film), (.alternatePhoto, second)],
+            ]
+            for resources in wrong {
+                let error = await refusal { try await Self.take(catalog, resources) }
+                #expect(error?.refusal == .resourcesDisagree, "\(resources.map(\.0)): \(String(describing: error))")
+                #expect(error?.data["request"]?.intValue == 0)
+            }
+            let taken = try await catalog.assets()
+            #expect(taken.isEmpty)
+        }
+    }
+
+    @Test func `a Live Photo is told by its identifier, whatever its length, or by its name where it is short`()
+        async throws
+    {
+        try await RunningCatalog.with(folder) { catalog in
+            let still = TestPictures.applePicture(note: TestPictures.appleNote(content: "ONE"))
+            let film = TestFilms.film(duration: 9000, values: [("content.identifier", "ONE")])
+            let (named, _) = try await Self.take(catalog, [(.photo, still), (.pairedVideo, film)])
+            let short = TestFilms.film(duration: 2900, padding: 65)
+            let (paired, _) = try await Self.take(catalog, [(.photo, picture(2)), (.pairedVideo, short)])
+            for id in [named, paired] {
+                let asset = try await catalog.asset(id)
+                #expect(asset.resources.map(\.type) == [.photo, .pairedVideo])
+                #expect(asset.playbackStyle == .livePhoto && asset.mediaSubtypes.contains(.photoLive))
+                #expect(asset.mediaType == .image && asset.duration == 0)
+            }
+        }
+    }
+
+    @Test(.spec("S-78"))
+    func `a film is a video with size and length, also where it was called a photo`() async throws {
+        try await RunningCatalog.with(folder) { catalog in
+            let film = TestFilms.film(width: 1920, height: 1080, duration: 61_500, created: 1_700_000_000)
+            let (id, _) = try await Self.take(catalog, [(.photo, film)])
+            let asset = try await catalog.asset(id)
+            #expect((asset.mediaType, asset.playbackStyle) == (.video, .video))
+            #expect((asset.pixelWidth, asset.pixelHeight, asset.duration) == (1920, 1080, 61_500_000))
+            #expect(asset.creationDate == 1_700_000_000_000_000)
+            #expect(asset.resources.map(\.type) == [.video])
+            #expect(try await Self.take(catalog, [(.video, film)]) == (id, true))
+        }
+    }
+
+    @Test func `an asset that is there already gets the raw file that it lacks, once`() async throws {
+        try await RunningCatalog.with(folder) { catalog in
+            let (id, _) = try await Self.take(catalog, [(.photo, picture(1))])
+            let pair: [(ResourceType, Bytes)] = [(.photo, picture(1)), (.alternatePhoto, Self.raw())]
+            #expect(try await Self.take(catalog, pair) == (id, true))
+            let revision = try await catalog.asset(id).revision
+            #expect(try await catalog.asset(id).resources.map(\.type) == [.photo, .alternatePhoto])
+            #expect(try await Self.take(catalog, pair) == (id, true))
+            #expect(try await catalog.asset(id).revision == revision)
+            #expect(try await catalog.assets().count == 1)
+        }
+    }
+
+    @Test(.spec("S-37", "P-21"))
+    func `frames with one burst identifier are a burst with one representative`() async throws {
+        try await RunningCatalog.with(folder) { catalog in
+            var ids: [ObjectID] = []
+            for seed in 1...3 {
+                let note = TestPictures.appleNote(burst: "B-1")
+                let frame = TestPictures.applePicture(note: note, date: "2024:06:01 12:30:0\(seed)", seed: UInt64(seed))
+                ids.append(try await Self.take(catalog, [(.photo, frame)]).id)
+            }
+            var fetch = FetchDescription(.assets)
+            fetch.includeAllBurstAssets = true
+            let frames = try await catalog.assets(fetch)
+            #expect(Set(frames.map(\.id)) == Set(ids))
+            #expect(frames.allSatisfy { $0.burstIdentifier == "B-1" })
+            #expect(frames.filter(\.representsBurst).map(\.id) == [ids[0]])
+            #expect(try await catalog.assets().map(\.id) == [ids[0]])
+        }
+    }
+
+    private static func sidecar(_ attributes: String, inside: String = "") -> Bytes {
+        Array(
+            """
+            <x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
+            <rdf:Description rdf:about="" xmlns:xmp="http://ns.adobe.com/xap/1.0/" xmlns:exif="http://ns.adobe.com/exif/1.0/"
+            xmlns:dc="http://purl.org/dc/elements/1.1/" \(attributes)>\(inside)</rdf:Description></rdf:RDF></x:xmpmeta>
+            """.utf8
+        )
+    }
+
+    @Test func `a sidecar goes before the picture, but for the date`() async throws {
+        try await RunningCatalog.with(folder) { catalog in
+            let words = "<dc:subject><rdf:Bag><rdf:li>sea</rdf:li></rdf:Bag></dc:subject>"
+            let text = #"xmp:Rating="3" exif:DateTimeOriginal="2001-01-01T00:00:00Z""#
+            let sidecar = Self.sidecar(text, inside: words)
+            let dated = picture(1, date: "2024:06:01 12:30:00")
+            let (first, _) = try await Self.take(catalog, [(.photo, dated)], sidecar: sidecar)
+            let one = try await catalog.asset(first)
+            #expect((one.rating, one.keywords) == (3, ["sea"]))
+            #expect(one.creationDate == 1_717_245_000_000_000)
+            let (second, _) = try await Self.take(catalog, [(.photo, picture(2))], sidecar: sidecar)
+            #expect(try await catalog.asset(second).creationDate == 978_307_200_000_000)
+        }
+    }
+
+    @Test func `a sidecar that cannot be read is refused as such, and a path of one is fenced in`() async throws {
+        try await RunningCatalog.with(folder) { catalog in
+            let error = await refusal {
+                try await Self.take(catalog, [(.photo, picture(1))], sidecar: Array("no XMP".utf8))
+            }
+            #expect(error?.name == "invalid_resource" && error?.data["sidecar"] == true)
+            let request = ChangeRequest.createAsset(
+                .init(
+                    resources: [NewResource(source: .attachment(0))],
+                    sidecar: NewResource(source: .path("/proc/self/environ"))
+                )
+            )
+            let fenced = await refusal { try await catalog.perform([request], attachments: [picture(1)]) }
+            #expect(fenced != nil)
+        }
+    }
+}

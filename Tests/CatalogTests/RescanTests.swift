@@ -1,0 +1,168 @@
+import Contracts
+import Foundation
+import JSONValue
+import Messaging
+import PhotoModel
+import Storage
+import TestSupport
+import Testing
+
+@testable import Catalog
+
+/// Files that are referenced where they are, and what becomes of them on the disk.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct RescanTests {
+    let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder("rescan") }
+
+    private func with(_ body: (RunningCatalog) async throws -> Void) async throws {
+        try FileManager.default.createDirectory(atPath: folder.file("photos"), withIntermediateDirectories: true)
+        let root = folder.file("photos")
+        try await RunningCatalog.with(folder, { $0.importRoots = [root] }, body)
+    }
+
+    private func refer(_ catalog: RunningCatalog, _ name: String, seed: UInt64) async throws -> ObjectID {
+        let path = try folder.write(picture(seed), to: "photos/" + name)
+        let resource = NewResource(source: .path(path), isReferenced: true)
+        let result = try await catalog.perform([.createAsset(.init(ref: "a", resources: [resource]))])
+        return try #require(result.id("a"))
+    }
+
+    private func read(_ catalog: RunningCatalog, _ id: ObjectID) async throws -> Bytes {
+        try await catalog.client.call(ReadResource.method, ReadResource(asset: id, type: .photo).json).attachments[0]
+    }
+
+    private func move(_ name: String, to other: String) throws {
+        let target = folder.file("photos/" + other)
+        try FileManager.default.createDirectory(
+            at: URL(filePath: target).deletingLastPathComponent(),
+            withIntermediateDirectories: true
+        )
+        try FileManager.default.moveItem(atPath: folder.file("photos/" + name), toPath: target)
+    }
+
+    @Test func `a referenced file is served from its place, and nothing of it is in the library's folder`() async throws
+    {
+        try await with { catalog in
+            let id = try await refer(catalog, "a.jpg", seed: 1)
+            #expect(try await read(catalog, id) == picture(1))
+            let asset = try await catalog.asset(id)
+            let digest = try #require(asset.originalResource.flatMap { ResourceDigest($0.digest) })
+            #expect(!catalog.service.resources.contains(digest))
+            #expect(asset.originalFilename == "a.jpg" && asset.pixelWidth == 32)
+            // The same bytes again, copied or referenced, are the same asset.
+            let again = try await catalog.perform(
+                [.createAsset(.init(ref: "a", resources: [NewResource(source: .attachment(0))]))],
+                attachments: [picture(1)]
+            )
+            #expect(again.id("a") == id && again.duplicates == ["a"])
+        }
+    }
+
+    @Test func `changed bytes are never served, moved files are found again, missing ones keep their assets`()
+        async throws
+    {
+        try await with { catalog in
+            let ids = try await [
+                refer(catalog, "same.jpg", seed: 1), refer(catalog, "changed.jpg", seed: 2),
+                refer(catalog, "moved.jpg", seed: 3), refer(catalog, "gone.jpg", seed: 4),
+                refer(catalog, "touched.jpg", seed: 5),
+            ]
+            try folder.write(picture(20), to: "photos/changed.jpg")
+            try move("moved.jpg", to: "deep/er/renamed.jpg")
+            try FileManager.default.removeItem(atPath: folder.file("photos/gone.jpg"))
+            try folder.write(picture(5), to: "photos/touched.jpg")
+            try folder.write(picture(6), to: "photos/new.jpg")
+
+            let changed = await refusal { try await read(catalog, ids[1]) }
+            #expect(changed?.refusal == .resourceChanged)
+            let gone = await refusal { try await read(catalog, ids[3]) }
+            #expect(gone?.refusal == .missingResource)
+
+            let result = try await catalog.call(RescanLibrary())
+            #expect(result.unchanged == 1 && result.refreshed == 1)
+            #expect(result.changed == [folder.file("photos/changed.jpg")])
+            let (from, to) = (folder.file("photos/moved.jpg"), folder.file("photos/deep/er/renamed.jpg"))
+            #expect(result.moved == [.init(from: from, to: to)])
+            #expect(result.missing == [folder.file("photos/gone.jpg")])
+            #expect(result.new == [folder.file("photos/new.jpg")])
+            #expect(result.unreadable.isEmpty && result.unknown == 0)
+
+            #expect(try await read(catalog, ids[0]) == picture(1))
+            #expect(try await read(catalog, ids[2]) == picture(3))
+            #expect(try await read(catalog, ids[4]) == picture(5))
+            #expect(await refusal { try await read(catalog, ids[1]) }?.refusal == .resourceChanged)
+            #expect(try await catalog.assets().count == 5)
+
+            // What comes back is good again.
+            try folder.write(picture(4), to: "photos/gone.jpg")
+            let second = try await catalog.call(RescanLibrary(root: folder.file("photos")))
+            #expect(second.missingCount == 0 && second.refreshed == 1 && second.movedCount == 0)
+            #expect(try await read(catalog, ids[3]) == picture(4))
+        }
+    }
+
+    @Test func `a disk that is not mounted is told, and never reads as deleted`() async throws {
+        try await with { catalog in
+            let id = try await refer(catalog, "a.jpg", seed: 1)
+            let root = folder.file("photos")
+            // The folder that a disk is mounted on stays when the disk goes.
+            try FileManager.default.moveItem(atPath: root, toPath: folder.file("elsewhere"))
+            for isThere in [false, true] {
+                if isThere { try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true) }
+                let result = try await catalog.call(RescanLibrary())
+                #expect(result.unreadable == [root])
+                #expect(result.unknown == 1 && result.missingCount == 0)
+                #expect(await refusal { try await read(catalog, id) }?.refusal == .missingResource)
+            }
+            try FileManager.default.removeItem(atPath: root)
+            try FileManager.default.moveItem(atPath: folder.file("elsewhere"), toPath: root)
+            #expect(try await catalog.call(RescanLibrary()).unchanged == 1)
+            #expect(try await read(catalog, id) == picture(1))
+        }
+    }
+
+    @Test func `files are referenced below configured folders only`() async throws {
+        try await with { catalog in
+            let outside = try folder.write(picture(1), to: "outside.jpg")
+            let resource = NewResource(source: .path(outside), isReferenced: true)
+            let error = await refusal { try await catalog.perform([.createAsset(.init(resources: [resource]))]) }
+            #expect(error?.refusal == .accessDenied)
+            #expect(await refusal { try await catalog.call(RescanLibrary(root: "/etc")) }?.refusal == .accessDenied)
+            let up = RescanLibrary(root: folder.file("photos") + "/..")
+            #expect(await refusal { try await catalog.call(up) }?.refusal == .accessDenied)
+            let attached = NewResource(source: .attachment(0), isReferenced: true)
+            let wrong = await refusal {
+                try await catalog.perform([.createAsset(.init(resources: [attached]))], attachments: [picture(1)])
+            }
+            #expect(wrong?.refusal == .invalidParams)
+        }
+        let other = try TemporaryFolder("unconfigured")
+        let path = try other.write(picture(1), to: "a.jpg")
+        try await RunningCatalog.with(other) { catalog in
+            let resource = NewResource(source: .path(path), isReferenced: true)
+            let error = await refusal { try await catalog.perform([.createAsset(.init(resources: [resource]))]) }
+            #expect(error?.refusal == .accessDenied && error?.message.contains("--import-root") == true)
+            #expect(await refusal { try await catalog.call(RescanLibrary()) }?.refusal == .accessDenied)
+        }
+    }
+
+    @Test func `only the catalog's own user may back up, and not into the library or over other things`() async throws {
+        try await with { catalog in
+            _ = try await catalog.take([picture(1)])
+            let library = folder.file("library")
+            for target in ["relative", library, library + "/backup", folder.path] {
+                let error = await refusal { try await catalog.call(BackupLibrary(target: target)) }
+                #expect(error?.refusal == .invalidOptions || error?.refusal == .invalidParams, "\(target)")
+            }
+            let referenced = try await refer(catalog, "a.jpg", seed: 2)
+            let result = try await catalog.call(BackupLibrary(target: folder.file("backup")))
+            #expect(result.resources == 2 && result.referenced == 1)
+            // Taken out again with what the library no longer has.
+            try await catalog.perform([.deleteAssets(.init(ids: [referenced]))])
+            let second = try await catalog.call(BackupLibrary(target: folder.file("backup"), verifies: true))
+            #expect(second.resources == 1 && second.present == 1 && second.removed == 1)
+        }
+    }
+}

@@ -1,0 +1,55 @@
+import Foundation
+import GRDB
+import Logging
+import PhotoModel
+import Storage
+import TestSupport
+import Testing
+
+@testable import Catalog
+
+/// Libraries that earlier versions made are opened by this one.
+@Suite(.timeLimit(.minutes(1)))
+struct SchemaTests {
+    private func open(_ folder: TemporaryFolder) throws -> LibraryStore {
+        try LibraryStore(
+            folder: folder.path,
+            now: 1_800_000_000_000_000,
+            newHistory: String(repeating: "a", count: 32),
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+    }
+
+    @Test func `the oldest schema's file is brought to the newest with all that is in it`() async throws {
+        let folder = try TemporaryFolder("schema")
+        let path = folder.file("library.sqlite")
+        let old = try DatabaseQueue(path: path)
+        try await old.write { try $0.execute(sql: OldestLibrary.sql) }
+        try old.close()
+
+        let store = try open(folder)
+        #expect(store.history == "fb56db776ba333dc4afb28754c8216cb" && store.startSequence == 2)
+        let assets = try await store.read { try $0.assets.assets([1, 2, 3]) }
+        #expect(assets.count == 3)
+        #expect(assets[1]?.originalFilename == "DSCF0000.JPG" && assets[1]?.creationOffset == -39_600)
+        #expect(assets[3]?.resources.map(\.size) == [11_883_298])
+        let counted = try await store.read { try $0.counter("visible") }
+        #expect(counted == 3)
+        let records = try await store.read { try $0.history.records(after: 0, through: 2, count: 10, bytes: 1 << 20) }
+        #expect(records.records.map(\.sequence) == [1, 2])
+        try store.close()
+        try DatabaseCheck.full(path: path)
+        // And again: nothing is left to be done.
+        try open(folder).close()
+    }
+
+    @Test func `a newer schema is refused by name`() throws {
+        let folder = try TemporaryFolder("newer")
+        try open(folder).close()
+        let queue = try DatabaseQueue(path: folder.file("library.sqlite"))
+        try queue.write { try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('99 from the future')") }
+        try queue.close()
+        let error = #expect(throws: StorageError.self) { try open(folder) }
+        #expect(error?.name == "newer_version")
+    }
+}

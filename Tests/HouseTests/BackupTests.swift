@@ -1,0 +1,194 @@
+import Contracts
+import Crypto
+import Foundation
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+/// A backup that is taken while the library is written to, and the library that is made of it.
+@Suite(.serialized, .timeLimit(.minutes(10)))
+struct BackupTests {
+    private static func integrity(_ path: String) throws {
+        guard let sqlite = TestPlace.program("sqlite3") else { return }
+        let check = try RunningProgram.run(
+            sqlite,
+            ["-readonly", path, "PRAGMA integrity_check; PRAGMA foreign_key_check"]
+        )
+        #expect(check.output == "ok\n", "\(path): \(check.errors)")
+    }
+
+    /// Imports and changes until it is told to stop; what was acknowledged, by transaction.
+    private final class Load: Sendable {
+        let acknowledged = Recording<[Int64]>([])
+        let assets = Recording<[ObjectID]>([])
+        private let isOver = Recording(false)
+        private let work: Task<Void, any Error>
+
+        init(_ library: PhotoLibrary, _ house: RunningHouse, first: Int) {
+            let (acknowledged, assets, isOver) = (acknowledged, assets, isOver)
+            work = Task {
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for lane in 0..<3 {
+                        group.addTask {
+                            var number = first + lane
+                            while !isOver.withLock({ $0 }) {
+                                let bytes = TestPictures.jpeg(width: 48, height: 32, seed: UInt64(number))
+                                let path = try house.folder.write(bytes, to: "photos/\(number).jpg")
+                                let made = try await library.perform([
+                                    .createAsset(.init(ref: "a", resources: [NewResource(source: .path(path))]))
+                                ])
+                                acknowledged.withLock { $0.append(made.sequence) }
+                                if let id = made.id("a") { assets.withLock { $0.append(id) } }
+                                number += 3
+                            }
+                        }
+                    }
+                    group.addTask {
+                        var number = 0
+                        while !isOver.withLock({ $0 }) {
+                            number += 1
+                            guard let id = assets.withLock({ $0.isEmpty ? nil : $0[number % $0.count] }) else {
+                                await Task.yield()
+                                continue
+                            }
+                            let patch = AssetPatch(caption: .some("\(number)"))
+                            let done = try await library.perform([.updateAsset(.init(id: .id(id), set: patch))])
+                            acknowledged.withLock { $0.append(done.sequence) }
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+            }
+        }
+
+        func wait(for count: Int) async {
+            while acknowledged.withLock({ $0.count }) < count { try? await Task.sleep(for: .milliseconds(5)) }
+        }
+
+        func stop() async throws {
+            isOver.withLock { $0 = true }
+            try await work.value
+        }
+    }
+
+    private static func backup(_ house: RunningHouse) throws -> BackupLibrary.Result {
+        let done = try house.safelight(["backup", house.folder.file("backup"), "--json"])
+        #expect(done.status == 0, "\(done.errors)")
+        return try BackupLibrary.Result(json: JSON(parsing: done.output))
+    }
+
+    @Test(.spec("P-22"))
+    func `a backup during writes becomes a library with everything that was acknowledged before it`() async throws {
+        let house = try RunningHouse("backup")
+        try house.start([.catalog, .changeBroker])
+        let library = try house.library("load")
+        let load = Load(library, house, first: 1)
+        await load.wait(for: 60)
+        let first = try Self.backup(house)
+        #expect(first.resources > 0 && first.linked + first.copied == first.resources)
+        await load.wait(for: load.acknowledged.withLock { $0.count } + 60)
+
+        let before = load.acknowledged.withLock { $0 }
+        let second = try Self.backup(house)
+        #expect(second.present == first.resources)
+        #expect(second.resources > first.resources)
+        #expect(
+            before.allSatisfy { $0 <= second.token.sequence },
+            "acknowledged before the backup began, and not in it"
+        )
+        await load.wait(for: load.acknowledged.withLock { $0.count } + 20)
+        try await load.stop()
+
+        // What the records up to that moment come to.
+        var expected: [ObjectID: Asset] = [:]
+        var cursor = ChangeToken(library: second.token.library, sequence: 0)
+        while cursor.sequence < second.token.sequence {
+            let page = try await library.changeBroker.ask(FeedSince(token: cursor, limit: 500)).result
+            for record in try page.records.map({ try ChangeRecord(json: $0) })
+            where record.sequence <= second.token.sequence {
+                for change in record.assets { expected[change.id] = change.after }
+            }
+            cursor = page.token
+        }
+        await library.close()
+        #expect(house.stop() == [])
+
+        let target = house.folder.file("restored")
+        let restored = try house.safelight(["restore", house.folder.file("backup"), "--library", target])
+        #expect(restored.status == 0, "\(restored.errors)")
+        try Self.integrity(target + "/library.sqlite")
+        try Self.integrity(house.folder.file("backup") + "/library-\(second.token.sequence).sqlite")
+        let again = try house.safelight(["restore", house.folder.file("backup"), "--library", target])
+        #expect(again.status == 1 && again.errors.contains("not empty"), "\(again.errors)")
+
+        let newHouse = try RunningHouse("restored", environment: ["SAFELIGHT_LIBRARY": target])
+        try newHouse.start([.catalog, .changeBroker])
+        let new = try newHouse.library()
+        var stored: [ObjectID: Asset] = [:]
+        for try await asset in new.allAssets(FetchDescription(.assets)) { stored[asset.id] = asset }
+        #expect(stored == expected)
+        for asset in stored.values {
+            let bytes = try await new.resource(asset: asset.id).readAll(limit: 1 << 20)
+            let digest = SHA256.hash(data: bytes).map { String(format: "%02x", $0) }.joined()
+            #expect(digest == asset.originalResource?.digest)
+        }
+        // No moment of the lost library is one of this.
+        let token = try await new.currentToken().token
+        #expect(token.library != second.token.library && token.sequence > second.token.sequence + 1000)
+        for old in [second.token, ChangeToken(library: second.token.library, sequence: token.sequence)] {
+            let catalog = await #expect(throws: RPCError.self) { try await new.catalog.ask(ChangesSince(token: old)) }
+            #expect(catalog?.refusal == .tokenExpired && catalog?.data["head"]?.stringValue == token.description)
+            let broker = await #expect(throws: RPCError.self) { try await new.changeBroker.ask(FeedSince(token: old)) }
+            #expect(broker?.refusal == .tokenExpired)
+        }
+        // It is a library like any other.
+        if let id = stored.keys.first {
+            let change = try await new.perform([.updateAsset(.init(id: .id(id), set: AssetPatch(isFavorite: true)))])
+            #expect(change.sequence == token.sequence + 1)
+        }
+        await new.close()
+        #expect(newHouse.stop() == [])
+    }
+
+    @Test func `a backup broken off by a kill leaves the one before whole, and the next one is whole again`()
+        async throws
+    {
+        var random = SeededRandom(named: "backup kill")
+        let house = try RunningHouse("backup-kill")
+        try house.start([.catalog])
+        let library = try house.library("load")
+        var requests: [ChangeRequest] = []
+        for number in 0..<40 {
+            let bytes = TestPictures.jpeg(width: 48, height: 32, seed: UInt64(number))
+            let path = try house.folder.write(bytes, to: "photos/\(number).jpg")
+            requests.append(.createAsset(.init(ref: "a\(number)", resources: [NewResource(source: .path(path))])))
+        }
+        _ = try await library.perform(Array(requests.prefix(20)), deadline: .seconds(60))
+        let first = try Self.backup(house)
+        _ = try await library.perform(Array(requests.suffix(20)), deadline: .seconds(60))
+        for _ in 0..<TestEnvironment.rounds(3) {
+            let running = try RunningProgram(
+                "safelight",
+                ["backup", house.folder.file("backup")],
+                environment: house.environment
+            )
+            try await Task.sleep(for: .milliseconds(Int.random(in: 0...120, using: &random)))
+            try house.restart(.catalog)
+            running.killHard()
+            _ = running.wait(seconds: 10)
+            // Whatever was reached, what the manifest names is a library.
+            let target = house.folder.file("from-\(UInt32.random(in: 0 ... .max, using: &random))")
+            let restored = try house.safelight(["restore", house.folder.file("backup"), "--library", target, "--json"])
+            #expect(restored.status == 0, "\(restored.errors)")
+            let resources = try JSON(parsing: restored.output)["resources"]?.intValue
+            #expect(resources == 20 || resources == 40)
+        }
+        let last = try Self.backup(house)
+        #expect(first.resources == 20 && last.resources == 40)
+        await library.close()
+        #expect(house.stop() == [])
+    }
+}

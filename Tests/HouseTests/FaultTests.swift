@@ -1,0 +1,211 @@
+import Contracts
+import Foundation
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+/// Faults of the disk and of the database under a running catalog. `SAFELIGHT_SOAK` gives the long forms.
+@Suite(.serialized, .timeLimit(.minutes(60)))
+struct FaultTests {
+    private static func integrity(_ house: RunningHouse, _ library: String? = nil) throws {
+        guard let sqlite = TestPlace.program("sqlite3") else { return }
+        let path = (library ?? house.folder.file("library")) + "/library.sqlite"
+        let check = try RunningProgram.run(sqlite, ["-readonly", path, "PRAGMA integrity_check"])
+        #expect(check.output == "ok\n", "\(check.errors)")
+    }
+
+    private static func take(_ count: Int, _ house: RunningHouse, _ library: PhotoLibrary) async throws -> [ObjectID] {
+        var ids: [ObjectID] = []
+        for start in stride(from: 0, to: count, by: 50) {
+            let numbers = start..<min(count, start + 50)
+            let requests = try numbers.map { number in
+                let bytes = TestPictures.jpeg(width: 32, height: 24, seed: UInt64(number))
+                let path = try house.folder.write(bytes, to: "photos/\(number).jpg")
+                return ChangeRequest.createAsset(
+                    .init(ref: "a\(number)", resources: [NewResource(source: .path(path))])
+                )
+            }
+            let made = try await library.perform(requests, deadline: .seconds(60))
+            ids += try numbers.map { try #require(made.id("a\($0)")) }
+        }
+        return ids
+    }
+
+    @Test func `F2: an edit of many rows is there wholly or not at all after a kill at any moment`() async throws {
+        var random = SeededRandom(named: "F2")
+        let house = try RunningHouse("f2")
+        try house.start([.catalog])
+        let library = try house.library()
+        let ids = try await Self.take(100, house, library)
+        var confirmed = ""
+        var sequence = try await library.currentToken().token.sequence
+        for round in 1...TestEnvironment.rounds(4) * 2 {
+            let caption = "round \(round)"
+            let requests = ids.map {
+                ChangeRequest.updateAsset(.init(id: .id($0), set: AssetPatch(caption: .some(caption))))
+            }
+            let name = "f2-\(round)"
+            // Asked once, not again: what became of it shall be seen before anybody repeats it.
+            let edit = PerformChanges(requests: requests, client: "f2", transaction: name)
+            async let answer = library.catalog.ask(edit, deadline: .seconds(20)).result
+            try await Task.sleep(for: .milliseconds(Int.random(in: 0...80, using: &random)))
+            try house.restart(.catalog)
+            let acknowledged = try? await answer
+
+            let captions = try await Set(library.assets(FetchDescription(.assets), count: 200).assets.map(\.caption))
+            #expect(captions.count == 1, "round \(round): half of an edit")
+            let head = try await library.currentToken().token.sequence
+            let isThere = captions == [caption]
+            #expect(isThere || captions == [confirmed.isEmpty ? nil : confirmed])
+            #expect(acknowledged == nil || isThere, "round \(round): acknowledged, and gone")
+            #expect(head == sequence + (isThere ? 1 : 0), "round \(round): the feed and the tables disagree")
+            let repeated = try await library.catalog.ask(edit, deadline: .seconds(20)).result
+            #expect(repeated.sequence == sequence + 1)
+            if let acknowledged { #expect(repeated.json == acknowledged.json) }
+            sequence += 1
+            confirmed = caption
+            if round % 10 == 0 { try Self.integrity(house) }
+        }
+        await library.close()
+        #expect(house.stop() == [])
+        try Self.integrity(house)
+    }
+
+    @Test func `F14: on a full disk changes are refused by name, reading goes on, and space heals it`() async throws {
+        let house = try RunningHouse("f14")
+        let disk = house.folder.file("disk")
+        try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
+        guard mount("tmpfs", disk, "tmpfs", 0, "size=6m") == 0 else {
+            return TestPlace.say("mounting a small disk takes root: the full disk is not tested")
+        }
+        defer { umount2(disk, 2) }
+        let small = try RunningHouse("f14-small", environment: ["SAFELIGHT_LIBRARY": disk + "/library"])
+        try small.start([.catalog, .changeBroker])
+        let library = try small.library()
+        let ids = try await Self.take(3, small, library)
+        func change(_ text: String) -> [ChangeRequest] {
+            [.updateAsset(.init(id: .id(ids[0]), set: AssetPatch(caption: .some(text))))]
+        }
+        let before = try await library.perform(change("before"))
+        let filler = disk + "/filler"
+        let file = open(filler, O_WRONLY | O_CREAT, 0o600)
+        let bytes = [UInt8](repeating: 1, count: 4096)
+        while write(file, bytes, bytes.count) > 0 {}
+        close(file)
+
+        // Space inside the database and its log may still serve a few.
+        var refusal: RPCError?
+        var accepted = before.sequence
+        for number in 0..<2000 where refusal == nil {
+            do {
+                let text = String(repeating: "full \(number) ", count: 100)
+                accepted = try await library.catalog.ask(
+                    PerformChanges(requests: change(text), client: "f14", transaction: "full-\(number)")
+                ).result.sequence
+            } catch {
+                refusal = error
+            }
+        }
+        #expect(refusal?.refusal == .notEnoughSpace, "\(String(describing: refusal))")
+        let picture = try small.folder.write(TestPictures.jpeg(width: 640, height: 480, seed: 99), to: "big.jpg")
+        let create = [ChangeRequest.createAsset(.init(resources: [NewResource(source: .path(picture))]))]
+        let refused = await #expect(throws: RPCError.self) {
+            try await library.catalog.ask(PerformChanges(requests: create))
+        }
+        #expect(refused?.refusal == .notEnoughSpace)
+        #expect(try await library.currentToken().token.sequence == accepted)
+        #expect(try await library.assets(FetchDescription(.assets)).count == 3)
+        let since = ChangeToken(library: before.token.library, sequence: before.sequence - 1)
+        let feed = try await library.changeBroker.ask(FeedSince(token: since)).result
+        #expect(feed.records.count > 0)
+
+        unlink(filler)
+        let after = try await library.perform(change("after"))
+        #expect(after.sequence == accepted + 1)
+        await library.close()
+        #expect(small.stop() == [])
+        try Self.integrity(small, disk + "/library")
+    }
+
+    @Test func `F17: an old copy of the database put back begins a new history`() async throws {
+        let house = try RunningHouse("f17")
+        try house.start([.catalog, .changeBroker])
+        var library = try house.library()
+        let ids = try await Self.take(2, house, library)
+        await library.close()
+        #expect(house.stop() == [])
+        let database = house.folder.file("library") + "/library.sqlite"
+        try FileManager.default.copyItem(atPath: database, toPath: house.folder.file("old"))
+
+        try house.start([.catalog, .changeBroker])
+        library = try house.library()
+        var tokens = [try await library.currentToken().token]
+        for number in 0..<5 {
+            let patch = AssetPatch(caption: .some("\(number)"))
+            tokens.append(try await library.perform([.updateAsset(.init(id: .id(ids[0]), set: patch))]).token)
+        }
+        await library.close()
+        #expect(house.stop() == [])
+        try FileManager.default.removeItem(atPath: database)
+        for ending in ["-wal", "-shm"] { unlink(database + ending) }
+        try FileManager.default.copyItem(atPath: house.folder.file("old"), toPath: database)
+
+        try house.start([.catalog, .changeBroker])
+        library = try house.library()
+        let head = try await library.currentToken().token
+        #expect(head.library != tokens[0].library)
+        // No number is given twice.
+        #expect(head.sequence >= tokens.last?.sequence ?? 0)
+        for token in tokens {
+            let error = await #expect(throws: RPCError.self) {
+                try await library.changeBroker.ask(FeedSince(token: token))
+            }
+            #expect(error?.refusal == .tokenExpired)
+        }
+        #expect(try await library.asset(ids[0]).caption == nil)
+        await library.close()
+        #expect(house.stop() == [])
+        try Self.integrity(house)
+    }
+
+    @Test func `F23: commits, checkpoints and readers together leave the database whole`() async throws {
+        let house = try RunningHouse("f23")
+        try house.start([.catalog])
+        let library = try house.library()
+        let ids = try await Self.take(50, house, library)
+        let seconds = 4.0 * Double(TestEnvironment.rounds(1))
+        let end = Date().addingTimeInterval(min(seconds, 600))
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for lane in 0..<4 {
+                group.addTask {
+                    var number = lane
+                    while Date() < end {
+                        number += 4
+                        let text = String(repeating: "\(number) ", count: 200)
+                        let patch = AssetPatch(caption: .some(text))
+                        _ = try await library.perform([
+                            .updateAsset(.init(id: .id(ids[number % ids.count]), set: patch))
+                        ])
+                    }
+                }
+                group.addTask {
+                    while Date() < end { _ = try await library.assets(FetchDescription(.assets), count: 200) }
+                }
+            }
+            group.addTask {
+                // Another process that only reads, as a backup tool would.
+                while Date() < end {
+                    try Self.integrity(house)
+                    try await Task.sleep(for: .milliseconds(500))
+                }
+            }
+            try await group.waitForAll()
+        }
+        await library.close()
+        #expect(house.stop() == [])
+        try Self.integrity(house)
+    }
+}

@@ -1,0 +1,137 @@
+import Contracts
+import Foundation
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+@testable import Thumbnailer
+
+/// The thumbnailer among the other services: how fresh it is, and what `kill -9` leaves of its cache.
+///
+/// The short form kills four times; `SAFELIGHT_SOAK=50` two hundred times.
+@Suite(.serialized, .timeLimit(.minutes(60)))
+struct PictureHouseTests {
+    private static func photo(_ seed: UInt64) -> Bytes { TestPictures.jpeg(width: 240, height: 160, seed: seed) }
+
+    /// A running house with some photos, and a client.
+    private static func house(_ name: String, photos: Int) async throws -> (RunningHouse, PhotoLibrary, [ObjectID]) {
+        let house = try RunningHouse(name)
+        try house.start()
+        let library = try house.library("picture-test")
+        var ids: [ObjectID] = []
+        for index in 0..<photos {
+            let path = try house.folder.write(photo(UInt64(index)), to: "photos/\(index).jpg")
+            let result = try await library.perform(
+                [.createAsset(.init(ref: "a", resources: [NewResource(source: .path(path))]))],
+                transaction: "photo-\(index)"
+            )
+            ids.append(try #require(result.id("a")))
+        }
+        return (house, library, ids)
+    }
+
+    private static func image(_ id: ObjectID, _ side: Int) -> ImageRequest {
+        ImageRequest(
+            asset: id,
+            targetSize: .size(width: side, height: side),
+            resizeMode: .exact,
+            deliveryMode: .highQualityFormat
+        )
+    }
+
+    private static func figure(_ library: PhotoLibrary, _ names: String...) async throws -> JSON? {
+        var value: JSON = .object(try await library.thumbnailer.figures())
+        for name in names { value = value[name] ?? .null }
+        return value
+    }
+
+    private static func until(_ isSo: () async throws -> Bool) async throws {
+        while try await !isSo() { try await Task.sleep(for: .milliseconds(20)) }
+    }
+
+    @Test func `the catalog is asked once, and what changes is known without asking`() async throws {
+        let (house, library, ids) = try await Self.house("fresh", photos: 2)
+        try await Self.until { try await Self.figure(library, "assets", "isFollowing") == true }
+        let first = try await library.image(Self.image(ids[0], 60)).result
+        let asked = try await Self.figure(library, "assetsAsked")?.intValue ?? 0
+        for _ in 0..<50 { _ = try await library.image(Self.image(ids[0], 60)) }
+        let askedLater = try await Self.figure(library, "assetsAsked")?.intValue ?? 0
+        #expect(askedLater - asked <= 5, "\(askedLater - asked) of 50: only a late confirmation asks again")
+
+        let edit = try await library.editor.ask(
+            ApplyEdit(asset: ids[0], adjustments: AdjustmentList(operations: [.rotate(.quarter)]))
+        ).result
+        let turned = try await library.image(
+            {
+                var image = Self.image(ids[0], 60)
+                image.atLeast = edit.token
+                return image
+            }()
+        ).result
+        #expect(turned.pixelWidth == 40 && turned.pixelHeight == 60, "with the token at once")
+        #expect(turned.contentRevision != first.contentRevision)
+        try await Self.until { try await library.image(Self.image(ids[0], 60)).result.pixelWidth == 40 }
+        _ = try await library.perform([.deleteAssets(.init(ids: [ids[1]]))], transaction: "gone")
+        try await Self.until {
+            do throws(RPCError) {
+                _ = try await library.image(Self.image(ids[1], 60))
+                return false
+            } catch { return error.refusal == .identifierNotFound }
+        }
+        house.killHard(.changeBroker)
+        #expect(try await library.image(Self.image(ids[0], 50)).result.pixelHeight == 50, "it does without the feed")
+        try await Self.until { try await Self.figure(library, "assets", "isFollowing") == false }
+        #expect(try await library.image(Self.image(ids[0], 60)).result.isCacheHit)
+        await library.close()
+        _ = house.stop()
+    }
+
+    @Test func `killing the thumbnailer and its workers leaves a cache of which every entry is what its name says`()
+        async throws
+    {
+        var random = SeededRandom(named: "kill -9 of the thumbnailer")
+        let (house, library, ids) = try await Self.house("cache", photos: 8)
+        let cache = house.folder.file("cache/safelight")
+        let rounds = TestEnvironment.rounds(4)
+        var workerKills = 0
+        for _ in 0..<rounds {
+            let seeds = (0..<4).map { _ in random.next() }
+            let load = seeds.map { seed in
+                Task {
+                    var random = SeededRandom(seed: seed)
+                    while !Task.isCancelled {
+                        let id = ids[Int.random(in: 0..<ids.count, using: &random)]
+                        _ = try? await library.image(Self.image(id, Int.random(in: 16...600, using: &random)))
+                    }
+                }
+            }
+            try await Task.sleep(for: .milliseconds(Int.random(in: 50...400, using: &random)))
+            if let pid = try? await Self.figure(library, "workers", "pids")?.arrayValue?.first?.intValue, pid > 1 {
+                kill(Int32(pid), SIGKILL)
+                workerKills += 1
+            }
+            try await Task.sleep(for: .milliseconds(Int.random(in: 0...100, using: &random)))
+            house.killHard(.thumbnailer)
+            for task in load { task.cancel() }
+            for task in load { await task.value }
+            let left = CacheAudit(root: cache, mayHoldPartial: true)
+            #expect(left.problems == [])
+            try house.start([.thumbnailer])
+            try await Self.until { try await library.thumbnailer.health().isHealthy }
+            let kept = CacheAudit(root: cache)
+            #expect(kept.problems == [], "the start removes what was left over")
+            #expect(kept.entries == left.entries)
+            #expect(try await Self.figure(library, "cache", "diskEntries")?.intValue == Int64(kept.entries))
+            #expect(try await Self.figure(library, "cache", "diskBytes")?.intValue == kept.bytes)
+        }
+        TestPlace.say("\(rounds) kills of the thumbnailer, \(workerKills) of workers")
+        #expect(CacheAudit(root: cache).entries > 0)
+        await library.close()
+        #expect(house.stop() == [])
+        let verified = try RunningProgram.run("thumbnailer", ["--verify-cache"], environment: house.environment)
+        #expect(verified.status == 0 && verified.output.contains("pictures"), "\(verified.output) \(verified.errors)")
+    }
+}

@@ -1,0 +1,66 @@
+import PhotoModel
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct FileGroupingTests {
+    private typealias Group = FileGrouping.Group
+
+    @Test func `a picture, its raw file, its film and its sidecar are one`() {
+        let groups = FileGrouping.groups(["IMG_1.HEIC", "IMG_1.DNG", "IMG_1.mov", "IMG_1.xmp", "IMG_2.jpg"])
+        let first = Group(main: "IMG_1.HEIC", alternate: "IMG_1.DNG", pairedVideo: "IMG_1.mov", sidecar: "IMG_1.xmp")
+        #expect(groups == [first, Group(main: "IMG_2.jpg")])
+    }
+
+    @Test func `the place of the main file does not matter`() {
+        #expect(FileGrouping.groups(["a.CR2", "a.JPG"]) == [Group(main: "a.JPG", alternate: "a.CR2")])
+    }
+
+    @Test func `what is not certain stays apart`() {
+        // Two stills, two raw files, another stem, another case of the stem, no still.
+        #expect(FileGrouping.groups(["a.jpg", "a.heic", "a.dng"]).map(\.main) == ["a.jpg", "a.heic", "a.dng"])
+        #expect(FileGrouping.groups(["a.jpg", "a.dng", "a.cr2"]).map(\.main) == ["a.jpg", "a.dng", "a.cr2"])
+        #expect(FileGrouping.groups(["a.jpg", "b.dng", "A.mov"]).map(\.main) == ["a.jpg", "b.dng", "A.mov"])
+        #expect(FileGrouping.groups(["a.dng", "a.mov"]).map(\.main) == ["a.dng", "a.mov"])
+        #expect(FileGrouping.groups(["a.png", "a.mov"]).map(\.main) == ["a.png", "a.mov"])
+    }
+
+    @Test func `the sidecar of the whole name goes before that of the stem`() {
+        let groups = FileGrouping.groups(["a.jpg", "a.png", "a.jpg.xmp", "a.xmp", "c.xmp"])
+        #expect(groups == [Group(main: "a.jpg", sidecar: "a.jpg.xmp"), Group(main: "a.png", sidecar: "a.xmp")])
+    }
+
+    @Test func `names with dots at odd places are whole stems`() {
+        #expect(FileGrouping.parts(".jpg") == (".jpg", ""))
+        #expect(FileGrouping.parts("a.b.JPG") == ("a.b", "jpg"))
+        #expect(FileGrouping.parts("plain") == ("plain", ""))
+        #expect(FileGrouping.parts("a.") == ("a", ""))
+    }
+
+    @Test func `every name is in exactly one group`() {
+        var random = SeededRandom(named: "grouping")
+        let endings = ["jpg", "HEIC", "dng", "nef", "mov", "mp4", "png", "xmp", "jpg.xmp", ""]
+        for _ in 0..<500 {
+            var names: Set<String> = []
+            for _ in 0..<Int.random(in: 0...12, using: &random) {
+                let stem = random.pick(["a", "b", "IMG_1", "a.b"])
+                names.insert(stem + "." + random.pick(endings))
+            }
+            let shuffled = names.sorted().shuffled(using: &random)
+            let groups = FileGrouping.groups(shuffled)
+            let taken = groups.flatMap { [$0.main, $0.alternate, $0.pairedVideo].compactMap { $0 } }
+            #expect(taken.sorted() == shuffled.filter { !$0.hasSuffix(".xmp") }.sorted(), "\(shuffled)")
+        }
+    }
+
+    @Test func `pairs are true by time and by identifier`() {
+        #expect(FileGrouping.isSameShot(5_000_000, 6_000_000))
+        #expect(!FileGrouping.isSameShot(5_000_000, 6_000_001))
+        #expect(FileGrouping.isSameShot(nil, 1))
+        #expect(!FileGrouping.isSameShot(.min, .max))
+        #expect(FileGrouping.isLivePhoto("A", film: "A", duration: 60_000_000))
+        #expect(!FileGrouping.isLivePhoto("A", film: "B", duration: 1))
+        #expect(FileGrouping.isLivePhoto("A", film: nil, duration: 3_000_000))
+        #expect(!FileGrouping.isLivePhoto(nil, film: nil, duration: 6_000_001))
+    }
+}

@@ -1,0 +1,232 @@
+import Contracts
+import Foundation
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+@testable import Thumbnailer
+
+/// Table 8.1 of the specification, with originals that are here.
+struct DeliveryCell: Sendable, CustomStringConvertible {
+    enum Low: String, Sendable, CaseIterable { case none, preview, smaller }
+
+    let mode: ImageDeliveryMode
+    let isSynchronous: Bool
+    let isCached: Bool
+    let low: Low
+
+    /// The messages that must come.
+    var expected: String {
+        if isSynchronous || isCached || mode == .highQualityFormat { return "F" }
+        guard low != .none else { return "F" }
+        return mode == .opportunistic ? "DF" : "D"
+    }
+
+    var description: String {
+        "\(mode.rawValue), \(isSynchronous ? "synchronous" : "asynchronous"), \(isCached ? "cached" : "not cached"), "
+            + "low quality: \(low.rawValue)"
+    }
+
+    static let all: [DeliveryCell] = ImageDeliveryMode.allCases.flatMap { mode in
+        [false, true].flatMap { isSynchronous in
+            [false, true].flatMap { isCached in
+                Low.allCases.map { low in
+                    DeliveryCell(mode: mode, isSynchronous: isSynchronous, isCached: isCached, low: low)
+                }
+            }
+        }
+    }
+
+    func request(_ asset: ObjectID) -> ImageRequest {
+        var request = ImageRequest(
+            asset: asset,
+            targetSize: .size(width: 1900, height: 1900),
+            resizeMode: .exact,
+            deliveryMode: mode,
+            format: .png
+        )
+        request.isSynchronous = isSynchronous
+        return request
+    }
+
+    /// Brings the thumbnailer into the state of the cell.
+    func prepare(_ room: Darkroom, seed: UInt64) async throws -> ImageRequest {
+        let asset = try room.catalog.add(try Negatives.large(width: 1200, seed: seed, preview: low == .preview))
+        let request = request(asset.id)
+        if low == .smaller {
+            var smaller = request
+            smaller.targetSize = .size(width: 200, height: 200)
+            smaller.isSynchronous = true
+            _ = try await room.image(smaller)
+        }
+        if isCached {
+            var same = request
+            same.isSynchronous = true
+            _ = try await room.image(same)
+        }
+        return request
+    }
+}
+
+extension DarkroomTests {
+    @Suite(.timeLimit(.minutes(5)))
+    struct DeliveryTests {
+        @Test(.spec("S-40", "S-45", "S-46", "S-50", "S-51", "P-09", "D5", "D9"))
+        func `every cell of the delivery table brings the messages it must`() async throws {
+            try await Darkroom.open { room in
+                for (index, cell) in DeliveryCell.all.enumerated() {
+                    let request = try await cell.prepare(room, seed: UInt64(index))
+                    let messages = try await room.messages(request)
+                    #expect(messages.map(\.letter).joined() == cell.expected, "\(cell)")
+                    for (place, message) in messages.enumerated() {
+                        let result = try #require(message.result)
+                        let isLast = place == messages.count - 1
+                        #expect(result.isFinal == isLast, "\(cell)")
+                        #expect(result.index == place, "\(cell)")
+                        #expect(!result.isInCloud)
+                        #expect(result.isCacheHit == (cell.isCached && isLast), "\(cell)")
+                        #expect(Int(result.size) == message.bytes.count)
+                        if !result.isDegraded {
+                            #expect(result.pixelWidth == 1900, "exact is exact in the end: \(cell)")
+                        } else {
+                            #expect(result.pixelWidth < 1900 && !result.isUpscaled, "\(cell)")
+                        }
+                    }
+                }
+            }
+        }
+
+        @Test(.spec("S-45", "S-46", "S-50", "P-09"))
+        func `a plain ZeroMQ client sees the same table`() async throws {
+            guard let python = TestPlace.python else { return }
+            try await Darkroom.open { room in
+                var requests: [JSON] = []
+                var expected: [String] = []
+                for (index, cell) in DeliveryCell.all.enumerated() {
+                    let request = try await cell.prepare(room, seed: UInt64(500 + index))
+                    requests.append(request.json)
+                    expected.append(cell.expected)
+                }
+                let input: JSON = ["endpoint": .string(room.service.address.description), "requests": .array(requests)]
+                let run = try await Self.run(python, Self.script, input)
+                #expect(run.status == 0, "\(run.errors)")
+                let letters = run.output.split(separator: "\n").map(String.init)
+                for (cell, found) in zip(DeliveryCell.all, letters) { #expect(found == cell.expected, "\(cell)") }
+                #expect(letters.count == expected.count + 1)
+                #expect(letters.last == "F", "a REQ socket gets one message")
+            }
+        }
+
+        private static func run(_ python: String, _ script: String, _ input: JSON) async throws -> (
+            status: Int32?, output: String, errors: String
+        ) {
+            try await withCheckedThrowingContinuation { continuation in
+                Thread.detachNewThread {
+                    continuation.resume(
+                        with: Result {
+                            try RunningProgram.run(python, ["-c", script], input: Data(input.bytes), seconds: 100)
+                        }
+                    )
+                }
+            }
+        }
+
+        /// JSON-RPC in two frames: that is all there is to it.
+        private static let script = """
+            import json, sys, zmq
+            given = json.load(sys.stdin)
+            context = zmq.Context()
+            socket = context.socket(zmq.DEALER)
+            socket.connect(given["endpoint"])
+            for number, params in enumerate(given["requests"]):
+                socket.send(json.dumps({"jsonrpc": "2.0", "id": number, "method": "image.request",
+                                        "params": params}).encode())
+                letters = ""
+                while True:
+                    frames = socket.recv_multipart()
+                    message = json.loads(frames[0])
+                    told = message.get("params") or message["result"]
+                    assert (message["id"] if "id" in message else told["id"]) == number
+                    assert sum(map(len, frames[1:])) == told["size"] > 0
+                    letters += "D" if told["isDegraded"] else "F"
+                    assert told["isFinal"] == ("result" in message)
+                    if "result" in message:
+                        break
+                    assert message["method"] == "image.degraded"
+                print(letters)
+            socket = context.socket(zmq.REQ)
+            socket.connect(given["endpoint"])
+            params = dict(given["requests"][1], deliveryMode="opportunistic", synchronous=False)
+            socket.send(json.dumps({"jsonrpc": "2.0", "id": "r", "method": "image.request", "params": params}).encode())
+            frames = socket.recv_multipart()
+            print("D" if json.loads(frames[0])["result"]["isDegraded"] else "F")
+            """
+
+        @Test(.spec("T-44")) func `a second degraded image is larger than the first, where it is allowed`() async throws
+        {
+            try await Darkroom.open { room in
+                let asset = try room.catalog.add(try Negatives.large(width: 1200, seed: 9, preview: true))
+                var request = ImageRequest(
+                    asset: asset.id,
+                    targetSize: .size(width: 3000, height: 3000),
+                    resizeMode: .exact,
+                    format: .png
+                )
+                request.allowsSecondaryDegradedImage = true
+                let widths = try await room.messages(request).compactMap(\.result?.pixelWidth)
+                #expect(widths.count == 3)
+                #expect(widths == widths.sorted())
+                #expect(widths.last == 3000)
+            }
+        }
+
+        @Test(.spec("P-09")) func `a broken picture with a preview ends in an error, and the preview may come before`()
+            async throws
+        {
+            try await Darkroom.open { room in
+                let whole = try Negatives.large(width: 1200, seed: 3, preview: true)
+                let asset = try room.catalog.add(Array(whole.prefix(whole.count * 2 / 3)))
+                let request = ImageRequest(asset: asset.id, targetSize: .size(width: 500, height: 500))
+                var letters = ""
+                do throws(RPCError) {
+                    for try await event in room.client.stream(request, credit: 1 << 20) {
+                        if case .notification = event { letters += "D" } else { letters += "F" }
+                    }
+                    Issue.record("there is an answer: \(letters)")
+                } catch {
+                    #expect(error.refusal == .invalidResource)
+                }
+                #expect(letters == "D" || letters == "")
+            }
+        }
+
+        @Test(.spec("S-44", "P-12")) func `degraded images obey orientation, crop and filling as well`() async throws {
+            try await Darkroom.open { room in
+                for orientation in 1...8 {
+                    let small = TestPictures.jpeg(width: 320, height: 240, orientation: orientation)
+                    let asset = try room.catalog.add(Negatives.withItselfAsPreview(small, orientation: orientation))
+                    var request = ImageRequest(
+                        asset: asset.id,
+                        targetSize: .size(width: 90, height: 90),
+                        contentMode: .aspectFill,
+                        resizeMode: .exact,
+                        deliveryMode: .fastFormat,
+                        normalizedCropRect: UnitRect(x: 0.5, y: 0, width: 0.5, height: 0.5),
+                        format: .png
+                    )
+                    let message = try #require(try await room.messages(request).first)
+                    #expect(message.letter == "D")
+                    #expect(message.result?.pixelWidth == message.result?.pixelHeight)
+                    let low = try DeliveredPixels(message.bytes).colour(0.5, 0.5)
+                    #expect(low.green > 130 && low.red < 90, "orientation \(orientation): above right it is green")
+                    request.deliveryMode = .highQualityFormat
+                    let final = try DeliveredPixels(try await room.image(request).bytes).colour(0.5, 0.5)
+                    #expect(final.green > 130 && final.red < 90, "orientation \(orientation)")
+                }
+            }
+        }
+    }
+}

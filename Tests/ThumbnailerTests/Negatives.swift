@@ -1,0 +1,83 @@
+import Foundation
+import PictureFormats
+import SamplePictures
+import TestSupport
+
+@testable import Imaging
+
+/// Pictures for tests of the thumbnailer that are large enough to take their time.
+enum Negatives {
+    /// A JPEG of three by two, made large by code that is fast in debug builds too; with an EXIF preview, if it says so.
+    static func large(
+        width: Int = 1500,
+        seed: UInt64,
+        preview: Bool,
+        orientation: Int = 1,
+        previewPixels: [UInt8]? = nil
+    ) throws -> [UInt8] {
+        let small = TestPictures.jpeg(width: 300, height: 200, orientation: 0, seed: seed)
+        let options = RenditionOptions(
+            target: .size(width: width, height: width),
+            resizeMode: .exact,
+            format: .jpeg,
+            quality: 85
+        )
+        var bytes = try Rendition.render(small, options).bytes
+        var exif = ExifBlock()
+        exif.main.append(.short(0x0112, orientation))
+        if preview {
+            exif.thumbnail =
+                try previewPixels
+                ?? Rendition.render(small, RenditionOptions(target: .size(width: 160, height: 160), resizeMode: .exact))
+                .bytes
+        }
+        bytes.insert(contentsOf: exif.segment, at: 2)
+        return bytes
+    }
+
+    /// A test picture that carries itself as its preview.
+    static func withItselfAsPreview(_ bytes: [UInt8], orientation: Int) -> [UInt8] {
+        // The first segment is the EXIF block of the picture itself.
+        var plain = bytes
+        let length = Int(plain[4]) << 8 | Int(plain[5])
+        plain.removeSubrange(2..<4 + length)
+        var exif = ExifBlock()
+        exif.main.append(.short(0x0112, orientation))
+        exif.thumbnail = plain
+        plain.insert(contentsOf: exif.segment, at: 2)
+        return plain
+    }
+}
+
+/// The pixels of a delivered picture.
+struct DeliveredPixels {
+    let width: Int
+    let height: Int
+    private let rgb: [UInt8]
+
+    init(_ bytes: [UInt8]) throws {
+        let header = try PictureHeader.read(bytes)
+        let wand = try Decoder.decode(bytes, header, eighths: 8, scale: 1, limits: PixelLimits())
+        let pixels = try ContactSheet.pixels(of: wand)
+        (width, height, rgb) = (pixels.width, pixels.height, pixels.rgb)
+    }
+
+    /// The colour at a place given in units of the sides.
+    func colour(_ x: Double, _ y: Double) -> (red: Int, green: Int, blue: Int) {
+        let column = min(width - 1, Int(x * Double(width)))
+        let at = 3 * (min(height - 1, Int(y * Double(height))) * width + column)
+        return (Int(rgb[at]), Int(rgb[at + 1]), Int(rgb[at + 2]))
+    }
+}
+
+extension TestPlace {
+    /// A Python that has ZeroMQ.
+    static let python: String? = {
+        let candidates = ["/usr/bin/python3", TestPlace.program("python3")].compactMap { $0 }
+        let found = candidates.first { (try? RunningProgram.run($0, ["-c", "import zmq"]).status) == 0 }
+        if found == nil {
+            TestPlace.say("no Python with zmq here, plain clients are not tried (apt install python3-zmq)")
+        }
+        return found
+    }()
+}

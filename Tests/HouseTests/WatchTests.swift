@@ -160,7 +160,7 @@ struct WatchTests {
         let fetch = ["--fetch", "--where", "rating >= 4", "--sort", "rating:desc", "--limit", "5"]
         let printed = try RunningProgram("safelight", ["watch", "--json"] + fetch, environment: house.environment)
         let seen = house.folder.file("seen")
-        let command = "read -r line; printf '%s\\n' \"$SAFELIGHT_COUNT $line\" >>\(seen)"
+        let command = "read -r line; printf '%s\\n' \"$SAFELIGHT_SEQUENCE $line\" >>\(seen)"
         let run = try RunningProgram(
             "safelight",
             ["watch", "--exec", command, "--count", "1"] + fetch,

@@ -39,7 +39,6 @@ struct FetchWatch: Sendable {
             Self.json(event),
             [
                 "SAFELIGHT_SEQUENCE": "\(event.token.sequence)", "SAFELIGHT_TOKEN": event.token.description,
-                "SAFELIGHT_COUNT": "\(event.ids.count)",
             ]
         )
         guard end != .done else { return }

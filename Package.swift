@@ -56,19 +56,26 @@ let rooms: [Room] = [
     Room(0, "CMagickWand", .system(pkgConfig: "MagickWand", apt: "libmagickwand-dev")),
     Room(0, "CGExiv2", .system(pkgConfig: "gexiv2", apt: "libgexiv2-dev")),
     Room(0, "CHeif", .system(pkgConfig: nil, apt: "libheif-dev")),
+    Room(0, "CLibRaw", .system(pkgConfig: "libraw", apt: "libraw-dev")),
     Room(0, "CPixels", .c),
     Room(0, "CProcess", .c),
     Room(0, "JSONValue"),
 
     // 1  words: values only
     Room(1, "CMetadata", .c, ["CGExiv2"]),
+    Room(1, "CRaw", .c, ["CLibRaw"]),
     Room(1, "SamplePictures"),
     Room(1, "PhotoModel", .library, ["JSONValue"]),
     Room(1, "PictureFormats"),
 
     // 2  trades: none knows another
     Room(2, "Messaging", .library, ["CZeroMQ", "JSONValue", "Logging", "DequeModule"]),
-    Room(2, "Imaging", .library, ["CMagickWand", "CHeif", "CPixels", "PictureFormats", "PhotoModel", "JSONValue"]),
+    Room(
+        2,
+        "Imaging",
+        .library,
+        ["CMagickWand", "CHeif", "CPixels", "CRaw", "PictureFormats", "PhotoModel", "JSONValue"]
+    ),
     Room(2, "Metadata", .library, ["CMetadata", "PictureFormats", "PhotoModel", "JSONValue"]),
     Room(2, "Storage", .library, ["GRDB", "Crypto", "Logging", "CProcess"]),
 

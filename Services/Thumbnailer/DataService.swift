@@ -25,7 +25,8 @@ struct DataService: Sendable {
             sequence: answer.sequence,
             digest: resource.digest,
             size: file.size,
-            contentType: facts.contentType,
+            // Of a raw file the catalog knows the maker.
+            contentType: resource.isRaw ? resource.contentType : facts.contentType,
             mimeType: facts.mimeType,
             orientation: facts.orientation,
             pixelWidth: facts.pixelWidth,

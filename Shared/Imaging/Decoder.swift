@@ -5,8 +5,8 @@ import PictureFormats
 enum Decoder {
     /// The first frame, turned as the orientation says, with its colour profile.
     ///
-    /// A JPEG is decoded at a fraction in eighths; a HEIC may answer with an embedded preview that has at least the
-    /// fraction `scale` of its size. Otherwise the size is that of the header. `orientation` counts in place of the
+    /// A JPEG is decoded at a fraction in eighths; a HEIC or raw file may answer with an embedded preview that has at least
+    /// the fraction `scale` of its size. Otherwise the size is that of the header. `orientation` counts in place of the
     /// file's own.
     static func decode(
         _ bytes: [UInt8],
@@ -18,12 +18,15 @@ enum Decoder {
     ) throws(ImagingError) -> Wand {
         ImagingLibrary.start()
         guard header.isComplete else { throw .truncated }
-        let isScaled = header.kind == .jpeg && eighths < DecodeScale.full
+        // A strip of a few pixels has no eighths.
+        let isScaled =
+            header.kind == .jpeg && eighths < DecodeScale.full && min(header.storedWidth, header.storedHeight) >= 16
         let width = isScaled ? DecodeScale.side(header.storedWidth, eighths) : header.storedWidth
         let height = isScaled ? DecodeScale.side(header.storedHeight, eighths) : header.storedHeight
         guard width * height <= limits.decodedPixels else {
             throw .tooLarge(width: header.pixelWidth, height: header.pixelHeight, limit: limits.decodedPixels)
         }
+        if header.kind == .raw { return try RawDecoder.decode(bytes, header, scale: scale, limits: limits) }
         if header.kind == .heic || header.kind == .avif {
             return try HeifDecoder.decode(bytes, scale: scale, limits: limits)
         }

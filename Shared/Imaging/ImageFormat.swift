@@ -3,6 +3,8 @@ import PictureFormats
 /// The picture formats that are opened, told by their first bytes.
 public enum ImageFormat: String, Sendable, Hashable, CaseIterable {
     case jpeg, png, gif, webp, tiff, bmp, heic, avif
+    /// A camera's raw file, of any maker that LibRaw knows.
+    case raw
 
     /// "image/jpeg" and so on.
     public var mimeType: String { kind.mimeType }
@@ -17,8 +19,11 @@ public enum ImageFormat: String, Sendable, Hashable, CaseIterable {
 
     /// Whether pictures can be written in this format.
     ///
-    /// HEIC is read only; AVIF is written where libheif has an encoder.
-    public var canEncode: Bool { self == .avif ? AvifEncoder.isThere : self != .heic }
+    /// HEIC and raw files are read only; AVIF is written where libheif has an encoder.
+    public var canEncode: Bool { self == .avif ? AvifEncoder.isThere : self != .heic && self != .raw }
+
+    /// The formats that can be opened, by name.
+    public static let readableNames: [String] = allCases.map(\.rawValue)
 
     /// The formats that can be written, by name.
     public static let encodableNames: [String] = allCases.filter(\.canEncode).map(\.rawValue)
@@ -34,6 +39,7 @@ public enum ImageFormat: String, Sendable, Hashable, CaseIterable {
             case .bmp: .bmp
             case .heic: .heic
             case .avif: .avif
+            case .raw: .raw
             }
     }
 
@@ -47,6 +53,7 @@ public enum ImageFormat: String, Sendable, Hashable, CaseIterable {
         case .bmp: .bmp
         case .heic: .heic
         case .avif: .avif
+        case .raw: .raw
         }
     }
 

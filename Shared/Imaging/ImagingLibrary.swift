@@ -80,6 +80,7 @@ public enum ImagingLibrary {
         let magick = MagickGetVersion(&number).map { String(cString: $0) } ?? ""
         return [
             "imagemagick": magick.split(separator: " ").dropFirst().first.map(String.init) ?? magick,
+            "libraw": RawDecoder.version,
             "libheif": heif_get_version().map { String(cString: $0) } ?? "",
         ]
     }

@@ -83,13 +83,17 @@ public enum Picture {
     }
 
     static func header(of bytes: [UInt8], limits: PixelLimits) throws(ImagingError) -> PictureHeader {
+        if RawDecoder.isCandidate(bytes), let header = RawDecoder.header(bytes) {
+            try limits.check(header)
+            return header
+        }
         do {
             let header = try PictureHeader.read(bytes)
             try limits.check(header)
             return header
         } catch let failure as PictureHeader.Failure {
             switch failure {
-            case .unsupported(let found): throw .unsupportedFormat(found: found, supported: PictureKind.supportedNames)
+            case .unsupported(let found): throw .unsupportedFormat(found: found, supported: ImageFormat.readableNames)
             case .truncated: throw .truncated
             case .invalid(let reason): throw .undecodable(reason: reason)
             }

@@ -50,6 +50,7 @@ public enum Preview {
             ImagingLibrary.start()
             return try HeifDecoder.preview(bytes, limits: limits)
         }
+        if header.kind == .raw { return try RawDecoder.preview(bytes, header, limits: limits) }
         guard let exif = header.exif, let place = TIFFStructure.preview(ByteReader(bytes[exif])) else { return nil }
         let preview = Array(bytes[place])
         let inner = try Picture.header(of: preview, limits: limits)

@@ -17,10 +17,13 @@ struct RenditionPlan {
     var isUpscaled: Bool { resized.width > region.width || resized.height > region.height }
     /// The smallest fraction of the picture's size from which this can be made: an embedded preview is good enough for
     /// fast as soon as it reaches the size, for exact only at twice the size, because phones compress previews hard.
+    ///
+    /// The preview of a raw file is the camera's own picture and hardly compressed.
     var scale: Double {
         let wanted = max(Double(resized.width) / Double(region.width), Double(resized.height) / Double(region.height))
-        return isFast ? wanted : 2 * wanted
+        return isFast || isRaw ? wanted : 2 * wanted
     }
+    private let isRaw: Bool
     private let isFast: Bool
 
     init(_ options: RenditionOptions, for header: PictureHeader) throws(ImagingError) {
@@ -29,6 +32,7 @@ struct RenditionPlan {
         let cut = Self.pixels(of: crop, width: header.pixelWidth, height: header.pixelHeight)
         region = (cut.width, cut.height)
         let isJPEG = header.kind == .jpeg
+        isRaw = header.kind == .raw
         isFast = options.resizeMode == .fast
         switch (options.target, options.resizeMode) {
         case (.maximum, _), (_, .none):

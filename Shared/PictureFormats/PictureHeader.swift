@@ -25,7 +25,8 @@ public struct PictureHeader: Sendable, Hashable {
     /// Where the XMP packet stands in the file.
     public var xmp: Range<Int>?
 
-    init(kind: PictureKind, storedWidth: Int, storedHeight: Int) {
+    /// A header of what is known by other means than the file's structure.
+    public init(kind: PictureKind, storedWidth: Int, storedHeight: Int) {
         self.kind = kind
         self.storedWidth = storedWidth
         self.storedHeight = storedHeight
@@ -62,6 +63,7 @@ public struct PictureHeader: Sendable, Hashable {
             case .tiff: try TIFFStructure.read(reader)
             case .bmp: try BMPStructure.read(reader)
             case .heic, .avif: try BMFFStructure.read(reader, kind: kind)
+            case .raw: throw .unsupported(found: kind.rawValue)
             }
         guard header.storedWidth > 0, header.storedHeight > 0 else {
             throw .invalid("a picture of \(header.storedWidth) by \(header.storedHeight) pixels")

@@ -1,6 +1,8 @@
 /// The picture formats that Safelight opens, told by their first bytes and nothing else: file names lie.
 public enum PictureKind: String, Sendable, Hashable, CaseIterable {
     case jpeg, png, gif, webp, tiff, bmp, heic, avif
+    /// A camera's raw file; its first bytes alone do not tell it from TIFF, so that ``sniff(_:)`` never answers it.
+    case raw
 
     /// The format of these bytes, or `nil` where they begin no format of the list.
     public static func sniff(_ bytes: some Collection<UInt8>) -> PictureKind? {
@@ -42,6 +44,8 @@ public enum PictureKind: String, Sendable, Hashable, CaseIterable {
         if let kind = sniff(head) { return kind.rawValue }
         let reader = ByteReader(head)
         if reader.text(4, 4) == "ftyp" { return "an ISO media file (\(reader.text(8, 4) ?? "unknown brand"))" }
+        if head.starts(with: [0xFF, 0x0A]) || reader.text(4, 4) == "JXL " { return "JPEG XL" }
+        if head.starts(with: Array("8BPS".utf8)) { return "Photoshop" }
         if head.starts(with: Array("%!".utf8)) { return "PostScript" }
         if head.starts(with: Array("%PDF".utf8)) { return "PDF" }
         let isText = head.allSatisfy { $0 >= 0x20 || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }
@@ -56,10 +60,10 @@ public enum PictureKind: String, Sendable, Hashable, CaseIterable {
     }
 
     /// What a message offers instead.
-    public static let supportedNames: [String] = allCases.map(\.rawValue)
+    public static let supportedNames: [String] = allCases.filter { $0 != .raw }.map(\.rawValue)
 
     /// "image/jpeg" and so on.
-    public var mimeType: String { "image/\(rawValue)" }
+    public var mimeType: String { self == .raw ? "image/x-dcraw" : "image/\(rawValue)" }
 
     /// The uniform type identifier.
     public var contentType: String {
@@ -72,6 +76,7 @@ public enum PictureKind: String, Sendable, Hashable, CaseIterable {
         case .bmp: "com.microsoft.bmp"
         case .heic: "public.heic"
         case .avif: "public.avif"
+        case .raw: "public.camera-raw-image"
         }
     }
 }

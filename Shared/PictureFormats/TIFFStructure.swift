@@ -19,6 +19,21 @@ public enum TIFFStructure {
         Directory(block, at: nil)?.number(0x0112)
     }
 
+    /// Whether a file that begins like TIFF is a camera's raw file: it says so, or a directory of it holds what a sensor
+    /// saw.
+    public static func isRaw(_ file: ByteReader) -> Bool {
+        guard let first = Directory(file, at: nil) else { return false }
+        let directories = [first] + first.places(directoriesTag).compactMap { Directory(file, at: $0) }
+        return first.number(dngTag) != nil
+            || directories.contains { sensorValues.contains($0.number(photometricTag) ?? 0) }
+    }
+
+    private static let directoriesTag = 0x014A
+    private static let dngTag = 0xC612
+    private static let photometricTag = 0x0106
+    /// A mosaic of colour filters, and linear numbers made of one.
+    private static let sensorValues = [32_803, 34_892]
+
     /// Where the JPEG preview of an EXIF block stands: the one that the second directory names.
     public static func preview(_ block: ByteReader) -> Range<Int>? {
         guard let first = Directory(block, at: nil), let next = first.next, next > 0,
@@ -65,6 +80,17 @@ public enum TIFFStructure {
             case 4: reader.long(entry + 8)
             default: nil
             }
+        }
+
+        /// The values of a field of offsets, eight at most.
+        func places(_ tag: Int) -> [Int] {
+            guard let entry = entry(tag), let type = reader.short(entry + 2), type == 4 || type == 13,
+                let count = reader.long(entry + 4), count > 0
+            else { return [] }
+            guard count > 1, let start = reader.long(entry + 8) else {
+                return [reader.long(entry + 8)].compactMap { $0 }
+            }
+            return (0..<min(count, 8)).compactMap { reader.long(start + 4 * $0) }
         }
 
         /// Where the bytes of a field of type byte or undefined stand.

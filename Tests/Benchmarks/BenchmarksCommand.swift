@@ -17,6 +17,8 @@ struct BenchmarksCommand: AsyncParsableCommand {
 private let groups: [(name: String, measure: @Sendable (Bench) async throws -> Void)] = [
     ("memory-rates", InMemoryBenchmarks.run),
     ("thumbnails", ThumbnailBenchmarks.run),
+    ("pictures", PictureBenchmarks.run),
+    ("hits", HitBenchmarks.run),
     ("requests", RequestBenchmarks.run),
     ("commits", CommitBenchmarks.run),
     ("feed", FeedBenchmarks.run),

@@ -39,12 +39,14 @@ final class Services {
     }
 
     /// Starts a service and waits until it answers.
-    func start(_ name: String) async throws {
+    ///
+    /// - Parameter options: further flags
+    func start(_ name: String, _ options: [String] = []) async throws {
         let isKeeper = name == "catalog" || name == "up"
         let program = try RunningProgram(
             place.program(name == "up" ? "safelight" : name),
             (name == "up" ? ["up"] : []) + ["--run", run, "--log", "warning"]
-                + (isKeeper ? ["--library", library] : []),
+                + (isKeeper ? ["--library", library] : []) + options,
             environment: ["SAFELIGHT_LIBRARY": library, "SAFELIGHT_CACHE": run + "/cache"]
         )
         running[name] = program
@@ -52,6 +54,7 @@ final class Services {
             switch name {
             case "catalog": [client.catalog]
             case "change-broker": [client.changeBroker]
+            case "thumbnailer": [client.thumbnailer]
             case "up": [client.catalog, client.changeBroker, client.thumbnailer, client.editor]
             default: []
             }
@@ -72,6 +75,13 @@ final class Services {
             _ = await blocking { program.wait(seconds: 20) }
         }
         running = [:]
+    }
+
+    /// Stops one and waits for it.
+    func stop(_ name: String) async {
+        guard let program = running.removeValue(forKey: name) else { return }
+        program.signal(SIGTERM)
+        _ = await blocking { program.wait(seconds: 20) }
     }
 
     func process(_ name: String) -> Int32 { running[name]?.processIdentifier ?? 0 }

@@ -1,0 +1,86 @@
+#include "CRaw.h"
+#include <libraw.h>
+#include <stdlib.h>
+
+struct safelight_raw {
+    libraw_data_t *inner;
+    libraw_processed_image_t *picture;
+};
+
+/* Of OpenMP, where LibRaw was built with it: the pool of workers decides about parallelism. */
+extern void omp_set_num_threads(int count) __attribute__((weak));
+
+const char *safelight_raw_version(void) { return libraw_version(); }
+
+safelight_raw *safelight_raw_open(const void *bytes, size_t count) {
+    if (omp_set_num_threads) omp_set_num_threads(1);
+    libraw_data_t *inner = libraw_init(LIBRAW_OPTIONS_NONE);
+    if (!inner) return NULL;
+    libraw_set_dataerror_handler(inner, NULL, NULL);
+    /* The buffer is only read. */
+    if (libraw_open_buffer(inner, (void *)bytes, count) != LIBRAW_SUCCESS || inner->idata.raw_count == 0 ||
+        inner->sizes.width == 0 || inner->sizes.height == 0) {
+        libraw_close(inner);
+        return NULL;
+    }
+    safelight_raw *raw = calloc(1, sizeof *raw);
+    if (!raw) {
+        libraw_close(inner);
+        return NULL;
+    }
+    raw->inner = inner;
+    return raw;
+}
+
+void safelight_raw_close(safelight_raw *raw) {
+    if (!raw) return;
+    if (raw->picture) libraw_dcraw_clear_mem(raw->picture);
+    libraw_close(raw->inner);
+    free(raw);
+}
+
+void safelight_raw_size(const safelight_raw *raw, size_t *width, size_t *height, int *orientation) {
+    *width = raw->inner->sizes.width;
+    *height = raw->inner->sizes.height;
+    /* LibRaw's numbers: 3 is half a turn, 5 a quarter to the left, 6 a quarter to the right. */
+    switch (raw->inner->sizes.flip) {
+    case 3: *orientation = 3; break;
+    case 5: *orientation = 8; break;
+    case 6: *orientation = 6; break;
+    default: *orientation = 1;
+    }
+}
+
+const uint8_t *safelight_raw_preview(safelight_raw *raw, size_t *count) {
+    if (libraw_unpack_thumb(raw->inner) != LIBRAW_SUCCESS) return NULL;
+    const libraw_thumbnail_t *preview = &raw->inner->thumbnail;
+    if (preview->tformat != LIBRAW_THUMBNAIL_JPEG || !preview->thumb || preview->tlength < 4) return NULL;
+    *count = preview->tlength;
+    return (const uint8_t *)preview->thumb;
+}
+
+const uint8_t *safelight_raw_develop(safelight_raw *raw, int is_half, size_t *width, size_t *height,
+                                     const char **problem) {
+    libraw_output_params_t *parameters = &raw->inner->params;
+    parameters->use_camera_wb = 1;
+    parameters->half_size = is_half != 0;
+    parameters->output_bps = 8;
+    parameters->output_color = 1;
+    parameters->user_flip = 0;
+    int status = libraw_unpack(raw->inner);
+    if (status == LIBRAW_SUCCESS) status = libraw_dcraw_process(raw->inner);
+    if (status == LIBRAW_SUCCESS) raw->picture = libraw_dcraw_make_mem_image(raw->inner, &status);
+    const libraw_processed_image_t *picture = raw->picture;
+    if (status != LIBRAW_SUCCESS || !picture) {
+        *problem = libraw_strerror(status);
+        return NULL;
+    }
+    if (picture->type != LIBRAW_IMAGE_BITMAP || picture->bits != 8 || picture->colors != 3 ||
+        picture->data_size != (unsigned)picture->width * picture->height * 3u) {
+        *problem = "no picture in three colours";
+        return NULL;
+    }
+    *width = picture->width;
+    *height = picture->height;
+    return picture->data;
+}

@@ -1,0 +1,156 @@
+import CZeroMQ
+import Contracts
+import Foundation
+import Glibc
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+import Synchronization
+
+/// How soon something is there: cache hits beside a bare round trip of the same bytes, and the first degraded image.
+enum HitBenchmarks {
+    static func run(_ bench: Bench) async throws {
+        guard bench.wants("hits") else { return }
+        let album = try await Album(bench, count: 6)
+        let awake = AwakeCores()
+        defer { awake.stop() }
+        try await hits(bench, album, name: "hits.memory", options: [], aim: 2, where: "memory")
+        try await hits(bench, album, name: "hits.disk", options: ["--memory-mib", "0"], aim: 3, where: "the disk")
+        try await degraded(bench, album)
+    }
+
+    private static func hits(
+        _ bench: Bench,
+        _ album: Album,
+        name: String,
+        options: [String],
+        aim: Double,
+        where place: String
+    ) async throws {
+        guard bench.wants(name) else { return }
+        let house = try await PictureHouse(bench, album, name: name, options: options)
+        let asset = try await house.take([album.photos[0]])[0]
+        let request = Self.text(PictureHouse.request(asset, 256, .exact))
+        let address = house.address
+        // Made once; the feed vouches for the asset a second later.
+        _ = try await blocking { try roundTrips(request, at: address, count: 1) }
+        try await Task.sleep(for: .seconds(2))
+        let bytes = try await blocking { try roundTrips(request, at: address, count: 1) }.bytes
+        let echoAddress = "ipc://\(house.services.run)/echo.sock"
+        let echo = try Child(["peer-echo", "--endpoint", echoAddress, "--reply-bytes", "\(bytes)"])
+        try await echo.expect("ready")
+        let count = bench.amount(2_000, quick: 200)
+        try await bench.compare(
+            [
+                Comparison(
+                    name: name,
+                    ours: "image.request of a picture of 256 pixels in \(place), bare DEALER, one at a time",
+                    peer: "bare DEALER/ROUTER echo, \(request.utf8.count)+\(bytes) bytes, the cores kept awake",
+                    unit: "µs",
+                    smallerIsBetter: true,
+                    aim: .ratio(aim)
+                )
+            ],
+            ours: { [try await blocking { try roundTrips(request, at: address, count: count) }.median] },
+            peer: { [try await blocking { try roundTrips(request, at: echoAddress, count: count) }.median] }
+        )
+        withExtendedLifetime(echo) {}
+        await house.stop()
+    }
+
+    /// From the request to the first degraded image, of photos that nobody has asked for before.
+    private static func degraded(_ bench: Bench, _ album: Album) async throws {
+        guard bench.wants("hits.degraded") else { return }
+        let house = try await PictureHouse(bench, album, name: "degraded")
+        let assets = try await house.take(album.photos)
+        let client = house.services.client
+        let address = house.address
+        let health = #"{"jsonrpc":"2.0","id":1,"method":"health","params":{}}"#
+        try await bench.compare(
+            [
+                Comparison(
+                    name: "hits.degraded",
+                    ours: "image.request of 1024 pixels, opportunistic: until the embedded preview is there",
+                    peer: "the thumbnailer's `health`, which asks the catalog",
+                    unit: "µs",
+                    smallerIsBetter: true,
+                    aim: .figure(5000)
+                )
+            ],
+            ours: {
+                try await house.forget()
+                var times: [Double] = []
+                for asset in assets {
+                    if let time = try await untilDegraded(client, asset) { times.append(time) }
+                }
+                guard times.count * 2 > assets.count else { throw BenchmarkError("no degraded images came") }
+                return [Spread(times).median]
+            },
+            peer: { [try await blocking { try roundTrips(health, at: address, count: 50) }.median] }
+        )
+        await house.stop()
+    }
+
+    /// Microseconds; nil where none came before the image itself.
+    private static func untilDegraded(_ client: PhotoLibrary, _ asset: ObjectID) async throws -> Double? {
+        var request = PictureHouse.request(asset, 1024, .exact)
+        request.deliveryMode = .opportunistic
+        let start = Clocks.microseconds()
+        var first: Int64?
+        _ = try await client.image(request) { _, _ in
+            if first == nil { first = Clocks.microseconds() }
+        }
+        return first.map { Double($0 - start) }
+    }
+
+    private static func text(_ request: ImageRequest) -> String {
+        let object: JSONObject = [
+            "jsonrpc": "2.0", "id": 1, "method": .string(ImageRequest.method), "params": request.json,
+        ]
+        return JSON.object(object).text
+    }
+
+    /// Asks again and again, one at a time: the median in microseconds, and the bytes of a reply.
+    private static func roundTrips(_ request: String, at address: String, count: Int) throws -> (
+        median: Double, bytes: Int
+    ) {
+        let socket = try BareSocket(ZMQ_DEALER, BareContext())
+        try socket.connect(address)
+        let frame = Array(request.utf8)
+        var times: [Double] = []
+        var bytes = 0
+        for index in 0...count {
+            let start = Clocks.microseconds()
+            try socket.send(frame)
+            bytes = 0
+            while let (size, more) = try socket.receive({ $0.count }) {
+                bytes += size
+                if !more { break }
+            }
+            // The first one connects.
+            if index > 0 { times.append(Double(Clocks.microseconds() - start)) }
+        }
+        return (Spread(times).median, bytes)
+    }
+}
+
+/// Keeps the processors from falling asleep between two messages, which would be measured otherwise; gives way to
+/// everything else.
+final class AwakeCores: Sendable {
+    private let isOver = Atomic<Bool>(false)
+    /// `SCHED_IDLE`, which Swift does not see.
+    private static let idlePolicy: Int32 = 5
+
+    init() {
+        for _ in 0..<ProcessInfo.processInfo.activeProcessorCount {
+            Thread.detachNewThread { [self] in
+                var parameters = sched_param(sched_priority: 0)
+                sched_setscheduler(0, Self.idlePolicy, &parameters)
+                while !isOver.load(ordering: .relaxed) {}
+            }
+        }
+    }
+
+    func stop() { isOver.store(true, ordering: .relaxed) }
+}

@@ -1,0 +1,197 @@
+import Contracts
+import Foundation
+import Messaging
+import PhotoClient
+import PhotoModel
+
+/// Pictures end to end, from the request to the bytes in the client, against libvips on as many processors.
+enum PictureBenchmarks {
+    static func run(_ bench: Bench) async throws {
+        guard bench.wants("pictures") else { return }
+        let album = try await Album(bench, count: bench.amount(12, quick: 3))
+        let vips = try VipsCrew(bench)
+        let house = try await PictureHouse(bench, album)
+        let photos = try await house.take(album.photos)
+        for size in [256, 1024] {
+            try await throughput(
+                bench,
+                house,
+                vips,
+                Work(
+                    name: "pictures.\(size)",
+                    words: "\(photos.count) JPEGs of 8, 12 and 24 megapixels",
+                    assets: photos,
+                    files: album.photos,
+                    sizes: [size],
+                    aim: 1
+                )
+            )
+        }
+        try await throughput(
+            bench,
+            house,
+            vips,
+            Work(
+                name: "pictures.four-sizes",
+                words: "256, 512, 1024 and 2048 pixels of \(photos.count) JPEGs of 8, 12 and 24 megapixels",
+                assets: photos,
+                files: album.photos,
+                sizes: [256, 512, 1024, 2048],
+                aim: 2
+            )
+        )
+        if album.phones.isEmpty {
+            bench.gap("pictures.heic", "there is no HEIC in the folder of photos")
+        } else {
+            try await throughput(
+                bench,
+                house,
+                vips,
+                Work(
+                    name: "pictures.heic",
+                    words: "\(album.phones.count) HEICs with an embedded preview",
+                    assets: try await house.take(album.phones),
+                    files: album.phones,
+                    sizes: [256],
+                    resizeMode: .fast,
+                    aim: 1
+                )
+            )
+        }
+        await house.stop()
+    }
+
+    private struct Work {
+        var name: String
+        var words: String
+        var assets: [ObjectID]
+        var files: [String]
+        var sizes: [Int]
+        var resizeMode = ImageResizeMode.exact
+        var aim: Double
+    }
+
+    private static func throughput(_ bench: Bench, _ house: PictureHouse, _ vips: VipsCrew, _ work: Work) async throws {
+        guard bench.wants(work.name) else { return }
+        let pictures = Double(work.assets.count * work.sizes.count)
+        try await bench.compare(
+            [
+                Comparison(
+                    name: work.name,
+                    ours: "image.request by PhotoClient, \(work.words), nothing cached",
+                    peer: "\(vips.processes) vipsthumbnail processes of one thread each",
+                    unit: "pictures/s",
+                    aim: .ratio(work.aim)
+                )
+            ],
+            ours: {
+                try await house.forget()
+                return [pictures / (try await house.seconds(work.assets, work.sizes, work.resizeMode))]
+            },
+            peer: { [pictures / (try await vips.seconds(work.files, sizes: work.sizes))] }
+        )
+        try await house.forget()
+        let own = house.process
+        let ours = try await peakBytes(
+            of: { ProcessTable.family(of: own) },
+            during: { _ = try await house.seconds(work.assets, work.sizes, work.resizeMode) }
+        )
+        let me = getpid()
+        let others = Set(ProcessTable.children(of: me))
+        let theirs = try await peakBytes(
+            of: { ProcessTable.children(of: me).filter { !others.contains($0) } },
+            during: { try await vips.run(work.files, sizes: work.sizes) }
+        )
+        for (name, bytes, words) in [
+            ("service", ours, "the most that service and workers took at a time, PSS"),
+            ("vips", theirs, "the most that the peer's processes took at a time, PSS"),
+        ] {
+            bench.remark(
+                Remark(name: "\(work.name).\(name)", text: words, value: Double(bytes) / 1_048_576, unit: "MiB")
+            )
+        }
+    }
+}
+
+/// The services with photos in their library.
+final class PictureHouse {
+    let services: Services
+    private let bench: Bench
+    private var warmers: [ObjectID] = []
+    private var imports = 0
+    private let options: [String]
+
+    /// - Parameter options: further flags of the thumbnailer
+    init(_ bench: Bench, _ album: Album, name: String = "pictures", options: [String] = []) async throws {
+        self.bench = bench
+        self.options = options
+        services = try Services(bench.place, name)
+        try await services.start("catalog")
+        try await services.start("change-broker")
+        try await services.start("thumbnailer", options)
+        // The same bytes at another size wake the workers up.
+        warmers = try await take([album.photos[0], album.photos[0]])
+    }
+
+    var process: Int32 { services.process("thumbnailer") }
+    var address: String { services.client.thumbnailer.address.description }
+
+    /// Takes files into the library.
+    func take(_ paths: [String]) async throws -> [ObjectID] {
+        var ids: [ObjectID] = []
+        for path in paths {
+            imports += 1
+            let result = try await services.client.perform(
+                [.createAsset(.init(ref: "a", resources: [NewResource(source: .path(path))]))],
+                transaction: "take-\(imports)"
+            )
+            guard let id = result.id("a") else { throw BenchmarkError("no asset was made of \(path)") }
+            ids.append(id)
+        }
+        return ids
+    }
+
+    /// A thumbnailer that has no picture and is awake.
+    func forget() async throws {
+        await services.stop("thumbnailer")
+        try? FileManager.default.removeItem(atPath: services.run + "/cache")
+        try await services.start("thumbnailer", options)
+        let client = services.client
+        let warmers = self.warmers
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for (index, asset) in warmers.enumerated() {
+                group.addTask { _ = try await client.image(Self.request(asset, 31 + index, .exact)) }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    static func request(_ asset: ObjectID, _ size: Int, _ resizeMode: ImageResizeMode) -> ImageRequest {
+        ImageRequest(
+            asset: asset,
+            targetSize: .size(width: size, height: size),
+            resizeMode: resizeMode,
+            deliveryMode: .highQualityFormat
+        )
+    }
+
+    /// Seconds until all pictures are there, all asked for at once.
+    func seconds(_ assets: [ObjectID], _ sizes: [Int], _ resizeMode: ImageResizeMode) async throws -> Double {
+        let client = services.client
+        return try await Benchmarks.seconds {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for asset in assets {
+                    for size in sizes.sorted(by: >) {
+                        group.addTask {
+                            let image = try await client.image(Self.request(asset, size, resizeMode))
+                            guard !image.result.isCacheHit else { throw BenchmarkError("a picture was cached") }
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+    }
+
+    func stop() async { await services.stop() }
+}

@@ -1,0 +1,170 @@
+import Foundation
+@testable import Imaging
+import PhotoModel
+import PictureFormats
+import SamplePictures
+import TestSupport
+import Testing
+
+/// What decoders do wrong without a word, each by a file that shows it; found by measuring what peers use.
+@Suite(.timeLimit(.minutes(3)))
+struct PeerTrapTests {
+    private let small = RenditionOptions(target: .size(width: 24, height: 24), resizeMode: .exact, format: .png)
+
+    private func error(_ bytes: [UInt8]) -> ImagingError? {
+        do throws(ImagingError) {
+            _ = try Rendition.render(bytes, small)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    /// ImageMagick reads these "successfully" and answers a picture of 0 by 0.
+    @Test func `a JPEG of a header and garbage is an error, not a picture without pixels`() {
+        let whole = TestPictures.jpeg(width: 64, height: 48)
+        let scan = whole.firstRange(of: [0xFF, 0xDA])?.lowerBound ?? whole.count / 2
+        var random = SeededRandom(seed: 11)
+        let garbage = (0..<400).map { _ in UInt8.random(in: 0...254, using: &random) }
+        for bytes in [
+            [0xFF, 0xD8, 0xFF, 0xD9], [0xFF, 0xD8, 0xFF, 0xE0] + garbage, Array(whole.prefix(scan)),
+            Array(whole.prefix(scan)) + [0xFF, 0xD9], Array(whole.prefix(20)) + garbage,
+        ] {
+            let failure = error(bytes)
+            #expect(failure?.name == "invalid_resource", "\(bytes.count) bytes: \(String(describing: failure))")
+        }
+    }
+
+    /// ImageMagick fills what is missing with grey.
+    @Test func `a JPEG that was cut is an error, not a picture that is grey below`() {
+        let whole = TestPictures.jpeg(width: 320, height: 240)
+        for kept in [whole.count / 13, whole.count / 2, whole.count - 3] {
+            #expect(error(Array(whole.prefix(kept))) == .truncated)
+        }
+    }
+
+    /// Decoders fail without a message at times.
+    @Test func `every failure has a message that says what is wrong`() {
+        var random = SeededRandom(named: "files that fail")
+        let base = TestPictures.jpeg(width: 60, height: 40)
+        var failures = 0
+        for _ in 0..<TestEnvironment.rounds(150) {
+            var bytes = base
+            for _ in 0..<12 {
+                bytes[Int.random(in: 2..<bytes.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
+            }
+            guard let failure = error(bytes) else { continue }
+            failures += 1
+            #expect(failure.message.count > 20, "\(failure)")
+            #expect(["invalid_resource", "limit_exceeded", "unsupported_format"].contains(failure.name))
+        }
+        #expect(failures > 10)
+    }
+
+    /// `msl:x` as a name ends ImageMagick's process, `text:/etc/passwd` shows a file.
+    @Test func `what a file claims to be in words is never believed`() throws {
+        for text in ["msl:x", "text:/etc/passwd", "label:@/etc/passwd", "ephemeral:x", "https://example.com/a.jpg"] {
+            #expect(error(Array(text.utf8))?.name == "unsupported_format")
+            let picture = TestPictures.jpeg(
+                width: 30,
+                height: 20,
+                orientation: 1,
+                exif: nil,
+                segments: [JPEGEncoder.segment(0xFE, Array(text.utf8))]
+            )
+            #expect(error(picture) == nil, "\(text) is only a comment")
+        }
+    }
+
+    /// ImageMagick keeps the uncropped preview, the place and the old size in the EXIF block.
+    @Test func `a cropped picture holds no preview of what was cut away`() throws {
+        var exif = ExifBlock()
+        exif.setLocation(latitude: 52.5, longitude: 13.4)
+        exif.thumbnail = TestPictures.jpeg(width: 160, height: 120)
+        let bytes = TestPictures.jpeg(width: 640, height: 480, orientation: 1, exif: exif)
+        var options = RenditionOptions(target: .size(width: 100, height: 100), resizeMode: .exact)
+        options.crop = UnitRect(x: 0, y: 0, width: 0.5, height: 0.5)
+        let image = try Rendition.render(bytes, options)
+        let header = try PictureHeader.read(image.bytes)
+        #expect(header.exif == nil && header.xmp == nil)
+        #expect(image.bytes.indices.filter { image.bytes[$0...].starts(with: [0xFF, 0xD8, 0xFF]) }.count == 1)
+        #expect(Data(image.bytes).range(of: Data("GPS".utf8)) == nil)
+    }
+
+    /// ImageMagick drops the gain map and leaves its description, so that viewers apply a map that is not there.
+    @Test func `a picture with a gain map loses the map and its description together`() throws {
+        let xmp = TestPictures.xmpSegment("hdrgm:Version=\"1.0\" hdrgm:GainMapMax=\"3\"")
+        let index = JPEGEncoder.segment(
+            0xE2,
+            Array("MPF\0II*\0".utf8) + [8, 0, 0, 0] + [UInt8](repeating: 0, count: 40)
+        )
+        let main = TestPictures.jpeg(width: 64, height: 48, orientation: 1, exif: nil, segments: [xmp, index])
+        let image = try Rendition.render(main + TestPictures.jpeg(width: 16, height: 12), small)
+        #expect(Quadrant.all(try TestPixels(image.bytes)) == [.red, .green, .blue, .yellow])
+        for trace in ["hdrgm", "MPF", "GainMap"] {
+            #expect(Data(image.bytes).range(of: Data(trace.utf8)) == nil, "\(trace)")
+        }
+    }
+
+    /// ImageMagick's reader of HEIF drops transparency.
+    @Test func `transparency of a HEIF file survives`() throws {
+        guard ImageFormat.avif.canEncode else { return print("note: libheif has no encoder here") }
+        let png = TestPictures.png(width: 64, height: 64) { x, _ in (200, 30, 30, x < 32 ? 255 : 0) }
+        let avif = try Rendition.render(png, RenditionOptions(format: .avif, quality: 90)).bytes
+        #expect(try Picture.info(of: avif).hasAlpha)
+        let back = try Rendition.render(avif, small)
+        #expect(try Picture.info(of: back.bytes).hasAlpha)
+        var flat = small
+        flat.format = .jpeg
+        let pixels = try TestPixels(Rendition.render(avif, flat).bytes)
+        #expect(Quadrant(pixels.colour(0.2, 0.5)) == .red)
+        #expect(pixels.colour(0.8, 0.5).allSatisfy { $0 > 240 }, "nothing is there but the ground")
+    }
+
+    /// libheif of Debian 12 cannot read some files of new phones, and ImageMagick says nothing about it.
+    @Test func `a HEIC that libheif cannot read is an error with libheif's reason`() throws {
+        guard let file = SharedPhotos.files(["heic"]).first else {
+            return print("note: ../shared/photos is not there; HEICs are not tested")
+        }
+        let whole = SharedPhotos.bytes(file)
+        let place = try #require(whole.firstRange(of: Array("ipma".utf8))?.lowerBound)
+        var broken = whole
+        // Properties that are not there: "not correctly assigned", as libheif calls it.
+        for index in (place + 12)..<(place + 40) { broken[index] = 0x7F }
+        let failure = try #require(error(broken))
+        #expect(failure.name == "invalid_resource")
+        #expect(failure.message.count > 20, "\(failure)")
+    }
+
+    /// Neither ImageMagick 6 nor this house has a decoder for it.
+    @Test func `a format without a decoder is named, with those that have one`() {
+        let container: [UInt8] = [0, 0, 0, 12, 0x4A, 0x58, 0x4C, 0x20, 0x0D, 0x0A, 0x87, 0x0A]
+        for (found, bytes) in [
+            ("JPEG XL", [0xFF, 0x0A] + [UInt8](repeating: 0, count: 40)), ("JPEG XL", container + [0, 0, 0, 20]),
+            ("Photoshop", Array("8BPS".utf8) + [0, 1]), ("PDF", Array("%PDF-1.7".utf8)),
+        ] {
+            guard case .unsupportedFormat(let what, let offered)? = error(bytes) else {
+                Issue.record("\(found) was not refused as such")
+                continue
+            }
+            #expect(what == found)
+            for format in ["jpeg", "png", "heic", "avif"] { #expect(offered.contains(format)) }
+        }
+    }
+
+    /// libjpeg rounds sizes up and ImageMagick enlarges without being asked.
+    @Test func `nothing is enlarged unless exactly that is asked for`() throws {
+        for side in [1, 2, 3, 5] {
+            let bytes = TestPictures.jpeg(width: side, height: side)
+            for wanted in [1, 2, 106, 120] {
+                var options = RenditionOptions(target: .size(width: wanted, height: wanted))
+                let fast = try Rendition.render(bytes, options)
+                #expect(fast.pixelWidth <= side && fast.pixelHeight <= side && !fast.isUpscaled)
+                options.resizeMode = .exact
+                let exact = try Rendition.render(bytes, options)
+                #expect((exact.pixelWidth, exact.pixelHeight) == (wanted, wanted))
+                #expect(exact.isUpscaled == (wanted > side))
+            }
+        }
+    }
+}

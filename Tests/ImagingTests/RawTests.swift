@@ -1,0 +1,66 @@
+import Foundation
+@testable import Imaging
+import PictureFormats
+import TestSupport
+import Testing
+
+/// Camera raw files: the preview where it is large enough, else the sensor's own numbers.
+@Suite(.timeLimit(.minutes(3)))
+struct RawTests {
+    private static func preview(_ width: Int, _ height: Int, orientation: Int = 1) -> [UInt8] {
+        TestPictures.jpeg(width: width, height: height, orientation: orientation, exif: nil)
+    }
+
+    @Test(.spec("S-49"), arguments: [1, 3, 6, 8])
+    func `a raw file is developed upright`(orientation: Int) throws {
+        let bytes = TestRaw.dng(width: 240, height: 160, orientation: orientation)
+        let info = try Picture.info(of: bytes)
+        #expect(info.format == .raw && info.format.mimeType == "image/x-dcraw")
+        #expect(abs(info.pixelWidth - 240) <= 8 && abs(info.pixelHeight - 160) <= 8)
+        #expect(try Picture.info(of: bytes).orientation == orientation)
+        for target in [RenditionOptions.Target.maximum, .size(width: 60, height: 60)] {
+            let image = try Rendition.render(bytes, RenditionOptions(target: target, resizeMode: .exact))
+            #expect(Quadrant.all(try TestPixels(image.bytes)) == [.red, .green, .blue, .yellow])
+            if target == .maximum { #expect(image.pixelWidth == info.pixelWidth) }
+        }
+        #expect(try Preview.embedded(in: bytes, RenditionOptions()) == nil)
+    }
+
+    @Test(.spec("S-43", "S-45"), arguments: [1, 3, 6, 8])
+    func `the camera's preview serves what it is large enough for`(orientation: Int) throws {
+        // The preview is another picture, so that one sees which was taken: it is upside down.
+        let turned = TestPictures.jpeg(
+            width: orientation >= 5 ? 80 : 120,
+            height: orientation >= 5 ? 120 : 80
+        ) { _, _ in (20, 20, 220) }
+        let bytes = TestRaw.dng(width: 240, height: 160, orientation: orientation, preview: turned)
+        func middle(_ options: RenditionOptions) throws -> Quadrant {
+            Quadrant(try TestPixels(Rendition.render(bytes, options).bytes).colour(0.2, 0.2))
+        }
+        #expect(try middle(RenditionOptions(target: .size(width: 100, height: 100), resizeMode: .exact)) == .blue)
+        #expect(try middle(RenditionOptions(target: .size(width: 200, height: 200), resizeMode: .exact)) == .red)
+        #expect(try middle(RenditionOptions()) == .red, "all pixels are the sensor's")
+        let low = try #require(try Preview.embedded(in: bytes, RenditionOptions(target: .size(width: 90, height: 90))))
+        #expect(Quadrant(try TestPixels(low.bytes).colour(0.2, 0.2)) == .blue)
+        #expect((low.pixelWidth, low.pixelHeight) == (90, 60))
+    }
+
+    @Test func `a raw file that is cut or damaged is an error or a picture`() throws {
+        let whole = TestRaw.dng(width: 120, height: 80, preview: Self.preview(60, 40))
+        var random = SeededRandom(named: "damaged raw files")
+        for _ in 0..<TestEnvironment.rounds(40) {
+            var bytes = Array(whole.prefix(Int.random(in: 20...whole.count, using: &random)))
+            for _ in 0..<4 {
+                bytes[Int.random(in: 8..<bytes.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
+            }
+            do throws(ImagingError) { _ = try Rendition.render(bytes, RenditionOptions()) } catch {
+                #expect(!error.message.isEmpty)
+            }
+        }
+    }
+
+    @Test func `a TIFF is no raw file`() throws {
+        let tiff = try Rendition.render(TestPictures.jpeg(width: 80, height: 60), RenditionOptions(format: .tiff)).bytes
+        #expect(try Picture.info(of: tiff).format == .tiff)
+    }
+}

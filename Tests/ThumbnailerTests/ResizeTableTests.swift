@@ -1,0 +1,158 @@
+import Contracts
+import Foundation
+import Imaging
+import Messaging
+import PhotoModel
+import TestSupport
+import Testing
+
+@testable import Thumbnailer
+
+/// Table 8.2 of the specification: what size comes of which mode.
+struct ResizeCell: Sendable, CustomStringConvertible {
+    let resizeMode: ImageResizeMode
+    let contentMode: ImageContentMode
+    /// Nil for "max".
+    let target: (width: Int, height: Int)?
+    /// The right half, before anything else.
+    var isCropped = false
+
+    var description: String {
+        "\(resizeMode.rawValue) \(contentMode.rawValue) \(target.map { "\($0.width)x\($0.height)" } ?? "max")"
+            + (isCropped ? " of the right half" : "")
+    }
+
+    static func all(_ source: (width: Int, height: Int)) -> [ResizeCell] {
+        let targets = [
+            (1, 1), (2, 2), (106, 106), (120, 120), (200, 50), source, (2 * source.width, 2 * source.height),
+        ]
+        var cells: [ResizeCell] = []
+        for contentMode in ImageContentMode.allCases {
+            for resizeMode in ImageResizeMode.allCases {
+                cells += targets.map { ResizeCell(resizeMode: resizeMode, contentMode: contentMode, target: $0) }
+                cells.append(ResizeCell(resizeMode: resizeMode, contentMode: contentMode, target: nil))
+            }
+            cells += targets.map {
+                ResizeCell(resizeMode: .exact, contentMode: contentMode, target: $0, isCropped: true)
+            }
+        }
+        return cells
+    }
+
+    func request(_ asset: ObjectID) -> ImageRequest {
+        ImageRequest(
+            asset: asset,
+            targetSize: target.map { .size(width: $0.width, height: $0.height) } ?? .maximum,
+            contentMode: contentMode,
+            resizeMode: resizeMode,
+            deliveryMode: .highQualityFormat,
+            normalizedCropRect: isCropped ? UnitRect(x: 0.5, y: 0, width: 0.5, height: 1) : nil,
+            format: .jpeg
+        )
+    }
+
+    /// What is wrong with a size; nil for a right one.
+    func problem(_ width: Int, _ height: Int, isUpscaled: Bool, source: (width: Int, height: Int)) -> String? {
+        guard let target, resizeMode != .none else {
+            return (width, height) == source && !isUpscaled ? nil : "all pixels were asked for"
+        }
+        let part = (width: isCropped ? source.width - source.width / 2 : source.width, height: source.height)
+        let factors = (Double(target.width) / Double(part.width), Double(target.height) / Double(part.height))
+        let factor = contentMode == .aspectFit ? min(factors.0, factors.1) : max(factors.0, factors.1)
+        let wanted = (width: Double(part.width) * factor, height: Double(part.height) * factor)
+        if resizeMode == .exact {
+            guard isUpscaled == (factor > 1) else { return "isUpscaled is \(isUpscaled)" }
+            if contentMode == .aspectFill {
+                return (width, height) == target ? nil : "it is to be filled exactly"
+            }
+            let isNear = abs(Double(width) - wanted.width) <= 1 && abs(Double(height) - wanted.height) <= 1
+            let touches = width == target.width || height == target.height
+            return isNear && touches && width <= target.width && height <= target.height ? nil : "it is to fit exactly"
+        }
+        if isUpscaled || width > source.width || height > source.height { return "fast does not enlarge" }
+        let reaches =
+            Double(width) >= min(wanted.width, Double(source.width)) - 1
+            && Double(height) >= min(wanted.height, Double(source.height)) - 1
+        return reaches ? nil : "it is to reach the size"
+    }
+}
+
+extension DarkroomTests {
+    @Suite(.timeLimit(.minutes(5)))
+    struct ResizeTableTests {
+        @Test(.spec("S-42", "S-43", "S-44", "P-13", "P-14", "D9", "D12"))
+        func `every cell of the resize table brings the size it must, for every format`() async throws {
+            try await Darkroom.open { room in
+                for (name, bytes) in try Self.pictures() {
+                    let info = try Picture.info(of: bytes)
+                    let source = (width: info.pixelWidth, height: info.pixelHeight)
+                    let asset = try room.catalog.add(bytes)
+                    for cell in ResizeCell.all(source) {
+                        let (result, image) = try await room.image(cell.request(asset.id))
+                        let problem = cell.problem(
+                            result.pixelWidth,
+                            result.pixelHeight,
+                            isUpscaled: result.isUpscaled,
+                            source: source
+                        )
+                        #expect(problem == nil, "\(name) \(cell): \(result.pixelWidth)x\(result.pixelHeight)")
+                        let real = try Picture.info(of: image)
+                        #expect(real.pixelWidth == result.pixelWidth && real.pixelHeight == result.pixelHeight)
+                        #expect(!result.isDegraded && result.isFinal && result.index == 0)
+                    }
+                    for target in [TargetSize.size(width: 0, height: 9), .size(width: 9, height: -1)] {
+                        var request = ResizeCell(resizeMode: .fast, contentMode: .aspectFit, target: nil)
+                            .request(asset.id)
+                        request.targetSize = target
+                        let refusal = await room.refusal(request)?.refusal
+                        #expect(refusal == .invalidOptions || refusal == .invalidParams, "\(name) \(target)")
+                    }
+                }
+            }
+        }
+
+        /// A picture of each format that can be made here, turned where the format can say so.
+        private static func pictures() throws -> [(String, Bytes)] {
+            let jpeg = TestPictures.jpeg(width: 240, height: 160, orientation: 6)
+            var pictures = [("a turned jpeg", jpeg)]
+            for format in ImageFormat.allCases where format.canEncode && format != .jpeg {
+                pictures.append((format.rawValue, try Rendition.render(jpeg, RenditionOptions(format: format)).bytes))
+            }
+            if let heic = SharedPhotos.files(["heif"]).first(where: { $0.lastPathComponent == "samplefilehub.heif" }) {
+                pictures.append(("heic", SharedPhotos.bytes(heic)))
+            } else {
+                TestPlace.say("../shared/photos is not there; sizes of HEICs are not tested")
+            }
+            return pictures
+        }
+
+        @Test(.spec("S-51", "P-26", "D3")) func `each key of the info says what it must in the case that sets it`()
+            async throws
+        {
+            try await Darkroom.open { room in
+                let asset = try room.catalog.add(try Negatives.large(width: 900, seed: 41, preview: true))
+                var request = ImageRequest(asset: asset.id, targetSize: .size(width: 600, height: 600))
+                request.resizeMode = .exact
+                let messages = try await room.messages(request)
+                #expect(messages.map { $0.result?.isDegraded } == [true, false])
+                #expect(messages.allSatisfy { $0.result?.isInCloud == false && $0.result?.asset == asset.id })
+                // An error where there is no image, and no image where there is an error.
+                let broken = try room.catalog.add(Array("no picture".utf8))
+                request.asset = broken.id
+                let error = await room.refusal(request)
+                #expect(error?.refusal == .unsupportedFormat)
+                #expect(
+                    error?.message.contains("jpeg, png") == true,
+                    "it says what can be read: \(error?.message ?? "")"
+                )
+                // Cancelled is a message of its own.
+                request.asset = asset.id
+                request.targetSize = .size(width: 9000, height: 9000)
+                let asking = Task { [request] in await room.refusal(request) }
+                try await Task.sleep(for: .milliseconds(100))
+                asking.cancel()
+                #expect(await asking.value?.refusal == .userCancelled)
+            }
+        }
+    }
+}

@@ -73,7 +73,7 @@ struct LiveFeedTests {
                     renamed.rating = 3
                     renamed.revision = Revision(2)
                     var edited = renamed
-                    edited.hasAdjustments = true
+                    edited.pixelWidth = 640
                     edited.revision = Revision(3)
                     edited.contentRevision = Revision(3)
                     let states: [Asset?] = [nil, first, renamed, edited, nil]
@@ -85,7 +85,7 @@ struct LiveFeedTests {
                     #expect(changes.map { $0["objectWasDeleted"] } == [false, false, false, true])
                     #expect(
                         changes.map { $0["changedProperties"] } == [
-                            nil, ["caption", "rating"], ["hasAdjustments"], nil,
+                            nil, ["caption", "rating"], ["pixelWidth"], nil,
                         ]
                     )
                     #expect(changes[1]["change"] == ["before": first.json, "after": renamed.json])

@@ -147,6 +147,9 @@ public enum ChangeRequest: Sendable, Hashable {
         public var render: NewResource
         public var adjustmentData: AdjustmentData
         public var ifContentRevision: Revision?
+        /// What `editing.begin` answered: it says which version the edit began with, and takes the place of
+        /// `ifContentRevision`.
+        public var inputToken: EditInputToken?
         /// The published edit that this one carries out; it is `applied` in the same transaction. For services.
         public var publishedEdit: String?
 
@@ -155,6 +158,7 @@ public enum ChangeRequest: Sendable, Hashable {
             render: NewResource,
             adjustmentData: AdjustmentData,
             ifContentRevision: Revision? = nil,
+            inputToken: EditInputToken? = nil,
             publishedEdit: String? = nil
         ) {
             self.publishedEdit = publishedEdit
@@ -162,6 +166,7 @@ public enum ChangeRequest: Sendable, Hashable {
             self.render = render
             self.adjustmentData = adjustmentData
             self.ifContentRevision = ifContentRevision
+            self.inputToken = inputToken
         }
 
         public static let table = JSONTable(
@@ -184,6 +189,12 @@ public enum ChangeRequest: Sendable, Hashable {
                     "Refused as conflict when its pixels have another revision."
                 ),
                 .optional(
+                    "inputToken",
+                    \.inputToken,
+                    .editInput,
+                    "What editing.begin answered; refused as conflict when the pixels have changed since."
+                ),
+                .optional(
                     "edit",
                     \.publishedEdit,
                     .editName,
@@ -196,10 +207,13 @@ public enum ChangeRequest: Sendable, Hashable {
     public struct RevertAsset: Sendable, Hashable, JSONTabled {
         public var id: ObjectID
         public var ifContentRevision: Revision?
+        /// Which original is shown from now on (spec T-26); nil: the one that was.
+        public var base: OriginalChoice?
 
-        public init(id: ObjectID, ifContentRevision: Revision? = nil) {
+        public init(id: ObjectID, ifContentRevision: Revision? = nil, base: OriginalChoice? = nil) {
             self.id = id
             self.ifContentRevision = ifContentRevision
+            self.base = base
         }
 
         public static let table = JSONTable(
@@ -214,6 +228,12 @@ public enum ChangeRequest: Sendable, Hashable {
                     \.ifContentRevision,
                     .revision,
                     "Refused as conflict when its pixels have another revision."
+                ),
+                .optional(
+                    "base",
+                    \.base,
+                    .name(OriginalChoice.self),
+                    "Which original is shown from now on, where there is a RAW and a compressed one (spec T-26)."
                 ),
             ]
         )

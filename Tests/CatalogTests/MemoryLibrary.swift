@@ -192,7 +192,13 @@ extension PreparedChange {
         return PreparedChange(.createAsset(request), resources: [.bytes(seed, .photo, facts)])
     }
 
-    static func edit(_ id: ObjectID, _ format: String, _ seed: Int, if revision: Revision? = nil) -> PreparedChange {
+    static func edit(
+        _ id: ObjectID,
+        _ format: String,
+        _ seed: Int,
+        if revision: Revision? = nil,
+        token: EditInputToken? = nil
+    ) -> PreparedChange {
         var facts = PictureFacts()
         facts.contentType = "public.jpeg"
         facts.pixelWidth = 200
@@ -201,7 +207,8 @@ extension PreparedChange {
             id: id,
             render: NewResource(source: .attachment(0)),
             adjustmentData: AdjustmentData(formatIdentifier: format, formatVersion: "1", attachment: 1),
-            ifContentRevision: revision
+            ifContentRevision: revision,
+            inputToken: token
         )
         return PreparedChange(
             .editAsset(request),

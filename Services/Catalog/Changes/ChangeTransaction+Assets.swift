@@ -204,15 +204,7 @@ extension ChangeTransaction {
         guard asset.mediaType == .image else {
             throw Refusal.requestNotSupported.error("\(asset.id) is no still picture", ["id": .string(asset.id.text)])
         }
-        // Whoever continues edits of its own format began from the same base; another format began from what was shown
-        // (spec section 9).
-        if let format = asset.adjustmentFormatIdentifier, format != request.adjustmentData.formatIdentifier,
-            var base = asset.resource(.fullSizePhoto)
-        {
-            base.type = .adjustmentBasePhoto
-            asset.resources.removeAll { $0.type == .adjustmentBasePhoto }
-            asset.resources.append(base)
-        }
+        try asset.rebase(request)
         asset.resources.removeAll { $0.type == .fullSizePhoto || $0.type == .adjustmentData }
         asset.resources += [render, adjustment].map(\.resource)
         asset.contentType = facts.contentType
@@ -229,7 +221,8 @@ extension ChangeTransaction {
         var asset = try existingAsset(request.id)
         try requireChangeable(asset)
         try require(request.ifContentRevision, asset.contentRevision, of: asset.id)
-        guard asset.hasAdjustments else { return }
+        let isChosen = try asset.choose(request.base)
+        guard asset.hasAdjustments || isChosen else { return }
         guard let original = asset.originalResource else {
             throw Refusal.missingResource.error("\(asset.id) has no original", ["id": .string(asset.id.text)])
         }

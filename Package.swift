@@ -57,6 +57,7 @@ let rooms: [Room] = [
     Room(0, "CGExiv2", .system(pkgConfig: "gexiv2", apt: "libgexiv2-dev")),
     Room(0, "CHeif", .system(pkgConfig: nil, apt: "libheif-dev")),
     Room(0, "CLibRaw", .system(pkgConfig: "libraw", apt: "libraw-dev")),
+    Room(0, "CLibJPEG", .system(pkgConfig: "libjpeg", apt: "libjpeg62-turbo-dev")),
     Room(0, "CPixels", .c),
     Room(0, "CProcess", .c),
     Room(0, "JSONValue"),
@@ -64,6 +65,7 @@ let rooms: [Room] = [
     // 1  words: values only
     Room(1, "CMetadata", .c, ["CGExiv2"]),
     Room(1, "CRaw", .c, ["CLibRaw"]),
+    Room(1, "CJPEG", .c, ["CLibJPEG"]),
     Room(1, "SamplePictures"),
     Room(1, "PhotoModel", .library, ["JSONValue"]),
     Room(1, "PictureFormats"),
@@ -74,7 +76,7 @@ let rooms: [Room] = [
         2,
         "Imaging",
         .library,
-        ["CMagickWand", "CHeif", "CPixels", "CRaw", "PictureFormats", "PhotoModel", "JSONValue"]
+        ["CMagickWand", "CHeif", "CJPEG", "CPixels", "CRaw", "PictureFormats", "PhotoModel", "JSONValue"]
     ),
     Room(2, "Metadata", .library, ["CMetadata", "PictureFormats", "PhotoModel", "JSONValue"]),
     Room(2, "Storage", .library, ["GRDB", "Crypto", "Logging", "CProcess"]),

@@ -19,6 +19,8 @@ struct FloorTests {
         "CZeroMQ": ["Messaging", "House", "Benchmarks"],
         "CMagickWand": ["Imaging"],
         "CHeif": ["Imaging"],
+        "CJPEG": ["Imaging"],
+        "CLibJPEG": ["CJPEG"],
         "CPixels": ["Imaging"],
         "CMetadata": ["Metadata"],
         "CGExiv2": ["CMetadata"],

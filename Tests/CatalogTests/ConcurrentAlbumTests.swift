@@ -73,6 +73,43 @@ struct ConcurrentAlbumTests {
         }
     }
 
+    @Test(.spec("T-24", "T-25", "S-18")) func `albums and folders of the root are rearranged as an array is`()
+        async throws
+    {
+        let folder = try TemporaryFolder("root")
+        var random = SeededRandom(named: "children of the root")
+        try await RunningCatalog.with(folder) { catalog in
+            let made = try await catalog.perform(
+                (0..<10).map { number in
+                    number % 3 == 0
+                        ? .createList(.init(ref: "r\(number)", title: "\(number)"))
+                        : .createCollection(.init(ref: "r\(number)", title: "\(number)"))
+                }
+            )
+            var list = try (0..<10).map { try #require(made.id("r\($0)")) }
+            for round in 0..<TestEnvironment.rounds(30) {
+                let seen = try await catalog.call(FetchCollections(fetch: FetchDescription(.children)))
+                try #require(seen.order == list)
+                let from = Array(list.indices.shuffled(using: &random).prefix(Int.random(in: 1...4, using: &random)))
+                    .sorted()
+                let taken = from.map { list[$0] }
+                list.removeAll(where: taken.contains)
+                let to = Int.random(in: 0...list.count, using: &random)
+                list.insert(contentsOf: taken, at: to)
+                var requests: [ChangeRequest] = [
+                    .updateList(.init(id: .id(.root), edits: [.move(from: from, to: to)], snapshot: seen.token))
+                ]
+                // One goes, and another comes in the same transaction.
+                if round % 7 == 6, let album = list.last(where: { $0.kind == .assetCollection }), list.last == album {
+                    requests.append(.deleteCollections(.init(ids: [album])))
+                    list.removeLast()
+                }
+                try await catalog.perform(requests)
+            }
+            #expect(try await catalog.call(FetchCollections(fetch: FetchDescription(.children))).order == list)
+        }
+    }
+
     @Test(.spec("S-84", "S-74", "T-13", "S-71", "P-33"))
     func `eight clients rearrange an album, and it ends as if they had taken turns`() async throws {
         let folder = try TemporaryFolder("eight")

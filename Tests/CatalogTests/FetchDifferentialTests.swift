@@ -6,7 +6,7 @@ import Testing
 
 @testable import Catalog
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(TestEnvironment.rounds(5))))
 struct FetchDifferentialTests {
     @Test(.spec("S-20", "S-21", "S-22", "T-06", "T-07", "D8", "D10", "P-20"))
     func `the database gives the same assets in the same order as the fetch does in memory`() async throws {
@@ -17,7 +17,7 @@ struct FetchDifferentialTests {
         let assets = try await fill(fixture, &library, count: 2000)
         let ids = assets.map(\.id)
         let naive = assets.map(\.json)
-        for round in 0..<1000 {
+        for round in 0..<TestEnvironment.rounds(250) {
             let fetch = try library.fetch(of: ids)
             let expected = Array(
                 assets.filter(fetch.includes).sorted(by: fetch.areInIncreasingOrder)

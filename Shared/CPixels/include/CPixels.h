@@ -30,4 +30,11 @@ enum { SAFELIGHT_LANCZOS_TAPS = 6, SAFELIGHT_LANCZOS_PHASES = 512 };
    weighted by their alpha. Writes all of the output. */
 void safelight_resample(const uint16_t *source, size_t source_width, size_t source_height, uint16_t *output,
                         size_t width, size_t height, const double map[6], int has_opacity, const float *weights);
+
+/* Makes a picture smaller, or as large, by Lanczos with three lobes, each output pixel from all source pixels below it.
+   With has_opacity colours are weighted by their alpha. Writes all of the output; scratch has as many numbers as
+   safelight_reduce_scratch says. */
+size_t safelight_reduce_scratch(size_t source_width, size_t source_height, size_t width, size_t height);
+void safelight_reduce(const uint16_t *source, size_t source_width, size_t source_height, uint16_t *output, size_t width,
+                      size_t height, int has_opacity, float *scratch);
 #endif

@@ -29,7 +29,7 @@ QUIET := grep --line-buffered -vE '^◇|^✔ (Test [^r]|Suite )|^warning: prohib
 ROOMS := $(notdir $(wildcard Tests/*Tests))
 
 DEBIAN_PACKAGES := libzmq3-dev libmagickwand-dev libgexiv2-dev libsqlite3-dev libheif-dev libraw-dev pkg-config \
-	python3 python3-pip libimage-exiftool-perl libvips-tools sqlite3 make
+	python3 python3-pip libimage-exiftool-perl libvips-tools imagemagick sqlite3 make
 PYZMQ := 27.1.0
 PYTHON_PACKAGES := .build/python
 export PYTHONPATH := $(CURDIR)/$(PYTHON_PACKAGES)

@@ -285,7 +285,13 @@ func target(_ room: Room) -> Target {
     case .library, .support:
         return .target(name: room.name, dependencies: dependencies, path: room.path, swiftSettings: house)
     case .c:
-        return .target(name: room.name, dependencies: dependencies, path: room.path)
+        // Loops over pixels are meant to be fast in debug builds, too.
+        return .target(
+            name: room.name,
+            dependencies: dependencies,
+            path: room.path,
+            cSettings: room.name == "CPixels" ? [.unsafeFlags(["-O2"])] : []
+        )
     case .system(let pkgConfig, let apt):
         return .systemLibrary(name: room.name, path: room.path, pkgConfig: pkgConfig, providers: [.apt([apt])])
     case .program, .bench:

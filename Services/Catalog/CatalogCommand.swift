@@ -55,6 +55,12 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(help: "Bytes of change records that are kept. (SAFELIGHT_HISTORY_BYTES, else 2 GiB)")
     var historyBytes: Int?
 
+    @Option(help: "How long an asset counts as recently added, in days. (SAFELIGHT_RECENT_DAYS, else 30)")
+    var recentDays: Int?
+
+    @Option(help: "How long the trash keeps an asset, in days. (SAFELIGHT_TRASH_DAYS, else 30)")
+    var trashDays: Int?
+
     @Option(help: "Connections that read the database. (SAFELIGHT_READERS, else 4)")
     var readers: Int?
 
@@ -109,6 +115,8 @@ struct ServeCommand: AsyncParsableCommand {
         )
         settings.historyDays = try number(historyDays, "SAFELIGHT_HISTORY_DAYS", settings.historyDays)
         settings.historyBytes = try number(historyBytes, "SAFELIGHT_HISTORY_BYTES", settings.historyBytes)
+        settings.recentDays = try number(recentDays, "SAFELIGHT_RECENT_DAYS", settings.recentDays)
+        settings.trashDays = try number(trashDays, "SAFELIGHT_TRASH_DAYS", settings.trashDays)
         settings.readers = try number(readers, "SAFELIGHT_READERS", settings.readers)
         if let seconds = checkSeconds {
             settings.checkSeconds = seconds

@@ -33,6 +33,11 @@ struct CatalogConfiguration: Sendable {
     var historyDays = 30
     /// Bytes of change records that are kept.
     var historyBytes = 2 << 30
+    /// How long an asset counts as recently added, and how long the trash keeps one, in days.
+    var recentDays = 30
+    var trashDays = 30
+    /// Microseconds between looks at what the passing of time changes.
+    var clockInterval: Int64 = 3_600_000_000
     /// Connections that read the database.
     var readers = 4
     /// How long the database is checked at the start, in seconds; 0: not at all.
@@ -54,7 +59,8 @@ struct CatalogConfiguration: Sendable {
             "importRoots": JSON(importRoots), "maxFileBytes": .int(maxFileBytes), "maxEntities": JSON(maxEntities),
             "maxRecordBytes": JSON(maxRecordBytes), "writeQueue": JSON(writeQueue),
             "resultCacheBytes": JSON(resultCacheBytes), "historyDays": JSON(historyDays),
-            "historyBytes": JSON(historyBytes), "readers": JSON(readers), "checkSeconds": .double(checkSeconds),
+            "historyBytes": JSON(historyBytes), "recentDays": JSON(recentDays), "trashDays": JSON(trashDays),
+            "readers": JSON(readers), "checkSeconds": .double(checkSeconds),
             "uploadLeaseSeconds": .int(uploads.lease / 1_000_000), "uploadsPerIdentity": JSON(uploads.perIdentity),
             "uploadBytes": .int(uploads.bytes), "uploadBytesPerIdentity": .int(uploads.bytesPerIdentity),
         ]
@@ -69,6 +75,8 @@ struct CatalogConfiguration: Sendable {
         try require((1...64).contains(workers), "--workers", "1 to 64 workers")
         try require((1...100_000).contains(writeQueue), "--write-queue", "1 to 100000 transactions")
         try require((1...36_500).contains(historyDays), "--history-days", "1 to 36500 days")
+        try require((0...36_500).contains(recentDays), "--recent-days", "0 to 36500 days")
+        try require((0...36_500).contains(trashDays), "--trash-days", "0 to 36500 days")
         try require(historyBytes >= 1 << 20, "--history-bytes", "at least 1048576 bytes")
         try require(maxFileBytes > 0, "--max-file-bytes", "at least one byte")
         try require((0...(1 << 40)).contains(resultCacheBytes), "--result-cache-bytes", "0 to 1 TiB")

@@ -46,10 +46,32 @@ struct CatalogHandler: RequestHandler {
         switch request {
         case .fetchAssets(let fetch):
             try await catchUp(with: fetch.atLeast, incoming)
-            return Reply(try await fetches.assets(fetch).json)
+            return Reply(try await fetches.assets(fetch, owner: incoming.identity).json)
         case .fetchCollections(let fetch):
             try await catchUp(with: fetch.atLeast, incoming)
-            return Reply(try await fetches.collections(fetch).json)
+            return Reply(try await fetches.collections(fetch, owner: incoming.identity).json)
+        case .fetchLists(let fetch):
+            try await catchUp(with: fetch.atLeast, incoming)
+            return Reply(try await fetches.lists(fetch).json)
+        case .counts(let counts):
+            try await catchUp(with: counts.atLeast, incoming)
+            return Reply(try await fetches.counts(counts, owner: incoming.identity).json)
+        case .find(let find):
+            try await catchUp(with: find.atLeast, incoming)
+            return Reply(try await fetches.find(find, owner: incoming.identity).json)
+        case .objects(let objects):
+            try await catchUp(with: objects.atLeast, incoming)
+            return Reply(try await fetches.objects(objects, owner: incoming.identity).json)
+        case .keyAssets(let covers):
+            try await catchUp(with: covers.atLeast, incoming)
+            return Reply(try await fetches.keyAssets(covers, owner: incoming.identity).json)
+        case .can(let can): return Reply(try await fetches.can(can).json)
+        case .createTransient(let transient):
+            return Reply(try await fetches.createTransient(transient, owner: incoming.identity).json)
+        case .releaseTransient(let transient):
+            fetches.transients.release(transient.id, owner: incoming.identity)
+            return Reply(Done().json)
+        case .details(let details): return Reply(try await fetches.details(details, owner: incoming.identity).json)
         case .fetchKeys(let keys): return try await KeyDelivery(store: store).keys(keys, incoming, notifier)
         case .perform(let changes): return Reply(try await perform(changes, incoming))
         case .since(let page): return Reply(try await history.since(page).json)
@@ -125,7 +147,14 @@ struct CatalogHandler: RequestHandler {
         origin.onBehalfOf = changes.onBehalfOf
         var alwaysReads = false
         while true {
-            let prepared = try await intake.prepare(changes.requests, incoming, alwaysReads: alwaysReads)
+            var prepared = try await intake.prepare(changes.requests, incoming, alwaysReads: alwaysReads)
+            for (index, request) in changes.requests.enumerated() {
+                do {
+                    prepared[index].snapshot = try await fetches.snapshot(for: request, owner: incoming.identity)
+                } catch {
+                    throw CatalogRefusals.refusal(error).about(request: index)
+                }
+            }
             do throws(WriteFailure) {
                 let write = WriteRequest(changes: prepared, origin: origin, key: key, digest: digest)
                 return try await writer.perform(write).result

@@ -34,6 +34,22 @@ enum CatalogRefusals {
         return (Refusal(rawValue: error.name.rawValue) ?? .invalidOptions).error(error.message, data)
     }
 
+    /// What a fetch is about does not exist.
+    static func notFound(_ fetch: Fetch) -> RPCError {
+        switch fetch.kind {
+        case .assets(.collection(let id)), .assets(.below(let id)), .children(let id),
+            .collectionsContaining(let id, _),
+            .listsContaining(let id):
+            notFound(id)
+        case .assets(.moment(let moment)): notFound(moment.id)
+        default: Refusal.identifierNotFound.error("what the fetch is about does not exist")
+        }
+    }
+
+    static func notFound(_ id: ObjectID) -> RPCError {
+        Refusal.identifierNotFound.error("nothing has the identifier \(id)", ["id": .string(id.text)])
+    }
+
     /// The token is of another history, or the records after it are gone.
     static func tokenExpired(_ token: ChangeToken, _ head: LibraryHead) -> RPCError {
         Refusal.tokenExpired.error(

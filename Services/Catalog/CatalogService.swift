@@ -90,7 +90,8 @@ struct CatalogService: Sendable {
         let fetches = FetchEngine(
             store: store,
             quarantine: quarantine,
-            cacheBytes: configuration.resultCacheBytes
+            cacheBytes: configuration.resultCacheBytes,
+            transients: TransientDesk(clock: surroundings.clock)
         )
         let services = ServiceIdentities(door: configuration.door)
         let handler = CatalogHandler(
@@ -152,7 +153,10 @@ struct CatalogService: Sendable {
             return json
         }
         figures.section("fetches") {
-            ["cachedResults": JSON(fetches.cachedResults), "cachedBytes": JSON(fetches.cacheBytes)]
+            [
+                "cachedResults": JSON(fetches.cachedResults), "cachedBytes": JSON(fetches.cacheBytes),
+                "transients": JSON(fetches.transients.count),
+            ]
         }
         figures.section("quarantine") { ["resources": JSON(quarantine.count)] }
         figures.section("uploads") { ["open": JSON(await uploads.count)] }
@@ -180,6 +184,7 @@ struct CatalogService: Sendable {
             ClosingPart("database") { try store.close() },
             ClosingPart("poll thread") { await thread.shutdown() },
             WorkerPoolPart(workers),
+            ClockPart(writer: writer, interval: configuration.clockInterval, logger: logger),
         ] + servers.parts + [
             // Streams end by themselves before the server waits for its requests.
             ClosingPart("streams") { tail.close() }
@@ -219,6 +224,8 @@ struct CatalogService: Sendable {
         BatchStore.WriteRules(
             maxEntities: configuration.maxEntities,
             maxRecordBytes: configuration.maxRecordBytes,
+            recentSpan: Int64(configuration.recentDays) * 86_400_000_000,
+            trashSpan: Int64(configuration.trashDays) * 86_400_000_000,
             now: surroundings.now,
             makeID: IdentifierSource(now: surroundings.now).make
         )

@@ -24,13 +24,15 @@ struct SafelightCommand: AsyncParsableCommand {
                 name: "Photos",
                 subcommands: [
                     ImportCommand.self, FetchCommand.self, ShowCommand.self, FavoriteCommand.self, HideCommand.self,
-                    DeleteCommand.self, AlbumCommand.self, ExportCommand.self,
+                    DeleteCommand.self, TrashCommand.self, UntrashCommand.self, AlbumCommand.self, FolderCommand.self,
+                    MomentsCommand.self, ExportCommand.self,
                 ]
             ),
             CommandGroup(
                 name: "Pictures",
                 subcommands: [
                     ThumbCommand.self, SheetCommand.self, WarmCommand.self, EditCommand.self, RevertCommand.self,
+                    HistoryCommand.self, CompareCommand.self,
                 ]
             ),
             CommandGroup(

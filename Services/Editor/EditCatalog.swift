@@ -95,12 +95,21 @@ struct EditCatalog: Sendable {
                 at: 0
             )
         }
+        if let revision = plan.ifRevision {
+            // Changes nothing, and is refused where the asset has changed in any way.
+            let guarding = ChangeRequest.UpdateAsset(id: .id(asset), set: AssetPatch(), ifRevision: revision)
+            requests.insert(.updateAsset(guarding), at: 0)
+        }
         return try await perform(requests, attachments: attachments, transaction)
     }
 
     /// Takes an asset back to its original.
     func revert(_ revert: RevertEdit, as transaction: EditTransaction) async throws(RPCError) -> PerformChanges.Result {
-        let request = ChangeRequest.RevertAsset(id: revert.asset, ifContentRevision: revert.ifContentRevision)
+        let request = ChangeRequest.RevertAsset(
+            id: revert.asset,
+            ifContentRevision: revert.ifContentRevision,
+            base: revert.base
+        )
         return try await perform([.revertAsset(request)], attachments: [], transaction)
     }
 

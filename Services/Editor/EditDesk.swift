@@ -22,7 +22,11 @@ struct EditDesk: Sendable {
     /// Applies an edit as one change, once for each transaction id.
     ///
     /// - Parameter identity: the client that asks
-    func apply(_ edit: ApplyEdit, for identity: String) async throws(RPCError) -> EditOutcome {
+    func apply(
+        _ edit: ApplyEdit,
+        for identity: String,
+        priority: WorkerPriority = .normal
+    ) async throws(RPCError) -> EditOutcome {
         let transaction = EditTransaction(
             identity: identity,
             client: edit.client,
@@ -34,10 +38,10 @@ struct EditDesk: Sendable {
             var render = 1
             while true {
                 do throws(RPCError) {
-                    let result = try await renderAndCommit(edit, transaction)
+                    let result = try await renderAndCommit(edit, transaction, priority: priority)
                     figures.applied.add()
                     return EditOutcome(asset: edit.asset, token: result.token, isChanged: result.isChanged)
-                } catch  where error.refusal == .conflict && edit.ifContentRevision == nil && render < Self.renders {
+                } catch  where error.refusal == .conflict && edit.isUnconditional && render < Self.renders {
                     figures.conflicts.add()
                     render += 1
                 }
@@ -110,7 +114,7 @@ struct EditDesk: Sendable {
         return EditOutcome(asset: asset, token: result.token, isChanged: result.isChanged)
     }
 
-    private func renderAndCommit(
+    func renderAndCommit(
         _ edit: ApplyEdit,
         _ transaction: EditTransaction,
         publishedEdit: String? = nil,
@@ -131,7 +135,7 @@ struct EditDesk: Sendable {
         )
     }
 
-    private func adjustmentData(of asset: Asset) throws(RPCError) -> Bytes? {
+    func adjustmentData(of asset: Asset) throws(RPCError) -> Bytes? {
         guard let resource = asset.resource(.adjustmentData) else { return nil }
         let file = try resources.open(resource.digest)
         do throws(StorageError) {
@@ -141,7 +145,7 @@ struct EditDesk: Sendable {
         }
     }
 
-    private func render(_ plan: RenderPlan, _ priority: WorkerPriority) async throws(RPCError) -> Render {
+    func render(_ plan: RenderPlan, _ priority: WorkerPriority) async throws(RPCError) -> Render {
         let file = try resources.open(plan.digest)
         let job = WorkerJob(method: EditWork.renderMethod, params: plan.json, files: [file.descriptor])
         let render = try await figures.timing { () async throws(RPCError) in
@@ -151,8 +155,7 @@ struct EditDesk: Sendable {
         return withExtendedLifetime(file) { render }
     }
 
-    private func answer(_ job: WorkerJob, _ digest: String, _ priority: WorkerPriority) async throws(RPCError) -> Render
-    {
+    func answer(_ job: WorkerJob, _ digest: String, _ priority: WorkerPriority) async throws(RPCError) -> Render {
         let result: WorkerResult
         do throws(WorkerFailure) { result = try await workers.run(job, over: digest, priority: priority) } catch {
             throw error.refusal

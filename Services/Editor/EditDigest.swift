@@ -21,6 +21,13 @@ enum EditDigest {
         return digest(RevertEdit.method, RevertEdit.table.encode(named))
     }
 
+    static func of(_ undo: UndoEdits) -> String {
+        var named = undo
+        named.client = ""
+        named.transaction = nil
+        return digest(UndoEdits.method, UndoEdits.table.encode(named))
+    }
+
     /// Of a published edit: of its parameters as they came, in canonical form, so that its publisher can make it too.
     static func of(published params: JSON) -> String { ResourceDigest(of: params.canonical.bytes).text }
 

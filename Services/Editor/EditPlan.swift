@@ -10,6 +10,8 @@ struct EditPlan: Sendable, Equatable {
     var adjustments: AdjustmentList
     /// The revision of the pixels that the edit takes the place of.
     var contentRevision: Revision
+    /// The revision of the whole asset, where the edit depends on it.
+    var ifRevision: Revision?
     /// Whether the asset goes back to its original in the same transaction, because what is there began with something
     /// else than the original: then the edit's base is the original again.
     var revertsFirst = false
@@ -30,6 +32,10 @@ struct EditPlan: Sendable, Equatable {
         if let expected = edit.ifContentRevision, expected != asset.contentRevision {
             throw Self.conflict(asset, expected: expected)
         }
+        if let expected = edit.ifRevision, expected != asset.revision {
+            throw Self.conflict(asset, expected: expected)
+        }
+        ifRevision = edit.ifRevision
         contentRevision = asset.contentRevision
         let original = try Self.original(of: asset)
         guard Self.needsAdjustmentData(edit.mode, of: asset) else {
@@ -67,16 +73,17 @@ struct EditPlan: Sendable, Equatable {
 
     static func conflict(_ asset: Asset, expected: Revision) -> RPCError {
         Refusal.conflict.error(
-            "\(asset.id) has the pixels of revision \(asset.contentRevision), not \(expected): fetch it and decide"
-                + " again",
+            "\(asset.id) is at revision \(asset.revision) with the pixels of \(asset.contentRevision), not \(expected):"
+                + " fetch it and decide again",
             [
                 "asset": .string(asset.id.text), "expected": .string(expected.description),
+                "revision": .string(asset.revision.description),
                 "contentRevision": .string(asset.contentRevision.description),
             ]
         )
     }
 
-    private static func presentList(of asset: Asset, data: Bytes?) throws(RPCError) -> AdjustmentList {
+    static func presentList(of asset: Asset, data: Bytes?) throws(RPCError) -> AdjustmentList {
         let identifier = asset.adjustmentFormatIdentifier ?? ""
         let version = asset.adjustmentFormatVersion ?? ""
         guard identifier == AdjustmentList.formatIdentifier, version == AdjustmentList.formatVersion else {

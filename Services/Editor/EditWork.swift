@@ -63,11 +63,63 @@ enum EditWork {
     /// The largest file that is opened, in bytes.
     static let largestSource = 512 << 20
 
+    static let suggestMethod = "suggest"
+    static let lookMethod = "look"
+    static let compareMethod = "compare"
+
     /// The same job gives the same bytes.
     static func handle(_ job: WorkerJob) throws(WorkerRefusal) -> WorkerResult {
-        guard job.method == renderMethod else {
-            throw WorkerRefusal(name: "invalid_request", message: "no work is called \(job.method)")
+        switch job.method {
+        case renderMethod: try render(job)
+        case suggestMethod: try suggest(job)
+        case lookMethod: try look(job)
+        case compareMethod: try compare(job)
+        default: throw WorkerRefusal(name: "invalid_request", message: "no work is called \(job.method)")
         }
+    }
+
+    /// Operations that would make a picture look better.
+    private static func suggest(_ job: WorkerJob) throws(WorkerRefusal) -> WorkerResult {
+        let source = try job.contents(ofFile: 0, limit: largestSource)
+        do throws(ImagingError) {
+            return WorkerResult(result: AdjustmentList(operations: try AutoEnhance.suggest(for: source)).json)
+        } catch {
+            throw WorkerRefusal(name: error.name, message: error.message)
+        }
+    }
+
+    /// Two pictures in one.
+    private static func compare(_ job: WorkerJob) throws(WorkerRefusal) -> WorkerResult {
+        let before = try job.contents(ofFile: 0, limit: largestSource)
+        let after = try job.contents(ofFile: 1, limit: largestSource)
+        do throws(ImagingError) {
+            let side = Int(job.params["maximumSide"]?.intValue ?? 1024)
+            let image = try SideBySide.render(before, after, maximumSide: side)
+            let render = Render(
+                mimeType: image.format.mimeType,
+                pixelWidth: image.pixelWidth,
+                pixelHeight: image.pixelHeight
+            )
+            return WorkerResult(result: render.json, attachments: [image.bytes])
+        } catch {
+            throw WorkerRefusal(name: error.name, message: error.message)
+        }
+    }
+
+    /// The orientation of a picture's pixels.
+    private static func look(_ job: WorkerJob) throws(WorkerRefusal) -> WorkerResult {
+        let source = try job.contents(ofFile: 0, limit: largestSource)
+        do throws(ImagingError) {
+            let info = try Picture.info(of: source)
+            // HEIF files are turned by their own transformations; the number there only tells.
+            let turnsItself = info.format == .heic || info.format == .avif
+            return WorkerResult(result: ["orientation": JSON(turnsItself ? 1 : info.orientation)])
+        } catch {
+            throw WorkerRefusal(name: error.name, message: error.message)
+        }
+    }
+
+    private static func render(_ job: WorkerJob) throws(WorkerRefusal) -> WorkerResult {
         let (plan, list) = try read(job.params)
         let source = try job.contents(ofFile: 0, limit: largestSource)
         guard ResourceDigest(of: source).text == plan.digest else {

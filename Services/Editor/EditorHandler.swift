@@ -11,9 +11,15 @@ struct EditorHandler: RequestHandler {
     @concurrent
     func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
         switch try EditorRequest(method: request.method, params: request.params) {
-        case .apply(let edit): Reply(try await edits.apply(edit, for: request.identity).json)
+        case .begin(let editing): try await edits.begin(editing)
+        case .apply(let edit): Reply(try await edits.apply(edit, for: request.identity, notifier))
         case .preview(let preview): try await edits.preview(preview)
         case .revert(let revert): Reply(try await edits.revert(revert, for: request.identity).json)
+        case .copy(let copy): Reply(try await edits.copy(copy, for: request.identity, notifier))
+        case .compare(let compare): try await edits.compare(compare)
+        case .suggest(let suggest): Reply(try await edits.suggest(suggest).json)
+        case .history(let history): Reply(try await edits.history(history).json)
+        case .undo(let undo): Reply(try await edits.undo(undo, for: request.identity).json)
         case .discover: Reply(state.document)
         case .health: Reply(await state.health().json)
         case .figures: Reply(.object(await state.figures.all.json()))

@@ -1,92 +1,265 @@
 #include "CPixels.h"
 #include <math.h>
 
+#pragma STDC FP_CONTRACT OFF
+
+enum { CHUNK = 256 };
+
 static inline float clipped(float value) { return value > 0 ? (value < 1 ? value : 1) : 0; }
 
-static inline float looked_up(const float *table, float value) {
-    float at = sqrtf(clipped(value)) * (SAFELIGHT_CURVE_COUNT - 1);
-    int index = (int)at;
-    if (index > SAFELIGHT_CURVE_COUNT - 2) index = SAFELIGHT_CURVE_COUNT - 2;
-    float rest = at - (float)index;
-    return table[index] + rest * (table[index + 1] - table[index]);
+static inline float most(float a, float b) { return a > b ? a : b; }
+static inline float least(float a, float b) { return a < b ? a : b; }
+
+static inline float brightness_of(float red, float green, float blue) {
+    return 0.2126f * red + 0.7152f * green + 0.0722f * blue;
 }
 
-void safelight_colour_pass(uint16_t *pixels, size_t count, const float *decode, const safelight_colour_step *steps,
-                           size_t step_count, const float *encode) {
+static void look_up(const float *table, int is_squared, float *values, size_t count) {
+    for (size_t i = 0; i < count; i++) values[i] = clipped(values[i]);
+    if (is_squared)
+        for (size_t i = 0; i < count; i++) values[i] = sqrtf(values[i]);
     for (size_t i = 0; i < count; i++) {
-        uint16_t *pixel = pixels + 4 * i;
-        float blue = decode[pixel[0]], green = decode[pixel[1]], red = decode[pixel[2]];
-        for (size_t s = 0; s < step_count; s++) {
-            const safelight_colour_step *step = steps + s;
-            if (step->curve) {
-                red = looked_up(step->curve, red);
-                green = looked_up(step->curve, green);
-                blue = looked_up(step->curve, blue);
-            } else {
-                const float *m = step->matrix;
-                float r = m[0] * red + m[1] * green + m[2] * blue;
-                float g = m[3] * red + m[4] * green + m[5] * blue;
-                blue = m[6] * red + m[7] * green + m[8] * blue;
-                red = r;
-                green = g;
-            }
-        }
-        pixel[0] = (uint16_t)(looked_up(encode, blue) + 0.5f);
-        pixel[1] = (uint16_t)(looked_up(encode, green) + 0.5f);
-        pixel[2] = (uint16_t)(looked_up(encode, red) + 0.5f);
+        float at = values[i] * (SAFELIGHT_CURVE_COUNT - 1);
+        int32_t index = (int32_t)at;
+        index = index > SAFELIGHT_CURVE_COUNT - 2 ? SAFELIGHT_CURVE_COUNT - 2 : index;
+        float rest = at - (float)index;
+        values[i] = table[index] + rest * (table[index + 1] - table[index]);
     }
 }
 
-enum { LOBES = SAFELIGHT_LANCZOS_TAPS / 2, TAPS = SAFELIGHT_LANCZOS_TAPS, PHASES = SAFELIGHT_LANCZOS_PHASES };
-
-static inline ptrdiff_t inside(ptrdiff_t at, size_t count) {
-    return at < 0 ? 0 : (at >= (ptrdiff_t)count ? (ptrdiff_t)count - 1 : at);
+static void multiply(const float *m, float *red, float *green, float *blue, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        float r = m[0] * red[i] + m[1] * green[i] + m[2] * blue[i];
+        float g = m[3] * red[i] + m[4] * green[i] + m[5] * blue[i];
+        float b = m[6] * red[i] + m[7] * green[i] + m[8] * blue[i];
+        red[i] = r;
+        green[i] = g;
+        blue[i] = b;
+    }
 }
 
-static inline uint16_t quantum(float value) {
-    return value <= 0 ? 0 : (value >= 65535 ? 65535 : (uint16_t)(value + 0.5f));
+static void mix_matrix(const float *m, float *red, float *green, float *blue, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        float r = clipped(red[i]), g = clipped(green[i]), b = clipped(blue[i]);
+        red[i] = r + m[9] * (clipped(m[0] * r + m[1] * g + m[2] * b) - r);
+        green[i] = g + m[9] * (clipped(m[3] * r + m[4] * g + m[5] * b) - g);
+        blue[i] = b + m[9] * (clipped(m[6] * r + m[7] * g + m[8] * b) - b);
+    }
 }
 
-void safelight_resample(const uint16_t *source, size_t source_width, size_t source_height, uint16_t *output,
-                        size_t width, size_t height, const double map[6], int has_opacity, const float *weights) {
-    if (source_width == 0 || source_height == 0) return;
-    for (size_t row = 0; row < height; row++) {
-        for (size_t column = 0; column < width; column++) {
-            double u = (double)column + 0.5, v = (double)row + 0.5;
-            double x = map[0] * u + map[1] * v + map[2] - 0.5;
-            double y = map[3] * u + map[4] * v + map[5] - 0.5;
-            x = fmin(fmax(x, -1), (double)source_width);
-            y = fmin(fmax(y, -1), (double)source_height);
-            double left = floor(x), top = floor(y);
-            const float *across = weights + TAPS * (int)((x - left) * PHASES + 0.5);
-            const float *down = weights + TAPS * (int)((y - top) * PHASES + 0.5);
-            float sum[4] = {0, 0, 0, 0}, alpha_sum = 0;
-            for (int j = 0; j < TAPS; j++) {
-                const uint16_t *line =
-                    source + 4 * source_width * (size_t)inside((ptrdiff_t)top + j - LOBES + 1, source_height);
-                float part[4] = {0, 0, 0, 0}, part_alpha = 0;
-                for (int i = 0; i < TAPS; i++) {
-                    const uint16_t *pixel = line + 4 * inside((ptrdiff_t)left + i - LOBES + 1, source_width);
-                    float weight = across[i];
-                    if (has_opacity) {
-                        part[3] += weight * (float)pixel[3];
-                        weight *= (65535.0f - (float)pixel[3]) / 65535.0f;
-                        part_alpha += weight;
-                    }
-                    part[0] += weight * (float)pixel[0];
-                    part[1] += weight * (float)pixel[1];
-                    part[2] += weight * (float)pixel[2];
-                }
-                for (int c = 0; c < 4; c++) sum[c] += down[j] * part[c];
-                alpha_sum += down[j] * part_alpha;
-            }
-            if (has_opacity) {
-                float scale = alpha_sum > 1e-4f ? 1 / alpha_sum : 0;
-                for (int c = 0; c < 3; c++) sum[c] *= scale;
-            }
-            uint16_t *out = output + 4 * (row * width + column);
-            for (int c = 0; c < 4; c++) out[c] = quantum(sum[c]);
-            if (!has_opacity) out[3] = 0;
+static void vibrance(float value, float *red, float *green, float *blue, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        float r = clipped(red[i]), g = clipped(green[i]), b = clipped(blue[i]);
+        float chroma = most(r, most(g, b)) - least(r, least(g, b));
+        float y = brightness_of(r, g, b);
+        float factor = 1 + value * (1 - chroma);
+        red[i] = y + (r - y) * factor;
+        green[i] = y + (g - y) * factor;
+        blue[i] = y + (b - y) * factor;
+    }
+}
+
+/* The hue in sextants, 0...6. */
+static inline float hue_of(float r, float g, float b, float high, float chroma) {
+    float scale = chroma > 0 ? 1 / chroma : 0;
+    float hue = high == r ? (g - b) * scale : (high == g ? 2 + (b - r) * scale : 4 + (r - g) * scale);
+    return hue < 0 ? hue + 6 : hue;
+}
+
+static inline float band(const float *bands, int32_t index, float rest) {
+    return bands[index] + rest * (bands[index + 1] - bands[index]);
+}
+
+/* How much of a channel a pure colour has; shift 0 for red, 4 for green, 2 for blue. */
+static inline float pure(float hue, float shift) {
+    float at = hue + shift;
+    at = at >= 6 ? at - 6 : at;
+    return clipped(fabsf(at - 3) - 1);
+}
+
+static void bands(const float *n, float *red, float *green, float *blue, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        float r = clipped(red[i]), g = clipped(green[i]), b = clipped(blue[i]);
+        float high = most(r, most(g, b)), low = least(r, least(g, b)), chroma = high - low;
+        float hue = hue_of(r, g, b, high, chroma);
+        int32_t index = (int32_t)(2 * hue);
+        index = index > 11 ? 11 : index;
+        float rest = 2 * hue - (float)index;
+        float light = (high + low) / 2 + chroma * band(n + 26, index, rest) / 2;
+        float turned = hue + band(n, index, rest);
+        turned = turned < 0 ? turned + 6 : (turned >= 6 ? turned - 6 : turned);
+        float strength = chroma * (1 + band(n + 13, index, rest));
+        red[i] = light + strength * (pure(turned, 0) - 0.5f);
+        green[i] = light + strength * (pure(turned, 4) - 0.5f);
+        blue[i] = light + strength * (pure(turned, 2) - 0.5f);
+    }
+}
+
+static void grey_bands(const float *n, float *red, float *green, float *blue, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        float r = clipped(red[i]), g = clipped(green[i]), b = clipped(blue[i]);
+        float high = most(r, most(g, b)), low = least(r, least(g, b)), chroma = high - low;
+        float hue = hue_of(r, g, b, high, chroma);
+        int32_t index = (int32_t)(2 * hue);
+        index = index > 11 ? 11 : index;
+        float grey = brightness_of(r, g, b) + chroma * band(n, index, 2 * hue - (float)index) / 2;
+        red[i] = r + n[39] * (grey - r);
+        green[i] = g + n[39] * (grey - g);
+        blue[i] = b + n[39] * (grey - b);
+    }
+}
+
+static void toning(const float *n, float *red, float *green, float *blue, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        float r = clipped(red[i]), g = clipped(green[i]), b = clipped(blue[i]);
+        float y = brightness_of(r, g, b);
+        float bright = clipped(y + n[7]);
+        float strength = n[8] * 2 * y * (1 - y);
+        float dark = strength * (1 - bright);
+        bright *= strength;
+        red[i] = r + n[0] * (y - r) + dark * n[1] + bright * n[4];
+        green[i] = g + n[0] * (y - g) + dark * n[2] + bright * n[5];
+        blue[i] = b + n[0] * (y - b) + dark * n[3] + bright * n[6];
+    }
+}
+
+static void vignette(const safelight_colour_step *step, size_t column, size_t row, float *red, float *green,
+                     float *blue, size_t count) {
+    const float *n = step->numbers;
+    float gains[CHUNK];
+    float down = ((float)row + 0.5f - n[1]) * n[2];
+    for (size_t i = 0; i < count; i++) {
+        float across = ((float)(column + i) + 0.5f - n[0]) * n[2];
+        gains[i] = (sqrtf(across * across + down * down) - n[3]) * n[4];
+    }
+    look_up(step->curves[0], 0, gains, count);
+    for (size_t i = 0; i < count; i++) {
+        red[i] *= gains[i];
+        green[i] *= gains[i];
+        blue[i] *= gains[i];
+    }
+}
+
+/* A number in -1...1 for a point of the lattice. */
+static inline float noise_at(uint32_t x, uint32_t y, uint32_t seed) {
+    uint32_t mixed = x * 0x8DA6B343u ^ y * 0xD8163841u ^ seed * 0xCB1AB31Fu;
+    mixed ^= mixed >> 16;
+    mixed *= 0x7FEB352Du;
+    mixed ^= mixed >> 15;
+    mixed *= 0x846CA68Bu;
+    mixed ^= mixed >> 16;
+    return (float)(mixed >> 8) * (2.0f / 16777215.0f) - 1;
+}
+
+static void grain(const safelight_colour_step *step, size_t column, size_t row, float *red, float *green, float *blue,
+                  size_t count) {
+    float strength = step->numbers[0], cells = step->numbers[1];
+    float down = ((float)row + 0.5f) * cells;
+    uint32_t top = (uint32_t)down;
+    float rest_down = down - (float)top;
+    rest_down = rest_down * rest_down * (3 - 2 * rest_down);
+    for (size_t i = 0; i < count; i++) {
+        float across = ((float)(column + i) + 0.5f) * cells;
+        uint32_t left = (uint32_t)across;
+        float rest = across - (float)left;
+        rest = rest * rest * (3 - 2 * rest);
+        float a = noise_at(left, top, step->seed), b = noise_at(left + 1, top, step->seed);
+        float c = noise_at(left, top + 1, step->seed), d = noise_at(left + 1, top + 1, step->seed);
+        float upper = a + rest * (b - a), lower = c + rest * (d - c);
+        float noise = strength * (upper + rest_down * (lower - upper));
+        red[i] = clipped(red[i]) + noise;
+        green[i] = clipped(green[i]) + noise;
+        blue[i] = clipped(blue[i]) + noise;
+    }
+}
+
+static void take_steps(const safelight_colour_step *steps, size_t step_count, size_t column, size_t row, float *red,
+                       float *green, float *blue, size_t count) {
+    for (size_t s = 0; s < step_count; s++) {
+        const safelight_colour_step *step = steps + s;
+        switch (step->kind) {
+        case SAFELIGHT_MATRIX: multiply(step->numbers, red, green, blue, count); break;
+        case SAFELIGHT_CURVES:
+            look_up(step->curves[0], step->is_squared, red, count);
+            look_up(step->curves[1], step->is_squared, green, count);
+            look_up(step->curves[2], step->is_squared, blue, count);
+            break;
+        case SAFELIGHT_MIXED_MATRIX: mix_matrix(step->numbers, red, green, blue, count); break;
+        case SAFELIGHT_VIBRANCE: vibrance(step->numbers[0], red, green, blue, count); break;
+        case SAFELIGHT_BANDS: bands(step->numbers, red, green, blue, count); break;
+        case SAFELIGHT_GREY_BANDS: grey_bands(step->numbers, red, green, blue, count); break;
+        case SAFELIGHT_TONING: toning(step->numbers, red, green, blue, count); break;
+        case SAFELIGHT_VIGNETTE: vignette(step, column, row, red, green, blue, count); break;
+        case SAFELIGHT_GRAIN: grain(step, column, row, red, green, blue, count); break;
+        default: break;
         }
+    }
+}
+
+void safelight_colour_pass(uint16_t *pixels, size_t width, size_t rows, size_t first_row, const float *decode,
+                           const safelight_colour_step *steps, size_t step_count) {
+    float red[CHUNK], green[CHUNK], blue[CHUNK];
+    for (size_t row = 0; row < rows; row++) {
+        for (size_t column = 0; column < width; column += CHUNK) {
+            size_t count = width - column < CHUNK ? width - column : CHUNK;
+            uint16_t *pixel = pixels + 4 * (row * width + column);
+            if (decode) {
+                for (size_t i = 0; i < count; i++) {
+                    blue[i] = decode[512 + (pixel[4 * i] >> 8)];
+                    green[i] = decode[256 + (pixel[4 * i + 1] >> 8)];
+                    red[i] = decode[pixel[4 * i + 2] >> 8];
+                }
+            } else {
+                for (size_t i = 0; i < count; i++) {
+                    blue[i] = (float)pixel[4 * i] * (1 / 65535.0f);
+                    green[i] = (float)pixel[4 * i + 1] * (1 / 65535.0f);
+                    red[i] = (float)pixel[4 * i + 2] * (1 / 65535.0f);
+                }
+            }
+            take_steps(steps, step_count, column, first_row + row, red, green, blue, count);
+            for (size_t i = 0; i < count; i++) {
+                pixel[4 * i] = (uint16_t)(int32_t)(clipped(blue[i]) * 65535 + 0.5f);
+                pixel[4 * i + 1] = (uint16_t)(int32_t)(clipped(green[i]) * 65535 + 0.5f);
+                pixel[4 * i + 2] = (uint16_t)(int32_t)(clipped(red[i]) * 65535 + 0.5f);
+            }
+        }
+    }
+}
+
+void safelight_colour_pass_rgb(uint8_t *pixels, size_t width, size_t rows, size_t first_row, const float *decode,
+                               const safelight_colour_step *steps, size_t step_count) {
+    float red[CHUNK], green[CHUNK], blue[CHUNK];
+    for (size_t row = 0; row < rows; row++) {
+        for (size_t column = 0; column < width; column += CHUNK) {
+            size_t count = width - column < CHUNK ? width - column : CHUNK;
+            uint8_t *pixel = pixels + 3 * (row * width + column);
+            for (size_t i = 0; i < count; i++) {
+                red[i] = decode[pixel[3 * i]];
+                green[i] = decode[256 + pixel[3 * i + 1]];
+                blue[i] = decode[512 + pixel[3 * i + 2]];
+            }
+            take_steps(steps, step_count, column, first_row + row, red, green, blue, count);
+            for (size_t i = 0; i < count; i++) {
+                pixel[3 * i] = (uint8_t)(int32_t)(clipped(red[i]) * 255 + 0.5f);
+                pixel[3 * i + 1] = (uint8_t)(int32_t)(clipped(green[i]) * 255 + 0.5f);
+                pixel[3 * i + 2] = (uint8_t)(int32_t)(clipped(blue[i]) * 255 + 0.5f);
+            }
+        }
+    }
+}
+
+void safelight_round_to_bytes(uint16_t *pixels, size_t count) {
+    for (size_t i = 0; i < 4 * count; i++) pixels[i] = (uint16_t)(((uint32_t)pixels[i] + 128) / 257 * 257);
+}
+
+void safelight_histogram(const uint16_t *pixels, size_t count, uint32_t *counters) {
+    for (size_t i = 0; i < 4 * 256; i++) counters[i] = 0;
+    for (size_t i = 0; i < count; i++) {
+        const uint16_t *pixel = pixels + 4 * i;
+        counters[pixel[2] >> 8]++;
+        counters[256 + (pixel[1] >> 8)]++;
+        counters[512 + (pixel[0] >> 8)]++;
+        float y = brightness_of((float)pixel[2], (float)pixel[1], (float)pixel[0]);
+        counters[768 + ((uint32_t)y >> 8)]++;
     }
 }

@@ -5,6 +5,15 @@ public import Messaging
 public enum CatalogRequest: Sendable {
     case fetchAssets(FetchAssets)
     case fetchCollections(FetchCollections)
+    case fetchLists(FetchLists)
+    case counts(FetchCounts)
+    case find(FindInFetch)
+    case objects(FetchObjects)
+    case keyAssets(FetchKeyAssets)
+    case can(FetchCan)
+    case createTransient(CreateTransient)
+    case releaseTransient(ReleaseTransient)
+    case details(ChangesDetails)
     case fetchKeys(FetchKeys)
     case perform(PerformChanges)
     case since(ChangesSince)
@@ -28,6 +37,10 @@ public enum CatalogRequest: Sendable {
 
     public static let methods: [MethodDescription] = [
         MethodDescription(FetchAssets.self), MethodDescription(FetchCollections.self),
+        MethodDescription(FetchLists.self), MethodDescription(FetchCounts.self), MethodDescription(FindInFetch.self),
+        MethodDescription(FetchObjects.self), MethodDescription(FetchKeyAssets.self), MethodDescription(FetchCan.self),
+        MethodDescription(CreateTransient.self), MethodDescription(ReleaseTransient.self),
+        MethodDescription(ChangesDetails.self),
         MethodDescription(FetchKeys.self, attachments: "Notifications: keys, as ResultKey makes them."),
         MethodDescription(PerformChanges.self, attachments: "Bytes of resources and adjustment data, as numbered."),
         MethodDescription(ChangesSince.self), MethodDescription(ChangesFollow.self),
@@ -45,6 +58,15 @@ public enum CatalogRequest: Sendable {
         switch method {
         case FetchAssets.method: self = .fetchAssets(try FetchAssets(params: params))
         case FetchCollections.method: self = .fetchCollections(try FetchCollections(params: params))
+        case FetchLists.method: self = .fetchLists(try FetchLists(params: params))
+        case FetchCounts.method: self = .counts(try FetchCounts(params: params))
+        case FindInFetch.method: self = .find(try FindInFetch(params: params))
+        case FetchObjects.method: self = .objects(try FetchObjects(params: params))
+        case FetchKeyAssets.method: self = .keyAssets(try FetchKeyAssets(params: params))
+        case FetchCan.method: self = .can(try FetchCan(params: params))
+        case CreateTransient.method: self = .createTransient(try CreateTransient(params: params))
+        case ReleaseTransient.method: self = .releaseTransient(try ReleaseTransient(params: params))
+        case ChangesDetails.method: self = .details(try ChangesDetails(params: params))
         case FetchKeys.method: self = .fetchKeys(try FetchKeys(params: params))
         case PerformChanges.method: self = .perform(try PerformChanges(params: params))
         case ChangesSince.method: self = .since(try ChangesSince(params: params))

@@ -11,7 +11,7 @@ extension JSONType where Value == AdjustmentList {
     /// The editor's list of operations, checked against its own tables.
     static var adjustments: JSONType {
         JSONType(
-            schema: ["type": "object", "x-format": AdjustmentList.documentation],
+            schema: AdjustmentList.schema,
             decode: { (json: JSON) throws(JSONProblem) in
                 do throws(AdjustmentError) {
                     return try AdjustmentList(json: json)
@@ -32,6 +32,7 @@ public struct ApplyEdit: Request {
     public var adjustments: AdjustmentList
     public var mode: AdjustmentMode
     public var ifContentRevision: Revision?
+    public var ifRevision: Revision?
     public var client: String
     public var transaction: String?
 
@@ -40,6 +41,7 @@ public struct ApplyEdit: Request {
         adjustments: AdjustmentList,
         mode: AdjustmentMode = .replace,
         ifContentRevision: Revision? = nil,
+        ifRevision: Revision? = nil,
         client: String = "",
         transaction: String? = nil
     ) {
@@ -47,6 +49,7 @@ public struct ApplyEdit: Request {
         self.adjustments = adjustments
         self.mode = mode
         self.ifContentRevision = ifContentRevision
+        self.ifRevision = ifRevision
         self.client = client
         self.transaction = transaction
     }
@@ -71,6 +74,12 @@ public struct ApplyEdit: Request {
                 \.ifContentRevision,
                 .revision,
                 "Refused as conflict when its pixels have another revision."
+            ),
+            .optional(
+                "ifRevision",
+                \.ifRevision,
+                .revision,
+                "Refused as conflict when it has another revision; the error's data names that."
             ),
             .defaulted("client", \.client, .text(maxBytes: 128), "The name the client gives itself.", default: ""),
             .optional("transaction", \.transaction, .text(maxBytes: 128), "The client's name for the transaction."),
@@ -166,17 +175,20 @@ public struct RevertEdit: Request {
     public static let method = "edits.revert"
     public var asset: ObjectID
     public var ifContentRevision: Revision?
+    public var base: OriginalChoice?
     public var client: String
     public var transaction: String?
 
     public init(
         asset: ObjectID,
         ifContentRevision: Revision? = nil,
+        base: OriginalChoice? = nil,
         client: String = "",
         transaction: String? = nil
     ) {
         self.asset = asset
         self.ifContentRevision = ifContentRevision
+        self.base = base
         self.client = client
         self.transaction = transaction
     }
@@ -194,6 +206,12 @@ public struct RevertEdit: Request {
                 .revision,
                 "Refused as conflict when its pixels have another revision."
             ),
+            .optional(
+                "base",
+                \.base,
+                .name(OriginalChoice.self),
+                "Which original is shown from now on, where there is a RAW and a compressed one (spec T-26)."
+            ),
             .defaulted("client", \.client, .text(maxBytes: 128), "The name the client gives itself.", default: ""),
             .optional("transaction", \.transaction, .text(maxBytes: 128), "The client's name for the transaction."),
         ]
@@ -202,16 +220,28 @@ public struct RevertEdit: Request {
 
 /// Every request of the editor.
 public enum EditorRequest: Sendable {
-    case apply(ApplyEdit)
+    case begin(BeginEditing)
+    case apply(ApplyEdits)
     case preview(PreviewEdit)
     case revert(RevertEdit)
+    case copy(CopyEdits)
+    case compare(CompareEdit)
+    case suggest(SuggestEdit)
+    case history(EditHistory)
+    case undo(UndoEdits)
     case discover(Discover)
     case health(Health)
     case figures(Figures)
 
     public static let methods: [MethodDescription] = [
-        MethodDescription(ApplyEdit.self), MethodDescription(PreviewEdit.self, attachments: "Reply: the image."),
-        MethodDescription(RevertEdit.self),
+        MethodDescription(
+            BeginEditing.self,
+            attachments: "Reply: adjustment data, input and display-size image, at the numbers that the result names."
+        ),
+        MethodDescription(ApplyEdits.self), MethodDescription(PreviewEdit.self, attachments: "Reply: the image."),
+        MethodDescription(RevertEdit.self), MethodDescription(CopyEdits.self), MethodDescription(SuggestEdit.self),
+        MethodDescription(EditHistory.self), MethodDescription(UndoEdits.self),
+        MethodDescription(CompareEdit.self, attachments: "Reply: the image."),
         MethodDescription(Discover.self), MethodDescription(Health.self), MethodDescription(Figures.self),
     ]
 
@@ -222,9 +252,15 @@ public enum EditorRequest: Sendable {
 
     public init(method: String, params: JSON) throws(RPCError) {
         switch method {
-        case ApplyEdit.method: self = .apply(try ApplyEdit(params: params))
+        case BeginEditing.method: self = .begin(try BeginEditing(params: params))
+        case ApplyEdits.method: self = .apply(try ApplyEdits(params: params))
         case PreviewEdit.method: self = .preview(try PreviewEdit(params: params))
         case RevertEdit.method: self = .revert(try RevertEdit(params: params))
+        case CopyEdits.method: self = .copy(try CopyEdits(params: params))
+        case CompareEdit.method: self = .compare(try CompareEdit(params: params))
+        case SuggestEdit.method: self = .suggest(try SuggestEdit(params: params))
+        case EditHistory.method: self = .history(try EditHistory(params: params))
+        case UndoEdits.method: self = .undo(try UndoEdits(params: params))
         case Discover.method: self = .discover(try Discover(params: params))
         case Health.method: self = .health(try Health(params: params))
         case Figures.method: self = .figures(try Figures(params: params))

@@ -107,12 +107,21 @@ public struct FetchAssets: Request {
 public struct FetchCollections: Request {
     public static let method = "fetch.collections"
     public var fetch: FetchDescription
+    /// The moment of the result; nil: now.
+    public var token: ChangeToken?
     public var from: Int
     public var count: Int
     public var atLeast: ChangeToken?
 
-    public init(fetch: FetchDescription, from: Int = 0, count: Int = 100, atLeast: ChangeToken? = nil) {
+    public init(
+        fetch: FetchDescription,
+        token: ChangeToken? = nil,
+        from: Int = 0,
+        count: Int = 100,
+        atLeast: ChangeToken? = nil
+    ) {
         self.fetch = fetch
+        self.token = token
         self.from = from
         self.count = count
         self.atLeast = atLeast
@@ -131,6 +140,7 @@ public struct FetchCollections: Request {
                 "Which collections in which order.",
                 default: FetchDescription(.collections)
             ),
+            .optional("token", \.token, .token, "The moment of the result, as its first page said; absent: now."),
             .defaulted("from", \.from, .count(0...Int.max), "Position of the first object of the page.", default: 0),
             .defaulted("count", \.count, .count(0...FetchAssets.maxPage), "Objects of the page.", default: 100),
             .optional("atLeast", \.atLeast, .token, "Answer at this moment or a later one."),
@@ -141,9 +151,22 @@ public struct FetchCollections: Request {
         public var token: ChangeToken
         public var sequence: Int64
         public var count: Int
+        /// The albums and other collections of the page.
         public var collections: [AssetCollection]
+        /// Of children: the folders of the page.
+        public var lists: [CollectionList]
+        /// Of children: collections and folders of the page, mixed, in their order.
+        public var order: [ObjectID]
 
-        public init(token: ChangeToken, count: Int, collections: [AssetCollection]) {
+        public init(
+            token: ChangeToken,
+            count: Int,
+            collections: [AssetCollection],
+            lists: [CollectionList] = [],
+            order: [ObjectID] = []
+        ) {
+            self.lists = lists
+            self.order = order
             self.token = token
             self.sequence = token.sequence
             self.count = count
@@ -163,7 +186,21 @@ public struct FetchCollections: Request {
                     "collections",
                     \.collections,
                     .list(of: .object(AssetCollection.self), limit: FetchAssets.maxPage),
-                    "The page."
+                    "The page; of children its albums."
+                ),
+                .defaulted(
+                    "lists",
+                    \.lists,
+                    .list(of: .object(CollectionList.self), limit: FetchAssets.maxPage),
+                    "Of children: its folders.",
+                    default: []
+                ),
+                .defaulted(
+                    "order",
+                    \.order,
+                    .list(of: .id(), limit: FetchAssets.maxPage),
+                    "Of children: the order of both.",
+                    default: []
                 ),
             ]
         )

@@ -4,140 +4,314 @@ import PhotoModel
 
 /// All colour operations of a list, composed into one pass over the pixels.
 ///
-/// The pass works on linear light. Exposure, temperature, saturation and black-and-white are 3x3 matrices there, and
-/// neighbours multiply into one; contrast is a curve on encoded values, held as a table. Values are not clipped between
-/// matrices, so that -1 stop takes +1 stop back; a curve clips to 0...1 first, because it is defined there only. A
-/// usual list thus costs a table, a matrix, a curve and a matrix for each pixel, however many operations it has.
+/// A step either works on each channel by itself, on encoded values or on linear light, or it mixes channels. Neighbours
+/// that work on each channel are composed into one curve, changes between encoded values and light included; matrices on
+/// light multiply into one. So a usual list costs a table, a matrix, a curve and a formula or two for each pixel, however
+/// many operations it has. Values are not clipped between matrices on light, so that -1 stop takes +1 stop back.
 struct AdjustmentColour {
+    typealias Curve = @Sendable (Double) -> Double
+
+    /// What is in the channels at some point of the pass.
+    enum Space { case encoded, light }
+
     enum Step {
         /// Rows red, green, blue.
         case matrix([Double])
-        /// The exponent of the contrast curve.
-        case contrast(Double)
+        /// One curve for each channel, or one for all.
+        case curves([[Float]], isSquared: Bool)
+        /// A formula with its numbers.
+        case formula(safelight_step_kind, [Float])
+        case vignette(VignetteShape)
+        case grain(strength: Double, size: Double, seed: Int)
     }
 
     private(set) var steps: [Step] = []
+    /// 256 values for each channel, in place of the first curves, for pictures of eight bits; empty for dividing only.
+    private(set) var decode: [Float] = []
 
-    /// Luminance of linear sRGB, by the weights of ITU-R 709.
-    static let luminance = [0.2126, 0.7152, 0.0722]
+    private var space = Space.encoded
+    /// Curves that wait to be written out: the space they begin in, and what they do to red, green and blue.
+    private var waiting: (space: Space, curves: [Curve], isShared: Bool)?
+    private let isEightBit: Bool
 
-    init(_ operations: [Adjustment]) {
-        for operation in operations where !operation.isNeutral {
-            switch operation {
-            case .exposure(let stops): multiply(Self.diagonal(exp2(stops), exp2(stops), exp2(stops)))
-            case .temperature(let warmth): multiply(Self.temperature(warmth))
-            case .saturation(let change): multiply(Self.saturation(1 + change))
-            case .blackAndWhite(let strength): multiply(Self.saturation(1 - strength))
-            case .contrast(let change): curve(exp2(change))
-            case .crop, .straighten, .rotate, .flip: break
+    /// Composes the operations of the stages colour and finish, in this order.
+    ///
+    /// - Parameter isEightBit: Whether the pixels that will come have only 256 values in each channel.
+    init(_ operations: [Adjustment], isEightBit: Bool = true) {
+        self.isEightBit = isEightBit
+        for operation in operations where operation.kind.stage == .colour && !operation.isNeutral { add(operation) }
+        for operation in operations where operation.kind.stage == .finish && !operation.isNeutral { add(operation) }
+        guard !steps.isEmpty || waiting != nil else { return }
+        enter(.encoded)
+        flush()
+    }
+
+    /// Whether nothing is to be done.
+    var isEmpty: Bool { steps.isEmpty && decode.isEmpty }
+
+    private mutating func add(_ operation: Adjustment) {
+        let value = operation.number()
+        switch operation.kind {
+        case .exposure: multiply(ColourMatrix.diagonal(exp2(value), exp2(value), exp2(value)))
+        case .temperature: multiply(ColourMatrix.balance(exp2(value / 2), 1, exp2(-value / 2)))
+        case .tint: multiply(ColourMatrix.balance(1, exp2(-value / 2), 1))
+        case .saturation: multiply(ColourMatrix.saturation(1 + value))
+        case .blackAndWhite: multiply(ColourMatrix.saturation(1 - value))
+        case .brightness, .contrast, .highlights, .shadows, .whites, .blacks, .levels:
+            bend([ToneCurve.curve(of: operation)])
+        case .curve:
+            let master = ToneCurve.through(operation.points("master"))
+            let channels = ["red", "green", "blue"].map { operation.points($0) }
+            if channels.allSatisfy({ $0 == CurvePoint.straight }) {
+                bend([master])
+            } else {
+                bend([master])
+                bend(channels.map { ToneCurve.through($0) })
             }
+        case .vibrance: formula(SAFELIGHT_VIBRANCE, [value])
+        case .hsl:
+            let bands = ["Hue", "Saturation", "Luminance"].map { suffix in
+                ColourBands.knots(operation, suffix: suffix)
+            }
+            formula(SAFELIGHT_BANDS, bands[0].map { $0 / 2 } + bands[1] + bands[2])
+        case .blackAndWhiteMix:
+            let knots = ColourBands.knots(operation, suffix: "")
+            formula(SAFELIGHT_GREY_BANDS, knots + Array(repeating: 0, count: 39 - knots.count) + [value])
+        case .sepia: formula(SAFELIGHT_MIXED_MATRIX, ColourMatrix.sepia + [value])
+        case .toning:
+            let colour = ColourBands.tone(operation.number("hue"))
+            formula(SAFELIGHT_TONING, [value] + colour + colour + [0, value])
+        case .splitToning:
+            let shadows = ColourBands.tone(operation.number("shadowHue")).map {
+                $0 * operation.number("shadowSaturation")
+            }
+            let highlights = ColourBands.tone(operation.number("highlightHue")).map {
+                $0 * operation.number("highlightSaturation")
+            }
+            formula(SAFELIGHT_TONING, [0] + shadows + highlights + [operation.number("balance") / 2, 1])
+        case .vignette:
+            enter(.light)
+            flush()
+            steps.append(.vignette(VignetteShape(operation)))
+        case .grain:
+            enter(.encoded)
+            flush()
+            steps.append(
+                .grain(strength: value / 5, size: operation.number("size"), seed: Int(operation.number("seed")))
+            )
+        default: break
         }
     }
 
+    // MARK: - Composing
+
     private mutating func multiply(_ matrix: [Double]) {
+        enter(.light)
+        flush()
         if case .matrix(let before)? = steps.last {
-            steps[steps.count - 1] = .matrix(Self.product(matrix, before))
+            steps[steps.count - 1] = .matrix(ColourMatrix.product(matrix, before))
         } else {
             steps.append(.matrix(matrix))
         }
     }
 
-    /// Two such curves in a row are one: the exponents multiply.
-    private mutating func curve(_ exponent: Double) {
-        if case .contrast(let before)? = steps.last {
-            steps[steps.count - 1] = .contrast(before * exponent)
-        } else {
-            steps.append(.contrast(exponent))
-        }
+    private mutating func formula(_ kind: safelight_step_kind, _ numbers: [Double]) {
+        enter(.encoded)
+        flush()
+        steps.append(.formula(kind, numbers.map { Float($0) }))
     }
 
-    /// Changes the pixels of an sRGB picture.
-    func apply(to wand: borrowing Wand) throws(ImagingError) {
-        guard !steps.isEmpty else { return }
-        let tables = steps.map { step in
-            if case .contrast(let exponent) = step { Self.contrastTable(exponent) } else { [Float]() }
+    /// Takes on curves on encoded values.
+    private mutating func bend(_ curves: [Curve]) {
+        enter(.encoded)
+        wait(curves)
+    }
+
+    private mutating func enter(_ wanted: Space) {
+        guard space != wanted else { return }
+        let curve: Curve = wanted == .light ? ToneCurve.decoded : ToneCurve.encoded
+        wait([curve])
+        space = wanted
+    }
+
+    private mutating func wait(_ curves: [Curve]) {
+        guard let before = waiting else {
+            waiting = (space, curves, curves.count == 1)
+            return
         }
-        let flat = tables.flatMap(\.self)
-        let decode = Self.decodeTable
-        let encode = Self.encodeTable
-        try wand.withPixels { pixels, count in
-            flat.withUnsafeBufferPointer { curves in
-                var used = 0
-                let passed = zip(steps, tables).map { step, table in
-                    var passed = safelight_colour_step()
-                    switch step {
-                    case .matrix(let m):
-                        passed.matrix = (
-                            Float(m[0]), Float(m[1]), Float(m[2]), Float(m[3]), Float(m[4]), Float(m[5]), Float(m[6]),
-                            Float(m[7]), Float(m[8])
-                        )
-                    case .contrast: passed.curve = curves.baseAddress?.advanced(by: used)
-                    }
-                    used += table.count
-                    return passed
+        let isShared = before.isShared && curves.count == 1
+        let all = (0..<(isShared ? 1 : 3)).map { channel -> Curve in
+            let first = before.curves[before.isShared ? 0 : channel]
+            let second = curves[curves.count == 1 ? 0 : channel]
+            return { second(min(1, max(0, first($0)))) }
+        }
+        waiting = (before.space, all, isShared)
+    }
+
+    /// Writes out the curves that wait.
+    private mutating func flush() {
+        guard let ready = waiting else {
+            if steps.isEmpty, isEightBit, decode.isEmpty {
+                let same: Curve = { $0 }
+                decode = Self.table(256, ready: [same], isSquared: false)
+            }
+            return
+        }
+        waiting = nil
+        if steps.isEmpty, isEightBit, decode.isEmpty {
+            decode = Self.table(256, ready: ready.curves, isSquared: false)
+            return
+        }
+        let isSquared = ready.space == .light
+        let count = Int(SAFELIGHT_CURVE_COUNT)
+        let tables = ready.curves.map { Self.table(count, ready: [$0], isSquared: isSquared, isRepeated: false) }
+        steps.append(.curves(tables, isSquared: isSquared))
+    }
+
+    private static func table(
+        _ count: Int,
+        ready curves: [Curve],
+        isSquared: Bool,
+        isRepeated: Bool = true
+    ) -> [Float] {
+        let made = curves.map { curve in
+            (0..<count).map { index -> Float in
+                let at = Double(index) / Double(count - 1)
+                return Float(curve(isSquared ? at * at : at))
+            }
+        }
+        return made.count == 1 && isRepeated ? made[0] + made[0] + made[0] : made.flatMap(\.self)
+    }
+
+    // MARK: - Running
+
+    /// Changes the pixels of an sRGB picture.
+    ///
+    /// The order of the channels is ImageMagick's: blue, green, red, opacity.
+    func apply(to wand: borrowing Wand) throws(ImagingError) {
+        guard !isEmpty else { return }
+        let (width, height) = (wand.width, wand.height)
+        try wand.withPixels { pixels, _ in
+            let start = UInt(bitPattern: pixels)
+            withSteps(width: width, height: height) { steps, count, decode in
+                let work = (steps: UInt(bitPattern: steps), decode: UInt(bitPattern: decode))
+                RowBands.run(height, pixels: width * height) { first, rows in
+                    guard let pixels = UnsafeMutablePointer<UInt16>(bitPattern: start) else { return }
+                    safelight_colour_pass(
+                        pixels + 4 * width * first,
+                        width,
+                        rows,
+                        first,
+                        UnsafePointer(bitPattern: work.decode),
+                        UnsafePointer(bitPattern: work.steps),
+                        count
+                    )
                 }
-                safelight_colour_pass(pixels, count, decode, passed, passed.count, encode)
             }
         }
     }
 
-    // MARK: - Matrices
-
-    private static func diagonal(_ red: Double, _ green: Double, _ blue: Double) -> [Double] {
-        [red, 0, 0, 0, green, 0, 0, 0, blue]
-    }
-
-    private static func temperature(_ warmth: Double) -> [Double] {
-        let red = exp2(warmth / 2)
-        let blue = exp2(-warmth / 2)
-        let white = luminance[0] * red + luminance[1] + luminance[2] * blue
-        return diagonal(red / white, 1 / white, blue / white)
-    }
-
-    private static func saturation(_ factor: Double) -> [Double] {
-        (0..<9).map { index -> Double in
-            let grey = (1 - factor) * luminance[index % 3]
-            return index % 4 == 0 ? grey + factor : grey
+    /// Lays the steps out as the pass takes them.
+    private func withSteps(
+        width: Int,
+        height: Int,
+        _ body: (UnsafePointer<safelight_colour_step>?, Int, UnsafePointer<Float>?) -> Void
+    ) {
+        var tables: [Float] = []
+        var passed: [safelight_colour_step] = []
+        /// Where the curves of each step begin in the tables.
+        var places: [[Int]] = []
+        for step in steps {
+            var one = safelight_colour_step()
+            var place: [Int] = []
+            var numbers: [Float] = []
+            func take(_ table: [Float]) -> Int {
+                tables += table
+                return tables.count - table.count
+            }
+            switch step {
+            case .matrix(let matrix):
+                one.kind = Int32(SAFELIGHT_MATRIX.rawValue)
+                numbers = matrix.map { Float($0) }
+            case .curves(let curves, let isSquared):
+                one.kind = Int32(SAFELIGHT_CURVES.rawValue)
+                one.is_squared = isSquared ? 1 : 0
+                let starts = curves.map(take)
+                place = starts.count == 1 ? [starts[0], starts[0], starts[0]] : starts
+            case .formula(let kind, let given):
+                one.kind = Int32(kind.rawValue)
+                numbers = given
+            case .vignette(let shape):
+                one.kind = Int32(SAFELIGHT_VIGNETTE.rawValue)
+                numbers = shape.numbers(width: width, height: height)
+                place = [take(shape.gains)]
+            case .grain(let strength, let size, let seed):
+                one.kind = Int32(SAFELIGHT_GRAIN.rawValue)
+                let cells = 1 / (size * Double(max(width, height)))
+                // Cells smaller than a pixel are seen as their mean.
+                numbers = [Float(strength * min(1, 1 / cells)), Float(cells)]
+                one.seed = UInt32(truncatingIfNeeded: seed)
+            }
+            withUnsafeMutableBytes(of: &one.numbers) { raw in
+                for (index, number) in numbers.enumerated() {
+                    raw.storeBytes(of: number, toByteOffset: 4 * index, as: Float.self)
+                }
+            }
+            passed.append(one)
+            places.append(place)
+        }
+        tables.withUnsafeBufferPointer { tables in
+            for (index, place) in places.enumerated() where !place.isEmpty {
+                let starts = place.map { tables.baseAddress?.advanced(by: $0) }
+                passed[index].curves = (starts[0], starts[starts.count > 1 ? 1 : 0], starts[starts.count > 2 ? 2 : 0])
+            }
+            decode.withUnsafeBufferPointer { decode in
+                passed.withUnsafeBufferPointer {
+                    body($0.baseAddress, $0.count, decode.isEmpty ? nil : decode.baseAddress)
+                }
+            }
         }
     }
+}
 
-    private static func product(_ left: [Double], _ right: [Double]) -> [Double] {
-        (0..<9).map { index -> Double in
-            let (row, column) = (3 * (index / 3), index % 3)
-            let first = left[row] * right[column]
-            return first + left[row + 1] * right[column + 3] + left[row + 2] * right[column + 6]
+/// The vignette of a list, in half diagonals.
+struct VignetteShape {
+    private let value: Double
+    private let start: Double
+    private let feather: Double
+
+    init(_ operation: Adjustment) {
+        value = operation.number()
+        feather = operation.number("feather")
+        start = operation.number("midpoint") - feather / 2
+    }
+
+    func numbers(width: Int, height: Int) -> [Float] {
+        let (x, y) = (Double(width) / 2, Double(height) / 2)
+        return [Float(x), Float(y), Float(1 / (x * x + y * y).squareRoot()), Float(start), Float(1 / feather)]
+    }
+
+    /// The gain over the width of the edge.
+    var gains: [Float] {
+        (0..<Int(SAFELIGHT_CURVE_COUNT)).map { index in
+            let t = Double(index) / Double(Int(SAFELIGHT_CURVE_COUNT) - 1)
+            return Float(exp2(2 * value * t * t * (3 - 2 * t)))
         }
     }
+}
 
-    // MARK: - Curves
+/// Bands of rows, side by side on the processors where a picture is large.
+enum RowBands {
+    /// Fewer pixels are not worth a second thread.
+    private static let worthwhile = 500_000
 
-    static func decoded(_ value: Double) -> Double {
-        value <= 0.04045 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4)
-    }
-
-    static func encoded(_ light: Double) -> Double {
-        light <= 0.0031308 ? light * 12.92 : 1.055 * pow(light, 1 / 2.4) - 0.055
-    }
-
-    private static let decodeTable: [Float] = (0..<65_536).map { Float(decoded(Double($0) / 65_535)) }
-
-    /// A function on 0...1 as a table whose points lie closer near black, where encoding is steep.
-    private static func table(_ function: (Double) -> Double) -> [Float] {
-        let count = Int(SAFELIGHT_CURVE_COUNT)
-        return (0..<count).map { index in
-            let root = Double(index) / Double(count - 1)
-            return Float(function(root * root))
-        }
-    }
-
-    private static let encodeTable = table { 65_535 * encoded($0) }
-
-    private static func contrastTable(_ exponent: Double) -> [Float] {
-        table { light in
-            let value = encoded(light)
-            let bent =
-                value < 0.5 ? pow(2 * value, exponent) / 2 : 1 - pow(max(0, 2 * (1 - value)), exponent) / 2
-            return decoded(bent)
+    static func run(_ height: Int, pixels: Int, _ body: @Sendable (_ first: Int, _ rows: Int) -> Void) {
+        let processors = ProcessInfo.processInfo.activeProcessorCount
+        let bands = pixels < worthwhile ? 1 : min(height, 4 * max(1, processors))
+        guard bands > 1, processors > 1 else { return body(0, height) }
+        DispatchQueue.concurrentPerform(iterations: bands) { band in
+            let first = height * band / bands
+            body(first, height * (band + 1) / bands - first)
         }
     }
 }

@@ -8,14 +8,16 @@ import PictureFormats
 ///
 /// Sources: rows S-85..S-92, DESIGN.md section 5.
 ///
-/// Geometry is composed into one resampling (none at all for crops, quarter turns and flips), colour into one pass on
-/// 16-bit pixels. Colour operations act on each pixel alone, so they may come last, where pixels are fewest.
+/// The stages run in the order of `AdjustmentKind.Stage`. Geometry is composed into one resampling (none at all for crops,
+/// quarter turns and flips) and comes first, so that everything else works on the pixels that are kept; colour is
+/// composed into one pass on 16-bit pixels, and the stage finish with it where nothing stands between them.
 public enum AdjustmentRendering {
     /// Renders the list.
     ///
     /// The result is upright and holds no metadata; `MetadataWriter.transfer` in the room Metadata adds what is to be
-    /// kept. Without colour operations the pixels stay in the picture's own colour space and its profile is embedded;
-    /// with them the result is sRGB.
+    /// kept. Where only pixels move they stay in the picture's own colour space, and its profile is embedded. Everything
+    /// else is computed on sRGB, or on Display P3 by the same formulas where the picture has that profile; that profile
+    /// is embedded then, and no other.
     ///
     /// - Parameters:
     ///   - bytes: The original.
@@ -39,42 +41,83 @@ public enum AdjustmentRendering {
         try RenditionOptions(target: .size(width: side, height: side), format: format, quality: quality).validate()
         let header = try Picture.header(of: bytes, limits: limits)
         let geometry = AdjustmentGeometry(list.operations, width: header.pixelWidth, height: header.pixelHeight)
-        let colour = AdjustmentColour(list.operations)
-
         let full = (width: geometry.width, height: geometry.height)
         let longest = min(side, format.longestSide)
         let output = max(full.width, full.height) > longest ? RenditionPlan.fitted(full, longest, longest) : full
-        let scale = max(Double(output.width) / Double(full.width), Double(output.height) / Double(full.height))
-        let isSmaller = output != full
-        let eighths = isSmaller && header.kind == .jpeg ? DecodeScale.eighths(ratio: 1 / scale) : DecodeScale.full
-        var wand = try Decoder.decode(
+        let shrink = max(Double(output.width) / Double(full.width), Double(output.height) / Double(full.height))
+        let scale = geometry.scale * shrink
+        let isSmaller = scale < 0.999
+        let wand = try Decoder.decode(
             bytes,
             header,
-            eighths: eighths,
+            eighths: isSmaller && header.kind == .jpeg ? DecodeScale.eighths(ratio: 1 / scale) : DecodeScale.full,
             scale: isSmaller ? 2 * scale : 1,
             limits: limits
         )
-        let isCMYK = MagickGetImageColorspace(wand.pointer) == CMYKColorspace
-        if isCMYK { try ColourProfile.convertToSRGB(wand) }
-        if !geometry.isStraightened {
-            try moveWithoutLoss(wand, geometry, header)
-            try wand.resize(output.width, output.height)
-        } else {
-            let across = max(1, Int((Double(header.pixelWidth) * scale).rounded()))
-            let down = max(1, Int((Double(header.pixelHeight) * scale).rounded()))
-            if isSmaller { try wand.resize(across, down) }
-            wand = try resampled(wand, geometry, header, output)
-        }
-        if !colour.steps.isEmpty {
+        return try render(
+            wand,
+            list.operations,
+            geometry,
+            Frame(header: header, output: output, scale: scale, isSmaller: isSmaller, shrink: shrink),
+            format: format,
+            quality: quality
+        )
+    }
+
+    /// The sizes of one render.
+    private struct Frame {
+        let header: PictureHeader
+        let output: (width: Int, height: Int)
+        /// Pixels of the output for each pixel of the source.
+        let scale: Double
+        let isSmaller: Bool
+        /// Pixels of the output for each pixel of the full result.
+        let shrink: Double
+    }
+
+    private static func render(
+        _ source: consuming Wand,
+        _ operations: [Adjustment],
+        _ geometry: AdjustmentGeometry,
+        _ frame: Frame,
+        format: ImageFormat,
+        quality: Int
+    ) throws(ImagingError) -> RenderedImage {
+        var wand = source
+        var isEightBit = MagickGetImageDepth(wand.pointer) <= 8 && !frame.isSmaller && !geometry.isResampled
+        if MagickGetImageColorspace(wand.pointer) == CMYKColorspace {
             try ColourProfile.convertToSRGB(wand)
+            isEightBit = false
+        }
+        if !geometry.isResampled {
+            try moveWithoutLoss(wand, geometry, frame.header)
+            try wand.resize(frame.output.width, frame.output.height)
+        } else {
+            let across = max(1, Int((Double(frame.header.pixelWidth) * frame.scale).rounded()))
+            let down = max(1, Int((Double(frame.header.pixelHeight) * frame.scale).rounded()))
+            if frame.isSmaller { try wand.resize(across, down) }
+            wand = try resampled(wand, geometry, frame.header, frame.output)
+        }
+        let work = operations.filter { $0.kind.stage != .geometry && !$0.isNeutral }
+        var keepsProfile = work.isEmpty
+        if !work.isEmpty {
+            keepsProfile = wand.profile("icc").map(ColourProfile.isDisplayP3) ?? false
+            if !keepsProfile {
+                if let profile = wand.profile("icc"), !ColourProfile.isSRGB(profile) { isEightBit = false }
+                try ColourProfile.convertToSRGB(wand)
+            }
             try wand.attempt("preparing", MagickTransformImageColorspace(wand.pointer, sRGBColorspace))
-            try colour.apply(to: wand)
+            try recolour(wand, work, shrink: frame.shrink, isEightBit: isEightBit)
+        }
+        // The encoder of JPEG rounds by itself.
+        if format != .jpeg, MagickGetImageDepth(wand.pointer) <= 8 || (format != .png && format != .tiff) {
+            try wand.withPixels { pixels, count in safelight_round_to_bytes(pixels, count) }
         }
         let data = try Encoder.encode(
             wand,
             format: format,
             quality: quality,
-            keepsProfile: colour.steps.isEmpty,
+            keepsProfile: keepsProfile,
             keepsDepth: true
         )
         return RenderedImage(
@@ -84,6 +127,28 @@ public enum AdjustmentRendering {
             pixelHeight: wand.height,
             isUpscaled: false
         )
+    }
+
+    /// Everything behind geometry, stage by stage.
+    private static func recolour(
+        _ wand: borrowing Wand,
+        _ operations: [Adjustment],
+        shrink: Double,
+        isEightBit: Bool
+    ) throws(ImagingError) {
+        let detail = AdjustmentDetail(operations, scale: shrink)
+        try detail.apply(.cleaning, to: wand)
+        let isExact = isEightBit && !detail.has(.cleaning)
+        if detail.has(.detail) {
+            try AdjustmentColour(operations.filter { $0.kind.stage == .colour }, isEightBit: isExact).apply(to: wand)
+            try detail.apply(.detail, to: wand)
+            try AdjustmentColour(operations.filter { $0.kind.stage == .finish }, isEightBit: false).apply(to: wand)
+        } else {
+            try AdjustmentColour(operations, isEightBit: isExact).apply(to: wand)
+        }
+        for operation in operations where operation.kind.stage == .overlay {
+            try AdjustmentOverlay.apply(operation, to: wand)
+        }
     }
 
     /// Crops, turns and flips by whole pixels.
@@ -124,19 +189,27 @@ public enum AdjustmentRendering {
         let hasAlpha: Int32 = source.hasAlpha ? 1 : 0
         var failure: ImagingError?
         try source.withPixels { from, _ in
+            let start = UInt(bitPattern: from)
             do throws(ImagingError) {
                 try result.withPixels { to, _ in
-                    safelight_resample(
-                        from,
-                        width,
-                        height,
-                        to,
-                        output.width,
-                        output.height,
-                        map,
-                        hasAlpha,
-                        lanczos
-                    )
+                    let end = UInt(bitPattern: to)
+                    RowBands.run(output.height, pixels: output.width * output.height) { first, rows in
+                        guard let from = UnsafePointer<UInt16>(bitPattern: start),
+                            let to = UnsafeMutablePointer<UInt16>(bitPattern: end)
+                        else { return }
+                        safelight_resample(
+                            from,
+                            width,
+                            height,
+                            to + 4 * output.width * first,
+                            output.width,
+                            rows,
+                            first,
+                            map,
+                            hasAlpha,
+                            lanczos
+                        )
+                    }
                 }
             } catch {
                 failure = error

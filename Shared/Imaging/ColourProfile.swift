@@ -35,11 +35,16 @@ enum ColourProfile {
     }
 
     /// Whether the profile calls itself sRGB: converting would change nothing.
-    static func isSRGB(_ profile: [UInt8]) -> Bool {
-        let data = Data(profile)
-        let inDescription = data.prefix(4096)
-        return inDescription.range(of: Data("sRGB".utf8)) != nil
-            || inDescription.range(of: Data([0, 0x73, 0, 0x52, 0, 0x47, 0, 0x42])) != nil
+    static func isSRGB(_ profile: [UInt8]) -> Bool { isCalled("sRGB", profile) }
+
+    /// Whether the profile calls itself Display P3, whose curve is that of sRGB.
+    static func isDisplayP3(_ profile: [UInt8]) -> Bool { isCalled("Display P3", profile) }
+
+    /// Looks for a name in ASCII and in UTF-16.
+    private static func isCalled(_ name: String, _ profile: [UInt8]) -> Bool {
+        let start = Data(profile).prefix(4096)
+        return start.range(of: Data(name.utf8)) != nil
+            || start.range(of: Data(name.utf8.flatMap { [0, $0] })) != nil
     }
 
     private typealias Triple = (Double, Double, Double)

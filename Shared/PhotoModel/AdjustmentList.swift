@@ -65,39 +65,7 @@ public struct AdjustmentList: Sendable, Hashable {
                 allowed: AdjustmentKind.all.map(\.rawValue)
             )
         }
-        let parameters = kind.parameters
-        for (name, _) in object.members where name != "operation" && !parameters.contains(where: { $0.name == name }) {
-            throw AdjustmentError(.unknownMember, index: index, member: name, allowed: parameters.map(\.name))
-        }
-        var values: [AdjustmentValue] = []
-        for parameter in parameters {
-            guard let given = object[parameter.name] else {
-                values.append(parameter.byDefault)
-                continue
-            }
-            guard let value = parameter.value(of: given) else {
-                throw AdjustmentError(
-                    .outOfRange,
-                    index: index,
-                    member: parameter.name,
-                    found: String(given.text.prefix(64)),
-                    allowed: [parameter.allowed]
-                )
-            }
-            values.append(value)
-        }
-        guard let adjustment = Adjustment(kind, values) else {
-            throw AdjustmentError(.malformed, index: index, allowed: parameters.map(\.name))
-        }
-        if case .crop(let rect) = adjustment, !rect.isValid {
-            throw AdjustmentError(
-                .outOfRange,
-                index: index,
-                member: rect.x + rect.width > 1 ? "width" : "height",
-                allowed: ["x + width and y + height of at most 1"]
-            )
-        }
-        return adjustment
+        return try Adjustment(kind, object, index: index)
     }
 
     /// The canonical JSON: every member written out, in the order of the tables.
@@ -112,14 +80,41 @@ public struct AdjustmentList: Sendable, Hashable {
     /// Two flips that cancel count as a change.
     public var isNeutral: Bool { operations.allSatisfy(\.isNeutral) }
 
-    /// The documentation of the format as JSON, made from the same tables that parse it.
-    public static var documentation: JSON {
+    /// The JSON Schema (draft 2020-12) of the format, made from the same tables that parse it.
+    ///
+    /// `x-stages` lists the stages in the order in which they run, `x-forward` says what a reader does with operations
+    /// that it does not know.
+    public static var schema: JSON {
         [
-            "formatIdentifier": .string(formatIdentifier), "formatVersion": .string(formatVersion),
-            "maximumOperations": JSON(maximumCount),
-            "operations": .array(AdjustmentKind.all.map(\.json)),
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "$id": .string("urn:\(formatIdentifier):\(formatVersion)"),
+            "title": .string("\(formatIdentifier) \(formatVersion)"),
+            "description": .string(
+                "A list of operations on a picture. Stages run in their order; within a stage, operations run in the "
+                    + "order of the list."
+            ),
+            "x-stages": .array(
+                AdjustmentKind.Stage.allCases.map { ["stage": .string($0.rawValue), "meaning": .string($0.meaning)] }
+            ),
+            "x-forward": .string(forwardRule),
+            "type": "object", "required": ["version", "operations"], "additionalProperties": false,
+            "properties": [
+                "version": ["const": 1],
+                "operations": [
+                    "type": "array", "maxItems": JSON(maximumCount),
+                    "items": ["oneOf": .array(AdjustmentKind.all.map(\.json))],
+                ],
+            ],
         ]
     }
+
+    /// What a reader does with what it does not know.
+    public static let forwardRule = """
+        Operations and members may be added within a version; the meaning of what is there never changes within it. A \
+        reader that meets an operation, a member or a version that it does not know refuses the whole list and names \
+        it: a step that is left out would make another picture. The library keeps such data byte for byte, and an \
+        editor that cannot read it is given the current picture instead of its base.
+        """
 }
 
 /// Why JSON is not an adjustment list of version 1.

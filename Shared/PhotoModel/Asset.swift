@@ -134,6 +134,8 @@ public struct Asset: Sendable, Hashable, JSONTabled {
     /// The last change of the pixels (spec P-16).
     public var contentModificationDate: Int64 = 0
     public var addedDate: Int64 = 0
+    /// Whether it is in the smart album of what came lately; the catalog clears it when its time is over.
+    public var isRecentlyAdded = false
     /// When it went to the trash; nil outside.
     public var trashedDate: Int64?
     public var location: Location?
@@ -212,6 +214,7 @@ public struct Asset: Sendable, Hashable, JSONTabled {
             .required("modificationDate", \.modificationDate, date, "Last change of any kind."),
             .required("contentModificationDate", \.contentModificationDate, date, "Last change of the pixels."),
             .required("addedDate", \.addedDate, date, "When it came into the library."),
+            .defaulted("isRecentlyAdded", \.isRecentlyAdded, .flag, "Came into the library lately.", default: false),
             .optional("trashedDate", \.trashedDate, date, "When it went to the trash."),
             .optional("location", \.location, .object(Location.self), "Where it was taken."),
             .required("isFavorite", \.isFavorite, .flag, "Marked as a favourite."),

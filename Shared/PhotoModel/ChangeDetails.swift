@@ -116,31 +116,8 @@ extension ChangeDetails {
         changed: Set<ObjectID> = [],
         isIncremental: Bool = true
     ) -> ChangeDetails? {
-        let afterIndexes = Dictionary(after.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
-        var details = ChangeDetails(countBefore: before.count, countAfter: after.count)
-        var survivors: [Pair] = []
-        for (index, id) in before.enumerated() {
-            if let afterIndex = afterIndexes[id] {
-                survivors.append(Pair(id: id, before: index, after: afterIndex))
-            } else {
-                details.removed.append(Place(id: id, index: index))
-            }
-        }
-        let kept = Set(survivors.map(\.after))
-        details.inserted = after.enumerated().filter { !kept.contains($0.offset) }.map {
-            Place(id: $0.element, index: $0.offset)
-        }
-        // The longest run of survivors whose order is the same before and after stays; the others move.
-        let still = Set(longestIncreasingRun(survivors.map(\.after)))
-        details.moved = survivors.enumerated().filter { !still.contains($0.offset) }.map(\.element)
-            .sorted { $0.after < $1.after }
-        details.changed = survivors.filter { changed.contains($0.id) }.sorted { $0.after < $1.after }
-        if details.isEmpty { return nil }
-        guard isIncremental else {
-            var whole = ChangeDetails(countBefore: before.count, countAfter: after.count)
-            whole.hasIncrementalChanges = false
-            return whole
-        }
+        guard var details = ListDifference.between(before, after, changed: changed)?.named({ $0 }) else { return nil }
+        if !isIncremental { details.makeWhole() }
         return details
     }
 

@@ -10,6 +10,11 @@ public enum ChangeRequest: Sendable, Hashable {
     case createCollection(CreateCollection)
     case updateCollection(UpdateCollection)
     case deleteCollections(DeleteObjects)
+    case trashAssets(DeleteObjects)
+    case restoreAssets(DeleteObjects)
+    case createList(CreateList)
+    case updateList(UpdateList)
+    case deleteLists(DeleteObjects)
     case acceptEdit(AcceptEdit)
     case failEdit(FailEdit)
 
@@ -19,6 +24,7 @@ public enum ChangeRequest: Sendable, Hashable {
         public var set: AssetPatch
         public var sourceType: SourceType
         public var ifDuplicate: DuplicateRule
+        public var burst: NewBurst?
         /// An XMP file about the picture: what it says goes before what the picture says, but for the date.
         public var sidecar: NewResource?
 
@@ -28,8 +34,10 @@ public enum ChangeRequest: Sendable, Hashable {
             set: AssetPatch = AssetPatch(),
             sourceType: SourceType = .typeUserLibrary,
             ifDuplicate: DuplicateRule = .useExisting,
+            burst: NewBurst? = nil,
             sidecar: NewResource? = nil
         ) {
+            self.burst = burst
             self.sidecar = sidecar
             self.ref = ref
             self.resources = resources
@@ -61,6 +69,7 @@ public enum ChangeRequest: Sendable, Hashable {
                     "What happens when the library has the bytes already.",
                     default: .useExisting
                 ),
+                .optional("burst", \.burst, .object(NewBurst.self), "The burst that it is a frame of."),
                 .optional(
                     "sidecar",
                     \.sidecar,
@@ -75,13 +84,25 @@ public enum ChangeRequest: Sendable, Hashable {
     public struct UpdateAsset: Sendable, Hashable, JSONTabled {
         public var id: ObjectReference
         public var set: AssetPatch
+        public var addKeywords: [String]
+        public var removeKeywords: [String]
         public var ifRevision: Revision?
 
-        public init(id: ObjectReference, set: AssetPatch, ifRevision: Revision? = nil) {
+        public init(
+            id: ObjectReference,
+            set: AssetPatch = AssetPatch(),
+            addKeywords: [String] = [],
+            removeKeywords: [String] = [],
+            ifRevision: Revision? = nil
+        ) {
             self.id = id
             self.set = set
+            self.addKeywords = addKeywords
+            self.removeKeywords = removeKeywords
             self.ifRevision = ifRevision
         }
+
+        private static let words = JSONType<[String]>.list(of: .text(maxBytes: 1024), limit: 1024)
 
         public static let table = JSONTable(
             "asset.update",
@@ -90,7 +111,16 @@ public enum ChangeRequest: Sendable, Hashable {
             blank: UpdateAsset(id: .placeholder(""), set: AssetPatch()),
             [
                 .required("id", \.id, .reference, "The asset."),
-                .required("set", \.set, .object(AssetPatch.self), "Properties to be set."),
+                .defaulted(
+                    "set",
+                    \.set,
+                    .object(AssetPatch.self),
+                    "Properties to be set.",
+                    default: AssetPatch(),
+                    isWritten: true
+                ),
+                .defaulted("addKeywords", \.addKeywords, words, "Keywords it shall have too.", default: []),
+                .defaulted("removeKeywords", \.removeKeywords, words, "Keywords it shall not have.", default: []),
                 .optional("ifRevision", \.ifRevision, .revision, "Refused as conflict when it has another revision."),
             ]
         )
@@ -103,7 +133,8 @@ public enum ChangeRequest: Sendable, Hashable {
 
         public static let table = JSONTable(
             "delete",
-            "Deletes assets, or collections without their assets.",
+            "Deletes assets; or collections without their assets, folders with all that is below them; or moves assets "
+                + "into the trash and out of it.",
             unknown: .refused,
             blank: DeleteObjects(ids: []),
             [.required("ids", \.ids, .list(of: .id(), limit: ChangeRecord.maxEntities), "What is deleted.")]
@@ -116,6 +147,9 @@ public enum ChangeRequest: Sendable, Hashable {
         public var render: NewResource
         public var adjustmentData: AdjustmentData
         public var ifContentRevision: Revision?
+        /// What `editing.begin` answered: it says which version the edit began with, and takes the place of
+        /// `ifContentRevision`.
+        public var inputToken: EditInputToken?
         /// The published edit that this one carries out; it is `applied` in the same transaction. For services.
         public var publishedEdit: String?
 
@@ -124,6 +158,7 @@ public enum ChangeRequest: Sendable, Hashable {
             render: NewResource,
             adjustmentData: AdjustmentData,
             ifContentRevision: Revision? = nil,
+            inputToken: EditInputToken? = nil,
             publishedEdit: String? = nil
         ) {
             self.publishedEdit = publishedEdit
@@ -131,6 +166,7 @@ public enum ChangeRequest: Sendable, Hashable {
             self.render = render
             self.adjustmentData = adjustmentData
             self.ifContentRevision = ifContentRevision
+            self.inputToken = inputToken
         }
 
         public static let table = JSONTable(
@@ -153,6 +189,12 @@ public enum ChangeRequest: Sendable, Hashable {
                     "Refused as conflict when its pixels have another revision."
                 ),
                 .optional(
+                    "inputToken",
+                    \.inputToken,
+                    .editInput,
+                    "What editing.begin answered; refused as conflict when the pixels have changed since."
+                ),
+                .optional(
                     "edit",
                     \.publishedEdit,
                     .editName,
@@ -165,10 +207,13 @@ public enum ChangeRequest: Sendable, Hashable {
     public struct RevertAsset: Sendable, Hashable, JSONTabled {
         public var id: ObjectID
         public var ifContentRevision: Revision?
+        /// Which original is shown from now on (spec T-26); nil: the one that was.
+        public var base: OriginalChoice?
 
-        public init(id: ObjectID, ifContentRevision: Revision? = nil) {
+        public init(id: ObjectID, ifContentRevision: Revision? = nil, base: OriginalChoice? = nil) {
             self.id = id
             self.ifContentRevision = ifContentRevision
+            self.base = base
         }
 
         public static let table = JSONTable(
@@ -184,6 +229,12 @@ public enum ChangeRequest: Sendable, Hashable {
                     .revision,
                     "Refused as conflict when its pixels have another revision."
                 ),
+                .optional(
+                    "base",
+                    \.base,
+                    .name(OriginalChoice.self),
+                    "Which original is shown from now on, where there is a RAW and a compressed one (spec T-26)."
+                ),
             ]
         )
     }
@@ -192,11 +243,19 @@ public enum ChangeRequest: Sendable, Hashable {
         public var ref: String?
         public var title: String
         public var add: [ObjectReference]
+        /// The folder it stands in, at the end; nil: the root.
+        public var parent: ObjectReference?
 
-        public init(ref: String? = nil, title: String, add: [ObjectReference] = []) {
+        public init(
+            ref: String? = nil,
+            title: String,
+            add: [ObjectReference] = [],
+            parent: ObjectReference? = nil
+        ) {
             self.ref = ref
             self.title = title
             self.add = add
+            self.parent = parent
         }
 
         public static let table = JSONTable(
@@ -214,6 +273,7 @@ public enum ChangeRequest: Sendable, Hashable {
                     "Its first members.",
                     default: []
                 ),
+                .optional("parent", \.parent, .reference, "The folder it stands in, at the end; absent: the root."),
             ]
         )
     }
@@ -223,6 +283,12 @@ public enum ChangeRequest: Sendable, Hashable {
         public var title: String?
         public var add: [ObjectReference]
         public var remove: [ObjectID]
+        /// The cover.
+        public var keyAsset: ObjectID??
+        public var edits: [MemberEdit]
+        public var snapshot: ChangeToken?
+        /// The fetch whose indexes `edits` name; nil: that of the album without options.
+        public var snapshotFetch: FetchDescription?
         public var ifRevision: Revision?
 
         public init(
@@ -230,8 +296,16 @@ public enum ChangeRequest: Sendable, Hashable {
             title: String? = nil,
             add: [ObjectReference] = [],
             remove: [ObjectID] = [],
+            keyAsset: ObjectID?? = Optional<ObjectID?>.none,
+            edits: [MemberEdit] = [],
+            snapshot: ChangeToken? = nil,
+            snapshotFetch: FetchDescription? = nil,
             ifRevision: Revision? = nil
         ) {
+            self.keyAsset = keyAsset
+            self.edits = edits
+            self.snapshot = snapshot
+            self.snapshotFetch = snapshotFetch
             self.id = id
             self.title = title
             self.add = add
@@ -241,7 +315,7 @@ public enum ChangeRequest: Sendable, Hashable {
 
         public static let table = JSONTable(
             "collection.update",
-            "Renames an album, removes members, then adds members at its end.",
+            "Renames an album, removes members, adds members at its end, then carries out the steps of edits.",
             unknown: .refused,
             blank: UpdateCollection(id: .placeholder("")),
             [
@@ -261,96 +335,17 @@ public enum ChangeRequest: Sendable, Hashable {
                     "Assets to take out; others are passed over.",
                     default: []
                 ),
+                .patch("keyAsset", \.keyAsset, .id(.asset), "The cover, a member; null: the first members."),
+                .defaulted("edits", \.edits, .memberEdits, "Steps, in order.", default: []),
+                .optional("snapshot", \.snapshot, .token, "The moment at which the indexes in edits were read."),
+                .optional(
+                    "snapshotFetch",
+                    \.snapshotFetch,
+                    .object(FetchDescription.self),
+                    "The fetch in whose result they stand; absent: the album's without options."
+                ),
                 .optional("ifRevision", \.ifRevision, .revision, "Refused as conflict when it has another revision."),
             ]
         )
-    }
-}
-
-extension JSONType where Value == ChangeRequest {
-    /// An object whose `type` names the request.
-    public static var changeRequest: JSONType {
-        JSONType(
-            schema: ["oneOf": .array(ChangeRequest.kinds.map { $0.schema() })],
-            decode: { (json: JSON) throws(JSONProblem) in
-                guard case .object(var object) = json else { throw JSONProblem("expected an object") }
-                guard let name = object["type"]?.stringValue,
-                    let kind = ChangeRequest.kinds.first(where: { $0.name == name })
-                else {
-                    let names = ChangeRequest.kinds.map(\.name).joined(separator: ", ")
-                    throw JSONProblem("expected one of \(names)", path: ["type"])
-                }
-                object["type"] = nil
-                return try kind.decode(.object(object))
-            },
-            encode: { $0.json }
-        )
-    }
-}
-
-extension ChangeRequest {
-    struct Kind: Sendable {
-        let name: String
-        let schema: @Sendable () -> JSON
-        let decode: @Sendable (JSON) throws(JSONProblem) -> ChangeRequest
-
-        init<Body: JSONTabled>(_ name: String, _: Body.Type, _ make: @escaping @Sendable (Body) -> ChangeRequest) {
-            self.name = name
-            self.schema = {
-                var schema = Body.table.schema.objectValue ?? [:]
-                var properties: JSONObject = ["type": ["const": .string(name)]]
-                for (name, value) in schema["properties"]?.objectValue?.members ?? [] { properties[name] = value }
-                schema["properties"] = .object(properties)
-                schema["title"] = .string(name)
-                return .object(schema)
-            }
-            self.decode = { (json: JSON) throws(JSONProblem) in make(try Body.table.decode(json)) }
-        }
-    }
-
-    static let kinds: [Kind] = [
-        Kind("asset.create", CreateAsset.self) { .createAsset($0) },
-        Kind("asset.update", UpdateAsset.self) { .updateAsset($0) },
-        Kind("asset.delete", DeleteObjects.self) { .deleteAssets($0) },
-        Kind("asset.edit", EditAsset.self) { .editAsset($0) },
-        Kind("asset.revert", RevertAsset.self) { .revertAsset($0) },
-        Kind("collection.create", CreateCollection.self) { .createCollection($0) },
-        Kind("collection.update", UpdateCollection.self) { .updateCollection($0) },
-        Kind("collection.delete", DeleteObjects.self) { .deleteCollections($0) },
-        Kind("edit.accept", AcceptEdit.self) { .acceptEdit($0) },
-        Kind("edit.fail", FailEdit.self) { .failEdit($0) },
-    ]
-
-    public var name: String {
-        switch self {
-        case .createAsset: "asset.create"
-        case .updateAsset: "asset.update"
-        case .deleteAssets: "asset.delete"
-        case .editAsset: "asset.edit"
-        case .revertAsset: "asset.revert"
-        case .createCollection: "collection.create"
-        case .updateCollection: "collection.update"
-        case .deleteCollections: "collection.delete"
-        case .acceptEdit: "edit.accept"
-        case .failEdit: "edit.fail"
-        }
-    }
-
-    public var json: JSON {
-        let body: JSONObject =
-            switch self {
-            case .createAsset(let body): CreateAsset.table.encode(body)
-            case .updateAsset(let body): UpdateAsset.table.encode(body)
-            case .deleteAssets(let body), .deleteCollections(let body): DeleteObjects.table.encode(body)
-            case .editAsset(let body): EditAsset.table.encode(body)
-            case .revertAsset(let body): RevertAsset.table.encode(body)
-            case .createCollection(let body): CreateCollection.table.encode(body)
-            case .updateCollection(let body): UpdateCollection.table.encode(body)
-            case .acceptEdit(let body): AcceptEdit.table.encode(body)
-            case .failEdit(let body): FailEdit.table.encode(body)
-            }
-        var object: JSONObject = ["type": .string(name)]
-        for (name, value) in body.members { object[name] = value }
-        return .object(object)
     }
 }

@@ -118,6 +118,11 @@ public struct AssetPatch: Sendable, Hashable, JSONTabled {
     public var caption: String??
     public var rating: Int?
     public var keywords: [String]?
+    /// Picked by the user out of its burst (spec S-38).
+    public var isUserPick: Bool?
+    /// It stands for its burst, and the frame that did so far does not.
+    public var representsBurst: Bool?
+    public var playbackVariation: PlaybackVariation?
 
     public init(
         isFavorite: Bool? = nil,
@@ -127,8 +132,14 @@ public struct AssetPatch: Sendable, Hashable, JSONTabled {
         location: Location?? = .none,
         caption: String?? = .none,
         rating: Int? = nil,
-        keywords: [String]? = nil
+        keywords: [String]? = nil,
+        isUserPick: Bool? = nil,
+        representsBurst: Bool? = nil,
+        playbackVariation: PlaybackVariation? = nil
     ) {
+        self.isUserPick = isUserPick
+        self.representsBurst = representsBurst
+        self.playbackVariation = playbackVariation
         self.isFavorite = isFavorite
         self.isHidden = isHidden
         self.creationDate = creationDate
@@ -160,6 +171,14 @@ public struct AssetPatch: Sendable, Hashable, JSONTabled {
                 \.keywords,
                 .list(of: .text(maxBytes: 1024), limit: 1024),
                 "All the keywords it shall have."
+            ),
+            .optional("isUserPick", \.isUserPick, .flag, "Picked by the user out of its burst."),
+            .optional("representsBurst", \.representsBurst, .flag, "True: it stands for its burst from now on."),
+            .optional(
+                "playbackVariation",
+                \.playbackVariation,
+                .name(PlaybackVariation.self),
+                "Effect of a Live Photo."
             ),
         ]
     )

@@ -19,6 +19,8 @@ public struct AssetCollection: Sendable, Hashable, JSONTabled {
     public var estimatedAssetCount: Int?
     /// The cover the user chose.
     public var keyAsset: ObjectID?
+    /// Of a moment with a place: the middle of its cell.
+    public var approximateLocation: Location?
 
     public init(id: ObjectID, revision: Revision = Revision(0)) {
         self.id = id
@@ -44,6 +46,7 @@ public struct AssetCollection: Sendable, Hashable, JSONTabled {
             .optional("endDate", \.endDate, .integer(), "Latest capture date among the members."),
             .optional("estimatedAssetCount", \.estimatedAssetCount, .count(0...Int.max), "Members."),
             .optional("keyAsset", \.keyAsset, .id(.asset), "The cover."),
+            .optional("approximateLocation", \.approximateLocation, .object(Location.self), "Where about it was."),
         ]
     )
 }

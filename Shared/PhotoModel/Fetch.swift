@@ -1,5 +1,3 @@
-public import JSONValue
-
 /// Identifiers in the order in which they were given, each once.
 public struct IDList: Sendable, Hashable {
     public let ids: [ObjectID]
@@ -31,8 +29,14 @@ public enum FetchKind: Sendable, Hashable {
     public enum AssetSource: Sendable, Hashable {
         case library
         case ids(IDList)
-        /// The members of a collection (spec S-16).
+        /// The members of an album (spec S-16).
         case collection(ObjectID)
+        case smartAlbum(SmartAlbum)
+        case moment(Moment)
+        /// Everything in the albums or moments below a list, each asset once (spec P-19).
+        case below(ObjectID)
+        /// The members of a collection that a client holds for a while (spec S-30).
+        case transient(ObjectID)
         /// Every frame of a burst (spec S-17, D8).
         case burst(String)
     }
@@ -41,17 +45,41 @@ public enum FetchKind: Sendable, Hashable {
     /// Nil stands for every type, and for every subtype.
     case collections(type: CollectionType?, subtype: CollectionSubtype?)
     case collectionIDs(IDList)
+    /// The albums, moments and smart albums that an asset is in (spec T-04).
+    case collectionsContaining(ObjectID, type: CollectionType?)
     case lists(type: ListType?, subtype: ListSubtype?)
     case listIDs(IDList)
-    /// Albums and folders directly in a folder, mixed (spec S-18).
+    /// The folder that a collection or list is in; of a moment its cluster and its year (spec T-05).
+    case listsContaining(ObjectID)
+    /// Albums and folders directly in a folder, mixed; of a list of moments its moments (spec S-18).
     case children(of: ObjectID)
 
     public var entityClass: PredicateClass {
         switch self {
         case .assets: .asset
-        case .collections, .collectionIDs: .assetCollection
-        case .lists, .listIDs: .collectionList
+        case .collections, .collectionIDs, .collectionsContaining: .assetCollection
+        case .lists, .listIDs, .listsContaining: .collectionList
         case .children: .collection
+        }
+    }
+
+    /// Whether an entity's own facts decide that it belongs: only such fetches can be carried along by records.
+    public var isDecidedByEntity: Bool {
+        switch self {
+        case .assets(.below), .assets(.transient), .collectionsContaining, .listsContaining: false
+        case .children(let list): !list.isTransient
+        default: true
+        }
+    }
+
+    /// What an identifier names, where it names something derived.
+    var resolved: FetchKind {
+        guard case .assets(.collection(let id)) = self else { return self }
+        if id.isTransient { return .assets(.transient(id)) }
+        switch DerivedCollection(id) {
+        case .smartAlbum(let album): return .assets(.smartAlbum(album))
+        case .moment(let moment): return .assets(.moment(moment))
+        case nil: return self
         }
     }
 }
@@ -73,6 +101,8 @@ public struct Fetch: Sendable, Hashable {
     public let includeHidden: Bool
     public let includeAllBurstAssets: Bool
     public let sourceTypes: SourceTypes
+    /// Of assets: what is in the trash instead of what is not.
+    public let inTrash: Bool
 
     /// A fetch; options that are left out take the default of the kind (spec D7, D8, T-07).
     ///
@@ -87,8 +117,10 @@ public struct Fetch: Sendable, Hashable {
         mediaType: MediaType? = nil,
         includeHidden: Bool? = nil,
         includeAllBurstAssets: Bool? = nil,
-        sourceTypes: SourceTypes? = nil
+        sourceTypes: SourceTypes? = nil,
+        inTrash: Bool? = nil
     ) throws(PredicateError) {
+        let kind = kind.resolved
         let entityClass = kind.entityClass
         if let predicate, predicate.entityClass != entityClass {
             throw PredicateError(
@@ -109,17 +141,21 @@ public struct Fetch: Sendable, Hashable {
         guard limit >= 0, offset >= 0 else {
             throw PredicateError(.invalidOptions, "limit and offset are 0 or more")
         }
-        var (isNamed, isBurst, isLibrary) = (false, false, false)
+        var (isNamed, isBurst, isLibrary, isHidden) = (false, false, false, false)
         switch kind {
         case .assets(.ids): isNamed = true
         case .assets(.burst): isBurst = true
         case .assets(.library): isLibrary = true
-        case .assets(.collection): break
+        // A smart album is the library under a condition; that of the hidden consists of them (spec D7).
+        case .assets(.smartAlbum(let album)): (isLibrary, isHidden) = (true, album == .allHidden)
+        case .assets: break
         default:
-            guard mediaType == nil, includeHidden == nil, includeAllBurstAssets == nil, sourceTypes == nil else {
+            guard mediaType == nil, includeHidden == nil, includeAllBurstAssets == nil, sourceTypes == nil,
+                inTrash == nil
+            else {
                 throw PredicateError(
                     .invalidOptions,
-                    "mediaType, includeHidden, includeAllBurstAssets and sourceTypes are for fetches of assets"
+                    "mediaType, includeHidden, includeAllBurstAssets, sourceTypes and inTrash are for fetches of assets"
                 )
             }
         }
@@ -130,7 +166,8 @@ public struct Fetch: Sendable, Hashable {
         self.limit = limit
         self.offset = offset
         self.mediaType = mediaType
-        self.includeHidden = includeHidden ?? isNamed
+        self.includeHidden = includeHidden ?? (isNamed || isHidden)
+        self.inTrash = inTrash ?? false
         self.includeAllBurstAssets = includeAllBurstAssets ?? (isNamed || isBurst)
         if let sourceTypes, !sourceTypes.isEmpty {
             self.sourceTypes = sourceTypes
@@ -162,160 +199,4 @@ public struct Fetch: Sendable, Hashable {
         if let predicate { fetch.predicate = try predicate.and(condition) } else { fetch.predicate = condition }
         return fetch
     }
-}
-
-// MARK: - On the wire
-
-extension Fetch {
-    /// Checks a fetch as it came in.
-    ///
-    /// - Throws: `unsupported_predicate`, `invalid_predicate`, `unsupported_sort_key`, `invalid_options`,
-    ///   `limit_exceeded`
-    public init(_ description: FetchDescription) throws(PredicateError) {
-        let kind = try Self.kind(of: description)
-        var sort: [SortDescriptor] = []
-        for key in description.sort {
-            sort.append(try SortDescriptor(key.key, ascending: key.ascending, of: kind.entityClass))
-        }
-        var predicate: Predicate?
-        if let json = description.predicate { predicate = try Predicate(anyForm: json, of: kind.entityClass) }
-        try self.init(
-            kind,
-            predicate: predicate,
-            sort: sort,
-            limit: description.limit,
-            offset: description.offset,
-            mediaType: description.mediaType,
-            includeHidden: description.includeHidden,
-            includeAllBurstAssets: description.includeAllBurstAssets,
-            sourceTypes: description.sourceTypes
-        )
-    }
-
-    /// Reads and checks a fetch; a malformed one is `invalid_options`.
-    public init(json: JSON) throws(PredicateError) {
-        let description: FetchDescription
-        do throws(JSONProblem) {
-            description = try FetchDescription(json: json)
-        } catch {
-            throw PredicateError(.invalidOptions, error.description)
-        }
-        try self.init(description)
-    }
-
-    private static func kind(of description: FetchDescription) throws(PredicateError) -> FetchKind {
-        let scope = [
-            description.ids != nil, description.container != nil, description.burstIdentifier != nil,
-            description.collectionType != nil || description.collectionSubtype != nil,
-        ]
-        guard scope.count(where: { $0 }) <= 1 else {
-            throw PredicateError(.invalidOptions, "ids, in, burstIdentifier and type exclude each other")
-        }
-        let ids = description.ids.map(IDList.init)
-        switch description.kind {
-        case .assets:
-            guard !scope[3] else { throw refused("type", .assets) }
-            if let ids { return .assets(.ids(try checked(ids, .asset))) }
-            if let burst = description.burstIdentifier { return .assets(.burst(nfc(burst))) }
-            guard let container = description.container else { return .assets(.library) }
-            guard container.kind == .assetCollection else {
-                throw PredicateError(.invalidOptions, "\"in\" must be a collection; a folder holds no assets")
-            }
-            return .assets(.collection(container))
-        case .collections:
-            guard !scope[1], !scope[2] else { throw refused("in and burstIdentifier", .collections) }
-            if let ids { return .collectionIDs(try checked(ids, .assetCollection)) }
-            let subtype = try name(description.collectionSubtype, "subtype", CollectionSubtype.self)
-            return .collections(
-                type: try name(description.collectionType, "type", CollectionType.self),
-                subtype: subtype == .any ? nil : subtype
-            )
-        case .lists:
-            guard !scope[1], !scope[2] else { throw refused("in and burstIdentifier", .lists) }
-            if let ids { return .listIDs(try checked(ids, .collectionList)) }
-            let subtype = try name(description.collectionSubtype, "subtype", ListSubtype.self)
-            return .lists(
-                type: try name(description.collectionType, "type", ListType.self),
-                subtype: subtype == .any ? nil : subtype
-            )
-        case .children:
-            guard !scope[0], !scope[2], !scope[3] else { throw refused("ids, burstIdentifier and type", .children) }
-            let list = description.container ?? .root
-            guard list.kind == .collectionList else {
-                throw PredicateError(.invalidOptions, "\"in\" must be a folder; an album has no children")
-            }
-            return .children(of: list)
-        }
-    }
-
-    private static func refused(_ names: String, _ kind: FetchSubject) -> PredicateError {
-        PredicateError(.invalidOptions, "\(names) not for a fetch of \(kind.rawValue)")
-    }
-
-    private static func checked(_ ids: IDList, _ kind: ObjectKind) throws(PredicateError) -> IDList {
-        guard let stranger = ids.ids.first(where: { $0.kind != kind }) else { return ids }
-        throw PredicateError(.invalidOptions, "\(stranger) is no \(kind.rawValue)")
-    }
-
-    private static func name<Value: NumberedName>(
-        _ text: String?,
-        _ member: String,
-        _: Value.Type
-    ) throws(PredicateError) -> Value? {
-        guard let text else { return nil }
-        guard let value = Value(rawValue: text) else {
-            throw PredicateError(
-                .invalidOptions,
-                "no \(member) \"\(text)\" here",
-                allowed: Value.allCases.map(\.rawValue)
-            )
-        }
-        return value
-    }
-
-    /// The wire form with every effective option written out.
-    public var wireForm: FetchDescription {
-        var result: FetchDescription
-        switch kind {
-        case .assets(let source):
-            result = FetchDescription(.assets)
-            switch source {
-            case .library: break
-            case .ids(let list): result.ids = list.ids
-            case .collection(let id): result.container = id
-            case .burst(let burst): result.burstIdentifier = burst
-            }
-            result.includeHidden = includeHidden
-            result.includeAllBurstAssets = includeAllBurstAssets
-            result.sourceTypes = sourceTypes
-        case .collections(let type, let subtype):
-            result = FetchDescription(.collections)
-            result.collectionType = type?.rawValue
-            result.collectionSubtype = subtype?.rawValue
-        case .lists(let type, let subtype):
-            result = FetchDescription(.lists)
-            result.collectionType = type?.rawValue
-            result.collectionSubtype = subtype?.rawValue
-        case .collectionIDs(let list):
-            result = FetchDescription(.collections)
-            result.ids = list.ids
-        case .listIDs(let list):
-            result = FetchDescription(.lists)
-            result.ids = list.ids
-        case .children(let list):
-            result = FetchDescription(.children)
-            result.container = list
-        }
-        result.mediaType = mediaType
-        result.predicate = predicate?.json
-        result.sort = sort.map { SortDescription(key: $0.key.name, ascending: $0.ascending) }
-        result.limit = limit
-        result.offset = offset
-        return result
-    }
-
-    public var json: JSON { wireForm.json }
-
-    /// The one text of this fetch: equal fetches have equal bytes, which is what is hashed to name an observation.
-    public var canonical: [UInt8] { json.canonical.bytes }
 }

@@ -29,8 +29,10 @@ public struct FetchDescription: Sendable, Hashable, JSONTabled {
     public var ids: [ObjectID]?
     /// Of assets: the collection they are members of.
     ///
-    /// Of children: the folder.
+    /// Or the list below which they are. Of children: the folder.
     public var container: ObjectID?
+    /// Of collections: an asset that they hold. Of lists: a collection or list that they hold.
+    public var containing: ObjectID?
     public var burstIdentifier: String?
     public var mediaType: MediaType?
     public var collectionType: String?
@@ -43,6 +45,8 @@ public struct FetchDescription: Sendable, Hashable, JSONTabled {
     public var includeHidden: Bool?
     public var includeAllBurstAssets: Bool?
     public var sourceTypes: SourceTypes?
+    /// Of assets: what is in the trash instead.
+    public var inTrash: Bool?
 
     public init(_ kind: FetchSubject) { self.kind = kind }
 
@@ -68,7 +72,14 @@ public struct FetchDescription: Sendable, Hashable, JSONTabled {
                 "in",
                 \.container,
                 .id(.assetCollection, .collectionList),
-                "Of assets: the collection they are in. Of children: the folder, the root where it is left out."
+                "Of assets: the collection they are in, or the list below which they are. Of children: the folder, "
+                    + "the root where it is left out."
+            ),
+            .optional(
+                "containing",
+                \.containing,
+                .id(),
+                "Of collections: an asset that they hold. Of lists: a collection or list that they hold."
             ),
             .optional(
                 "burstIdentifier",
@@ -110,8 +121,9 @@ public struct FetchDescription: Sendable, Hashable, JSONTabled {
                 "sourceTypes",
                 \.sourceTypes,
                 .bits(SourceTypes.self),
-                "Where assets come from. For the whole library the user's own, else all."
+                "Where assets come from. For the whole library and smart albums the user's own, else all."
             ),
+            .optional("inTrash", \.inTrash, .flag, "What is in the trash instead of what is not."),
         ]
     )
 }

@@ -13,17 +13,30 @@ extension Asset {
     }
 }
 
+extension AssetCollection {
+    /// Whether a list holds it: a folder as its parent, a list of moments by the moment's own day and place.
+    public func isChild(of list: ObjectID) -> Bool {
+        if parent == list { return true }
+        guard type == .moment, case .moment(let moment) = DerivedCollection(id) else { return false }
+        return moment.lists.contains { $0.id == list }
+    }
+}
+
 extension Fetch {
     /// Whether an asset belongs to the fetch.
     ///
-    /// Nothing in the trash ever does.
+    /// What is in the trash belongs to those that ask for it, and to no other. False for fetches that an asset alone does
+    /// not decide (``FetchKind/isDecidedByEntity``).
     public func includes(_ asset: Asset) -> Bool {
-        guard case .assets(let source) = kind, asset.trashedDate == nil else { return false }
+        guard case .assets(let source) = kind, (asset.trashedDate != nil) == inTrash else { return false }
         switch source {
         case .library: break
         case .ids(let list): guard list.contains(asset.id) else { return false }
         case .collection(let collection):
             guard asset.memberships.contains(where: { $0.collection == collection }) else { return false }
+        case .smartAlbum(let album): guard album.contains(asset) else { return false }
+        case .moment(let moment): guard asset.moment == moment else { return false }
+        case .below, .transient: return false
         case .burst(let burst):
             guard let own = asset.burstIdentifier, own.utf8.elementsEqual(burst.utf8) else { return false }
         }
@@ -42,8 +55,8 @@ extension Fetch {
                 return false
             }
         case .collectionIDs(let list): guard list.contains(collection.id) else { return false }
-        case .children(let parent): guard collection.parent == parent else { return false }
-        case .assets, .lists, .listIDs: return false
+        case .children(let parent): guard collection.isChild(of: parent) else { return false }
+        case .assets, .lists, .listIDs, .collectionsContaining, .listsContaining: return false
         }
         return predicate?.evaluate(collection) ?? true
     }
@@ -55,35 +68,49 @@ extension Fetch {
             guard type == nil || type == list.type, subtype == nil || subtype == list.subtype else { return false }
         case .listIDs(let ids): guard ids.contains(list.id) else { return false }
         case .children(let parent): guard list.parent == parent else { return false }
-        case .assets, .collections, .collectionIDs: return false
+        case .assets, .collections, .collectionIDs, .collectionsContaining, .listsContaining: return false
         }
         return predicate?.evaluate(list) ?? true
     }
 
+    /// Whether a collection or list belongs to the fetch.
+    public func includes(_ object: PhotoCollection) -> Bool {
+        switch object {
+        case .collection(let collection): includes(collection)
+        case .list(let list): includes(list)
+        }
+    }
+
     /// Whether one asset of the fetch stands before another (spec D10, S-21).
     ///
-    /// Without sort descriptors: the order of the argument for ids, the album's own order, else the date added.
+    /// Without sort descriptors: the order of the argument for ids, the album's own order, the capture date in a moment,
+    /// else the date added.
     public func areInIncreasingOrder(_ left: Asset, _ right: Asset) -> Bool {
         guard sort.isEmpty, case .assets(let source) = kind else { return sort.precedes(left, right) }
         switch source {
         case .ids(let list): return Self.precedes(list.position(of: left.id), list.position(of: right.id), left, right)
         case .collection(let collection):
             return Self.precedes(left.orderKey(in: collection), right.orderKey(in: collection), left, right)
-        case .library, .burst:
+        case .moment: return Self.precedes(left.creationDate, right.creationDate, left, right)
+        case .library, .burst, .smartAlbum, .below, .transient:
             return Self.precedes(left.addedDate, right.addedDate, left, right)
         }
     }
 
     /// Whether one collection or list of the fetch stands before another.
     ///
-    /// Without sort descriptors: the order of the argument for ids, the folder's own order, else the date of creation.
+    /// Without sort descriptors: the order of the argument for ids, the folder's own order, for moments and their lists the
+    /// first capture date, else the date of creation.
     public func areInIncreasingOrder(_ left: PhotoCollection, _ right: PhotoCollection) -> Bool {
         guard sort.isEmpty else { return sort.precedes(left, right) }
         switch kind {
         case .collectionIDs(let list), .listIDs(let list):
             return Self.precedes(list.position(of: left.id), list.position(of: right.id), left, right)
-        case .children: return Self.precedes(left.parentKey, right.parentKey, left, right)
-        case .assets, .collections, .lists:
+        case .children(let list) where MomentList(list) == nil:
+            return Self.precedes(left.parentKey, right.parentKey, left, right)
+        case .collections(.moment?, _), .lists(.momentList?, _), .children:
+            return Self.precedes(left.startDate, right.startDate, left, right)
+        case .assets, .collections, .collectionsContaining, .lists, .listsContaining:
             return Self.precedes(left.creationDate, right.creationDate, left, right)
         }
     }
@@ -127,6 +154,13 @@ public enum PhotoCollection: Sendable, Hashable, PredicateSubject {
         switch self {
         case .collection(let collection): collection.creationDate
         case .list(let list): list.creationDate
+        }
+    }
+
+    public var startDate: Int64? {
+        switch self {
+        case .collection(let collection): collection.startDate
+        case .list(let list): list.startDate
         }
     }
 

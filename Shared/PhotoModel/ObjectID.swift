@@ -44,8 +44,35 @@ public struct ObjectID: Sendable, Hashable, Comparable, CustomStringConvertible 
     ///   - milliseconds: since 1970, its low 48 bits are used
     ///   - random: where the other 80 bits come from
     public init(_ kind: ObjectKind, milliseconds: Int64, using random: inout some RandomNumberGenerator) {
-        var high = UInt64(bitPattern: milliseconds) << 16 | UInt64(UInt16.random(in: .min ... .max, using: &random))
-        var low = UInt64.random(in: .min ... .max, using: &random)
+        let high = UInt64(bitPattern: milliseconds) << 16 | UInt64(UInt16.random(in: .min ... .max, using: &random))
+        self.init(kind, high: high, low: UInt64.random(in: .min ... .max, using: &random))
+    }
+
+    /// The identifier of something that follows from facts: it says by itself what it names.
+    ///
+    /// Where others have their time there are zeros, which no time of theirs is.
+    init(_ kind: ObjectKind, rule: DerivedRule, key: UInt64) {
+        self.init(kind, high: UInt64(rule.rawValue), low: key)
+    }
+
+    /// What a derived identifier names; nil for any other.
+    var derived: (rule: DerivedRule, key: UInt64)? {
+        var (high, low): (UInt64, UInt64) = (0, 0)
+        for byte in text.utf8.dropFirst() {
+            guard let digit = Self.digitValues[byte], high >> 16 == 0 else { return nil }
+            high = high << 5 | low >> 59
+            low = low << 5 | digit
+        }
+        guard high >> 16 == 0, let rule = DerivedRule(rawValue: UInt16(truncatingIfNeeded: high)) else { return nil }
+        return (rule, low)
+    }
+
+    private static let digitValues: [UInt8: UInt64] = Dictionary(
+        uniqueKeysWithValues: alphabet.enumerated().map { ($1, UInt64($0)) }
+    )
+
+    private init(_ kind: ObjectKind, high: UInt64, low: UInt64) {
+        var (high, low) = (high, low)
         var digits = [UInt8](repeating: 0, count: 26)
         for position in digits.indices.reversed() {
             digits[position] = Self.alphabet[Int(low & 31)]
@@ -76,6 +103,16 @@ public struct ObjectID: Sendable, Hashable, Comparable, CustomStringConvertible 
     public static let none = ObjectID(unchecked: "a00000000000000000000000000")
 
     private init(unchecked text: String) { self.text = text }
+}
+
+/// How derived collections and lists come about; the number stands in their identifiers.
+enum DerivedRule: UInt16 {
+    case smartAlbum = 1
+    case moment = 2
+    case cluster = 3
+    case year = 4
+    /// A collection or list that a client holds for a while; never stored.
+    case transient = 5
 }
 
 extension JSONType where Value == ObjectID {

@@ -30,6 +30,8 @@ extension Fetch {
         case position
         /// The place among the members of a collection, or among the children of a folder.
         case orderKey
+        /// The capture date of an asset, the first one of a moment or of a list of moments.
+        case captureDate
         /// When it came into the library, or when it was made.
         case date
     }
@@ -39,8 +41,10 @@ extension Fetch {
         guard sort.isEmpty else { return .sorted(sort) }
         switch kind {
         case .assets(.ids), .collectionIDs, .listIDs: return .position
-        case .assets(.collection), .children: return .orderKey
-        case .assets(.library), .assets(.burst), .collections, .lists: return .date
+        case .assets(.collection): return .orderKey
+        case .children(let list): return MomentList(list) == nil ? .orderKey : .captureDate
+        case .assets(.moment), .collections(.moment?, _), .lists(.momentList?, _): return .captureDate
+        case .assets, .collections, .lists, .collectionsContaining, .listsContaining: return .date
         }
     }
 
@@ -51,6 +55,7 @@ extension Fetch {
             case .sorted(let sort): sort.map { asset.value(of: $0.key) }
             case .position: [place(of: asset.id)]
             case .orderKey: [memberKey(of: asset)]
+            case .captureDate: [asset.creationDate.map { .integer($0) } ?? .null]
             case .date: [.integer(asset.addedDate)]
             }
         return resultKey(values, id: asset.id)
@@ -63,6 +68,7 @@ extension Fetch {
             case .sorted(let sort): sort.map { collection.value(of: $0.key) }
             case .position: [place(of: collection.id)]
             case .orderKey: [collection.parentKey.map { .text($0.text) } ?? .null]
+            case .captureDate: [collection.startDate.map { .integer($0) } ?? .null]
             case .date: [.integer(collection.creationDate)]
             }
         return resultKey(values, id: collection.id)

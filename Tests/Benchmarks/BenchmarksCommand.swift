@@ -17,6 +17,7 @@ struct BenchmarksCommand: AsyncParsableCommand {
 private let groups: [(name: String, measure: @Sendable (Bench) async throws -> Void)] = [
     ("memory-rates", InMemoryBenchmarks.run),
     ("thumbnails", ThumbnailBenchmarks.run),
+    ("edits", EditBenchmarks.run),
     ("pictures", PictureBenchmarks.run),
     ("hits", HitBenchmarks.run),
     ("requests", RequestBenchmarks.run),

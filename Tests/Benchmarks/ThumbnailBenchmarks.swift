@@ -89,9 +89,13 @@ enum ThumbnailBenchmarks {
         quality: 85
     )
 
-    /// A JPEG of 12 megapixels with about the detail of a photo: soft tones, edges and a little noise, seeded.
-    private static func largePicture(_ folder: String, vips: String) async throws -> Data {
-        let (width, height) = (4000, 3000)
+    /// A JPEG of 12 megapixels, unless said otherwise, with about the detail of a photo: soft tones, edges and a little noise, seeded.
+    static func largePicture(
+        _ folder: String,
+        vips: String,
+        width: Int = 4000,
+        height: Int = 3000
+    ) async throws -> Data {
         var pixels = [UInt8]("P6 \(width) \(height) 255\n".utf8)
         pixels.reserveCapacity(pixels.count + 3 * width * height)
         var random = SeededRandom(seed: 12)

@@ -53,7 +53,9 @@ struct CatalogProgramTests {
         let program = try start()
         let client = try Connection(folder)
         for (name, requests) in pending { acknowledged[name] = try await client.perform(requests, name) }
-        let page = try await client.call(FetchCollections(fetch: FetchDescription(.collections), count: 1000))
+        var albums = FetchDescription(.collections)
+        albums.collectionType = "album"
+        let page = try await client.call(FetchCollections(fetch: albums, count: 1000))
         #expect(page.count == 2 * number && Set(page.collections.compactMap(\.title)).count == 2 * number)
         for other in 1...number {
             let requests = Self.requests(other)

@@ -10,12 +10,12 @@ struct MemoryLibrary: LibraryState {
         snapshot = Snapshot()
         var root = CollectionList(id: .root)
         root.subtype = .rootFolder
-        snapshot.root = root
+        snapshot.lists[.root] = root
     }
 
     func asset(_ id: ObjectID) -> Asset? { snapshot.assets[id] }
     func collection(_ id: ObjectID) -> AssetCollection? { snapshot.collections[id] }
-    func list(_ id: ObjectID) -> CollectionList? { id == .root ? snapshot.root : nil }
+    func list(_ id: ObjectID) -> CollectionList? { snapshot.lists[id] }
 
     func asset(withOriginal digest: String) -> ObjectID? {
         snapshot.assets.values.filter { $0.originalResource?.digest == digest }.map(\.id).min()
@@ -34,13 +34,60 @@ struct MemoryLibrary: LibraryState {
         snapshot.assets.values.compactMap { $0.orderKey(in: collection) }.max()
     }
 
-    func lastChildKey(of list: ObjectID) -> OrderKey? { snapshot.collections.values.compactMap(\.parentKey).max() }
+    func lastChildKey(of list: ObjectID) -> OrderKey? { children(of: list).last?.key }
 
     func captureDates(of collection: ObjectID, excluding excluded: Set<ObjectID>) -> ClosedRange<Int64>? {
-        let dates = snapshot.assets.values.filter { $0.orderKey(in: collection) != nil && !excluded.contains($0.id) }
-            .compactMap(\.creationDate)
+        range(
+            snapshot.assets.values.filter {
+                $0.orderKey(in: collection) != nil && $0.trashedDate == nil && !excluded.contains($0.id)
+            }.compactMap(\.creationDate)
+        )
+    }
+
+    private func range(_ dates: [Int64]) -> ClosedRange<Int64>? {
         guard let first = dates.min(), let last = dates.max() else { return nil }
         return first...last
+    }
+
+    func member(after key: OrderKey?, in collection: ObjectID) -> (id: ObjectID, key: OrderKey)? {
+        snapshot.assets.values.compactMap { asset in asset.orderKey(in: collection).map { (asset.id, $0) } }
+            .filter { found in key.map { $0 < found.1 } ?? true }.min { $0.1 < $1.1 }
+    }
+
+    func children(of list: ObjectID) -> [(id: ObjectID, key: OrderKey)] {
+        let albums = snapshot.collections.values.filter { $0.parent == list }.compactMap { child in
+            child.parentKey.map { (child.id, $0) }
+        }
+        let folders = snapshot.lists.values.filter { $0.parent == list }.compactMap { child in
+            child.parentKey.map { (child.id, $0) }
+        }
+        return (albums + folders).sorted { $0.1 < $1.1 }
+    }
+
+    func child(after key: OrderKey?, in list: ObjectID) -> (id: ObjectID, key: OrderKey)? {
+        children(of: list).first { child in key.map { $0 < child.key } ?? true }
+    }
+
+    func captureDates(of moment: Moment, excluding excluded: Set<ObjectID>) -> ClosedRange<Int64>? {
+        range(
+            snapshot.assets.values.filter { $0.moment == moment && !excluded.contains($0.id) }
+                .compactMap(\.creationDate)
+        )
+    }
+
+    func momentDates(in list: MomentList, excluding excluded: Set<ObjectID>) -> ClosedRange<Int64>? {
+        let moments = snapshot.collections.values.filter { $0.isChild(of: list.id) && !excluded.contains($0.id) }
+        return range(moments.compactMap(\.startDate) + moments.compactMap(\.endDate))
+    }
+
+    func recentlyAdded(before date: Int64, limit: Int) -> [ObjectID] {
+        let stale = snapshot.assets.values.filter { $0.isRecentlyAdded && $0.addedDate < date }
+        return Array(stale.map(\.id).sorted().prefix(limit))
+    }
+
+    func trashed(before date: Int64, limit: Int) -> [ObjectID] {
+        let old = snapshot.assets.values.filter { asset in asset.trashedDate.map { $0 < date } ?? false }
+        return Array(old.map(\.id).sorted().prefix(limit))
     }
 
     func publishedEdit(_ id: String, of publisher: String) -> StoredEdit? { edits["\(publisher) \(id)"] }
@@ -59,18 +106,21 @@ struct MemoryLibrary: LibraryState {
     mutating func perform(
         _ changes: [PreparedChange],
         limit: Int = 1000,
+        now: Int64? = nil,
+        passesTime: Bool = false,
         for publisher: String? = nil
     ) throws -> (ChangeRecord, [String: ObjectID]) {
         var ids = random
         var transaction = ChangeTransaction(
             state: self,
             sequence: sequence + 1,
-            now: (sequence + 1) * 1_000_000,
+            now: now ?? (sequence + 1) * 1_000_000,
             limit: limit,
             publisher: publisher,
             makeID: { kind in ObjectID(kind, milliseconds: 1, using: &ids) }
         )
         try transaction.apply(changes)
+        if passesTime { _ = try transaction.passTime(trashSpan: 30 * 86_400_000_000) }
         let result = try transaction.finish()
         random = ids
         var record = ChangeRecord(
@@ -142,7 +192,13 @@ extension PreparedChange {
         return PreparedChange(.createAsset(request), resources: [.bytes(seed, .photo, facts)])
     }
 
-    static func edit(_ id: ObjectID, _ format: String, _ seed: Int, if revision: Revision? = nil) -> PreparedChange {
+    static func edit(
+        _ id: ObjectID,
+        _ format: String,
+        _ seed: Int,
+        if revision: Revision? = nil,
+        token: EditInputToken? = nil
+    ) -> PreparedChange {
         var facts = PictureFacts()
         facts.contentType = "public.jpeg"
         facts.pixelWidth = 200
@@ -151,7 +207,8 @@ extension PreparedChange {
             id: id,
             render: NewResource(source: .attachment(0)),
             adjustmentData: AdjustmentData(formatIdentifier: format, formatVersion: "1", attachment: 1),
-            ifContentRevision: revision
+            ifContentRevision: revision,
+            inputToken: token
         )
         return PreparedChange(
             .editAsset(request),

@@ -37,6 +37,8 @@ struct RandomLibrary {
         asset.modificationDate = random.pick(dates)
         asset.contentModificationDate = random.pick(dates)
         asset.addedDate = random.pick(dates)
+        asset.isRecentlyAdded = random.chance(30)
+        asset.playbackVariation = random.pick([.none, .longExposure])
         asset.trashedDate = random.chance(5) ? random.pick(dates) : nil
         asset.location = maybe { library in
             Location(
@@ -110,10 +112,12 @@ struct RandomLibrary {
             description.ids = (0..<Int.random(in: 0...6, using: &random)).map { _ in random.pick(ids) }
         case 1, 2: if !albums.isEmpty { description.container = random.pick(albums) }
         case 3: description.burstIdentifier = random.pick(["b1", "b2", "nowhere"])
+        case 4: description.container = random.pick(SmartAlbum.allCases).id
         default: break
         }
         if random.chance(85) { description.predicate = condition(depth: 0) }
         if random.chance(20) { description.mediaType = random.pick(MediaType.allCases) }
+        if random.chance(5) { description.inTrash = true }
         if random.chance(30) { description.includeHidden = random.chance(50) }
         if random.chance(30) { description.includeAllBurstAssets = random.chance(50) }
         if random.chance(30) { description.sourceTypes = SourceTypes(rawValue: Int.random(in: 0...7, using: &random)) }

@@ -113,7 +113,9 @@ final class RunningCatalog: Sendable {
     }
 
     func collections() async throws -> [AssetCollection] {
-        try await call(FetchCollections(fetch: FetchDescription(.collections), count: 1000)).collections
+        var fetch = FetchDescription(.collections)
+        fetch.collectionType = CollectionType.album.rawValue
+        return try await call(FetchCollections(fetch: fetch, count: 1000)).collections
     }
 
     /// The whole history from the oldest token.

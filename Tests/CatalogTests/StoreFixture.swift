@@ -51,18 +51,20 @@ final class StoreFixture: Sendable {
 struct Snapshot: Equatable, Sendable {
     var assets: [ObjectID: Asset] = [:]
     var collections: [ObjectID: AssetCollection] = [:]
-    var root: CollectionList?
+    var lists: [ObjectID: CollectionList] = [:]
+
+    var root: CollectionList? { lists[.root] }
 
     /// What records lead to, from nothing; `root` is where the root folder began.
     init(replaying records: [ChangeRecord] = [], root: CollectionList? = nil) {
-        self.root = root
+        lists[.root] = root
         for record in records { apply(record) }
     }
 
     mutating func apply(_ record: ChangeRecord) {
         for change in record.assets { assets[change.id] = change.after }
         for change in record.collections { collections[change.id] = change.after }
-        for change in record.lists { root = change.after }
+        for change in record.lists { lists[change.id] = change.after }
     }
 
     /// Memberships of one asset have no order among themselves.
@@ -89,11 +91,15 @@ extension LibraryStore {
             var snapshot = Snapshot()
             let rows = try Int64.fetchAll(reader.database, sql: "SELECT row FROM asset")
             for asset in try reader.assets.assets(rows).values { snapshot.assets[asset.id] = asset }
-            for text in try String.fetchAll(reader.database, sql: "SELECT id FROM collection") {
+            // No record tells of the smart albums: they are there from the beginning.
+            for text in try String.fetchAll(reader.database, sql: "SELECT id FROM collection WHERE type <> 2") {
                 let id = try #require(ObjectID(text))
                 snapshot.collections[id] = try reader.collections.collection(id)
             }
-            snapshot.root = try reader.collections.list(.root)
+            for text in try String.fetchAll(reader.database, sql: "SELECT id FROM list") {
+                let id = try #require(ObjectID(text))
+                snapshot.lists[id] = try reader.collections.list(id)
+            }
             return snapshot
         }
     }

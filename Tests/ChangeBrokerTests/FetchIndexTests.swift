@@ -34,6 +34,7 @@ struct FetchIndexTests {
                 )
             case 1: .assets(.collection(random.pick(Self.albums)))
             case 2: .assets(.burst("burst 1"))
+            case 3: .assets(.smartAlbum(random.pick(SmartAlbum.allCases)))
             default: .assets(.library)
             }
         return try Fetch(kind, predicate: predicate, mediaType: random.one(in: 4) ? .image : nil)

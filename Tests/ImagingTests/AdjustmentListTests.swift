@@ -83,20 +83,70 @@ struct AdjustmentListTests {
             let byDefault = try list("{\"version\":1,\"operations\":[{\"operation\":\"\(kind.rawValue)\"}]}")
             #expect(byDefault.operations.first?.kind == kind)
             for parameter in kind.parameters {
+                #expect(!parameter.unit.isEmpty)
                 guard case .number(let range) = parameter.domain else { continue }
-                for edge in [range.lowerBound, range.upperBound] where kind != .crop {
-                    let text = "{\"version\":1,\"operations\":[{\"operation\":\"\(kind.rawValue)\",\"value\":\(edge)}]}"
-                    #expect(throws: Never.self) { try list(text) }
+                for (edge, isAllowed) in [
+                    (range.lowerBound, true), (range.upperBound, true), (range.upperBound + 0.01, false),
+                    (range.lowerBound - 0.01, false),
+                ] {
+                    let members: JSONObject = [parameter.name: .double(edge)]
+                    do {
+                        _ = try Adjustment(kind, members)
+                        #expect(isAllowed, "\(kind) \(parameter.name) \(edge)")
+                    } catch {
+                        // Some values are allowed only beside others: two corners may not meet.
+                        let isContradiction = [.crop, .levels, .perspective].contains(kind)
+                        #expect(!isAllowed || isContradiction, "\(kind) \(parameter.name) \(edge)")
+                        #expect(error.reason == .outOfRange && error.member != nil && !error.allowed.isEmpty)
+                    }
                 }
             }
-            let neutral = kind.parameters.compactMap(\.neutral)
-            guard neutral.count == kind.parameters.count else { continue }
+            let deciding = kind.parameters.filter { !$0.isShape }
+            guard deciding.allSatisfy({ $0.neutral != nil }) else { continue }
             var object: JSONObject = ["operation": .string(kind.rawValue)]
-            for parameter in kind.parameters { object[parameter.name] = parameter.neutral?.json }
+            for parameter in deciding { object[parameter.name] = parameter.neutral?.json }
             #expect(try AdjustmentList(json: ["version": 1, "operations": [.object(object)]]).isNeutral, "\(kind)")
         }
-        #expect(AdjustmentList.documentation["operations"]?.arrayValue?.count == AdjustmentKind.allCases.count)
         #expect(!AdjustmentList(operations: [.flip(.horizontal)]).isNeutral)
+    }
+
+    @Test func `a curve, levels and corners that contradict themselves are refused by name`() {
+        let bad: [(String, String)] = [
+            (#"{"operation":"curve","master":[[0,0]]}"#, "master"),
+            (#"{"operation":"curve","red":[[0,0],[0.5,1.5]]}"#, "red"),
+            (#"{"operation":"curve","blue":[[0.5,0],[0.4,1]]}"#, "blue"),
+            (#"{"operation":"levels","black":0.6,"white":0.5}"#, "white"),
+            (#"{"operation":"perspective","topLeftX":1,"topRightX":0}"#, "topLeftX"),
+            (
+                #"{"operation":"perspective","topLeftX":0.5,"topLeftY":0.5,"bottomRightX":0.5,"bottomRightY":0.5}"#,
+                "topLeftX"
+            ),
+            (#"{"operation":"textWatermark","text":"a\u0007"}"#, "text"),
+            (#"{"operation":"textWatermark","text":"a","colour":"red"}"#, "colour"),
+            (#"{"operation":"pictureWatermark","picture":"not base 64"}"#, "picture"),
+            (#"{"operation":"resize","width":1.5}"#, "width"),
+        ]
+        for (text, member) in bad {
+            let error = error("{\"version\":1,\"operations\":[\(text)]}")
+            #expect(error?.member == member && error?.reason == .outOfRange, "\(text): \(error?.description ?? "")")
+        }
+    }
+
+    @Test func `the schema names every operation, its members, the stages in their order and the forward rule`() {
+        let schema = AdjustmentList.schema
+        let operations = schema["properties"]?["operations"]?["items"]?["oneOf"]?.arrayValue ?? []
+        #expect(operations.compactMap { $0["title"]?.stringValue } == AdjustmentKind.all.map(\.rawValue))
+        for (kind, operation) in zip(AdjustmentKind.all, operations) {
+            let names = operation["properties"]?.objectValue?.members.map(\.name) ?? []
+            #expect(names == ["operation"] + kind.parameters.map(\.name))
+            #expect(operation["additionalProperties"] == false)
+        }
+        #expect(
+            schema["x-stages"]?.arrayValue?.compactMap { $0["stage"]?.stringValue } == [
+                "geometry", "cleaning", "colour", "detail", "finish", "overlay",
+            ]
+        )
+        #expect(schema["x-forward"]?.stringValue?.contains("refuses the whole list") == true)
     }
 
     @Test func `random lists survive the way to JSON text and back`() throws {
@@ -109,29 +159,40 @@ struct AdjustmentListTests {
 }
 
 extension AdjustmentList {
+    /// A list of any operations with any allowed values.
     static func random(count: Int, using numbers: inout SeededRandom) -> AdjustmentList {
-        AdjustmentList(
-            operations: (0..<count).map { _ in
-                switch Int.random(in: 0..<9, using: &numbers) {
-                case 0: .exposure(Double.random(in: -5...5, using: &numbers))
-                case 1: .contrast(Double.random(in: -1...1, using: &numbers))
-                case 2: .saturation(Double.random(in: -1...1, using: &numbers))
-                case 3: .temperature(Double.random(in: -1...1, using: &numbers))
-                case 4: .blackAndWhite(Double.random(in: 0...1, using: &numbers))
-                case 5:
-                    .crop(
-                        UnitRect(
-                            x: Double.random(in: 0...0.3, using: &numbers),
-                            y: Double.random(in: 0...0.3, using: &numbers),
-                            width: Double.random(in: 0.3...0.7, using: &numbers),
-                            height: Double.random(in: 0.3...0.7, using: &numbers)
-                        )
-                    )
-                case 6: .straighten(Double.random(in: -45...45, using: &numbers))
-                case 7: .rotate(Adjustment.QuarterTurn.allCases.randomElement(using: &numbers) ?? .half)
-                default: .flip(Adjustment.Axis.allCases.randomElement(using: &numbers) ?? .vertical)
+        var operations: [Adjustment] = []
+        while operations.count < count {
+            let kind = AdjustmentKind.all.randomElement(using: &numbers) ?? .exposure
+            var members = JSONObject()
+            for parameter in kind.parameters { members[parameter.name] = parameter.random(using: &numbers) }
+            if kind == .crop {
+                for name in ["x", "y"] { members[name] = .double(Double.random(in: 0...0.3, using: &numbers)) }
+                for name in ["width", "height"] {
+                    members[name] = .double(Double.random(in: 0.3...0.7, using: &numbers))
                 }
             }
-        )
+            if let operation = try? Adjustment(kind, members) { operations.append(operation) }
+        }
+        return AdjustmentList(operations: operations)
+    }
+}
+
+extension AdjustmentParameter {
+    fileprivate func random(using numbers: inout SeededRandom) -> JSON {
+        switch domain {
+        case .number(let range): .double(Double.random(in: range, using: &numbers))
+        case .whole(let range): JSON(Int.random(in: range, using: &numbers))
+        case .choice(let values): (values.randomElement(using: &numbers) ?? byDefault).json
+        case .points:
+            .array(
+                (0..<Int.random(in: 2...16, using: &numbers)).map { index in
+                    [.double(Double(index) / 16), .double(Double.random(in: 0...1, using: &numbers))]
+                }
+            )
+        case .text: .string("text \(Int.random(in: 0...99, using: &numbers))")
+        case .colour: "#12ab9f"
+        case .picture: .string("")
+        }
     }
 }

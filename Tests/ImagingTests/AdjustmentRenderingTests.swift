@@ -58,8 +58,8 @@ struct AdjustmentRenderingTests {
     }
 
     @Test func `colours come out as the documented formulas say`() throws {
-        func light(_ value: Int) -> Double { AdjustmentColour.decoded(Double(value) / 255) }
-        func byte(_ light: Double) -> Int { Int((255 * AdjustmentColour.encoded(min(1, max(0, light)))).rounded()) }
+        func light(_ value: Int) -> Double { ToneCurve.decoded(Double(value) / 255) }
+        func byte(_ light: Double) -> Int { Int((255 * ToneCurve.encoded(min(1, max(0, light)))).rounded()) }
         let (r, g, b) = (light(120), light(80), light(40))
         let grey = 0.2126 * r + 0.7152 * g + 0.0722 * b
         let (warm, cool) = (exp2(0.25), exp2(-0.25))
@@ -96,8 +96,9 @@ struct AdjustmentRenderingTests {
             .exposure(0.3), .temperature(0.2), .saturation(0.1), .blackAndWhite(0.2), .exposure(0.1), .contrast(0.2),
             .contrast(0.1), .saturation(-0.1), .temperature(0.1), .exposure(0.2),
         ]
-        #expect(AdjustmentColour(sliders).steps.count == 3)
-        #expect(AdjustmentColour([.exposure(1), .crop(.full), .exposure(0)]).steps.count == 1)
+        #expect(AdjustmentColour(sliders).steps.count == 4, "matrix, curve, matrix, curve")
+        #expect(AdjustmentColour([.exposure(1), .crop(.full), .exposure(0)]).steps.count == 2)
+        #expect(AdjustmentColour([.contrast(0.2), .brightness(0.1)]).steps.isEmpty, "a table of 256 values")
     }
 
     @Test func `composed operations equal one after the other`() throws {
@@ -156,16 +157,16 @@ struct AdjustmentRenderingTests {
             }
             var rows = (0..<source.height).map { y in (0..<source.width).map { source[$0, y] } }
             for operation in operations {
-                switch operation {
-                case .rotate(let turn):
-                    for _ in 0..<turn.rawValue / 90 {
+                switch operation.kind {
+                case .rotate:
+                    for _ in 0..<Int(operation.number()) / 90 {
                         let before = rows
                         rows = before[0].indices.map { x in before.indices.reversed().map { before[$0][x] } }
                     }
-                case .flip(.horizontal): rows = rows.map { $0.reversed() }
-                case .flip(.vertical): rows.reverse()
-                case .crop(let rect):
-                    let cut = RenditionPlan.pixels(of: rect, width: rows[0].count, height: rows.count)
+                case .flip where operation == .flip(.horizontal): rows = rows.map { $0.reversed() }
+                case .flip: rows.reverse()
+                case .crop:
+                    let cut = RenditionPlan.pixels(of: operation.rect, width: rows[0].count, height: rows.count)
                     rows = rows[cut.y..<cut.y + cut.height].map { Array($0[cut.x..<cut.x + cut.width]) }
                 default: break
                 }

@@ -16,6 +16,10 @@ struct TestPixels {
         (width, height, rgb) = (pixels.width, pixels.height, pixels.rgb)
     }
 
+    init(width: Int, height: Int, rgb: [UInt8]) {
+        (self.width, self.height, self.rgb) = (width, height, rgb)
+    }
+
     subscript(x: Int, y: Int) -> [Int] {
         let at = (y * width + x) * 3
         return [Int(rgb[at]), Int(rgb[at + 1]), Int(rgb[at + 2])]

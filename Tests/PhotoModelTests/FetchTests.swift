@@ -182,7 +182,7 @@ struct FetchTests {
         (#"{"kind":"people"}"#, "invalid_options"),
         (#"{"kind":"assets","limt":1}"#, "invalid_options"), (#"{"kind":"assets","limit":-1}"#, "invalid_options"),
         (#"{"kind":"assets","type":"album"}"#, "invalid_options"),
-        (#"{"kind":"assets","in":"l00000000000000000000000001"}"#, "invalid_options"),
+        (#"{"kind":"assets","containing":"c00000000000000000000000001"}"#, "invalid_options"),
         (#"{"kind":"assets","ids":[],"burstIdentifier":"x"}"#, "invalid_options"),
         (#"{"kind":"assets","ids":["c00000000000000000000000001"]}"#, "invalid_options"),
         (#"{"kind":"collections","type":"folder"}"#, "invalid_options"),

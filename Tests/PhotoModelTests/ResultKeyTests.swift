@@ -13,10 +13,11 @@ struct ResultKeyTests {
             try SortDescriptor(random.pick(keys).name, ascending: Bool.random(using: &random), of: .asset)
         }
         let kind: FetchKind =
-            switch Int.random(in: 0...3, using: &random) {
+            switch Int.random(in: 0...4, using: &random) {
             case 0: .assets(.ids(IDList(ids.shuffled(using: &random))))
             case 1: .assets(.collection(Self.album))
             case 2: .assets(.burst("burst 1"))
+            case 3: .assets(.moment(try #require(Moment(key: 1 << 56))))
             default: .assets(.library)
             }
         return try Fetch(kind, sort: sort)
@@ -61,11 +62,16 @@ struct ResultKeyTests {
 
     @Test func `albums and folders sort by their keys as they do themselves`() throws {
         var random = SeededRandom(named: "collection keys")
-        for kind in [FetchKind.children(of: .root), .collections(type: nil, subtype: nil)] {
+        for kind in [
+            FetchKind.children(of: .root), .collections(type: nil, subtype: nil),
+            .collections(type: .moment, subtype: nil),
+            .children(of: MomentList.year(2024).id),
+        ] {
             let fetch = try Fetch(kind)
             let collections = (0..<40).map { number -> PhotoCollection in
                 var collection = AssetCollection(id: RandomEntities.id(.assetCollection, number))
                 collection.creationDate = Int64.random(in: -3...3, using: &random)
+                collection.startDate = random.one(in: 5) ? nil : Int64.random(in: -3...3, using: &random)
                 collection.parentKey = random.one(in: 5) ? nil : OrderKey(random.pick(["A", "B", "Bz", "c"]))
                 return .collection(collection)
             }

@@ -8,7 +8,8 @@ public import PhotoModel
 public enum NaivePredicate {
     public static func evaluate(_ tree: JSON, on asset: Asset) -> Bool { evaluate(tree, asset.json) }
 
-    private static func evaluate(_ tree: JSON, _ asset: JSON) -> Bool {
+    /// The same, of an asset as JSON.
+    public static func evaluate(_ tree: JSON, _ asset: JSON) -> Bool {
         if let truth = tree.boolValue { return truth }
         if let operands = tree["and"]?.arrayValue { return operands.allSatisfy { evaluate($0, asset) } }
         if let operands = tree["or"]?.arrayValue { return operands.contains { evaluate($0, asset) } }

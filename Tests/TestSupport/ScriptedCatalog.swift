@@ -221,6 +221,8 @@ public final class ScriptedCatalog: RequestHandler {
             switch change {
             case .editAsset(let edit): (edit.id, edit.ifContentRevision)
             case .revertAsset(let revert): (revert.id, revert.ifContentRevision)
+            case .updateAsset(let update):
+                if case .id(let id) = update.id { (id, nil) } else { (.none, nil) }
             default: throw Refusal.changeNotSupported.error("the scripted catalog has no \(change.name)")
             }
         guard var asset = assets[id] else { throw Refusal.identifierNotFound.error("there is no asset \(id)") }
@@ -231,6 +233,15 @@ public final class ScriptedCatalog: RequestHandler {
             )
         }
         switch change {
+        case .updateAsset(let update):
+            // Of updates it knows the precondition alone.
+            guard update.ifRevision == nil || update.ifRevision == asset.revision else {
+                throw Refusal.conflict.error(
+                    "it is at \(asset.revision)",
+                    ["revision": .string(asset.revision.description)]
+                )
+            }
+            return
         case .editAsset(let edit):
             if let format = asset.adjustmentFormatIdentifier, format != edit.adjustmentData.formatIdentifier,
                 var base = asset.resource(.fullSizePhoto)

@@ -30,11 +30,33 @@ extension ChangeTransaction {
         asset.take(facts)
         asset.resources = resources.map(\.resource)
         asset.markLivePhoto()
+        asset.isRecentlyAdded = recentSpan > 0
+        if let burst = request.burst {
+            asset.burstIdentifier = try storable(burst.identifier, "burst")
+            asset.burstSelectionTypes = burst.selection
+        }
         try asset.apply(request.set)
-        if let burst = asset.burstIdentifier { asset.representsBurst = try !hasRepresentative(burst) }
         newOriginals[original.digest] = newOriginals[original.digest] ?? asset.id
+        if let burst = asset.burstIdentifier, try !hasRepresentative(burst) { asset.representsBurst = true }
         try set(asset)
+        if request.burst?.isRepresentative == true || request.set.representsBurst == true {
+            try letRepresent(asset.id)
+        }
         try bind(request.ref, to: asset.id)
+    }
+
+    /// Makes a frame the one that stands for its burst (spec S-37: there is exactly one).
+    private mutating func letRepresent(_ id: ObjectID) throws {
+        var asset = try existingAsset(id)
+        guard let burst = asset.burstIdentifier else {
+            throw Refusal.requestNotSupported.error("\(id) is no frame of a burst", ["id": .string(id.text)])
+        }
+        for var other in try frames(ofBurst: burst) where other.representsBurst && other.id != id {
+            other.representsBurst = false
+            try set(other)
+        }
+        asset.representsBurst = true
+        try set(asset)
     }
 
     /// Gives an asset that is there already the raw file or the film of a Live Photo that it lacks.
@@ -72,7 +94,21 @@ extension ChangeTransaction {
         try requireChangeable(asset)
         try require(request.ifRevision, asset.revision, of: asset.id)
         try asset.apply(request.set)
+        if !request.addKeywords.isEmpty || !request.removeKeywords.isEmpty {
+            // What is there already, or is not there, is passed over (spec T-27).
+            let leaving = Set(request.removeKeywords.map(nfc))
+            let all = asset.keywords.filter { !leaving.contains($0) } + request.addKeywords
+            guard all.count <= 1024 else { throw Refusal.limitExceeded.error("an asset has at most 1024 keywords") }
+            try asset.apply(AssetPatch(keywords: all))
+        }
+        if request.set.isUserPick != nil, asset.burstIdentifier == nil {
+            throw Refusal.requestNotSupported.error(
+                "\(asset.id) is no frame of a burst",
+                ["id": .string(asset.id.text)]
+            )
+        }
         try set(asset)
+        if request.set.representsBurst == true { try letRepresent(asset.id) }
     }
 
     private func requireChangeable(_ asset: Asset) throws {
@@ -96,9 +132,54 @@ extension ChangeTransaction {
         }
     }
 
+    // MARK: Trash
+
+    /// What is in the trash is in no fetch but those that ask for it; it keeps its albums (spec S-77, T-37).
+    mutating func trash(_ request: ChangeRequest.DeleteObjects) throws {
+        for id in request.ids {
+            var asset = try existingAsset(id)
+            try requireChangeable(asset)
+            guard asset.trashedDate == nil else { continue }
+            asset.trashedDate = now
+            let stoodForBurst = asset.representsBurst
+            asset.representsBurst = false
+            try set(asset)
+            if stoodForBurst, let burst = asset.burstIdentifier { try chooseRepresentative(burst) }
+        }
+    }
+
+    mutating func restore(_ request: ChangeRequest.DeleteObjects) throws {
+        for id in request.ids {
+            var asset = try existingAsset(id)
+            guard asset.trashedDate != nil else { continue }
+            asset.trashedDate = nil
+            if let burst = asset.burstIdentifier { asset.representsBurst = try !hasRepresentative(burst) }
+            try set(asset)
+        }
+    }
+
+    /// What the passing of time changes: assets that are no longer recently added, and those that have been in the trash
+    /// long enough.
+    ///
+    /// - Returns: whether there is more than one transaction may touch
+    mutating func passTime(trashSpan: Int64) throws -> Bool {
+        // Frames that come to stand for their bursts and albums are touched besides.
+        let most = max(1, limit / 4)
+        let stale = try state.recentlyAdded(before: now - recentSpan, limit: most)
+        for id in stale {
+            guard var asset = try asset(id) else { continue }
+            asset.isRecentlyAdded = false
+            try set(asset)
+        }
+        guard stale.isEmpty else { return true }
+        let old = try state.trashed(before: now - trashSpan, limit: 20)
+        for id in old { try deleteAssets(ChangeRequest.DeleteObjects(ids: [id])) }
+        return !old.isEmpty
+    }
+
     /// The earliest frame left stands for the burst (spec S-37).
     private mutating func chooseRepresentative(_ burst: String) throws {
-        let left = try frames(ofBurst: burst)
+        let left = try frames(ofBurst: burst).filter { $0.trashedDate == nil }
         guard !left.contains(where: \.representsBurst),
             var next = left.min(by: { ($0.creationDate ?? .max, $0.id) < ($1.creationDate ?? .max, $1.id) })
         else { return }
@@ -123,15 +204,7 @@ extension ChangeTransaction {
         guard asset.mediaType == .image else {
             throw Refusal.requestNotSupported.error("\(asset.id) is no still picture", ["id": .string(asset.id.text)])
         }
-        // Whoever continues edits of its own format began from the same base; another format began from what was shown
-        // (spec section 9).
-        if let format = asset.adjustmentFormatIdentifier, format != request.adjustmentData.formatIdentifier,
-            var base = asset.resource(.fullSizePhoto)
-        {
-            base.type = .adjustmentBasePhoto
-            asset.resources.removeAll { $0.type == .adjustmentBasePhoto }
-            asset.resources.append(base)
-        }
+        try asset.rebase(request)
         asset.resources.removeAll { $0.type == .fullSizePhoto || $0.type == .adjustmentData }
         asset.resources += [render, adjustment].map(\.resource)
         asset.contentType = facts.contentType
@@ -148,7 +221,8 @@ extension ChangeTransaction {
         var asset = try existingAsset(request.id)
         try requireChangeable(asset)
         try require(request.ifContentRevision, asset.contentRevision, of: asset.id)
-        guard asset.hasAdjustments else { return }
+        let isChosen = try asset.choose(request.base)
+        guard asset.hasAdjustments || isChosen else { return }
         guard let original = asset.originalResource else {
             throw Refusal.missingResource.error("\(asset.id) has no original", ["id": .string(asset.id.text)])
         }
@@ -228,6 +302,10 @@ extension Asset {
             caption = text?.isEmpty == true ? nil : text
         }
         if let value = patch.rating { rating = value }
+        if let value = patch.isUserPick {
+            if value { burstSelectionTypes.insert(.userPick) } else { burstSelectionTypes.remove(.userPick) }
+        }
+        if let value = patch.playbackVariation { playbackVariation = value }
         if let value = patch.keywords {
             var seen: Set<String> = []
             keywords = try value.map { try storable($0, "keywords") }.filter { !$0.isEmpty && seen.insert($0).inserted }

@@ -7,21 +7,19 @@ extension ChangeTransaction {
     mutating func create(_ request: ChangeRequest.CreateCollection) throws {
         var collection = AssetCollection(id: makeID(.assetCollection), revision: Revision(sequence))
         collection.title = try storable(request.title, "title")
-        collection.parent = .root
-        let last = try lastChildKeys[.root] ?? state.lastChildKey(of: .root)
-        let key = OrderKey.between(last, nil)
-        lastChildKeys[.root] = key
-        collection.parentKey = key
+        let parent = try request.parent.map { try existingFolder(id($0)).id } ?? .root
+        collection.parent = parent
+        collection.parentKey = try nextChildKey(in: parent)
         collection.creationDate = now
         collection.modificationDate = now
         collection.estimatedAssetCount = 0
-        try changeChildren(of: .root, by: 1)
+        try changeChildren(of: parent, by: 1)
         try set(collection)
-        try add(request.add, to: collection.id)
+        try add(request.add.map { try id($0) }, to: collection.id)
         try bind(request.ref, to: collection.id)
     }
 
-    mutating func update(_ request: ChangeRequest.UpdateCollection) throws {
+    mutating func update(_ request: ChangeRequest.UpdateCollection, _ snapshot: SnapshotList?) throws {
         var collection = try existingCollection(id(request.id))
         guard collection.type == .album else {
             throw Refusal.changeNotSupported.error(
@@ -32,11 +30,16 @@ extension ChangeTransaction {
         try require(request.ifRevision, collection.revision, of: collection.id)
         if let title = request.title { collection.title = try storable(title, "title") }
         try set(collection)
-        for id in request.remove {
-            guard let asset = try asset(id), asset.orderKey(in: collection.id) != nil else { continue }
-            try removeFromAlbums(asset, [collection.id])
+        try removeMembers(request.remove, of: collection.id)
+        try add(request.add.map { try id($0) }, to: collection.id)
+        try apply(request.edits, snapshot, to: collection.id)
+        if let keyAsset = request.keyAsset, var collection = try self.collection(collection.id) {
+            if let keyAsset, try asset(keyAsset)?.orderKey(in: collection.id) == nil {
+                throw Refusal.invalidParams.error("the cover \(keyAsset) is no member", ["id": .string(keyAsset.text)])
+            }
+            collection.keyAsset = keyAsset
+            try set(collection)
         }
-        try add(request.add, to: collection.id)
     }
 
     mutating func deleteCollections(_ request: ChangeRequest.DeleteObjects) throws {
@@ -74,29 +77,44 @@ extension ChangeTransaction {
     private var maxAlbums: Int { max(1, limit - 100) }
 
     /// Appends assets that are not members yet, in the order given (spec S-81).
-    private mutating func add(_ references: [ObjectReference], to id: ObjectID) throws {
+    private mutating func add(_ ids: [ObjectID], to id: ObjectID) throws {
         var new: [Asset] = []
-        var seen: Set<ObjectID> = []
-        for reference in references {
-            let asset = try existingAsset(self.id(reference))
-            guard asset.orderKey(in: id) == nil, seen.insert(asset.id).inserted else { continue }
-            guard asset.memberships.count < maxAlbums else {
-                throw Refusal.limitExceeded.error(
-                    "\(asset.id) is in \(maxAlbums) albums already; take it out of some",
-                    ["id": .string(asset.id.text), "limit": JSON(maxAlbums)]
-                )
-            }
+        for asset in IDList(ids).ids {
+            let asset = try existingAsset(asset)
+            guard asset.orderKey(in: id) == nil else { continue }
+            try requireJoinable(asset)
             new.append(asset)
         }
-        guard !new.isEmpty, var collection = try collection(id) else { return }
+        guard !new.isEmpty else { return }
         let last = try lastKeys[id] ?? state.lastMemberKey(of: id)
         for (var asset, key) in zip(new, OrderKey.keys(count: new.count, between: last, and: nil)) {
             asset.memberships.append(Membership(collection: id, key: key))
             lastKeys[id] = key
             try set(asset)
         }
-        collection.estimatedAssetCount = (collection.estimatedAssetCount ?? 0) + new.count
-        try set(collection)
+    }
+
+    /// Whether an asset may come into one more album (spec T-17).
+    private func requireJoinable(_ asset: Asset) throws {
+        guard asset.canJoinCollections else {
+            throw Refusal.changeNotSupported.error(
+                "\(asset.id) is shared or synced from elsewhere and cannot be put into albums",
+                ["id": .string(asset.id.text)]
+            )
+        }
+        guard asset.memberships.count < maxAlbums else {
+            throw Refusal.limitExceeded.error(
+                "\(asset.id) is in \(maxAlbums) albums already; take it out of some",
+                ["id": .string(asset.id.text), "limit": JSON(maxAlbums)]
+            )
+        }
+    }
+
+    private mutating func removeMembers(_ ids: [ObjectID], of collection: ObjectID) throws {
+        for id in ids {
+            guard let asset = try asset(id), asset.orderKey(in: collection) != nil else { continue }
+            try removeFromAlbums(asset, [collection])
+        }
     }
 
     /// Takes an asset out of albums.
@@ -104,11 +122,69 @@ extension ChangeTransaction {
         var asset = asset
         asset.memberships.removeAll { ids.contains($0.collection) }
         try set(asset)
-        for id in ids {
-            guard var collection = try collection(id) else { continue }
-            collection.estimatedAssetCount = max(0, (collection.estimatedAssetCount ?? 0) - 1)
-            if collection.keyAsset == asset.id { collection.keyAsset = nil }
-            try set(collection)
+    }
+
+    // MARK: Steps
+
+    private mutating func apply(_ edits: [MemberEdit], _ snapshot: SnapshotList?, to id: ObjectID) throws {
+        guard edits.contains(where: \.hasIndexes) else {
+            for edit in edits {
+                switch edit {
+                case .add(let members): try add(members.map { try self.id($0) }, to: id)
+                case .remove(let ids): try removeMembers(ids, of: id)
+                case .insert, .move, .replace, .removeAt: break
+                }
+            }
+            return
         }
+        let script = try MemberScript(edits, snapshot, isNew: state.collection(id) == nil) { reference in
+            try self.id(reference)
+        } isMember: { member in
+            try asset(member)?.orderKey(in: id) != nil
+        }
+        try removeMembers(script.removed, of: id)
+        for run in try script.runs() {
+            let anchor = try script.neighbour(before: run) { try asset($0)?.orderKey(in: id) != nil }
+            let lower = try anchor.flatMap { try asset($0)?.orderKey(in: id) }
+            let members = Set(run.members)
+            let upper = try memberKey(after: lower, in: id, passingOver: members)
+            let keys = OrderKey.keys(count: run.members.count, between: lower, and: upper)
+            try checkLength(keys, of: id)
+            for (member, key) in zip(run.members, keys) {
+                var asset = try existingAsset(member)
+                if asset.orderKey(in: id) == nil { try requireJoinable(asset) }
+                asset.memberships.removeAll { $0.collection == id }
+                asset.memberships.append(Membership(collection: id, key: key))
+                if upper == nil { lastKeys[id] = max(key, lastKeys[id] ?? key) }
+                try set(asset)
+            }
+        }
+    }
+
+    /// The place after another one that is taken, as things stand now in this transaction.
+    private func memberKey(
+        after lower: OrderKey?,
+        in id: ObjectID,
+        passingOver moving: Set<ObjectID>
+    ) throws -> OrderKey? {
+        var stored = try state.member(after: lower, in: id)
+        // Whoever moves anyway, or has left its place in this transaction, is no bound.
+        while let found = stored, try moving.contains(found.id) || asset(found.id)?.orderKey(in: id) != found.key {
+            stored = try state.member(after: found.key, in: id)
+        }
+        let touched = assets.order.lazy.filter { !moving.contains($0) }
+            .compactMap { (try? asset($0))??.orderKey(in: id) }
+            .filter { key in lower.map { $0 < key } ?? true }
+        return [touched.min(), stored?.key].compactMap { $0 }.min()
+    }
+}
+
+extension ChangeTransaction {
+    func checkLength(_ keys: [OrderKey], of id: ObjectID) throws {
+        guard keys.contains(where: { $0.text.utf8.count > OrderKey.maxBytes }) else { return }
+        throw Refusal.limitExceeded.error(
+            "too much was put in at one spot of \(id); move the members around it to the end and back first",
+            ["id": .string(id.text)]
+        )
     }
 }

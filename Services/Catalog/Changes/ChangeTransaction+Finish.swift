@@ -23,6 +23,7 @@ extension ChangeTransaction {
             if let change = finished(id, before, current) { result.assets.append(change) }
         }
         let haveOtherMembers = try updateAlbums(result.assets)
+        try updateMoments(result.assets)
         for (_, before, current) in collections.changes() {
             let isTouched = (before ?? current).map { haveOtherMembers.contains($0.id) } ?? false
             if let change = finished(before, current, isTouched) { result.collections.append(change) }
@@ -33,8 +34,8 @@ extension ChangeTransaction {
         return result
     }
 
-    /// An asset's modification date is that of its own facts: to be put into an album is a new revision, not a
-    /// modification.
+    /// An asset's modification date is that of its own facts: to be put into an album, or to grow old, is a new revision,
+    /// not a modification.
     private func finished(_ id: ObjectID, _ before: Asset?, _ current: Asset?) -> EntityChange<Asset>? {
         guard var after = current else { return before.map { EntityChange(before: $0, after: nil) } }
         guard let before else { return EntityChange(before: nil, after: after) }
@@ -45,6 +46,7 @@ extension ChangeTransaction {
         guard after != before else { return nil }
         var withoutAlbums = after
         withoutAlbums.memberships = before.memberships
+        withoutAlbums.isRecentlyAdded = before.isRecentlyAdded
         if withoutAlbums != before { after.modificationDate = now }
         after.revision = Revision(sequence)
         return EntityChange(before: before, after: after)
@@ -72,28 +74,37 @@ extension ChangeTransaction {
         return EntityChange(before: before, after: after)
     }
 
-    /// Brings first and last capture dates up to date; returns the albums whose members or their order changed.
+    /// Brings counts, covers and first and last capture dates up to date; returns the albums whose members or their order
+    /// changed.
     private mutating func updateAlbums(_ changes: [EntityChange<Asset>]) throws -> Set<ObjectID> {
-        var albums: [ObjectID] = []
+        var steps: [ObjectID: Int] = [:]
+        var leaving: [ObjectID: Set<ObjectID>] = [:]
         var withOtherMembers: Set<ObjectID> = []
         for change in changes {
             let (before, after) = (change.before?.memberships ?? [], change.after?.memberships ?? [])
+            let wasInTrash = change.before?.trashedDate != nil
+            let isInTrash = change.after?.trashedDate != nil
             for id in Set((before + after).map(\.collection)) {
-                let hasMoved = change.before?.orderKey(in: id) != change.after?.orderKey(in: id)
-                guard hasMoved || change.before?.creationDate != change.after?.creationDate else { continue }
-                if !albums.contains(id) { albums.append(id) }
-                if hasMoved { withOtherMembers.insert(id) }
+                let (old, new) = (change.before?.orderKey(in: id), change.after?.orderKey(in: id))
+                guard old != new || wasInTrash != isInTrash || change.before?.creationDate != change.after?.creationDate
+                else { continue }
+                steps[id, default: 0] += (new != nil && !isInTrash ? 1 : 0) - (old != nil && !wasInTrash ? 1 : 0)
+                if old != new || wasInTrash != isInTrash { withOtherMembers.insert(id) }
+                if new == nil || isInTrash { leaving[id, default: []].insert(change.id) }
             }
         }
         let touched = Set(changes.map(\.id))
-        for id in albums.sorted() {
-            guard var collection = try collection(id) else { continue }
-            let ours = changes.compactMap(\.after).filter { $0.orderKey(in: id) != nil }.compactMap(\.creationDate)
+        let present = changes.compactMap(\.after).filter { $0.trashedDate == nil }
+        for (id, step) in steps.sorted(by: { $0.key < $1.key }) {
+            guard let before = try collection(id) else { continue }
+            var collection = before
+            collection.estimatedAssetCount = max(0, (collection.estimatedAssetCount ?? 0) + step)
+            if let cover = collection.keyAsset, leaving[id]?.contains(cover) == true { collection.keyAsset = nil }
+            let ours = present.filter { $0.orderKey(in: id) != nil }.compactMap(\.creationDate)
             let others = try state.captureDates(of: id, excluding: touched)
             collection.startDate = [ours.min(), others?.lowerBound].compactMap { $0 }.min()
             collection.endDate = [ours.max(), others?.upperBound].compactMap { $0 }.max()
-            let isNew = try self.collection(id) != collection
-            if isNew || withOtherMembers.contains(id) { try set(collection) }
+            if before != collection || withOtherMembers.contains(id) { try set(collection) }
         }
         return withOtherMembers
     }

@@ -31,14 +31,15 @@ struct ChangeTransaction<State: LibraryState> {
     var newOriginals: [String: ObjectID] = [:]
     /// The last key that this transaction gave in an album.
     var lastKeys: [ObjectID: OrderKey] = [:]
-    /// The last key that this transaction gave in a folder.
-    var lastChildKeys: [ObjectID: OrderKey] = [:]
+    /// Microseconds for which an asset counts as recently added; 0: none ever does.
+    let recentSpan: Int64
 
     init(
         state: State,
         sequence: Int64,
         now: Int64,
         limit: Int = ChangeRecord.maxEntities,
+        recentSpan: Int64 = 30 * 86_400_000_000,
         publisher: String? = nil,
         makeID: @escaping (ObjectKind) -> ObjectID
     ) {
@@ -46,6 +47,7 @@ struct ChangeTransaction<State: LibraryState> {
         self.sequence = sequence
         self.now = now
         self.limit = limit
+        self.recentSpan = recentSpan
         self.makeID = makeID
         self.publisher = publisher
     }
@@ -69,7 +71,12 @@ struct ChangeTransaction<State: LibraryState> {
         case .editAsset(let request): try edit(request, change.resources.first, change.adjustment)
         case .revertAsset(let request): try revert(request)
         case .createCollection(let request): try create(request)
-        case .updateCollection(let request): try update(request)
+        case .updateCollection(let request): try update(request, change.snapshot)
+        case .trashAssets(let request): try trash(request)
+        case .restoreAssets(let request): try restore(request)
+        case .createList(let request): try create(request)
+        case .updateList(let request): try update(request, change.snapshot)
+        case .deleteLists(let request): try deleteLists(request)
         case .deleteCollections(let request): try deleteCollections(request)
         case .acceptEdit(let request): try accept(request)
         case .failEdit(let request): try fail(request)
@@ -86,6 +93,17 @@ struct ChangeTransaction<State: LibraryState> {
     func collection(_ id: ObjectID) throws -> AssetCollection? {
         if let touched = collections.state(of: id) { return touched }
         return try state.collection(id)
+    }
+
+    func list(_ id: ObjectID) throws -> CollectionList? {
+        if let touched = lists.state(of: id) { return touched }
+        return try state.list(id)
+    }
+
+    func existingList(_ id: ObjectID) throws -> CollectionList {
+        guard id.kind == .collectionList else { throw Refusal.invalidParams.error("\(id) is no folder") }
+        guard let list = try list(id) else { throw notFound(id) }
+        return list
     }
 
     func existingAsset(_ id: ObjectID) throws -> Asset {
@@ -149,12 +167,31 @@ struct ChangeTransaction<State: LibraryState> {
         try checkLimit()
     }
 
-    mutating func changeChildren(of id: ObjectID, by step: Int) throws {
-        let stored = try state.list(id)
-        guard var list = lists.state(of: id) ?? stored else { throw notFound(id) }
-        list.childCount += step
-        lists.set(id, to: list, from: stored)
+    mutating func set(_ list: CollectionList) throws { try set(list.id, list) }
+
+    mutating func remove(list id: ObjectID) throws { try set(id, nil as CollectionList?) }
+
+    private mutating func set(_ id: ObjectID, _ list: CollectionList?) throws {
+        let original = lists.state(of: id) == nil ? try state.list(id) : nil
+        lists.set(id, to: list, from: original)
         try checkLimit()
+    }
+
+    /// Sets what follows from other changes: it does not count towards the limit.
+    mutating func setDerived(_ id: ObjectID, _ collection: AssetCollection?) throws {
+        let original = collections.state(of: id) == nil ? try state.collection(id) : nil
+        collections.set(id, to: collection, from: original)
+    }
+
+    mutating func setDerived(_ id: ObjectID, _ list: CollectionList?) throws {
+        let original = lists.state(of: id) == nil ? try state.list(id) : nil
+        lists.set(id, to: list, from: original)
+    }
+
+    mutating func changeChildren(of id: ObjectID, by step: Int) throws {
+        var list = try existingList(id)
+        list.childCount += step
+        try set(list)
     }
 
     mutating func bind(_ ref: String?, to id: ObjectID, isDuplicate: Bool = false) throws {

@@ -15,8 +15,22 @@ protocol LibraryState {
     func members(of collection: ObjectID, limit: Int) throws -> [ObjectID]
     func lastMemberKey(of collection: ObjectID) throws -> OrderKey?
     func lastChildKey(of list: ObjectID) throws -> OrderKey?
-    /// Earliest and latest capture date of the members that are not among `excluded`.
+    /// Earliest and latest capture date of the members that are not in the trash and not among `excluded`.
     func captureDates(of collection: ObjectID, excluding excluded: Set<ObjectID>) throws -> ClosedRange<Int64>?
+
+    /// The member after a place in an album, or the first.
+    func member(after key: OrderKey?, in collection: ObjectID) throws -> (id: ObjectID, key: OrderKey)?
+    /// The album or folder after a place in a folder, or the first.
+    func child(after key: OrderKey?, in list: ObjectID) throws -> (id: ObjectID, key: OrderKey)?
+
+    /// Earliest and latest capture date in a moment, of assets that are not among `excluded`.
+    func captureDates(of moment: Moment, excluding excluded: Set<ObjectID>) throws -> ClosedRange<Int64>?
+    /// Earliest first and latest last capture date of the moments in a list that are not among `excluded`.
+    func momentDates(in list: MomentList, excluding excluded: Set<ObjectID>) throws -> ClosedRange<Int64>?
+    /// Assets that count as recently added and were added before a moment, at most `limit`.
+    func recentlyAdded(before date: Int64, limit: Int) throws -> [ObjectID]
+    /// Assets that went to the trash before a moment, at most `limit`.
+    func trashed(before date: Int64, limit: Int) throws -> [ObjectID]
     /// A published edit by its publisher's name for it.
     func publishedEdit(_ id: String, of publisher: String) throws -> StoredEdit?
     /// How many published edits are accepted and not finished.

@@ -45,8 +45,16 @@ struct PreparedChange: Sendable {
     var resources: [PreparedResource] = []
     /// For an edit: its adjustment data.
     var adjustment: PreparedResource?
+    /// For index operations: the list as the client saw it.
+    var snapshot: SnapshotList?
 
-    init(_ request: ChangeRequest, resources: [PreparedResource] = [], adjustment: PreparedResource? = nil) {
+    init(
+        _ request: ChangeRequest,
+        resources: [PreparedResource] = [],
+        adjustment: PreparedResource? = nil,
+        snapshot: SnapshotList? = nil
+    ) {
+        self.snapshot = snapshot
         self.request = request
         self.resources = resources
         self.adjustment = adjustment

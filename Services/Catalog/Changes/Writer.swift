@@ -248,6 +248,7 @@ struct WriterFigures: Sendable {
         for answer in answers {
             switch answer {
             case .success(let performed) where performed.isRepeat: repeats += 1
+            case .success(let performed) where performed.isIdle: break
             case .success: transactions += 1
             case .failure: refused += 1
             }

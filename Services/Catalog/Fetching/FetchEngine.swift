@@ -5,40 +5,85 @@ import PhotoModel
 
 /// Answers fetches: pages of a result at one moment (DESIGN 3.4).
 ///
-/// At the present moment the database answers directly. For an earlier one the result's array of row numbers is kept, or
-/// made again by undoing records; no read transaction stays open.
+/// At the present moment the database answers directly where a page is near the front. Everything else comes from the
+/// result's array of row numbers, which is kept or made again; no read transaction stays open.
 final class FetchEngine: Sendable {
-    private let store: LibraryStore
-    private let cache: ResultCache
+    let store: LibraryStore
+    let cache: ResultCache
+    let transients: TransientDesk
     private let quarantine: Quarantine
 
-    init(store: LibraryStore, quarantine: Quarantine, cacheBytes: Int) {
+    init(
+        store: LibraryStore,
+        quarantine: Quarantine,
+        cacheBytes: Int,
+        transients: TransientDesk = TransientDesk()
+    ) {
         self.store = store
         self.quarantine = quarantine
         self.cache = ResultCache(maxBytes: cacheBytes)
+        self.transients = transients
     }
 
     var cacheBytes: Int { cache.bytes }
     var cachedResults: Int { cache.count }
 
-    func assets(_ request: FetchAssets) async throws -> FetchAssets.Result {
-        let fetch = try Fetch(request.fetch)
-        guard case .assets(let source) = fetch.kind else {
+    /// Pages that begin further back than this come from the array: the database would have to count its way there.
+    static let deepPage = 1000
+
+    /// Checks a fetch, and puts the members of a collection held for the client in its place.
+    func resolved(_ description: FetchDescription, owner: String) throws -> Fetch {
+        let fetch = try Fetch(description)
+        guard case .assets(.transient(let id)) = fetch.kind else { return fetch }
+        let members = try transients.members(of: id, owner: owner)
+        return try Fetch(
+            .assets(.ids(IDList(members))),
+            predicate: fetch.predicate,
+            sort: fetch.sort,
+            limit: fetch.limit,
+            offset: fetch.offset,
+            mediaType: fetch.mediaType,
+            includeHidden: fetch.includeHidden,
+            includeAllBurstAssets: fetch.includeAllBurstAssets,
+            sourceTypes: fetch.sourceTypes,
+            inTrash: fetch.inTrash
+        )
+    }
+
+    // MARK: Assets
+
+    func assets(_ request: FetchAssets, owner: String = "") async throws -> FetchAssets.Result {
+        let fetch = try resolved(request.fetch, owner: owner)
+        guard fetch.kind.entityClass == .asset else {
             throw Refusal.invalidOptions.error("fetch.assets takes fetches of the kind assets")
         }
         return try await store.read { [cache, quarantine] reader in
-            let head = try reader.head()
-            let token = request.token ?? head.token
-            try CatalogRefusals.check(token, head)
+            let (head, token) = try Self.moment(request.token, reader)
+            let rows = ResultRows(reader: reader, head: head, cache: cache)
             let window = FetchStore.Window(from: request.from, count: request.count)
+            let isNear = request.from < Self.deepPage && fetch.offset < Self.deepPage
             var result: FetchAssets.Result
-            if token.sequence == head.sequence {
-                result = try Self.present(fetch, window, head, reader)
+            if token.sequence == head.sequence, isNear, fetch.kind.isDecidedByEntity {
+                guard let page = try FetchStore(database: reader.database).assetRows(fetch, window) else {
+                    throw CatalogRefusals.notFound(fetch)
+                }
+                result = FetchAssets.Result(
+                    token: token,
+                    count: try Self.count(fetch, head, reader, cache),
+                    assets: try rows.assets(page, at: token.sequence)
+                )
             } else {
-                let past = PastState(reader: reader, moment: token.sequence, head: head)
-                result = try Self.earlier(fetch, window, past, cache)
+                let array = fetch.windowed(try rows.rows(of: fetch.whole, at: token.sequence))
+                let from = min(window.from, array.count)
+                let page = array.dropFirst(from).prefix(request.count)
+                result = FetchAssets.Result(
+                    token: token,
+                    count: array.count,
+                    assets: try rows.assets(Array(page), at: token.sequence)
+                )
             }
-            if case .ids(let list) = source {
+            // Who holds a collection knows its members.
+            if case .assets(.ids(let list)) = fetch.kind, request.fetch.ids != nil {
                 result.missing = try Self.missing(list, token.sequence, head, reader)
             }
             result.quarantined = quarantine.entries(of: result.assets)
@@ -46,71 +91,135 @@ final class FetchEngine: Sendable {
         }
     }
 
-    func collections(_ request: FetchCollections) async throws -> FetchCollections.Result {
-        let fetch = try Fetch(request.fetch)
+    func objects(_ request: FetchObjects, owner: String = "") async throws -> FetchAssets.Result {
+        let fetch = try resolved(request.fetch, owner: owner)
+        guard fetch.kind.entityClass == .asset else {
+            throw Refusal.invalidOptions.error("fetch.objects takes fetches of the kind assets")
+        }
+        return try await store.read { [cache] reader in
+            let (head, token) = try Self.moment(request.token, reader)
+            let rows = ResultRows(reader: reader, head: head, cache: cache)
+            let array = fetch.windowed(try rows.rows(of: fetch.whole, at: token.sequence))
+            let page = try Set(request.at).sorted().map { index in
+                guard index < array.count else {
+                    throw Refusal.rangeError.error(
+                        "index \(index) is beyond the end: the result has \(array.count) objects",
+                        ["index": JSON(index), "count": JSON(array.count)]
+                    )
+                }
+                return array[array.startIndex + index]
+            }
+            return FetchAssets.Result(
+                token: token,
+                count: array.count,
+                assets: try rows.assets(page, at: token.sequence)
+            )
+        }
+    }
+
+    // MARK: Collections and lists
+
+    func collections(_ request: FetchCollections, owner: String = "") async throws -> FetchCollections.Result {
+        let fetch = try resolved(request.fetch, owner: owner)
         guard [.assetCollection, .collection].contains(fetch.kind.entityClass) else {
             throw Refusal.invalidOptions.error("fetch.collections takes fetches of the kinds collections and children")
         }
+        let members = try transientMembers(of: fetch, owner: owner)
         return try await store.read { reader in
-            let head = try reader.head()
+            let (head, token) = try Self.moment(request.token, reader)
             let window = FetchStore.Window(from: request.from, count: request.count)
-            guard let page = try FetchStore(database: reader.database).collections(fetch, window) else {
-                throw Self.notFound(fetch)
+            let page = try Self.page(fetch, window, token.sequence, head, reader, members: members)
+            var result = FetchCollections.Result(token: token, count: page.count, collections: [])
+            for object in page.objects {
+                switch object {
+                case .collection(let collection): result.collections.append(collection)
+                case .list(let list): result.lists.append(list)
+                }
             }
-            return FetchCollections.Result(token: head.token, count: page.count, collections: page.collections)
+            if fetch.kind.entityClass == .collection { result.order = page.objects.map(\.id) }
+            return result
         }
     }
 
-    // MARK: Now
+    func lists(_ request: FetchLists) async throws -> FetchLists.Result {
+        let fetch = try Fetch(request.fetch)
+        guard fetch.kind.entityClass == .collectionList else {
+            throw Refusal.invalidOptions.error("fetch.lists takes fetches of the kind lists")
+        }
+        return try await store.read { reader in
+            let (head, token) = try Self.moment(request.token, reader)
+            let window = FetchStore.Window(from: request.from, count: request.count)
+            let page = try Self.page(fetch, window, token.sequence, head, reader)
+            let lists = page.objects.compactMap { object -> CollectionList? in
+                if case .list(let list) = object { list } else { nil }
+            }
+            return FetchLists.Result(token: token, count: page.count, lists: lists)
+        }
+    }
 
-    private static func present(
+    /// The members of a list that is held for the client, where the fetch is of its children.
+    func transientMembers(of fetch: Fetch, owner: String) throws -> [ObjectID]? {
+        guard case .children(let list) = fetch.kind, list.isTransient else { return nil }
+        return try transients.members(of: list, owner: owner)
+    }
+
+    static func page(
         _ fetch: Fetch,
         _ window: FetchStore.Window,
+        _ moment: Int64,
         _ head: LibraryHead,
+        _ reader: LibraryReader,
+        members: [ObjectID]? = nil
+    ) throws -> CollectionFetchStore.Page {
+        let past = PastState(reader: reader, moment: moment, head: head)
+        if let members {
+            var objects = try members.compactMap { try past.collection($0) }
+            if let predicate = fetch.predicate { objects.removeAll { !predicate.evaluate($0) } }
+            if !fetch.sort.isEmpty { objects.sort { fetch.areInIncreasingOrder($0, $1) } }
+            return fetch.page(objects, window)
+        }
+        if moment == head.sequence {
+            guard let page = try CollectionFetchStore(database: reader.database).page(fetch, window) else {
+                throw CatalogRefusals.notFound(fetch)
+            }
+            return page
+        }
+        guard fetch.kind.isDecidedByEntity else {
+            throw CatalogRefusals.tokenExpired(ChangeToken(library: head.library, sequence: moment), head)
+        }
+        if case .children(let list) = fetch.kind, try !past.had(list) { throw CatalogRefusals.notFound(list) }
+        return fetch.page(try past.collections(of: fetch.whole), window)
+    }
+
+    // MARK: Parts
+
+    /// The moment that a request names, or now.
+    static func moment(
+        _ token: ChangeToken?,
         _ reader: LibraryReader
-    ) throws -> FetchAssets.Result {
-        let store = FetchStore(database: reader.database)
-        guard let count = try store.assetCount(fetch), let rows = try store.assetRows(fetch, window) else {
-            throw notFound(fetch)
-        }
-        let assets = try reader.assets.assets(rows)
-        return FetchAssets.Result(token: head.token, count: count, assets: rows.compactMap { assets[$0] })
+    ) throws -> (head: LibraryHead, token: ChangeToken) {
+        let head = try reader.head()
+        let token = token ?? head.token
+        try CatalogRefusals.check(token, head)
+        return (head, token)
     }
 
-    // MARK: Earlier
-
-    private static func earlier(
+    /// How many there are now: counted once for each moment.
+    static func count(
         _ fetch: Fetch,
-        _ window: FetchStore.Window,
-        _ past: PastState,
+        _ head: LibraryHead,
+        _ reader: LibraryReader,
         _ cache: ResultCache
-    ) throws -> FetchAssets.Result {
-        if case .assets(.collection(let id)) = fetch.kind, try !past.hadCollection(id) { throw notFound(fetch) }
-        let whole = fetch.window(offset: 0, limit: 0)
-        let key = ResultCache.Key(fetch: whole, sequence: past.moment)
-        let array: [Int64]
-        if let kept = cache[key] {
-            array = kept
-        } else {
-            array = try past.result(of: whole)
-            cache.keep(array, for: key)
+    ) throws -> Int {
+        if fetch.counter == nil, let known = cache.count(of: fetch.whole, at: head.sequence) {
+            return fetch.windowed(known)
         }
-        let count = fetch.windowed(array.count)
-        let from = min(window.from, count)
-        let page = from..<(from + min(window.count ?? count, count - from))
-        let rows = page.map { array[fetch.offset + $0] }
-        let present = try past.reader.assets.assets(rows)
-        let assets = try rows.map { row in
-            guard let id = try present[row]?.id ?? past.reader.assets.departed(row),
-                let asset = try past.earlier(id) ?? present[row]
-            else { throw DamagedRow("row \(row) is in no record") }
-            return asset
+        guard let all = try FetchStore(database: reader.database).assetCount(fetch.whole) else {
+            throw CatalogRefusals.notFound(fetch)
         }
-        let token = ChangeToken(library: past.head.library, sequence: past.moment)
-        return FetchAssets.Result(token: token, count: count, assets: assets)
+        if fetch.counter == nil { cache.keep(count: all, of: fetch.whole, at: head.sequence) }
+        return fetch.windowed(all)
     }
-
-    // MARK: Missing
 
     private static func missing(
         _ list: IDList,
@@ -124,13 +233,15 @@ final class FetchEngine: Sendable {
             return try reader.assets.rowNumber(of: id) == nil
         }
     }
+}
 
-    private static func notFound(_ fetch: Fetch) -> RPCError {
-        let id =
-            switch fetch.kind {
-            case .assets(.collection(let id)), .children(let id): id.text
-            default: ""
-            }
-        return Refusal.identifierNotFound.error("nothing has the identifier \(id)", ["id": .string(id)])
+extension Fetch {
+    /// The same without offset and limit.
+    var whole: Fetch { window(offset: 0, limit: 0) }
+
+    /// The part of a whole result that offset and limit leave.
+    func windowed(_ rows: [Int64]) -> ArraySlice<Int64> {
+        let rest = rows.dropFirst(offset)
+        return limit > 0 ? rest.prefix(limit) : rest
     }
 }

@@ -22,6 +22,9 @@ struct KeyDelivery: Sendable {
             throw Refusal.invalidOptions.error("fetch.keys needs a DEALER socket; a REQ socket asks for pages")
         }
         let fetch = try Fetch(request.fetch)
+        guard fetch.kind.isDecidedByEntity else {
+            throw Refusal.notObservable.error("no keys are given of a fetch that records cannot carry along")
+        }
         let keys = try await read(fetch, request.maxCount)
         for chunk in keys.chunks { try await notifier.notify(FetchKeys.notification, [:], attachments: [chunk]) }
         return Reply(FetchKeys.Result(token: keys.token, count: keys.count).json)

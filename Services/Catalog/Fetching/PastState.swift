@@ -12,21 +12,30 @@ struct PastState {
     /// Bytes of records that one result may have to undo; above it the client fetches again.
     static let maxBytes = 256 << 20
 
-    // MARK: One asset
+    // MARK: One object
 
     /// The asset as it was, where a later transaction touched it; nil where none did.
     func earlier(_ id: ObjectID) throws -> Asset?? {
         guard let bytes = try firstRecord(of: FeedTopic.object(id)) else { return nil }
-        return .some(try change(id, in: bytes))
+        return .some(try Self.change(id, "assets", in: bytes).map { try Asset(json: $0) })
     }
 
-    private func change(_ id: ObjectID, in bytes: [UInt8]) throws -> Asset? {
-        // Only this asset's part is read: a record may hold a thousand.
-        for change in try JSON(parsing: bytes)["assets"]?.arrayValue ?? [] {
+    /// The album or folder as it was, where a later transaction touched it; nil where none did.
+    func earlierCollection(_ id: ObjectID) throws -> PhotoCollection?? {
+        guard let bytes = try firstRecord(of: FeedTopic.object(id)) else { return nil }
+        if id.kind == .collectionList {
+            return .some(try Self.change(id, "lists", in: bytes).map { .list(try CollectionList(json: $0)) })
+        }
+        return .some(try Self.change(id, "collections", in: bytes).map { .collection(try AssetCollection(json: $0)) })
+    }
+
+    private static func change(_ id: ObjectID, _ member: String, in bytes: [UInt8]) throws -> JSON? {
+        // Only this object's part is read: a record may hold a thousand.
+        for change in try JSON(parsing: bytes)[member]?.arrayValue ?? [] {
             let name = change["before"]?["id"] ?? change["after"]?["id"]
             guard name?.stringValue == id.text else { continue }
             guard let before = change["before"], !before.isNull else { return nil }
-            return try Asset(json: before)
+            return before
         }
         return nil
     }
@@ -38,31 +47,89 @@ struct PastState {
         return try reader.history.record(sequence)
     }
 
-    /// Whether a collection was there.
-    func hadCollection(_ id: ObjectID) throws -> Bool {
-        guard let bytes = try firstRecord(of: FeedTopic.object(id)) else {
-            return try reader.collections.rowNumber(of: id) != nil
-        }
-        let record = try ChangeRecord(json: JSON(parsing: bytes))
-        return record.collections.first { $0.id == id }?.before != nil
+    /// Whether a collection or list was there.
+    func had(_ id: ObjectID) throws -> Bool {
+        if let earlier = try earlierCollection(id) { return earlier != nil }
+        return id.kind == .collectionList
+            ? try reader.collections.list(id) != nil : try reader.collections.rowNumber(of: id) != nil
+    }
+
+    /// The asset as it was, touched since or not.
+    func asset(_ id: ObjectID) throws -> Asset? {
+        if moment < head.sequence, let earlier = try earlier(id) { return earlier }
+        return try reader.assets.asset(id)
+    }
+
+    /// The album or folder as it was, touched since or not.
+    func collection(_ id: ObjectID) throws -> PhotoCollection? {
+        if moment < head.sequence, let earlier = try earlierCollection(id) { return earlier }
+        if id.kind == .collectionList { return try reader.collections.list(id).map { .list($0) } }
+        return try reader.collections.collection(id).map { .collection($0) }
     }
 
     // MARK: A whole result
 
     /// The result of a fetch as it was, without offset and limit.
     func result(of fetch: Fetch) throws -> [Int64] {
+        let touched = try touchedSince().assets
+        let array = try FetchStore(database: reader.database).assetRows(fetch, .init()) ?? []
+        return try ResultMerge(reader: reader, fetch: fetch).merged(array, with: touched)
+    }
+
+    /// The collections or lists of a fetch as they were, without offset and limit.
+    func collections(of fetch: Fetch) throws -> [PhotoCollection] {
         let touched = try touchedSince()
-        var array = try FetchStore(database: reader.database).assetRows(fetch, .init()) ?? []
+        var objects = try CollectionFetchStore(database: reader.database).page(fetch, .init())?.objects ?? []
+        objects.removeAll { touched.collections[$0.id] != nil }
+        let before = touched.collections.values.compactMap { $0 }.filter { fetch.includes($0) }
+        return (objects + before).sorted { fetch.areInIncreasingOrder($0, $1) }
+    }
+
+    /// What was touched after the moment, as it was then; nil where it was not there yet.
+    struct Touched {
+        var assets: [ObjectID: Asset?] = [:]
+        var collections: [ObjectID: PhotoCollection?] = [:]
+    }
+
+    private func touchedSince() throws -> Touched {
+        var touched = Touched()
+        try reader.history.each(after: moment, through: head, bytes: Self.maxBytes) { record in
+            for change in record.assets where touched.assets[change.id] == nil {
+                touched.assets[change.id] = .some(change.before)
+            }
+            for change in record.collections where touched.collections[change.id] == nil {
+                touched.collections[change.id] = .some(change.before.map { .collection($0) })
+            }
+            for change in record.lists where touched.collections[change.id] == nil {
+                touched.collections[change.id] = .some(change.before.map { .list($0) })
+            }
+        }
+        return touched
+    }
+}
+
+/// Brings a result to another moment: what was touched between the two is taken out and put where it belongs then.
+struct ResultMerge {
+    let reader: LibraryReader
+    let fetch: Fetch
+
+    /// - Parameters:
+    ///   - array: the rows of a result
+    ///   - touched: what is different at the other moment, as it is there; nil for what is not there
+    func merged(_ array: [Int64], with touched: [ObjectID: Asset?]) throws -> [Int64] {
+        guard !touched.isEmpty else { return array }
         var rows: [ObjectID: Int64] = [:]
         for id in touched.keys {
             rows[id] = try reader.assets.rowNumber(of: id) ?? reader.assets.departedRowNumber(of: id)
         }
         let moved = Set(rows.values)
+        var array = array
         array.removeAll(where: moved.contains)
         // What is left was not touched: it stands in the same order then as now.
         var loaded: [Int64: Asset] = [:]
-        let before = touched.values.compactMap { $0 }.filter(fetch.includes).sorted(by: fetch.areInIncreasingOrder)
-        for (inserted, asset) in before.enumerated() {
+        let coming = touched.values.compactMap { $0 }.filter { fetch.includes($0) }
+            .sorted { fetch.areInIncreasingOrder($0, $1) }
+        for (inserted, asset) in coming.enumerated() {
             var (low, high) = (0, array.count)
             while low < high {
                 let middle = (low + high) / 2
@@ -83,35 +150,33 @@ struct PastState {
         loaded[row] = asset
         return asset
     }
+}
 
-    /// Every asset that was touched after the moment, as it was then; nil where it was not there yet.
-    private func touchedSince() throws -> [ObjectID: Asset?] {
-        var touched: [ObjectID: Asset?] = [:]
+extension HistoryStore {
+    /// Reads every record after a moment, oldest first.
+    ///
+    /// - Throws: `token_expired` where records are missing or have more than so many bytes
+    func each(
+        after moment: Int64,
+        through head: LibraryHead,
+        bytes limit: Int,
+        _ visit: (ChangeRecord) throws -> Void
+    ) throws {
         var position = moment
         var total = 0
+        func expired() -> RPCError {
+            CatalogRefusals.tokenExpired(ChangeToken(library: head.library, sequence: moment), head)
+        }
         while position < head.sequence {
             try Task.checkCancellation()
-            let page = try reader.history.records(
-                after: position,
-                through: head.sequence,
-                count: 1000,
-                bytes: 4 << 20
-            ).records
-            guard let first = page.first, let last = page.last, first.sequence == position + 1 else {
-                throw CatalogRefusals.tokenExpired(ChangeToken(library: head.library, sequence: moment), head)
-            }
+            let page = try records(after: position, through: head.sequence, count: 1000, bytes: 4 << 20).records
+            guard let first = page.first, let last = page.last, first.sequence == position + 1 else { throw expired() }
             for record in page {
                 total += record.bytes.count
-                guard total <= Self.maxBytes else {
-                    throw CatalogRefusals.tokenExpired(ChangeToken(library: head.library, sequence: moment), head)
-                }
-                for change in try ChangeRecord(json: JSON(parsing: record.bytes)).assets where touched[change.id] == nil
-                {
-                    touched[change.id] = .some(change.before)
-                }
+                guard total <= limit else { throw expired() }
+                try visit(ChangeRecord(json: JSON(parsing: record.bytes)))
             }
             position = last.sequence
         }
-        return touched
     }
 }

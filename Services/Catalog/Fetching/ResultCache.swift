@@ -13,7 +13,12 @@ final class ResultCache: Sendable {
         var arrays: [Key: (rows: [Int64], used: UInt64)] = [:]
         var bytes = 0
         var clock: UInt64 = 0
+        /// How many there were in results that nobody has the array of.
+        var counts: [Key: Int] = [:]
     }
+
+    /// Counts that are kept; beyond that all are forgotten.
+    private static let maxCounts = 4096
 
     private let state = Mutex(State())
     private let maxBytes: Int
@@ -29,6 +34,29 @@ final class ResultCache: Sendable {
             state.clock += 1
             state.arrays[key]?.used = state.clock
             return found.rows
+        }
+    }
+
+    /// The latest result of a fetch that is kept, of a moment within bounds.
+    func newest(of fetch: Fetch, from oldest: Int64, through last: Int64) -> (sequence: Int64, rows: [Int64])? {
+        state.withLock { state in
+            let found = state.arrays.filter { key, _ in
+                key.sequence >= oldest && key.sequence <= last && key.fetch == fetch
+            }
+            guard let newest = found.max(by: { $0.key.sequence < $1.key.sequence }) else { return nil }
+            return (newest.key.sequence, newest.value.rows)
+        }
+    }
+
+    func count(of fetch: Fetch, at sequence: Int64) -> Int? {
+        let key = Key(fetch: fetch, sequence: sequence)
+        return state.withLock { $0.counts[key] ?? $0.arrays[key]?.rows.count }
+    }
+
+    func keep(count: Int, of fetch: Fetch, at sequence: Int64) {
+        state.withLock { state in
+            if state.counts.count >= Self.maxCounts { state.counts = [:] }
+            state.counts[Key(fetch: fetch, sequence: sequence)] = count
         }
     }
 

@@ -16,6 +16,7 @@ struct LibraryGenerator: Sendable {
     private var made = 0
     private var sequence: Int64
     private var session: Session?
+    private var moments = MomentTotals()
     private var day: Int64
     private let dayStep: Double
 
@@ -85,6 +86,9 @@ struct LibraryGenerator: Sendable {
             albums[index] = change.after
             result.collections.append(EntityChange(before: change.before, after: change.after))
         }
+        let derived = moments.take(result.assets.compactMap(\.after), sequence: sequence, date: date)
+        result.collections += derived.moments
+        result.lists += derived.lists
         return batch(result, date: date)
     }
 

@@ -84,6 +84,7 @@ struct ResourceIntake: Sendable {
             var render = try await take(edit.render, incoming)
             render.type = .fullSizePhoto
             try await read(&render)
+            try Self.check(render)
             guard render.facts?.orientation == 1 else {
                 throw Refusal.invalidResource.error(
                     "the render is not upright: turn its pixels and set the orientation to 1",
@@ -96,6 +97,18 @@ struct ResourceIntake: Sendable {
                 adjustment: try await take(edit.adjustmentData, incoming)
             )
         default: return PreparedChange(request)
+        }
+    }
+
+    /// Only the types that `editing.begin` names (spec T-23).
+    private static func check(_ render: PreparedResource) throws {
+        let type = render.facts?.contentType ?? ""
+        guard RenderType.supported.contains(type) else {
+            throw Refusal.unsupportedFormat.error(
+                "a render of the type \(type) cannot be taken in; send one of "
+                    + RenderType.supported.joined(separator: ", "),
+                ["supported": JSON(RenderType.supported)]
+            )
         }
     }
 

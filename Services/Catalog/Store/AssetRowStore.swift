@@ -12,7 +12,7 @@ enum AssetRowStore {
         "represents_burst", "burst_selection_types", "rating", "caption", "caption_folded", "original_filename",
         "original_filename_folded", "camera_make", "camera_make_folded", "camera_model", "camera_model_folded",
         "lens_model", "lens_model_folded", "adjustment_format_identifier", "adjustment_format_version",
-        "adjustment_date",
+        "adjustment_date", "smart", "moment",
     ]
 
     static let insertion =
@@ -38,7 +38,7 @@ enum AssetRowStore {
             value(asset.cameraMake), value(asset.cameraMake.map(folded)), value(asset.cameraModel),
             value(asset.cameraModel.map(folded)), value(asset.lensModel), value(asset.lensModel.map(folded)),
             value(asset.adjustmentFormatIdentifier), value(asset.adjustmentFormatVersion),
-            value(asset.adjustmentDate),
+            value(asset.adjustmentDate), SmartAlbum.mask(of: asset).databaseValue, value(asset.moment?.key),
         ]
     }
 
@@ -85,6 +85,7 @@ enum AssetRowStore {
         asset.adjustmentFormatIdentifier = row[39]
         asset.adjustmentFormatVersion = row[40]
         asset.adjustmentDate = row[41]
+        asset.isRecentlyAdded = (row[42] as Int) & SmartAlbum.recentlyAdded.bit != 0
         return asset
     }
 
@@ -116,6 +117,13 @@ extension Asset {
 
     /// Whether it is seen by a fetch of the library without options.
     var isVisible: Bool { isShown && sourceType == .typeUserLibrary }
+}
+
+extension Asset {
+    /// Whether a fetch of the hidden assets without other options gives it.
+    var isShownToHiddenFetch: Bool {
+        isHidden && trashedDate == nil && isVisibleInBurst && sourceType == .typeUserLibrary
+    }
 }
 
 /// 32 bytes from 64 hexadecimal digits, and back.

@@ -80,6 +80,27 @@ struct AssetStore {
         while let row = try rows.next() { try visit(row) }
     }
 
+    /// The identifiers of rows, also of deleted assets, in that order.
+    func identifiers(_ rows: [Int64]) throws -> [ObjectID] {
+        let ids = try identifiersByRow(Set(rows))
+        return try rows.map { row in
+            guard let id = ids[row] else { throw DamagedRow("row \(row) has no identifier") }
+            return id
+        }
+    }
+
+    func identifiersByRow(_ rows: Set<Int64>) throws -> [Int64: ObjectID] {
+        var ids: [Int64: ObjectID] = [:]
+        ids.reserveCapacity(rows.count)
+        let list = "[" + rows.map(String.init).joined(separator: ",") + "]"
+        for table in ["asset", "departed"] {
+            try each("SELECT row, id FROM \(table) WHERE row IN (SELECT value FROM json_each(?))", list) { row in
+                ids[row[0]] = try AssetRowStore.identifier(row[1])
+            }
+        }
+        return ids
+    }
+
     /// The row number that a deleted asset had, while the history tells of it.
     func departedRowNumber(of id: ObjectID) throws -> Int64? {
         let statement = try database.cachedStatement(sql: "SELECT row FROM departed WHERE id = ?")
@@ -227,38 +248,5 @@ struct AssetStore {
         for (position, keyword) in asset.keywords.enumerated() {
             try run("INSERT INTO keyword VALUES (?, ?, ?, ?)", [row, position, keyword, folded(keyword)])
         }
-    }
-}
-
-/// How the counts of the library move with one transaction.
-struct CounterChanges {
-    private var changes: [String: Int] = [:]
-
-    mutating func count(_ asset: Asset?, by step: Int) {
-        guard let asset else { return }
-        changes["assets", default: 0] += step
-        if asset.isVisible {
-            changes["visible", default: 0] += step
-            changes["visible.\(asset.mediaType.rawValue)", default: 0] += step
-            if asset.isFavorite { changes["visible.favorite", default: 0] += step }
-        }
-        if asset.isHidden { changes["hidden", default: 0] += step }
-    }
-
-    func save(_ database: Database) throws {
-        for (name, change) in changes where change != 0 { try Self.add(change, to: name, database) }
-    }
-
-    static func add(_ change: Int, to name: String, _ database: Database) throws {
-        let statement = try database.cachedStatement(
-            sql: "INSERT INTO counter VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = value + ?"
-        )
-        statement.setUncheckedArguments([name, max(0, change), change])
-        try statement.execute()
-    }
-
-    static func value(of name: String, _ database: Database) throws -> Int {
-        let statement = try database.cachedStatement(sql: "SELECT value FROM counter WHERE name = ?")
-        return try Int.fetchOne(statement, arguments: [name]) ?? 0
     }
 }

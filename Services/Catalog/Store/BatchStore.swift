@@ -11,6 +11,22 @@ struct WriteRequest: Sendable {
     var key: OutcomeKey?
     /// SHA-256 of what was asked for.
     var digest: [UInt8]
+    /// Besides: what the passing of time changes.
+    var passesTime = false
+
+    init(changes: [PreparedChange], origin: ChangeOrigin, key: OutcomeKey?, digest: [UInt8]) {
+        self.changes = changes
+        self.origin = origin
+        self.key = key
+        self.digest = digest
+    }
+
+    /// The transaction of the clock.
+    static var clock: WriteRequest {
+        var request = WriteRequest(changes: [], origin: ChangeOrigin(identity: "clock"), key: nil, digest: [])
+        request.passesTime = true
+        return request
+    }
 }
 
 /// A transaction that was made, or whose outcome was known already.
@@ -20,6 +36,10 @@ struct PerformedWrite: Sendable {
     /// The record and its bytes; nil where nothing changed or the outcome was known.
     var record: (json: JSON, sequence: Int64, bytes: Int)?
     var isRepeat = false
+    /// Time has changed more than fits one transaction.
+    var hasMore = false
+    /// It was the clock's, and time had changed nothing.
+    var isIdle = false
 }
 
 /// Why a request of a batch was not carried out; the others are.
@@ -40,6 +60,9 @@ struct BatchStore {
         var maxEntities = ChangeRecord.maxEntities
         /// The most bytes of one record.
         var maxRecordBytes = 8 << 20
+        /// Microseconds for which an asset counts as recently added, and for which the trash keeps it.
+        var recentSpan: Int64 = 30 * 86_400_000_000
+        var trashSpan: Int64 = 30 * 86_400_000_000
         /// Finished published edits that are kept.
         var finishedEdits = EditLimits.finished
         /// Microseconds since 1970.
@@ -114,12 +137,15 @@ struct BatchStore {
             sequence: head.sequence + 1,
             now: now,
             limit: rules.maxEntities,
+            recentSpan: rules.recentSpan,
             publisher: request.origin.onBehalfOf,
             makeID: rules.makeID
         )
-        try transaction.apply(request.changes)
-        let changes = try transaction.finish()
         var performed = PerformedWrite(result: .null)
+        try transaction.apply(request.changes)
+        if request.passesTime { performed.hasMore = try transaction.passTime(trashSpan: rules.trashSpan) }
+        let changes = try transaction.finish()
+        performed.isIdle = request.passesTime && changes.isEmpty
         var token = head.token
         if !changes.isEmpty {
             try library.save(changes, sequence: head.sequence + 1)

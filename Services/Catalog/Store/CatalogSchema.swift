@@ -22,6 +22,10 @@ enum CatalogSchema {
         migrator.registerMigration("2 quarantine") { database in
             try database.execute(sql: quarantine)
         }
+        migrator.registerMigration("3 derived collections") { database in
+            try database.execute(sql: DerivedSchema.columns)
+            try database.execute(sql: DerivedSchema.indexes)
+        }
         return migrator
     }
 

@@ -26,6 +26,9 @@ struct CollectionStore {
         collection.endDate = row[11]
         collection.estimatedAssetCount = row[12]
         collection.keyAsset = try (row[13] as String?).map(AssetRowStore.identifier)
+        if collection.type == .moment, case .moment(let moment) = DerivedCollection(collection.id) {
+            collection.approximateLocation = moment.cell?.middle
+        }
         return collection
     }
 
@@ -41,27 +44,32 @@ struct CollectionStore {
         return try Int64.fetchOne(statement, arguments: [id.text])
     }
 
+    static let listColumns = """
+        l.row, l.id, l.revision, l.type, l.subtype, l.title, p.id, l.parent_key, l.creation_date, l.modification_date,
+        l.start_date, l.end_date, l.child_count
+        """
+    static let listSource = "list l LEFT JOIN list p ON p.row = l.parent"
+
+    static func list(_ row: Row) throws -> CollectionList {
+        var list = CollectionList(id: try AssetRowStore.identifier(row[1]), revision: Revision(row[2]))
+        list.type = try AssetRowStore.named(row[3])
+        list.subtype = try AssetRowStore.named(row[4])
+        list.title = row[5]
+        list.parent = try (row[6] as String?).map(AssetRowStore.identifier)
+        list.parentKey = try (row[7] as String?).map(AssetRowStore.orderKey)
+        list.creationDate = row[8]
+        list.modificationDate = row[9]
+        list.startDate = row[10]
+        list.endDate = row[11]
+        list.childCount = row[12]
+        return list
+    }
+
     func list(_ id: ObjectID) throws -> CollectionList? {
         let statement = try database.cachedStatement(
-            sql: """
-                SELECT l.id, l.revision, l.type, l.subtype, l.title, p.id, l.parent_key, l.creation_date,
-                    l.modification_date, l.start_date, l.end_date, l.child_count
-                FROM list l LEFT JOIN list p ON p.row = l.parent WHERE l.id = ?
-                """
+            sql: "SELECT \(Self.listColumns) FROM \(Self.listSource) WHERE l.id = ?"
         )
-        guard let row = try Row.fetchOne(statement, arguments: [id.text]) else { return nil }
-        var list = CollectionList(id: try AssetRowStore.identifier(row[0]), revision: Revision(row[1]))
-        list.type = try AssetRowStore.named(row[2])
-        list.subtype = try AssetRowStore.named(row[3])
-        list.title = row[4]
-        list.parent = try (row[5] as String?).map(AssetRowStore.identifier)
-        list.parentKey = try (row[6] as String?).map(AssetRowStore.orderKey)
-        list.creationDate = row[7]
-        list.modificationDate = row[8]
-        list.startDate = row[9]
-        list.endDate = row[10]
-        list.childCount = row[11]
-        return list
+        return try Row.fetchOne(statement, arguments: [id.text]).map(Self.list)
     }
 
     /// Members in the album's order, at most `limit`.
@@ -98,7 +106,7 @@ struct CollectionStore {
         return keys.max()
     }
 
-    /// Earliest and latest capture date of the members that are not among `excluded`.
+    /// Earliest and latest capture date of the members that are not in the trash and not among `excluded`.
     func captureDates(of collection: ObjectID, excluding excluded: Set<ObjectID>) throws -> ClosedRange<Int64>? {
         guard let row = try rowNumber(of: collection) else { return nil }
         var dates: [Int64] = []
@@ -108,6 +116,7 @@ struct CollectionStore {
                     sql: """
                         SELECT m.creation_date, a.id FROM membership m JOIN asset a ON a.row = m.asset
                         WHERE m.collection = ? AND m.shown = ? AND m.creation_date IS NOT NULL
+                            AND a.trashed_date IS NULL
                         ORDER BY m.creation_date \(direction)
                         """
                 )
@@ -154,17 +163,20 @@ struct CollectionStore {
     }
 
     private func insert(_ collection: AssetCollection) throws {
+        var moment: Moment?
+        if collection.type == .moment, case .moment(let found) = DerivedCollection(collection.id) { moment = found }
         try run(
             """
             INSERT INTO collection (id, revision, type, subtype, title, title_folded, parent, parent_key,
-                creation_date, modification_date, start_date, end_date, asset_count, key_asset)
-            VALUES (?, ?, ?, ?, ?, ?, (SELECT row FROM list WHERE id = ?), ?, ?, ?, ?, ?, ?, ?)
+                creation_date, modification_date, start_date, end_date, asset_count, key_asset, moment, cluster, year)
+            VALUES (?, ?, ?, ?, ?, ?, (SELECT row FROM list WHERE id = ?), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 collection.id.text, collection.revision.sequence, collection.type.number, collection.subtype.number,
                 collection.title, collection.title.map(folded), collection.parent?.text, collection.parentKey?.text,
                 collection.creationDate, collection.modificationDate, collection.startDate, collection.endDate,
-                collection.estimatedAssetCount, collection.keyAsset?.text,
+                collection.estimatedAssetCount, collection.keyAsset?.text, moment?.key, moment?.cluster.key,
+                moment?.year.key,
             ]
         )
     }

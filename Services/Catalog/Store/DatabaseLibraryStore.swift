@@ -33,16 +33,59 @@ struct DatabaseLibrary: LibraryState {
         try collections.captureDates(of: collection, excluding: excluded)
     }
 
+    func member(after key: OrderKey?, in collection: ObjectID) throws -> (id: ObjectID, key: OrderKey)? {
+        try collections.member(after: key, in: collection)
+    }
+
+    func child(after key: OrderKey?, in list: ObjectID) throws -> (id: ObjectID, key: OrderKey)? {
+        try collections.child(after: key, in: list)
+    }
+
+    func captureDates(of moment: Moment, excluding excluded: Set<ObjectID>) throws -> ClosedRange<Int64>? {
+        try collections.captureDates(of: moment, excluding: excluded)
+    }
+
+    func momentDates(in list: MomentList, excluding excluded: Set<ObjectID>) throws -> ClosedRange<Int64>? {
+        try collections.momentDates(in: list, excluding: excluded)
+    }
+
+    func recentlyAdded(before date: Int64, limit: Int) throws -> [ObjectID] {
+        try collections.recentlyAdded(before: date, limit: limit)
+    }
+
+    func trashed(before date: Int64, limit: Int) throws -> [ObjectID] {
+        try collections.trashed(before: date, limit: limit)
+    }
+
     func publishedEdit(_ id: String, of publisher: String) throws -> StoredEdit? { try edits.edit(id, of: publisher) }
     func pendingEdits() throws -> Int { try edits.pending() }
 
     /// Writes what a transaction came to. A collection is there before its members, and until its members are gone.
     func save(_ result: TransactionResult, sequence: Int64) throws {
-        try collections.save(result.lists.filter { $0.after != nil })
+        try collections.save(Self.parentsFirst(result.lists.filter { $0.after != nil }, \.after))
         try collections.save(result.collections.filter { $0.after != nil })
         try assets.save(result.assets, sequence: sequence)
         try collections.save(result.collections.filter { $0.after == nil })
-        try collections.save(result.lists.filter { $0.after == nil })
+        try collections.save(Self.parentsFirst(result.lists.filter { $0.after == nil }, \.before).reversed())
         try edits.save(result.editRows)
+    }
+
+    /// Folders so ordered that each stands after the folder that it is in.
+    private static func parentsFirst(
+        _ changes: [EntityChange<CollectionList>],
+        _ state: (EntityChange<CollectionList>) -> CollectionList?
+    ) -> [EntityChange<CollectionList>] {
+        var left = Dictionary(changes.map { ($0.id, $0) }, uniquingKeysWith: { $1 })
+        var ordered: [EntityChange<CollectionList>] = []
+        for change in changes {
+            var chain: [EntityChange<CollectionList>] = []
+            var current: ObjectID? = change.id
+            while let id = current, let found = left.removeValue(forKey: id) {
+                chain.append(found)
+                current = state(found)?.parent
+            }
+            ordered += chain.reversed()
+        }
+        return ordered
     }
 }

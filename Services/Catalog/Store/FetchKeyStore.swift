@@ -56,6 +56,8 @@ struct FetchKeyStore {
             return try keys("SELECT a.row, a.id\(columns) FROM asset a WHERE a.row \(among)", [list], fetch)
         case (.date, _):
             return try keys("SELECT a.row, a.id, a.added_date FROM asset a WHERE a.row \(among)", [list], fetch)
+        case (.captureDate, _):
+            return try keys("SELECT a.row, a.id, a.creation_date FROM asset a WHERE a.row \(among)", [list], fetch)
         case (.orderKey, .collection(let id)):
             guard let collection = try CollectionStore(database: database).rowNumber(of: id) else { return [:] }
             let sql = """
@@ -71,8 +73,8 @@ struct FetchKeyStore {
     }
 
     private func eachCollection(_ fetch: Fetch, _ take: (ResultKey) throws -> Void) throws -> Bool {
-        guard let found = try FetchStore(database: database).collections(fetch, .init()) else { return false }
-        for collection in found.collections { try take(fetch.resultKey(of: .collection(collection))) }
+        guard let found = try CollectionFetchStore(database: database).page(fetch, .init()) else { return false }
+        for object in found.objects { try take(fetch.resultKey(of: object)) }
         return true
     }
 }

@@ -18,8 +18,7 @@ struct FetchStore {
     ///
     /// - Returns: nil where the collection it is about does not exist
     func assetRows(_ fetch: Fetch, _ window: Window) throws -> [Int64]? {
-        guard let query = try assetQuery(fetch) else { return nil }
-        let piece = "SELECT a.row FROM " + query.source + query.order + Self.limit(fetch, window)
+        guard let piece = try pageQuery(fetch, window) else { return nil }
         let statement = try database.makeStatement(sql: piece.text)
         return try Int64.fetchAll(statement, arguments: StatementArguments(piece.values))
     }
@@ -28,8 +27,7 @@ struct FetchStore {
     func assetCount(_ fetch: Fetch) throws -> Int? {
         guard let query = try assetQuery(fetch) else { return nil }
         let all: Int
-        if fetch.countsAsVisible, case .assets(.library) = fetch.kind, fetch.predicate == nil {
-            let name = fetch.mediaType.map { "visible.\($0.rawValue)" } ?? "visible"
+        if let name = fetch.counter {
             all = try CounterChanges.value(of: name, database)
         } else {
             let piece = "SELECT count(*) FROM " + query.source
@@ -37,6 +35,28 @@ struct FetchStore {
             all = try Int.fetchOne(statement, arguments: StatementArguments(piece.values)) ?? 0
         }
         return fetch.windowed(all)
+    }
+
+    /// How many of each kind of medium the fetch has, after offset and limit.
+    func mediaCounts(_ fetch: Fetch) throws -> [MediaType: Int]? {
+        guard let query = try assetQuery(fetch) else { return nil }
+        let isWindowed = fetch.limit > 0 || fetch.offset > 0
+        let inner =
+            "SELECT a.media_type AS kind FROM " + query.source
+            + (isWindowed ? query.order + Self.limit(fetch, Window()) : SQLPiece(""))
+        let piece = "SELECT kind, count(*) FROM (" + inner + ") GROUP BY kind"
+        let statement = try database.makeStatement(sql: piece.text)
+        var counts: [MediaType: Int] = [:]
+        for row in try Row.fetchAll(statement, arguments: StatementArguments(piece.values)) {
+            counts[try AssetRowStore.named(row[0])] = row[1]
+        }
+        return counts
+    }
+
+    /// The SQL of a page, for tests of what it costs.
+    func pageQuery(_ fetch: Fetch, _ window: Window) throws -> SQLPiece? {
+        guard let query = try assetQuery(fetch) else { return nil }
+        return "SELECT a.row FROM " + query.source + query.order + Self.limit(fetch, window)
     }
 
     private struct Query {
@@ -64,6 +84,20 @@ struct FetchStore {
             conditions.append(SQLPiece("m.collection = ?", [row.databaseValue]))
             order = "m.order_key"
             isShown = "m.shown = 1"
+        case .smartAlbum(let album):
+            // Whatever is visible is of the user's own library; whatever is hidden is not visible.
+            if album != .userLibrary || !fetch.countsAsVisible {
+                conditions.append(SQLPiece(DerivedSchema.condition(album)))
+            }
+            if album == .allHidden { conditions.append(SQLPiece("a.visible = 0")) }
+        case .moment(let moment):
+            guard try CollectionStore(database: database).rowNumber(of: moment.id) != nil else { return nil }
+            conditions.append(SQLPiece("a.moment = ?", [moment.key.databaseValue]))
+            order = "a.creation_date, a.id"
+        case .below(let list):
+            guard try CollectionStore(database: database).list(list) != nil else { return nil }
+            conditions.append(Self.below(list))
+        case .transient: return nil
         case .burst(let burst): conditions.append("a.burst_identifier = " + .bound(burst))
         }
         if fetch.countsAsVisible {
@@ -71,7 +105,7 @@ struct FetchStore {
         } else if let isShown, fetch.countsAsShown {
             conditions.append(SQLPiece(isShown))
         } else {
-            conditions.append(SQLPiece("a.trashed_date IS NULL"))
+            conditions.append(SQLPiece("a.trashed_date IS \(fetch.inTrash ? "NOT " : "")NULL"))
             if !fetch.includeHidden { conditions.append(SQLPiece("a.is_hidden = 0")) }
             if !fetch.includeAllBurstAssets {
                 conditions.append(
@@ -99,51 +133,28 @@ struct FetchStore {
         )
     }
 
-    // MARK: Collections
-
-    /// Collections in the order of the fetch, and how many there are.
-    func collections(_ fetch: Fetch, _ window: Window) throws -> (collections: [AssetCollection], count: Int)? {
-        var conditions = [SQLPiece("1")]
-        var prefix = SQLPiece("")
-        var order = "c.creation_date, c.id"
-        switch fetch.kind {
-        case .collections(let type, let subtype):
-            if let type { conditions.append(SQLPiece("c.type = ?", [type.number.databaseValue])) }
-            if let subtype { conditions.append(SQLPiece("c.subtype = ?", [subtype.number.databaseValue])) }
-        case .collectionIDs(let list):
-            prefix = SQLPiece("json_each(?) e CROSS JOIN ", [jsonList(list.ids.map(\.text)).databaseValue])
-            conditions.append(SQLPiece("c.id = e.value"))
-            order = "e.key"
-        case .children(let parent):
-            guard try CollectionStore(database: database).list(parent) != nil else { return nil }
-            conditions.append(SQLPiece("p.id = ?", [parent.text.databaseValue]))
-            order = "c.parent_key, c.id"
-        case .assets, .lists, .listIDs: return nil
-        }
-        if let predicate = fetch.predicate {
-            conditions.append(PredicateLowering(table: .collection).lower(predicate.root))
-        }
-        let source = prefix + CollectionStore.collectionSource + " WHERE " + .joined(conditions, " AND ")
-        let count = "SELECT count(*) FROM " + source
-        let all = try Int.fetchOne(
-            try database.makeStatement(sql: count.text),
-            arguments: StatementArguments(count.values)
-        )
-        let page =
-            "SELECT \(CollectionStore.collectionColumns) FROM " + source + " ORDER BY "
-            + (Self.order(fetch.sort, .collection, id: "c.id") ?? order) + Self.limit(fetch, window)
-        let rows = try Row.fetchCursor(
-            try database.makeStatement(sql: page.text),
-            arguments: StatementArguments(page.values)
-        )
-        var collections: [AssetCollection] = []
-        while let row = try rows.next() { collections.append(try CollectionStore.collection(row)) }
-        return (collections, fetch.windowed(all ?? 0))
-    }
-
     // MARK: Parts
 
-    private static func order(_ sort: [SortDescriptor], _ table: PredicateTable, id: String) -> String? {
+    private static func below(_ list: ObjectID) -> SQLPiece {
+        if let moments = MomentList(list) {
+            return SQLPiece(
+                "a.moment IN (SELECT moment FROM collection WHERE \(moments.column) = ?)",
+                [moments.key.databaseValue]
+            )
+        }
+        return SQLPiece(
+            """
+            a.row IN (
+                WITH RECURSIVE below (row) AS (
+                    SELECT row FROM list WHERE id = ? UNION SELECT l.row FROM list l JOIN below b ON l.parent = b.row)
+                SELECT m.asset FROM below b JOIN collection c ON c.parent = b.row
+                    JOIN membership m ON m.collection = c.row)
+            """,
+            [list.text.databaseValue]
+        )
+    }
+
+    static func order(_ sort: [SortDescriptor], _ table: PredicateTable, id: String) -> String? {
         guard !sort.isEmpty else { return nil }
         let keys = sort.map { descriptor in
             "\(table.column(descriptor.key)) \(descriptor.ascending ? "ASC" : "DESC")"
@@ -152,7 +163,7 @@ struct FetchStore {
         return (keys + [id]).joined(separator: ", ")
     }
 
-    private static func limit(_ fetch: Fetch, _ window: Window) -> SQLPiece {
+    static func limit(_ fetch: Fetch, _ window: Window) -> SQLPiece {
         let (from, overflow) = fetch.offset.addingReportingOverflow(window.from)
         var count = window.count ?? Int.max
         if fetch.limit > 0 { count = min(count, max(0, fetch.limit - window.from)) }
@@ -166,14 +177,46 @@ struct FetchStore {
 
 extension Fetch {
     /// Whether the maintained flag of assets answers which are left out.
-    var countsAsVisible: Bool { !includeHidden && !includeAllBurstAssets && sourceTypes == .userLibrary }
+    var countsAsVisible: Bool {
+        !includeHidden && !includeAllBurstAssets && sourceTypes == .userLibrary && !inTrash
+    }
 
     /// Whether the maintained flag of memberships answers which are left out.
-    var countsAsShown: Bool { !includeHidden && !includeAllBurstAssets && sourceTypes == .all }
+    var countsAsShown: Bool { !includeHidden && !includeAllBurstAssets && sourceTypes == .all && !inTrash }
+
+    /// The counter that knows how many there are, before offset and limit.
+    var counter: String? {
+        guard case .assets(let source) = kind else { return nil }
+        switch (source, predicate?.root) {
+        case (.library, nil) where countsAsVisible: return mediaType.map { "visible.\($0.rawValue)" } ?? "visible"
+        case (.library, let condition?) where countsAsVisible && mediaType == nil:
+            return condition.smartAlbum.map(CounterChanges.name)
+        case (.smartAlbum(.allHidden), nil)
+        where includeHidden && !includeAllBurstAssets && sourceTypes == .userLibrary && !inTrash && mediaType == nil:
+            return CounterChanges.name(.allHidden)
+        case (.smartAlbum(let album), nil) where countsAsVisible && mediaType == nil:
+            return CounterChanges.name(album)
+        default: return nil
+        }
+    }
 
     /// A count after offset and limit.
     func windowed(_ all: Int) -> Int {
         let left = max(0, all - min(offset, all))
         return limit > 0 ? min(limit, left) : left
+    }
+}
+
+extension PredicateNode {
+    /// The smart album whose rule is just this condition: it has an index and a counter.
+    var smartAlbum: SmartAlbum? {
+        switch self {
+        case .comparison(.isFavorite, .equal, .integer(1)): .favorites
+        case .comparison(.mediaType, .equal, .integer(Int64(MediaType.video.number))): .videos
+        case .bits(.mediaSubtypes, let mask, let isEqual, let value)
+        where (isEqual && value == mask) || (!isEqual && value == 0):
+            SmartAlbum.allCases.first { $0.mediaSubtype?.rawValue == Int(mask) }
+        default: nil
+        }
     }
 }

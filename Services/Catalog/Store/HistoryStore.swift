@@ -66,6 +66,7 @@ struct HistoryStore {
         root.creationDate = date
         root.modificationDate = date
         try CollectionStore(database: database).save([EntityChange(before: nil, after: root)])
+        try CollectionStore(database: database).beginSmartAlbums(date: date)
     }
 
     /// Begins another history of the same library: no token of the old one is good any more.
@@ -140,6 +141,20 @@ struct HistoryStore {
         }
         page.isCut = page.records.count == count
         return page
+    }
+
+    /// Bytes of the records between two sequences; nil where there are more than so many.
+    func size(after sequence: Int64, through last: Int64, upTo limit: Int) throws -> Int? {
+        let statement = try database.cachedStatement(
+            sql: "SELECT size FROM change WHERE sequence > ? AND sequence <= ? ORDER BY sequence"
+        )
+        var total = 0
+        let sizes = try Int.fetchCursor(statement, arguments: [sequence, last])
+        while let size = try sizes.next() {
+            total += size
+            if total > limit { return nil }
+        }
+        return total
     }
 
     /// The sequence of the first record after another one that a topic carries.

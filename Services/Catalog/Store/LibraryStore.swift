@@ -44,6 +44,12 @@ final class LibraryStore: Sendable {
             let store = HistoryStore(database: database)
             let highest = remembered?.sequence ?? 0
             if let head = try store.head() {
+                let backfill = DerivedBackfillStore(database: database)
+                if try backfill.isNeeded() {
+                    try backfill.run(date: now, sequence: head.sequence)
+                    try store.beginAnew(library: newHistory, sequence: max(highest, head.sequence))
+                    return LibraryHead(library: newHistory, sequence: highest, oldest: highest)
+                }
                 guard let remembered, remembered.library != head.library || remembered.sequence > head.sequence else {
                     return head
                 }
@@ -55,7 +61,7 @@ final class LibraryStore: Sendable {
         }
         if head.library == newHistory, let remembered {
             logger.warning(
-                "the database is older than the library was: it is a copy put back, and begins a new history",
+                "the database is older than the library was, or of an earlier version: it begins a new history",
                 metadata: [
                     "library.old": "\(remembered.library)", "library.new": "\(newHistory)",
                     "sequence": "\(remembered.sequence)",

@@ -53,6 +53,8 @@ struct PredicateLowering {
     /// `isNegated`: somewhere above stands a NOT, so that "unknown" must not come out of it: a missing value is made to
     /// answer false. Elsewhere unknown counts as false anyway, and the plain form lets an index be used.
     private func lower(_ node: PredicateNode, isNegated: Bool) -> SQLPiece {
+        // In the words of its index.
+        if table == .asset, let album = node.smartAlbum { return SQLPiece("(" + DerivedSchema.condition(album) + ")") }
         switch node {
         case .constant(let truth): return SQLPiece(truth ? "1" : "0")
         case .comparison(let key, let relation, let value):

@@ -250,5 +250,7 @@ struct FetchDesk: Sendable {
 
 extension Fetch {
     /// Why changes of the result cannot be told from the records, in words; nil where they can.
-    var whyNotObservable: String? { nil }
+    var whyNotObservable: String? {
+        kind.isDecidedByEntity ? nil : "records do not say what belongs to this kind of fetch; fetch again instead"
+    }
 }

@@ -59,6 +59,10 @@ struct FetchIndex {
             for membership in asset.memberships { add(.member(of: membership.collection), to: &found) }
             if let burst = asset.burstIdentifier { add(.burst(burst), to: &found) }
             for word in asset.keywords { add(.keyword(word), to: &found) }
+            if let moment = asset.moment { add(.moment(moment), to: &found) }
+            for album in SmartAlbum.allCases where terms[.smartAlbum(album)] != nil && album.contains(asset) {
+                add(.smartAlbum(album), to: &found)
+            }
             addValues(of: asset, to: &found)
         }
         return found
@@ -70,6 +74,9 @@ struct FetchIndex {
             guard let collection else { continue }
             add(.id(collection.id), to: &found)
             if let parent = collection.parent { add(.child(of: parent), to: &found) }
+            if case .moment(let moment)? = DerivedCollection(collection.id) {
+                for list in moment.lists { add(.child(of: list.id), to: &found) }
+            }
         }
         return found
     }

@@ -7,6 +7,8 @@ enum ReadTerm: Hashable, Sendable {
     case member(of: ObjectID)
     case child(of: ObjectID)
     case burst(String)
+    case smartAlbum(SmartAlbum)
+    case moment(Moment)
     case keyword(String)
     case equal(PredicateKey, PredicateValue)
     /// Values from one to another; whole numbers are rounded to the nearest `Double`, which keeps their order.
@@ -16,7 +18,8 @@ enum ReadTerm: Hashable, Sendable {
     var breadth: Int {
         switch self {
         case .id: 0
-        case .member, .child, .burst, .keyword: 1
+        case .member, .child, .burst, .keyword, .moment: 1
+        case .smartAlbum(let album): album == .userLibrary ? 6 : 4
         case .equal(let key, let value):
             switch key.type {
             case .flag: value == .integer(1) ? 4 : 6
@@ -36,9 +39,13 @@ extension Fetch {
         case .assets(.ids(let list)), .collectionIDs(let list), .listIDs(let list): return list.ids.map(ReadTerm.id)
         case .assets(.collection(let collection)): return narrower([.member(of: collection)])
         case .assets(.burst(let burst)): return narrower([.burst(burst)])
+        case .assets(.smartAlbum(let album)): return narrower([.smartAlbum(album)])
+        case .assets(.moment(let moment)): return narrower([.moment(moment)])
         case .children(let list): return [.child(of: list)]
         case .assets(.library): return narrower(nil)
-        case .collections, .lists: return nil
+        // The last four are not observed.
+        case .collections, .lists, .assets(.below), .assets(.transient), .collectionsContaining, .listsContaining:
+            return nil
         }
     }
 

@@ -9,19 +9,21 @@ struct AlbumCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "album",
         abstract: "List, make and fill albums.",
-        subcommands: [List.self, Create.self, Rename.self, Add.self, Remove.self, Delete.self],
+        subcommands: [List.self, Create.self, Rename.self, Add.self, Remove.self, Move.self, Delete.self],
         defaultSubcommand: List.self
     )
 
     /// `safelight album list`
     struct List: LibraryCommand {
         static let configuration = CommandConfiguration(abstract: "List the albums.")
+        @Flag(help: "The smart albums instead, with how many assets a fetch of each gives.") var smart = false
         @OptionGroup var client: ClientOptions
 
         func run(in library: PhotoLibrary, output: Output) async throws {
             var table = TextTable([
                 .init(title: "id"), .init(title: "photos", alignment: .right), .init(title: "title", width: 80),
             ])
+            guard !smart else { return try await AlbumCommand.listSmart(library, output) }
             let fetch = try Fetch(.collections(type: .album, subtype: nil)).wireForm
             var position = 0
             while true {
@@ -38,14 +40,34 @@ struct AlbumCommand: AsyncParsableCommand {
         }
     }
 
+    /// Smart albums that hold something, and how much.
+    fileprivate static func listSmart(_ library: PhotoLibrary, _ output: Output) async throws {
+        let fetches = try SmartAlbum.allCases.map { try Fetch(.assets(.smartAlbum($0))).wireForm }
+        let counts = try await library.counts(fetches).counts
+        var table = TextTable([
+            .init(title: "id"), .init(title: "photos", alignment: .right), .init(title: "title", width: 80),
+        ])
+        for (album, count) in zip(SmartAlbum.allCases, counts) {
+            if output.isJSON { try output.json(["id": .string(album.id.text), "count": JSON(count)]) }
+            table.add([album.id.text, "\(count)", album.words.title])
+        }
+        if !output.isJSON { try output.lines(table.lines) }
+    }
+
     /// `safelight album create`
     struct Create: LibraryCommand {
         static let configuration = CommandConfiguration(abstract: "Make an album.")
         @Argument(help: "Its title.") var title: String
+        @Option(name: .customLong("in"), help: ArgumentHelp("The folder it stands in.", valueName: "id|title"))
+        var folder: String?
         @OptionGroup var client: ClientOptions
 
         func run(in library: PhotoLibrary, output: Output) async throws {
-            let result = try await library.perform([.createCollection(.init(ref: "album", title: title))])
+            var parent: ObjectReference?
+            if let folder { parent = .id(try await Albums.folder(folder, in: library).id) }
+            let result = try await library.perform([
+                .createCollection(.init(ref: "album", title: title, parent: parent))
+            ])
             let id = result.id("album")?.text ?? ""
             try output.result(result.json) { ["\(id)  \(title.printable)"] }
         }
@@ -97,6 +119,35 @@ struct AlbumCommand: AsyncParsableCommand {
             let album = try await Albums.find(album, in: library)
             try await Transactions.perform(ids, in: library, output, "removed", besides: 1) { ids in
                 [.updateCollection(.init(id: .id(album.id), remove: ids))]
+            }
+        }
+    }
+
+    /// `safelight album move`
+    struct Move: LibraryCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Move members of an album to another place in it.",
+            discussion: "Positions count from 0, as `safelight fetch --album` lists them."
+        )
+        @Argument(help: "Identifier or title.") var album: String
+        @Argument(help: "Positions of the members.") var from: [Int]
+        @Option(help: "The position among the others at which they shall stand.") var to: Int
+        @OptionGroup var client: ClientOptions
+
+        func run(in library: PhotoLibrary, output: Output) async throws {
+            let album = try await Albums.find(album, in: library)
+            let seen = try await library.assets(try Fetch(.assets(.collection(album.id))).wireForm, count: 0)
+            let result = try await library.perform([
+                .updateCollection(
+                    .init(
+                        id: .id(album.id),
+                        edits: [.move(from: Array(Set(from)).sorted(), to: to)],
+                        snapshot: seen.token
+                    )
+                )
+            ])
+            try output.result(result.json) {
+                [result.isChanged ? "moved, change #\(result.sequence)" : "nothing to change"]
             }
         }
     }

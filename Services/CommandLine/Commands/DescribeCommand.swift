@@ -2,19 +2,33 @@ public import ArgumentParser
 import Contracts
 public import Hosting
 import JSONValue
+import PhotoModel
 
 /// `safelight describe`
 struct DescribeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "describe",
-        abstract: "Print the protocol of a service as an OpenRPC document.",
-        discussion: "What rpc.discover of the running service answers: every method, parameter, result and error."
+        abstract: "Print the protocol of a service as an OpenRPC document, or the format of adjustments.",
+        discussion: """
+            What rpc.discover of the running service answers: every method, parameter, result and error. "adjustments" \
+            prints the JSON Schema of the editor's own format: every operation with its meaning, range, unit, default \
+            and neutral value.
+            """
     )
 
-    @Argument(help: "catalog, thumbnailer, editor or change-broker.")
-    var service: ServiceName
+    @Argument(help: "catalog, thumbnailer, editor, change-broker or adjustments.")
+    var subject: String
+
+    func validate() throws {
+        guard subject == "adjustments" || ServiceName(rawValue: subject) != nil else {
+            throw ValidationError("describe catalog, thumbnailer, editor, change-broker or adjustments")
+        }
+    }
 
     func run() throws {
+        guard let service = ServiceName(rawValue: subject) else {
+            return try Output(json: true).line(AdjustmentList.schema.prettyText)
+        }
         let document = openRPCDocument(
             service: service.rawValue,
             version: ServiceVersion.current,

@@ -27,20 +27,33 @@ struct ExportCommand: LibraryCommand {
     @Option(name: .shortAndLong, help: "The folder; made where there is none.")
     var output: String
 
-    @Flag(help: "What is shown, with the edits, instead of the original.")
+    @Flag(help: "What is shown, with the edits, instead of the original: the same as --version current.")
     var current = false
+
+    @Option(help: "Which file: original, or current: with the edits.")
+    var version = "original"
+
+    @Flag(help: "Beside each file an XMP sidecar: metadata, the adjustment data of the last edit, and its history.")
+    var sidecar = false
 
     @OptionGroup(title: "Images") var images: ExportImageOptions
 
     @OptionGroup var client: ClientOptions
 
-    var services: [ServiceName] { images.size == nil ? [.catalog] : [.catalog, .thumbnailer] }
+    var services: [ServiceName] {
+        [.catalog] + (images.size == nil ? [] : [.thumbnailer]) + (sidecar ? [.editor] : [])
+    }
 
     func check() throws {
         _ = try fetch.fetch(of: nil)
-        if images.size != nil, current { throw ValidationError("--current is for files, --size makes images") }
+        guard version == "original" || version == "current" else {
+            throw CommandFailure.usage("--version is original or current")
+        }
+        if images.size != nil, isCurrent { throw ValidationError("--current is for files, --size makes images") }
         _ = try images.request(.none)
     }
+
+    private var isCurrent: Bool { current || version == "current" }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
         if mkdir(self.output, 0o777) != 0, errno != EEXIST {
@@ -93,6 +106,7 @@ struct ExportCommand: LibraryCommand {
             let stem = Self.fileName(asset, asset.originalFilename)
             let path = "\(output)/\(stem).\(images.format == .jpeg ? "jpg" : images.format.rawValue)"
             do { try OutputFile.write(bytes, to: path) } catch { throw Refusal.notEnoughSpace.error("\(error)") }
+            if sidecar { try await writeSidecar(asset, beside: path, library) }
             progress.say(
                 [
                     "asset": .string(asset.id.text), "file": .string(path), "size": JSON(bytes.count),
@@ -113,7 +127,7 @@ struct ExportCommand: LibraryCommand {
         from library: PhotoLibrary,
         _ progress: inout Progress
     ) async throws -> Bool {
-        guard let resource = current ? asset.currentResource : asset.originalResource else {
+        guard let resource = isCurrent ? asset.currentResource : asset.originalResource else {
             progress.report(
                 CommandFailure(message: "\(asset.id) has no such file", name: Refusal.missingResource.rawValue)
             )
@@ -132,6 +146,7 @@ struct ExportCommand: LibraryCommand {
         }
         try writer.finish()
         let path = output + "/" + name
+        if sidecar { try await writeSidecar(asset, beside: path, library) }
         progress.say(
             [
                 "asset": .string(asset.id.text), "file": .string(path), "size": .int(resource.size),
@@ -140,6 +155,13 @@ struct ExportCommand: LibraryCommand {
             "\(path.printable)  \(Quantities.bytes(resource.size))"
         )
         return true
+    }
+
+    private func writeSidecar(_ asset: Asset, beside path: String, _ library: PhotoLibrary) async throws(RPCError) {
+        let text = try await Sidecar.text(of: asset, in: library)
+        do { try OutputFile.write(Array(text.utf8), to: path + ".xmp") } catch {
+            throw Refusal.notEnoughSpace.error("\(error)")
+        }
     }
 
     /// The identifier, which no other has, and the name it came with, made safe for a folder.

@@ -33,6 +33,16 @@ struct AdjustmentOptions: ParsableArguments {
     var crop: String?
 
     @Option(
+        name: .customLong("operation"),
+        help: ArgumentHelp(
+            "Any other operation, for example sharpen:amount=1,radius=2; repeat it for more. `safelight describe "
+                + "adjustments` lists all.",
+            valueName: "name:member=value,…"
+        )
+    )
+    var others: [String] = []
+
+    @Option(
         name: .customLong("list"),
         help: ArgumentHelp("Take an adjustment list of version 1 from a file; - for standard input.", valueName: "file")
     )
@@ -40,7 +50,7 @@ struct AdjustmentOptions: ParsableArguments {
 
     /// The list in the documented order: rotate, flip, straighten, crop, then exposure, temperature, contrast,
     /// saturation and black-and-white. Any other order is written as a list.
-    func list() throws -> AdjustmentList {
+    func list(mayBeEmpty: Bool = false) throws -> AdjustmentList {
         let operations = operations
         if let listFile {
             guard operations.isEmpty else { throw CommandFailure.usage("--list takes the place of the other flags") }
@@ -53,7 +63,7 @@ struct AdjustmentOptions: ParsableArguments {
             }
             return try AdjustmentList(json: json)
         }
-        guard !operations.isEmpty else {
+        guard !operations.isEmpty || mayBeEmpty else {
             throw CommandFailure.usage("say what to change, for example --exposure 0.5; --help lists what there is")
         }
         return try AdjustmentList(json: ["version": 1, "operations": .array(operations)])
@@ -73,7 +83,21 @@ struct AdjustmentOptions: ParsableArguments {
         add("contrast", contrast.map { .double($0) })
         add("saturation", saturation.map { .double($0) })
         if blackAndWhite { operations.append(["operation": "blackAndWhite"]) }
-        return operations
+        return operations + others.map(Self.operation)
+    }
+
+    /// An operation as it was typed; the list's own table says what is wrong with it.
+    private static func operation(_ text: String) -> JSON {
+        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+        var operation: JSONObject = ["operation": .string(parts[0])]
+        guard parts.count == 2 else { return .object(operation) }
+        for member in parts[1].split(separator: ",") {
+            let pair = member.split(separator: "=", maxSplits: 1).map(String.init)
+            let value = pair.count == 2 ? pair[1] : ""
+            operation[pair.first ?? ""] =
+                Int64(value).map { .int($0) } ?? Double(value).map { .double($0) } ?? .string(value)
+        }
+        return .object(operation)
     }
 
     /// Numbers as they were typed; the list's own table says what is wrong with them.

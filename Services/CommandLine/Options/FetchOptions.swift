@@ -31,13 +31,22 @@ struct FetchOptions: ParsableArguments {
     @Flag(help: "Hidden assets too.")
     var hidden = false
 
-    @Option(help: ArgumentHelp("Only members of an album.", valueName: "id|title"))
+    @Flag(help: "What is in the trash instead of what is not.")
+    var trash = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Only members of an album, smart album, moment or folder.",
+            discussion: "Smart albums by their English name, as `safelight album list --smart` shows them.",
+            valueName: "id|title"
+        )
+    )
     var album: String?
 
     /// The fetch; an album's title is looked up in the library.
     func fetch(in library: PhotoLibrary) async throws -> FetchDescription {
         var container: ObjectID?
-        if let album { container = try await Albums.find(album, in: library).id }
+        if let album { container = try await Albums.container(album, in: library) }
         return try fetch(of: container).wireForm
     }
 
@@ -51,12 +60,13 @@ struct FetchOptions: ParsableArguments {
         var condition: Predicate?
         if let predicate { condition = try Predicate(format: predicate, of: .asset) }
         return try Fetch(
-            .assets(container.map { .collection($0) } ?? .library),
+            .assets(container.map { $0.kind == .collectionList ? .below($0) : .collection($0) } ?? .library),
             predicate: condition,
             sort: descriptors,
             limit: limit,
             offset: offset,
-            includeHidden: hidden ? true : nil
+            includeHidden: hidden ? true : nil,
+            inTrash: trash ? true : nil
         )
     }
 
@@ -72,39 +82,5 @@ struct FetchOptions: ParsableArguments {
                 "\"\(text.prefix(100))\" is no order: write key, key:asc or key:desc"
             )
         }
-    }
-}
-
-/// Finding albums by what people call them.
-enum Albums {
-    /// The album with an identifier or a title.
-    static func find(_ text: String, in library: PhotoLibrary) async throws -> AssetCollection {
-        if let id = ObjectID(text), id.kind == .assetCollection {
-            let page = try await library.collections(try Fetch(.collectionIDs(IDList([id]))).wireForm, count: 1)
-            if let album = page.collections.first { return album }
-            throw CommandFailure(message: "there is no album \(id)", name: "identifier_not_found")
-        }
-        let albums = try await titled(text, in: library)
-        guard let album = albums.first else {
-            throw CommandFailure(
-                message: "there is no album \"\(text)\"; `safelight album list` shows those there are",
-                name: "identifier_not_found"
-            )
-        }
-        guard albums.count == 1 else {
-            throw CommandFailure(
-                message: "more than one album is called \"\(text)\"; name it by its identifier: "
-                    + albums.map(\.id.text).joined(separator: ", "),
-                name: "multiple_identifiers"
-            )
-        }
-        return album
-    }
-
-    /// The first few albums with a title.
-    static func titled(_ title: String, in library: PhotoLibrary) async throws -> [AssetCollection] {
-        let predicate = try Predicate(format: "title == %@", arguments: [.string(title)], of: .assetCollection)
-        let fetch = try Fetch(.collections(type: .album, subtype: nil), predicate: predicate)
-        return try await library.collections(fetch.wireForm, count: 10).collections
     }
 }

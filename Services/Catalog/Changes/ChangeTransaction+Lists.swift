@@ -1,0 +1,234 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+
+extension ChangeTransaction {
+    // MARK: Folders
+
+    func existingFolder(_ id: ObjectID) throws -> CollectionList {
+        let list = try existingList(id)
+        guard list.type == .folder else {
+            throw Refusal.changeNotSupported.error(
+                "\(id) follows from facts of the assets and cannot be changed",
+                ["id": .string(id.text)]
+            )
+        }
+        return list
+    }
+
+    mutating func create(_ request: ChangeRequest.CreateList) throws {
+        let parent = try request.parent.map { try existingFolder(id($0)).id } ?? .root
+        var list = CollectionList(id: makeID(.collectionList), revision: Revision(sequence))
+        list.title = try storable(request.title, "title")
+        list.parent = parent
+        list.parentKey = try nextChildKey(in: parent)
+        list.creationDate = now
+        list.modificationDate = now
+        try requireDepth(of: parent)
+        try changeChildren(of: parent, by: 1)
+        try set(list)
+        for child in request.add { try append(id(child), to: list.id) }
+        try bind(request.ref, to: list.id)
+    }
+
+    mutating func update(_ request: ChangeRequest.UpdateList, _ snapshot: SnapshotList?) throws {
+        var list = try existingFolder(id(request.id))
+        try require(request.ifRevision, list.revision, of: list.id)
+        if let title = request.title {
+            guard list.id != .root else {
+                throw Refusal.changeNotSupported.error("the root folder has no name", ["id": .string(list.id.text)])
+            }
+            list.title = try storable(title, "title")
+            try set(list)
+        }
+        try apply(request.edits, snapshot, to: list.id)
+    }
+
+    /// A folder goes with everything below it; assets stay (spec S-80).
+    mutating func deleteLists(_ request: ChangeRequest.DeleteObjects) throws {
+        for id in request.ids {
+            let list = try existingFolder(id)
+            guard id != .root else {
+                throw Refusal.changeNotSupported.error("the root folder cannot be deleted", ["id": .string(id.text)])
+            }
+            try delete(list)
+        }
+    }
+
+    private mutating func delete(_ list: CollectionList) throws {
+        while let child = try child(after: nil, in: list.id, passingOver: []) {
+            if child.id.kind == .collectionList {
+                try delete(existingFolder(child.id))
+            } else {
+                try deleteCollections(ChangeRequest.DeleteObjects(ids: [child.id]))
+            }
+        }
+        try remove(list: list.id)
+        if let parent = list.parent { try changeChildren(of: parent, by: -1) }
+    }
+
+    // MARK: Children
+
+    func nextChildKey(in parent: ObjectID) throws -> OrderKey {
+        let touched = touchedChildren(of: parent).map(\.key)
+        let last = [try state.lastChildKey(of: parent), touched.max()].compactMap { $0 }.max()
+        return OrderKey.between(last, nil)
+    }
+
+    /// Collections and folders that this transaction touched and that stand in a folder now.
+    private func touchedChildren(of parent: ObjectID) -> [(id: ObjectID, key: OrderKey)] {
+        var children: [(id: ObjectID, key: OrderKey)] = []
+        for id in collections.order {
+            if let child = collections.state(of: id) ?? nil, child.parent == parent, let key = child.parentKey {
+                children.append((id, key))
+            }
+        }
+        for id in lists.order {
+            if let child = lists.state(of: id) ?? nil, child.parent == parent, let key = child.parentKey {
+                children.append((id, key))
+            }
+        }
+        return children
+    }
+
+    private func place(of child: ObjectID) throws -> (parent: ObjectID, key: OrderKey)? {
+        if child.kind == .collectionList {
+            guard let list = try list(child), let parent = list.parent, let key = list.parentKey else { return nil }
+            return (parent, key)
+        }
+        guard let collection = try collection(child), let parent = collection.parent, let key = collection.parentKey
+        else { return nil }
+        return (parent, key)
+    }
+
+    private func isChild(_ child: ObjectID, of parent: ObjectID) throws -> Bool {
+        try place(of: child)?.parent == parent
+    }
+
+    /// The child after a place, as things stand now in this transaction.
+    private func child(
+        after lower: OrderKey?,
+        in parent: ObjectID,
+        passingOver moving: Set<ObjectID>
+    ) throws -> (id: ObjectID, key: OrderKey)? {
+        var stored = try state.child(after: lower, in: parent)
+        while let found = stored {
+            let place = try place(of: found.id)
+            if !moving.contains(found.id), place?.parent == parent, place?.key == found.key { break }
+            stored = try state.child(after: found.key, in: parent)
+        }
+        let touched = touchedChildren(of: parent).filter { child in
+            !moving.contains(child.id) && (lower.map { $0 < child.key } ?? true)
+        }
+        return ([stored].compactMap { $0 } + touched).min { ($0.key, $0.id) < ($1.key, $1.id) }
+    }
+
+    private mutating func append(_ child: ObjectID, to parent: ObjectID) throws {
+        if try isChild(child, of: parent) { return }
+        try put(child, in: parent, at: nextChildKey(in: parent))
+    }
+
+    /// Puts an album or folder somewhere; it leaves the folder that it was in (spec S-06: one parent).
+    private mutating func put(_ child: ObjectID, in parent: ObjectID, at key: OrderKey) throws {
+        let old: ObjectID?
+        if child.kind == .collectionList {
+            var list = try existingFolder(child)
+            try requireNoCycle(child, in: parent)
+            old = list.parent
+            (list.parent, list.parentKey) = (parent, key)
+            try set(list)
+        } else {
+            var collection = try existingCollection(child)
+            guard collection.type == .album else {
+                throw Refusal.changeNotSupported.error(
+                    "\(child) follows from facts of the assets and stands in no folder",
+                    ["id": .string(child.text)]
+                )
+            }
+            old = collection.parent
+            (collection.parent, collection.parentKey) = (parent, key)
+            try set(collection)
+        }
+        guard old != parent else { return }
+        if let old { try changeChildren(of: old, by: -1) }
+        try changeChildren(of: parent, by: 1)
+    }
+
+    /// Folders inside one another, the root not counted.
+    private static var maxDepth: Int { 64 }
+
+    private func requireDepth(of parent: ObjectID) throws {
+        var depth = 0
+        var current: ObjectID? = parent
+        while let id = current {
+            depth += 1
+            current = try list(id)?.parent
+            guard depth <= Self.maxDepth else {
+                throw Refusal.limitExceeded.error(
+                    "folders stand at most \(Self.maxDepth) deep",
+                    ["limit": JSON(Self.maxDepth)]
+                )
+            }
+        }
+    }
+
+    private func requireNoCycle(_ child: ObjectID, in parent: ObjectID) throws {
+        guard child != .root else {
+            throw Refusal.changeNotSupported.error("the root folder stands in no other", ["id": .string(child.text)])
+        }
+        try requireDepth(of: parent)
+        var current: ObjectID? = parent
+        while let id = current {
+            guard id != child else {
+                throw Refusal.cycle.error(
+                    "\(child) cannot be put into \(parent), which is itself or below it",
+                    ["id": .string(child.text)]
+                )
+            }
+            current = try list(id)?.parent
+        }
+    }
+
+    // MARK: Steps
+
+    private mutating func apply(_ edits: [MemberEdit], _ snapshot: SnapshotList?, to id: ObjectID) throws {
+        guard edits.contains(where: \.hasIndexes) else {
+            for edit in edits {
+                switch edit {
+                case .add(let members): for member in members { try append(self.id(member), to: id) }
+                case .remove(let ids): try takeOut(ids, of: id)
+                case .insert, .move, .replace, .removeAt: break
+                }
+            }
+            return
+        }
+        let script = try MemberScript(edits, snapshot, isNew: state.list(id) == nil) { reference in
+            try self.id(reference)
+        } isMember: { child in
+            try isChild(child, of: id)
+        }
+        try takeOut(script.removed, of: id)
+        for run in try script.runs() {
+            let anchor = try script.neighbour(before: run) { try isChild($0, of: id) }
+            let lower = try anchor.flatMap { try place(of: $0)?.key }
+            let upper = try child(after: lower, in: id, passingOver: Set(run.members))?.key
+            let keys = OrderKey.keys(count: run.members.count, between: lower, and: upper)
+            try checkLength(keys, of: id)
+            for (child, key) in zip(run.members, keys) { try put(child, in: id, at: key) }
+        }
+    }
+
+    /// What is taken out of a folder goes to the end of the root.
+    private mutating func takeOut(_ ids: [ObjectID], of list: ObjectID) throws {
+        for id in ids where try isChild(id, of: list) {
+            guard list != .root else {
+                throw Refusal.changeNotSupported.error(
+                    "\(id) stands in the root folder already; delete it or move it into another",
+                    ["id": .string(id.text)]
+                )
+            }
+            try append(id, to: .root)
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import PhotoModel
+
+extension ChangeTransaction {
+    /// Brings moments and their lists up to date with what happened to assets (spec S-07): they come with their first asset
+    /// and go with their last, in the same transaction.
+    mutating func updateMoments(_ changes: [EntityChange<Asset>]) throws {
+        var steps: [Moment: Int] = [:]
+        var members: [Moment: [Asset]] = [:]
+        for change in changes {
+            let (before, after) = (change.before?.moment, change.after?.moment)
+            if let before, before == after {
+                members[before, default: []].append(contentsOf: change.after.map { [$0] } ?? [])
+            }
+            guard before != after || change.before?.creationDate != change.after?.creationDate else { continue }
+            if let before { steps[before, default: 0] -= 1 }
+            if let after {
+                steps[after, default: 0] += 1
+                if before != after, let asset = change.after { members[after, default: []].append(asset) }
+            }
+        }
+        guard !steps.isEmpty else { return }
+        let touched = Set(changes.map(\.id))
+        var changed: [(before: AssetCollection?, after: AssetCollection?, moment: Moment)] = []
+        for (moment, step) in steps.sorted(by: { $0.key < $1.key }) {
+            let before = try collection(moment.id)
+            var collection = before ?? AssetCollection(moment, revision: Revision(sequence))
+            if before == nil { (collection.creationDate, collection.modificationDate) = (now, now) }
+            let count = (collection.estimatedAssetCount ?? 0) + step
+            guard count > 0 else {
+                if before != nil { try setDerived(moment.id, nil as AssetCollection?) }
+                changed.append((before, nil, moment))
+                continue
+            }
+            let ours = members[moment, default: []].compactMap(\.creationDate)
+            let others = try state.captureDates(of: moment, excluding: touched)
+            collection.estimatedAssetCount = count
+            collection.startDate = [ours.min(), others?.lowerBound].compactMap { $0 }.min()
+            collection.endDate = [ours.max(), others?.upperBound].compactMap { $0 }.max()
+            guard collection != before else { continue }
+            try setDerived(moment.id, collection)
+            changed.append((before, collection, moment))
+        }
+        try updateMomentLists(changed)
+    }
+
+    private mutating func updateMomentLists(
+        _ changed: [(before: AssetCollection?, after: AssetCollection?, moment: Moment)]
+    ) throws {
+        var lists: [MomentList: [(before: AssetCollection?, after: AssetCollection?, moment: Moment)]] = [:]
+        for change in changed where change.before != nil || change.after != nil {
+            for list in change.moment.lists { lists[list, default: []].append(change) }
+        }
+        let touched = Set(changed.map(\.moment.id))
+        for (list, changes) in lists.sorted(by: { $0.key.id < $1.key.id }) {
+            let before = try self.list(list.id)
+            var entity = before ?? CollectionList(list, revision: Revision(sequence))
+            if before == nil { (entity.creationDate, entity.modificationDate) = (now, now) }
+            entity.childCount += changes.reduce(0) { $0 + ($1.after == nil ? 0 : 1) - ($1.before == nil ? 0 : 1) }
+            guard entity.childCount > 0 else {
+                if before != nil { try setDerived(list.id, nil as CollectionList?) }
+                continue
+            }
+            let others = try state.momentDates(in: list, excluding: touched)
+            let ours = changes.compactMap(\.after)
+            entity.startDate = [ours.compactMap(\.startDate).min(), others?.lowerBound].compactMap { $0 }.min()
+            entity.endDate = [ours.compactMap(\.endDate).max(), others?.upperBound].compactMap { $0 }.max()
+            if entity != before { try setDerived(list.id, entity) }
+        }
+    }
+}

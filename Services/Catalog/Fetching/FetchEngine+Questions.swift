@@ -1,0 +1,170 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+
+/// Questions about results and entities that are no pages.
+extension FetchEngine {
+    // MARK: Counting
+
+    func counts(_ request: FetchCounts, owner: String = "") async throws -> FetchCounts.Result {
+        let fetches = try request.fetches.map { description in
+            let fetch = try resolved(description, owner: owner)
+            return (fetch: fetch, members: try transientMembers(of: fetch, owner: owner))
+        }
+        return try await store.read { [cache] reader in
+            let (head, token) = try Self.moment(request.token, reader)
+            var result = FetchCounts.Result(token: token, counts: [])
+            for (fetch, members) in fetches {
+                try Task.checkCancellation()
+                guard fetch.kind.entityClass == .asset else {
+                    let window = FetchStore.Window(from: 0, count: 0)
+                    let page = try Self.page(fetch, window, token.sequence, head, reader, members: members)
+                    result.counts.append(page.count)
+                    if request.byMediaType { result.byMediaType.append([:]) }
+                    continue
+                }
+                let rows = ResultRows(reader: reader, head: head, cache: cache)
+                if token.sequence == head.sequence, fetch.kind.isDecidedByEntity {
+                    result.counts.append(try Self.count(fetch, head, reader, cache))
+                } else {
+                    result.counts.append(fetch.windowed(try rows.rows(of: fetch.whole, at: token.sequence)).count)
+                }
+                guard request.byMediaType else { continue }
+                var kinds: [MediaType: Int] = [:]
+                if token.sequence == head.sequence {
+                    kinds = try FetchStore(database: reader.database).mediaCounts(fetch) ?? [:]
+                } else {
+                    let array = fetch.windowed(try rows.rows(of: fetch.whole, at: token.sequence))
+                    for start in stride(from: 0, to: array.count, by: 1000) {
+                        let part = Array(array.dropFirst(start).prefix(1000))
+                        for asset in try rows.assets(part, at: token.sequence) {
+                            kinds[asset.mediaType, default: 0] += 1
+                        }
+                    }
+                }
+                var object = JSONObject()
+                for type in MediaType.allCases { object[type.rawValue] = JSON(kinds[type] ?? 0) }
+                result.byMediaType.append(object)
+            }
+            return result
+        }
+    }
+
+    // MARK: Finding
+
+    func find(_ request: FindInFetch, owner: String = "") async throws -> FindInFetch.Result {
+        let fetch = try resolved(request.fetch, owner: owner)
+        let members = try transientMembers(of: fetch, owner: owner)
+        return try await store.read { [cache] reader in
+            let (head, token) = try Self.moment(request.token, reader)
+            let found: [Int?]
+            if fetch.kind.entityClass == .asset {
+                let rows = ResultRows(reader: reader, head: head, cache: cache)
+                let array = Array(fetch.windowed(try rows.rows(of: fetch.whole, at: token.sequence)))
+                let part = array.dropFirst(request.from).prefix(request.count ?? .max)
+                found = try rows.positions(of: request.ids, in: part)
+            } else {
+                let page = try Self.page(fetch, FetchStore.Window(), token.sequence, head, reader, members: members)
+                let list = page.objects.map(\.id).dropFirst(request.from).prefix(request.count ?? .max)
+                found = request.ids.map { list.firstIndex(of: $0) }
+            }
+            return FindInFetch.Result(token: token, indexes: found.map { $0.map { JSON($0) } ?? .null })
+        }
+    }
+
+    // MARK: Covers
+
+    func keyAssets(_ request: FetchKeyAssets, owner: String = "") async throws -> FetchKeyAssets.Result {
+        var description = FetchDescription(.assets)
+        description.container = request.collection
+        let fetch = try resolved(description, owner: owner)
+        let collection = request.collection
+        return try await store.read { reader in
+            let head = try reader.head()
+            let window = FetchStore.Window(from: 0, count: FetchKeyAssets.maxCount + 1)
+            guard let rows = try FetchStore(database: reader.database).assetRows(fetch, window) else {
+                throw CatalogRefusals.notFound(fetch)
+            }
+            let members = try reader.assets.assets(rows)
+            var covers = rows.compactMap { members[$0] }
+            if let chosen = try reader.collections.collection(collection)?.keyAsset,
+                let asset = try reader.assets.asset(chosen), fetch.includes(asset)
+            {
+                covers.removeAll { $0.id == chosen }
+                covers.insert(asset, at: 0)
+            }
+            return FetchKeyAssets.Result(token: head.token, assets: Array(covers.prefix(FetchKeyAssets.maxCount)))
+        }
+    }
+
+    // MARK: Capabilities
+
+    func can(_ request: FetchCan) async throws -> FetchCan.Result {
+        try await store.read { reader in
+            let head = try reader.head()
+            var can = JSONObject()
+            for id in request.ids {
+                switch id.kind {
+                case .asset: can[id.text] = try reader.assets.asset(id).map { JSON($0.can.map(\.rawValue)) }
+                case .assetCollection, .collectionList:
+                    if id.isTransient {
+                        can[id.text] = []
+                        continue
+                    }
+                    let past = PastState(reader: reader, moment: head.sequence, head: head)
+                    switch try past.collection(id) {
+                    case .collection(let collection): can[id.text] = JSON(collection.can.map(\.rawValue))
+                    case .list(let list): can[id.text] = JSON(list.can.map(\.rawValue))
+                    case nil: break
+                    }
+                }
+            }
+            return FetchCan.Result(token: head.token, can: can)
+        }
+    }
+
+    // MARK: Snapshots
+
+    /// The most members of a list on which steps with indexes are carried out; larger ones are named by identifier.
+    static let maxSnapshot = 100_000
+
+    /// The list as a client saw it, for the steps of a request (spec T-13).
+    ///
+    /// - Returns: nil for a request without them
+    func snapshot(for request: ChangeRequest, owner: String) async throws -> SnapshotList? {
+        let (reference, edits, token, fetch): (ObjectReference, [MemberEdit], ChangeToken?, FetchDescription?)
+        switch request {
+        case .updateCollection(let request):
+            (reference, edits, token, fetch) = (request.id, request.edits, request.snapshot, request.snapshotFetch)
+        case .updateList(let request):
+            (reference, edits, token, fetch) = (request.id, request.edits, request.snapshot, nil)
+        default: return nil
+        }
+        guard let token, edits.contains(where: \.hasIndexes), case .id(let id) = reference else { return nil }
+        var description = FetchDescription(id.kind == .collectionList ? .children : .assets)
+        description.container = id
+        let seen = try resolved(fetch ?? description, owner: owner)
+        switch seen.kind {
+        case .assets(.collection(id)), .children(of: id): break
+        default: throw Refusal.invalidOptions.error("snapshotFetch is a fetch of the members of \(id)")
+        }
+        return try await store.read { [cache] reader in
+            let (head, token) = try Self.moment(token, reader)
+            guard seen.kind.entityClass == .asset else {
+                let page = try Self.page(seen, FetchStore.Window(), token.sequence, head, reader)
+                return SnapshotList(page.objects.map(\.id))
+            }
+            let rows = ResultRows(reader: reader, head: head, cache: cache)
+            let array = seen.windowed(try rows.rows(of: seen.whole, at: token.sequence))
+            guard array.count <= Self.maxSnapshot else {
+                throw Refusal.limitExceeded.error(
+                    "\(id) has \(array.count) members; steps with indexes are for at most \(Self.maxSnapshot), name "
+                        + "members by their identifiers",
+                    ["limit": JSON(Self.maxSnapshot)]
+                )
+            }
+            return SnapshotList(try reader.assets.identifiers(Array(array)))
+        }
+    }
+}

@@ -1,0 +1,88 @@
+import Contracts
+import Messaging
+import PhotoModel
+
+/// The whole result of a fetch of assets at one moment, as row numbers in its order (DESIGN 3.4).
+///
+/// Kept within a bound of memory; made again by running the query and undoing records, or out of a result of an earlier
+/// moment by carrying it along: then its cost follows what changed between.
+struct ResultRows {
+    let reader: LibraryReader
+    let head: LibraryHead
+    let cache: ResultCache
+
+    /// Bytes of records over which a kept result is carried along; above it the query is run again.
+    static let maxCarried = 4 << 20
+
+    /// - Parameter fetch: without offset and limit
+    func rows(of fetch: Fetch, at moment: Int64) throws -> [Int64] {
+        let key = ResultCache.Key(fetch: fetch, sequence: moment)
+        if let kept = cache[key] { return kept }
+        let rows = try made(fetch, at: moment)
+        cache.keep(rows, for: key)
+        return rows
+    }
+
+    private func made(_ fetch: Fetch, at moment: Int64) throws -> [Int64] {
+        guard moment == head.sequence else {
+            guard fetch.kind.isDecidedByEntity else {
+                throw CatalogRefusals.tokenExpired(ChangeToken(library: head.library, sequence: moment), head)
+            }
+            if case .assets(.collection(let id)) = fetch.kind { try require(id, at: moment) }
+            if case .assets(.moment(let found)) = fetch.kind { try require(found.id, at: moment) }
+            return try PastState(reader: reader, moment: moment, head: head).result(of: fetch)
+        }
+        if fetch.kind.isDecidedByEntity, let carried = try carried(fetch) { return carried }
+        guard let rows = try FetchStore(database: reader.database).assetRows(fetch, .init()) else {
+            throw CatalogRefusals.notFound(fetch)
+        }
+        return rows
+    }
+
+    private func require(_ id: ObjectID, at moment: Int64) throws {
+        guard try PastState(reader: reader, moment: moment, head: head).had(id) else {
+            throw CatalogRefusals.notFound(id)
+        }
+    }
+
+    private func carried(_ fetch: Fetch) throws -> [Int64]? {
+        guard let (sequence, array) = cache.newest(of: fetch, from: head.oldest, through: head.sequence) else {
+            return nil
+        }
+        if case .assets(.collection(let id)) = fetch.kind { try require(id, at: head.sequence) }
+        if case .assets(.moment(let found)) = fetch.kind { try require(found.id, at: head.sequence) }
+        guard try reader.history.size(after: sequence, through: head.sequence, upTo: Self.maxCarried) != nil else {
+            return nil
+        }
+        var touched: [ObjectID: Asset?] = [:]
+        try reader.history.each(after: sequence, through: head, bytes: .max) { record in
+            for change in record.assets { touched[change.id] = .some(change.after) }
+        }
+        return try ResultMerge(reader: reader, fetch: fetch).merged(array, with: touched)
+    }
+
+    /// Positions of assets in a result; nil for what is not in it.
+    func positions(of ids: [ObjectID], in rows: ArraySlice<Int64>) throws -> [Int?] {
+        var wanted: [Int64: Int] = [:]
+        let numbers = try ids.map { try reader.assets.rowNumber(of: $0) ?? reader.assets.departedRowNumber(of: $0) }
+        let set = Set(numbers.compactMap { $0 })
+        for (position, row) in zip(rows.indices, rows) where set.contains(row) {
+            wanted[row] = position
+            if wanted.count == set.count { break }
+        }
+        return numbers.map { $0.flatMap { wanted[$0] } }
+    }
+
+    /// Whole assets of some rows as they were at a moment, in that order.
+    func assets(_ rows: [Int64], at moment: Int64) throws -> [Asset] {
+        let present = try reader.assets.assets(rows)
+        guard moment < head.sequence else { return rows.compactMap { present[$0] } }
+        let past = PastState(reader: reader, moment: moment, head: head)
+        return try rows.map { row in
+            guard let id = try present[row]?.id ?? reader.assets.departed(row),
+                let asset = try past.earlier(id) ?? present[row]
+            else { throw DamagedRow("row \(row) is in no record") }
+            return asset
+        }
+    }
+}

@@ -1,0 +1,145 @@
+import Contracts
+import Hosting
+import JSONValue
+import Messaging
+import PhotoModel
+import Synchronization
+
+/// Collections and lists that clients hold for a while (spec S-30, S-31): in memory alone, for their owner alone, until
+/// ten minutes after their last use.
+final class TransientDesk: Sendable {
+    /// Bounds of what is held.
+    struct Limits: Sendable {
+        /// Microseconds without use.
+        var lease: Int64 = 600_000_000
+        var perIdentity = 32
+        /// Members of all together, and of one identity.
+        var members = 2_000_000
+        var membersPerIdentity = 500_000
+    }
+
+    private struct Held {
+        let owner: String
+        let members: [ObjectID]
+        var ends: Int64
+    }
+
+    private let held = Mutex<[ObjectID: Held]>([:])
+    private let clock: MonotonicClock
+    let limits: Limits
+
+    init(clock: MonotonicClock = .system, limits: Limits = Limits()) {
+        self.clock = clock
+        self.limits = limits
+    }
+
+    var count: Int { held.withLock { $0.count } }
+
+    /// Holds members under a new name.
+    ///
+    /// - Throws: `limit_exceeded`
+    func hold(_ kind: ObjectKind, _ members: [ObjectID], owner: String) throws(RPCError) -> ObjectID {
+        var random = SystemRandomNumberGenerator()
+        let id = ObjectID.transient(kind, using: &random)
+        let now = clock.nowMicroseconds()
+        let problem: RPCError? = held.withLock { held in
+            held = held.filter { $0.value.ends > now }
+            let own = held.values.filter { $0.owner == owner }
+            let all = held.values.reduce(0) { $0 + $1.members.count }
+            guard own.count < limits.perIdentity,
+                own.reduce(0, { $0 + $1.members.count }) + members.count <= limits.membersPerIdentity,
+                all + members.count <= limits.members
+            else {
+                return Refusal.limitExceeded.error(
+                    "at most \(limits.perIdentity) transient collections with \(limits.membersPerIdentity) members "
+                        + "together are held for one identity; release some",
+                    ["limit": JSON(limits.perIdentity)]
+                )
+            }
+            held[id] = Held(owner: owner, members: members, ends: now + limits.lease)
+            return nil
+        }
+        if let problem { throw problem }
+        return id
+    }
+
+    /// The members of what a client holds; the use renews the lease.
+    ///
+    /// - Throws: `handle_expired`, also for what another identity holds
+    func members(of id: ObjectID, owner: String) throws(RPCError) -> [ObjectID] {
+        let now = clock.nowMicroseconds()
+        let members: [ObjectID]? = held.withLock { held in
+            guard let found = held[id], found.owner == owner, found.ends > now else { return nil }
+            held[id]?.ends = now + limits.lease
+            return found.members
+        }
+        guard let members else {
+            throw Refusal.handleExpired.error(
+                "\(id) is not held any more; make it again with transient.create",
+                ["id": .string(id.text)]
+            )
+        }
+        return members
+    }
+
+    func release(_ id: ObjectID, owner: String) {
+        held.withLock { held in
+            if held[id]?.owner == owner { held[id] = nil }
+        }
+    }
+}
+
+extension FetchEngine {
+    /// Holds identifiers as given, or results put together (spec S-32).
+    func createTransient(_ request: CreateTransient, owner: String) async throws -> CreateTransient.Result {
+        guard (request.ids == nil) != request.results.isEmpty else {
+            throw Refusal.invalidOptions.error("a transient collection has either ids or results")
+        }
+        var members = request.ids ?? []
+        for reference in request.results { members += try await identifiers(of: reference, owner: owner) }
+        members = IDList(members).ids
+        let isOfAssets = members.allSatisfy { $0.kind == .asset }
+        guard isOfAssets || members.allSatisfy({ $0.kind != .asset }) else {
+            throw Refusal.invalidOptions.error("a collection holds assets, a list holds collections and lists")
+        }
+        if request.ids != nil { try await requireAll(members) }
+        let isList = !isOfAssets || (members.isEmpty && request.results.contains { $0.fetch.kind != .assets })
+        let id = try transients.hold(isList ? .collectionList : .assetCollection, members, owner: owner)
+        return CreateTransient.Result(id: id, count: members.count, leaseMs: Int(transients.limits.lease / 1000))
+    }
+
+    private func requireAll(_ ids: [ObjectID]) async throws {
+        let missing = try await store.read { reader in
+            try ids.first { id in
+                switch id.kind {
+                case .asset: try reader.assets.rowNumber(of: id) == nil
+                case .assetCollection: try reader.collections.rowNumber(of: id) == nil
+                case .collectionList: try reader.collections.list(id) == nil
+                }
+            }
+        }
+        if let missing { throw CatalogRefusals.notFound(missing) }
+    }
+
+    private func identifiers(of reference: ResultReference, owner: String) async throws -> [ObjectID] {
+        let fetch = try resolved(reference.fetch, owner: owner)
+        let members = try transientMembers(of: fetch, owner: owner)
+        let most = transients.limits.membersPerIdentity
+        return try await store.read { [cache] reader in
+            let (head, token) = try Self.moment(reference.token, reader)
+            guard fetch.kind.entityClass == .asset else {
+                return try Self.page(fetch, FetchStore.Window(), token.sequence, head, reader, members: members)
+                    .objects.map(\.id)
+            }
+            let rows = ResultRows(reader: reader, head: head, cache: cache)
+            let array = fetch.windowed(try rows.rows(of: fetch.whole, at: token.sequence))
+            guard array.count <= most else {
+                throw Refusal.limitExceeded.error(
+                    "the result has \(array.count) members, a transient collection at most \(most)",
+                    ["limit": JSON(most)]
+                )
+            }
+            return try reader.assets.identifiers(Array(array))
+        }
+    }
+}

@@ -1,0 +1,182 @@
+import GRDB
+import PhotoModel
+
+/// Fetches of collections and lists as SQL. The same answers as `Fetch` gives in memory.
+struct CollectionFetchStore {
+    let database: Database
+
+    /// A part of a result, and how many the whole has, after offset and limit.
+    struct Page {
+        var objects: [PhotoCollection]
+        var count: Int
+    }
+
+    /// Collections, lists, or both mixed, in the order of the fetch.
+    ///
+    /// - Returns: nil where what the fetch is about does not exist
+    func page(_ fetch: Fetch, _ window: FetchStore.Window) throws -> Page? {
+        switch fetch.kind {
+        case .assets: return nil
+        case .collections, .collectionIDs, .collectionsContaining:
+            guard let source = try collections(fetch) else { return nil }
+            return try page(fetch, window, source, .collection) { .collection(try CollectionStore.collection($0)) }
+        case .lists, .listIDs, .listsContaining:
+            guard let source = try lists(fetch) else { return nil }
+            return try page(fetch, window, source, .list) { .list(try CollectionStore.list($0)) }
+        case .children(let list):
+            guard try CollectionStore(database: database).list(list) != nil else { return nil }
+            guard MomentList(list) == nil else {
+                guard let source = try collections(fetch) else { return nil }
+                return try page(fetch, window, source, .collection) { .collection(try CollectionStore.collection($0)) }
+            }
+            return try children(fetch, of: list, window)
+        }
+    }
+
+    private struct Source {
+        var text: SQLPiece
+        var conditions: [SQLPiece]
+        var order: String
+    }
+
+    private func page(
+        _ fetch: Fetch,
+        _ window: FetchStore.Window,
+        _ source: Source,
+        _ table: PredicateTable,
+        _ entity: (Row) throws -> PhotoCollection
+    ) throws -> Page {
+        var source = source
+        if let predicate = fetch.predicate {
+            source.conditions.append(PredicateLowering(table: table).lower(predicate.root))
+        }
+        let (columns, id) =
+            table == .list ? (CollectionStore.listColumns, "l.id") : (CollectionStore.collectionColumns, "c.id")
+        let text = source.text + " WHERE " + .joined(source.conditions + [SQLPiece("1")], " AND ")
+        let count = "SELECT count(*) FROM " + text
+        let all = try Int.fetchOne(
+            try database.makeStatement(sql: count.text),
+            arguments: StatementArguments(count.values)
+        )
+        let page =
+            "SELECT \(columns) FROM " + text + " ORDER BY "
+            + (FetchStore.order(fetch.sort, table, id: id) ?? source.order) + FetchStore.limit(fetch, window)
+        let rows = try Row.fetchCursor(
+            try database.makeStatement(sql: page.text),
+            arguments: StatementArguments(page.values)
+        )
+        var objects: [PhotoCollection] = []
+        while let row = try rows.next() { objects.append(try entity(row)) }
+        return Page(objects: objects, count: fetch.windowed(all ?? 0))
+    }
+
+    // MARK: Sources
+
+    private func collections(_ fetch: Fetch) throws -> Source? {
+        var source = Source(
+            text: SQLPiece(CollectionStore.collectionSource),
+            conditions: [],
+            order: "c.creation_date, c.id"
+        )
+        func require(_ condition: String, _ value: (any DatabaseValueConvertible)?) {
+            if let value { source.conditions.append(SQLPiece(condition, [value.databaseValue])) }
+        }
+        switch fetch.kind {
+        case .collections(let type, let subtype):
+            require("c.type = ?", type?.number)
+            require("c.subtype = ?", subtype?.number)
+            if type == .moment { source.order = "c.start_date, c.id" }
+        case .collectionIDs(let list):
+            let ids = jsonList(list.ids.map(\.text)).databaseValue
+            source.text = SQLPiece("json_each(?) e CROSS JOIN \(CollectionStore.collectionSource)", [ids])
+            source.conditions.append(SQLPiece("c.id = e.value"))
+            source.order = "e.key"
+        case .collectionsContaining(let id, let type):
+            let assets = AssetStore(database: database)
+            guard let row = try assets.rowNumber(of: id), let asset = try assets.assets([row])[row] else { return nil }
+            let derived =
+                [asset.moment?.id].compactMap { $0 } + SmartAlbum.allCases.filter { $0.contains(asset) }.map(\.id)
+            source.conditions.append(
+                SQLPiece(
+                    """
+                    (c.row IN (SELECT collection FROM membership WHERE asset = ?)
+                        OR c.id IN (SELECT value FROM json_each(?)))
+                    """,
+                    [row.databaseValue, jsonList(derived.map(\.text)).databaseValue]
+                )
+            )
+            require("c.type = ?", type?.number)
+        case .children(let list):
+            guard let moments = MomentList(list) else { return nil }
+            require("c.\(moments.column) = ?", moments.key)
+            source.order = "c.start_date, c.id"
+        case .assets, .lists, .listIDs, .listsContaining: return nil
+        }
+        return source
+    }
+
+    private func lists(_ fetch: Fetch) throws -> Source? {
+        var source = Source(text: SQLPiece(CollectionStore.listSource), conditions: [], order: "l.creation_date, l.id")
+        switch fetch.kind {
+        case .lists(let type, let subtype):
+            if let type { source.conditions.append(SQLPiece("l.type = ?", [type.number.databaseValue])) }
+            if let subtype { source.conditions.append(SQLPiece("l.subtype = ?", [subtype.number.databaseValue])) }
+            if type == .momentList { source.order = "l.start_date, l.id" }
+        case .listIDs(let list):
+            let ids = jsonList(list.ids.map(\.text)).databaseValue
+            source.text = SQLPiece("json_each(?) e CROSS JOIN \(CollectionStore.listSource)", [ids])
+            source.conditions.append(SQLPiece("l.id = e.value"))
+            source.order = "e.key"
+        case .listsContaining(let member):
+            let store = CollectionStore(database: database)
+            var parents: [ObjectID?]
+            if member.kind == .collectionList {
+                guard let list = try store.list(member) else { return nil }
+                parents = [list.parent]
+            } else {
+                guard let collection = try store.collection(member) else { return nil }
+                parents = [collection.parent]
+                if case .moment(let moment) = DerivedCollection(member) { parents += moment.lists.map(\.id) }
+            }
+            source.conditions.append(
+                SQLPiece(
+                    "l.id IN (SELECT value FROM json_each(?))",
+                    [jsonList(parents.compactMap { $0?.text }).databaseValue]
+                )
+            )
+        default: return nil
+        }
+        return source
+    }
+
+    /// Albums and folders of a folder: of both tables, put in order here.
+    private func children(_ fetch: Fetch, of list: ObjectID, _ window: FetchStore.Window) throws -> Page {
+        var objects: [PhotoCollection] = []
+        let albums = try database.makeStatement(
+            sql: "SELECT \(CollectionStore.collectionColumns) FROM \(CollectionStore.collectionSource) WHERE p.id = ?"
+        )
+        let rows = try Row.fetchCursor(albums, arguments: [list.text])
+        while let row = try rows.next() { objects.append(.collection(try CollectionStore.collection(row))) }
+        let folders = try database.makeStatement(
+            sql: "SELECT \(CollectionStore.listColumns) FROM \(CollectionStore.listSource) WHERE p.id = ?"
+        )
+        let lists = try Row.fetchCursor(folders, arguments: [list.text])
+        while let row = try lists.next() { objects.append(.list(try CollectionStore.list(row))) }
+        if let predicate = fetch.predicate { objects.removeAll { !predicate.evaluate($0) } }
+        objects.sort { fetch.areInIncreasingOrder($0, $1) }
+        return fetch.page(objects, window)
+    }
+}
+
+extension Fetch {
+    /// A part of a whole result, without offset and limit so far.
+    func page(_ objects: [PhotoCollection], _ window: FetchStore.Window) -> CollectionFetchStore.Page {
+        let count = windowed(objects.count)
+        let from = min(window.from, count)
+        let end = from + min(window.count ?? count, count - from)
+        return CollectionFetchStore.Page(
+            objects: (from..<end).map { objects[offset + $0] },
+            count: count
+        )
+    }
+}

@@ -1,0 +1,68 @@
+import GRDB
+import PhotoModel
+
+/// Gives a library of an earlier version its smart albums and moments.
+///
+/// No record tells of them, so the library begins a new history afterwards, and whoever follows it fetches again.
+struct DerivedBackfillStore {
+    let database: Database
+
+    /// Whether the library was made before there were derived collections.
+    func isNeeded() throws -> Bool {
+        try CollectionStore(database: database).rowNumber(of: SmartAlbum.favorites.id) == nil
+    }
+
+    func run(date: Int64, sequence: Int64) throws {
+        let store = CollectionStore(database: database)
+        try store.beginSmartAlbums(date: date)
+        var moments: [Moment: (count: Int, first: Int64, last: Int64)] = [:]
+        var counts: [String: Int] = [:]
+        var last: Int64 = 0
+        let update = try database.cachedStatement(sql: "UPDATE asset SET smart = ?, moment = ? WHERE row = ?")
+        while true {
+            let rows = try Int64.fetchAll(
+                try database.cachedStatement(sql: "SELECT row FROM asset WHERE row > ? ORDER BY row LIMIT 1000"),
+                arguments: [last]
+            )
+            guard let end = rows.last else { break }
+            last = end
+            for (row, asset) in try AssetStore(database: database).assets(rows) {
+                update.setUncheckedArguments([SmartAlbum.mask(of: asset), asset.moment?.key, row])
+                try update.execute()
+                for name in CounterChanges.derivedNames(of: asset) { counts[name, default: 0] += 1 }
+                guard let moment = asset.moment, let date = asset.creationDate else { continue }
+                let old = moments[moment]
+                moments[moment] = ((old?.count ?? 0) + 1, min(old?.first ?? date, date), max(old?.last ?? date, date))
+            }
+        }
+        for (name, count) in counts { try CounterChanges.add(count, to: name, database) }
+        try save(moments, date: date, sequence: sequence)
+    }
+
+    private func save(
+        _ moments: [Moment: (count: Int, first: Int64, last: Int64)],
+        date: Int64,
+        sequence: Int64
+    ) throws {
+        var lists: [MomentList: CollectionList] = [:]
+        var collections: [EntityChange<AssetCollection>] = []
+        for (moment, facts) in moments.sorted(by: { $0.key < $1.key }) {
+            var collection = AssetCollection(moment, revision: Revision(sequence))
+            (collection.creationDate, collection.modificationDate) = (date, date)
+            collection.estimatedAssetCount = facts.count
+            (collection.startDate, collection.endDate) = (facts.first, facts.last)
+            collections.append(EntityChange(before: nil, after: collection))
+            for list in moment.lists {
+                var entity = lists[list] ?? CollectionList(list, revision: Revision(sequence))
+                (entity.creationDate, entity.modificationDate) = (date, date)
+                entity.childCount += 1
+                entity.startDate = min(entity.startDate ?? facts.first, facts.first)
+                entity.endDate = max(entity.endDate ?? facts.last, facts.last)
+                lists[list] = entity
+            }
+        }
+        let store = CollectionStore(database: database)
+        try store.save(lists.values.sorted { $0.id < $1.id }.map { EntityChange(before: nil, after: $0) })
+        try store.save(collections)
+    }
+}

@@ -1,0 +1,124 @@
+import ArgumentParser
+import Contracts
+import JSONValue
+import PhotoClient
+import PhotoModel
+
+/// `safelight folder`
+struct FolderCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "folder",
+        abstract: "List, make and fill folders of albums.",
+        subcommands: [List.self, Create.self, Rename.self, Add.self, Delete.self],
+        defaultSubcommand: List.self
+    )
+
+    /// `safelight folder list`
+    struct List: LibraryCommand {
+        static let configuration = CommandConfiguration(abstract: "List folders and albums as a tree.")
+        @Argument(help: "Identifier or title; without one the root.") var folder: String?
+        @OptionGroup var client: ClientOptions
+
+        func run(in library: PhotoLibrary, output: Output) async throws {
+            var start = ObjectID.root
+            if let folder { start = try await Albums.folder(folder, in: library).id }
+            try await list(start, depth: 0, library, output)
+        }
+
+        private func list(_ folder: ObjectID, depth: Int, _ library: PhotoLibrary, _ output: Output) async throws {
+            var fetch = FetchDescription(.children)
+            fetch.container = folder
+            var position = 0
+            while true {
+                let page = try await library.collections(fetch, from: position, count: 500)
+                let albums = Dictionary(page.collections.map { ($0.id, $0) }, uniquingKeysWith: { $1 })
+                let lists = Dictionary(page.lists.map { ($0.id, $0) }, uniquingKeysWith: { $1 })
+                for id in page.order {
+                    let title = (albums[id]?.title ?? lists[id]?.title ?? "-").printable
+                    if output.isJSON {
+                        if let json = albums[id]?.json ?? lists[id]?.json { try output.json(json) }
+                    } else {
+                        let indent = String(repeating: "  ", count: depth)
+                        try output.line("\(id)  \(indent)\(title)\(lists[id] == nil ? "" : "/")")
+                    }
+                    // The catalog bounds the depth.
+                    if lists[id] != nil { try await list(id, depth: depth + 1, library, output) }
+                }
+                position += page.order.count
+                if page.order.isEmpty || position >= page.count { return }
+            }
+        }
+    }
+
+    /// `safelight folder create`
+    struct Create: LibraryCommand {
+        static let configuration = CommandConfiguration(abstract: "Make a folder.")
+        @Argument(help: "Its title.") var title: String
+        @Option(name: .customLong("in"), help: ArgumentHelp("The folder it stands in.", valueName: "id|title"))
+        var folder: String?
+        @OptionGroup var client: ClientOptions
+
+        func run(in library: PhotoLibrary, output: Output) async throws {
+            var parent: ObjectReference?
+            if let folder { parent = .id(try await Albums.folder(folder, in: library).id) }
+            let result = try await library.perform([.createList(.init(ref: "folder", title: title, parent: parent))])
+            try output.result(result.json) { ["\(result.id("folder")?.text ?? "")  \(title.printable)"] }
+        }
+    }
+
+    /// `safelight folder rename`
+    struct Rename: LibraryCommand {
+        static let configuration = CommandConfiguration(abstract: "Give a folder another title.")
+        @Argument(help: "Identifier or title.") var folder: String
+        @Argument(help: "The new title.") var title: String
+        @OptionGroup var client: ClientOptions
+
+        func run(in library: PhotoLibrary, output: Output) async throws {
+            let folder = try await Albums.folder(folder, in: library)
+            let result = try await library.perform([.updateList(.init(id: .id(folder.id), title: title))])
+            try output.result(result.json) { ["\(folder.id)  \(title.printable)"] }
+        }
+    }
+
+    /// `safelight folder add`
+    struct Add: LibraryCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Put albums and folders at the end of a folder; they leave the one they were in."
+        )
+        @Argument(help: "Identifier or title.") var folder: String
+        @Argument(help: "Identifiers of albums and folders.") var ids: [String]
+        @OptionGroup var client: ClientOptions
+
+        func run(in library: PhotoLibrary, output: Output) async throws {
+            let children = try ids.map { text -> ObjectReference in
+                guard let id = ObjectID(text), id.kind != .asset else {
+                    throw CommandFailure.usage("\"\(text.prefix(80))\" is no identifier of an album or folder")
+                }
+                return .id(id)
+            }
+            let folder = try await Albums.folder(folder, in: library)
+            let result = try await library.perform([.updateList(.init(id: .id(folder.id), edits: [.add(children)]))])
+            try output.result(result.json) {
+                [result.isChanged ? "moved, change #\(result.sequence)" : "nothing to change"]
+            }
+        }
+    }
+
+    /// `safelight folder delete`
+    struct Delete: LibraryCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Delete a folder with the albums and folders in it; the photos stay in the library."
+        )
+        @Argument(help: "Identifier or title.") var folder: String
+        @Flag(name: .shortAndLong, help: "Do not ask.") var yes = false
+        @OptionGroup var client: ClientOptions
+
+        func run(in library: PhotoLibrary, output: Output) async throws {
+            let folder = try await Albums.folder(folder, in: library)
+            let title = folder.title ?? folder.id.text
+            try Confirmation.ask("Delete the folder \"\(title.printable)\" and all albums in it?", isGiven: yes)
+            let result = try await library.perform([.deleteLists(.init(ids: [folder.id]))])
+            try output.result(result.json) { ["deleted \(folder.id)  \(title.printable)"] }
+        }
+    }
+}

@@ -1,0 +1,62 @@
+import ArgumentParser
+import Contracts
+import JSONValue
+import PhotoClient
+import PhotoModel
+
+/// `safelight moments`
+struct MomentsCommand: LibraryCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "moments",
+        abstract: "List moments: the days and places at which photos were taken.",
+        discussion: "Without a year: the years. `safelight fetch --album ID` lists what is in one."
+    )
+
+    @Argument(help: "Only those of a year.")
+    var year: Int?
+
+    @OptionGroup var client: ClientOptions
+
+    func check() throws {
+        if let year, !(1...9999).contains(year) { throw CommandFailure.usage("\(year) is no year") }
+    }
+
+    func run(in library: PhotoLibrary, output: Output) async throws {
+        var table = TextTable([
+            .init(title: "id"), .init(title: year == nil ? "moments" : "photos", alignment: .right),
+            .init(title: year == nil ? "year" : "day and place", width: 60),
+        ])
+        var position = 0
+        while true {
+            let count: Int
+            if let year {
+                var fetch = FetchDescription(.children)
+                fetch.container = MomentList.year(year).id
+                let page = try await library.collections(fetch, from: position, count: 500)
+                for moment in page.collections {
+                    if output.isJSON { try output.json(moment.json) }
+                    let place = moment.approximateLocation.map { "  near " + Quantities.location($0) } ?? ""
+                    let photos = moment.estimatedAssetCount.map { "\($0)" } ?? "-"
+                    table.add([moment.id.text, photos, (moment.title ?? "-") + place])
+                }
+                count = page.count
+                position += page.collections.count
+                if page.collections.isEmpty { break }
+            } else {
+                var fetch = FetchDescription(.lists)
+                fetch.collectionType = ListType.momentList.rawValue
+                fetch.collectionSubtype = ListSubtype.momentListYear.rawValue
+                let page = try await library.lists(fetch, from: position, count: 500)
+                for list in page.lists {
+                    if output.isJSON { try output.json(list.json) }
+                    table.add([list.id.text, "\(list.childCount)", list.title ?? "-"])
+                }
+                count = page.count
+                position += page.lists.count
+                if page.lists.isEmpty { break }
+            }
+            if position >= count { break }
+        }
+        if !output.isJSON { try output.lines(table.lines) }
+    }
+}

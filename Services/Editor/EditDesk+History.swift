@@ -1,0 +1,132 @@
+import Contracts
+import Hosting
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+import Storage
+
+/// The history of an asset's edits, out of the library's changes: the catalog keeps them, the editor nothing.
+extension EditDesk {
+    /// `edits.history`
+    func history(_ request: EditHistory) async throws(RPCError) -> EditHistory.Result {
+        let asset = try await catalog.asset(request.asset).asset
+        var steps: [EditStep] = []
+        var isComplete = false
+        var token: ChangeToken?
+        while true {
+            let page = try await catalog.library.catalog.ask(
+                ChangesSince(token: token, limit: ChangesSince.maxRecords, topics: [FeedTopic.object(asset.id)])
+            ).result
+            for json in page.records {
+                guard let record = try? ChangeRecord(json: json) else {
+                    throw Refusal.internalError.error("a record of the history cannot be read")
+                }
+                guard let change = record.assets.first(where: { $0.id == asset.id }) else { continue }
+                if change.before == nil { isComplete = true }
+                guard change.isContentChanged, let after = change.after else { continue }
+                guard steps.count < EditHistory.Result.maxSteps else {
+                    throw Refusal.limitExceeded.error(
+                        "\(asset.id) has more than \(EditHistory.Result.maxSteps) edits",
+                        ["limit": JSON(EditHistory.Result.maxSteps)]
+                    )
+                }
+                steps.append(step(steps.count + 1, record, after))
+            }
+            guard page.hasMore, page.token != token else { break }
+            token = page.token
+        }
+        return EditHistory.Result(
+            asset: asset.id,
+            contentRevision: asset.contentRevision,
+            steps: steps,
+            isComplete: isComplete
+        )
+    }
+
+    private func step(_ number: Int, _ record: ChangeRecord, _ asset: Asset) -> EditStep {
+        var step = EditStep(
+            step: number,
+            kind: asset.hasAdjustments ? .edit : .revert,
+            sequence: record.sequence,
+            date: record.date,
+            identity: record.origin.onBehalfOf ?? record.origin.identity
+        )
+        step.client = record.origin.client
+        guard asset.hasAdjustments else { return step }
+        step.formatIdentifier = asset.adjustmentFormatIdentifier
+        step.formatVersion = asset.adjustmentFormatVersion
+        step.base = (asset.resource(.adjustmentBasePhoto) ?? asset.originalResource)?.digest
+        step.render = asset.resource(.fullSizePhoto)?.digest
+        let data = asset.resource(.adjustmentData)
+        step.adjustmentData = data?.digest
+        if asset.adjustmentFormatIdentifier == AdjustmentList.formatIdentifier, let data {
+            // Data of earlier steps may be gone from the store; the step is told without it then.
+            let bytes = try? resources.open(data.digest).readAll(limit: Int64(AdjustmentData.maxBytes))
+            step.adjustments = bytes.flatMap { try? JSON(parsing: $0) }
+        }
+        return step
+    }
+
+    /// `edits.undo`
+    func undo(_ undo: UndoEdits, for identity: String) async throws(RPCError) -> EditOutcome {
+        let transaction = EditTransaction(
+            identity: identity,
+            client: undo.client,
+            transaction: undo.transaction ?? PhotoLibrary.randomTransaction(),
+            digest: EditDigest.of(undo)
+        )
+        if undo.transaction != nil, let known = try await catalog.recall(transaction) {
+            return EditOutcome(asset: undo.asset, token: known.token, isChanged: known.isChanged)
+        }
+        let history = try await history(EditHistory(asset: undo.asset))
+        if let expected = undo.ifContentRevision, expected != history.contentRevision {
+            throw EditPlan.conflict(try await catalog.asset(undo.asset).asset, expected: expected)
+        }
+        let wanted = undo.step ?? max(0, history.steps.count - 1)
+        guard wanted <= history.steps.count else {
+            throw Refusal.rangeError.error(
+                "\(undo.asset) has \(history.steps.count) steps, there is no step \(wanted)",
+                ["steps": JSON(history.steps.count)]
+            )
+        }
+        let step = wanted == 0 ? nil : history.steps[wanted - 1]
+        guard let step, step.kind == .edit else {
+            let revert = RevertEdit(asset: undo.asset, ifContentRevision: history.contentRevision)
+            let result = try await turns.take(undo.asset) { () async throws(RPCError) in
+                try await catalog.revert(revert, as: transaction)
+            }
+            figures.reverted.add()
+            return EditOutcome(asset: undo.asset, token: result.token, isChanged: result.isChanged)
+        }
+        let edit = ApplyEdit(
+            asset: undo.asset,
+            adjustments: try await list(of: step, undo.asset),
+            ifContentRevision: history.contentRevision
+        )
+        let result = try await turns.take(undo.asset) { () async throws(RPCError) in
+            try await renderAndCommit(edit, transaction)
+        }
+        figures.applied.add()
+        return EditOutcome(asset: undo.asset, token: result.token, isChanged: result.isChanged)
+    }
+
+    private func list(of step: EditStep, _ id: ObjectID) async throws(RPCError) -> AdjustmentList {
+        let asset = try await catalog.asset(id).asset
+        guard step.formatIdentifier == AdjustmentList.formatIdentifier, step.base == asset.originalResource?.digest
+        else {
+            throw Refusal.requestNotSupported.error(
+                "step \(step.step) of \(id) was made by another program or on top of its edit; only that program can"
+                    + " make it again",
+                ["step": JSON(step.step), "formatIdentifier": .string(step.formatIdentifier ?? "")]
+            )
+        }
+        guard let json = step.adjustments, let list = try? AdjustmentList(json: json) else {
+            throw Refusal.missingResource.error(
+                "the adjustment data of step \(step.step) of \(id) is no longer kept",
+                ["step": JSON(step.step)]
+            )
+        }
+        return list
+    }
+}

@@ -1,0 +1,228 @@
+import Contracts
+import Hosting
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+import Storage
+
+extension ApplyEdit {
+    /// Whether it may be rendered again from what somebody else has made of the asset meanwhile.
+    var isUnconditional: Bool { ifContentRevision == nil && ifRevision == nil }
+}
+
+extension EditPriority {
+    var ofWorkers: WorkerPriority {
+        switch self {
+        case .high: .high
+        case .normal: .normal
+        case .low: .low
+        }
+    }
+}
+
+/// Edits of one asset, several, or all that a fetch gives: each its own transaction, so that what was done stays done
+/// whatever becomes of the rest.
+extension EditDesk {
+    /// Told after each part of the work: `{done, failed, total}`.
+    static let progress = "edits.progress"
+
+    /// `edits.apply`; the answer of one asset is an ``EditOutcome``, that of several ``EditOutcomes``.
+    func apply(_ edits: ApplyEdits, for identity: String, _ notifier: Notifier) async throws(RPCError) -> JSON {
+        guard [edits.asset != nil, !edits.assets.isEmpty, edits.fetch != nil].count(where: { $0 }) == 1 else {
+            throw Refusal.invalidParams.error(
+                "edits.apply: give exactly one of asset, assets and fetch",
+                ["parameter": "asset"]
+            )
+        }
+        if let asset = edits.asset {
+            let edit = try await edit(edits, asset)
+            guard !edits.dryRun else { return try await rehearse(edit) }
+            return try await apply(edit, for: identity, priority: edits.priority.ofWorkers).json
+        }
+        guard edits.ifRevision == nil, edits.ifContentRevision == nil else {
+            throw Refusal.invalidOptions.error("a revision is that of one asset: give it together with asset")
+        }
+        let assets = try await assets(edits.assets, edits.fetch)
+        return try await each(assets, dryRun: edits.dryRun, notifier) { asset throws(RPCError) in
+            let edit = try await edit(edits, asset)
+            guard !edits.dryRun else { return try await rehearse(edit) }
+            return try await apply(edit, for: identity, priority: edits.priority.ofWorkers).json
+        }
+    }
+
+    /// `edits.copy`
+    func copy(_ copy: CopyEdits, for identity: String, _ notifier: Notifier) async throws(RPCError) -> JSON {
+        guard copy.to.isEmpty != (copy.fetch == nil) else {
+            throw Refusal.invalidParams.error("edits.copy: give either to or fetch", ["parameter": "to"])
+        }
+        var list = try await list(of: copy.from)
+        if !copy.geometry { list.operations.removeAll(where: \.kind.isGeometric) }
+        let adjustments = list
+        let assets = try await assets(copy.to, copy.fetch).filter { $0 != copy.from }
+        return try await each(assets, dryRun: copy.dryRun, notifier) { asset throws(RPCError) in
+            let edit = ApplyEdit(
+                asset: asset,
+                adjustments: adjustments,
+                mode: copy.mode,
+                client: copy.client,
+                transaction: copy.transaction.map { "\($0).\(asset.text)" }
+            )
+            guard !copy.dryRun else { return try await rehearse(edit) }
+            return try await apply(edit, for: identity, priority: copy.priority.ofWorkers).json
+        }
+    }
+
+    /// `edits.suggest`
+    func suggest(_ suggest: SuggestEdit) async throws(RPCError) -> SuggestEdit.Result {
+        SuggestEdit.Result(adjustments: try await suggestion(for: suggest.asset))
+    }
+
+    // MARK: - Parts
+
+    /// The request for one asset, with everything in it explicit.
+    private func edit(_ edits: ApplyEdits, _ asset: ObjectID) async throws(RPCError) -> ApplyEdit {
+        var adjustments = edits.adjustments
+        if edits.enhance {
+            adjustments.operations = try await suggestion(for: asset).operations + adjustments.operations
+        }
+        let isOne = edits.asset != nil
+        return ApplyEdit(
+            asset: asset,
+            adjustments: adjustments,
+            mode: edits.mode,
+            ifContentRevision: edits.ifContentRevision,
+            ifRevision: edits.ifRevision,
+            client: edits.client,
+            transaction: edits.transaction.map { isOne ? $0 : "\($0).\(asset.text)" }
+        )
+    }
+
+    private func suggestion(for id: ObjectID) async throws(RPCError) -> AdjustmentList {
+        let found = try await catalog.asset(id)
+        let original = try EditPlan.original(of: found.asset)
+        try found.requireOpen(original.digest)
+        let file = try resources.open(original.digest)
+        let job = WorkerJob(method: EditWork.suggestMethod, files: [file.descriptor])
+        let result: WorkerResult
+        do throws(WorkerFailure) { result = try await workers.run(job, over: original.digest, priority: .high) } catch {
+            throw error.refusal
+        }
+        guard let list = try? withExtendedLifetime(file, { try AdjustmentList(json: result.result) }) else {
+            throw Refusal.internalError.error("a worker's answer is not a list of adjustments")
+        }
+        return list
+    }
+
+    /// The list of the editor's own last edit.
+    func list(of id: ObjectID) async throws(RPCError) -> AdjustmentList {
+        let asset = try await catalog.asset(id).asset
+        guard asset.hasAdjustments else {
+            throw Refusal.requestNotSupported.error(
+                "\(id) has no edit that could be copied",
+                ["asset": .string(id.text)]
+            )
+        }
+        return try EditPlan.presentList(of: asset, data: adjustmentData(of: asset))
+    }
+
+    private func assets(_ named: [ObjectID], _ fetch: FetchDescription?) async throws(RPCError) -> [ObjectID] {
+        guard let fetch else { return named }
+        var found: [ObjectID] = []
+        for try await asset in catalog.library.allAssets(fetch) {
+            found.append(asset.id)
+            guard found.count <= ApplyEdits.maxAssets else {
+                throw Refusal.limitExceeded.error(
+                    "the fetch gives more than \(ApplyEdits.maxAssets) assets; give it a limit and repeat",
+                    ["limit": JSON(ApplyEdits.maxAssets)]
+                )
+            }
+        }
+        return found
+    }
+
+    /// What an edit would do, without doing it.
+    private func rehearse(_ edit: ApplyEdit) async throws(RPCError) -> JSON {
+        let asset = try await catalog.asset(edit.asset).asset
+        let data = EditPlan.needsAdjustmentData(edit.mode, of: asset) ? try adjustmentData(of: asset) : nil
+        let plan = try EditPlan(edit, of: asset, adjustmentData: data)
+        return [
+            "asset": .string(asset.id.text), "dryRun": true,
+            "contentRevision": .string(plan.contentRevision.description),
+            "source": .string(plan.source.digest), "adjustments": plan.adjustments.json,
+        ]
+    }
+
+    /// Does something for each asset, a few at a time, and tells how far it is.
+    ///
+    /// - Throws: `user_cancelled`, with the count of those done, where the request is taken back
+    private func each(
+        _ assets: [ObjectID],
+        dryRun: Bool,
+        _ notifier: Notifier,
+        _ body: @escaping @Sendable (ObjectID) async throws(RPCError) -> JSON
+    ) async throws(RPCError) -> JSON {
+        var results = [JSON](repeating: .null, count: assets.count)
+        var (done, failed, isChanged) = (0, 0, false)
+        var last: ChangeToken?
+        let step = max(1, assets.count / 100)
+        await withTaskGroup(of: (Int, Result<JSON, RPCError>).self) { group in
+            var next = 0
+            func start() {
+                guard next < assets.count, !Task.isCancelled else { return }
+                let index = next
+                next += 1
+                group.addTask {
+                    do throws(RPCError) { return (index, .success(try await body(assets[index]))) } catch {
+                        return (index, .failure(error))
+                    }
+                }
+            }
+            for _ in 0..<Self.width { start() }
+            while let (index, result) = await group.next() {
+                switch result {
+                case .success(let outcome):
+                    done += 1
+                    results[index] = outcome
+                    if outcome["isChanged"]?.boolValue == true { isChanged = true }
+                    if let token = outcome["token"]?.stringValue.flatMap({ ChangeToken($0) }),
+                        token.sequence > last?.sequence ?? -1
+                    {
+                        last = token
+                    }
+                case .failure(let error):
+                    failed += 1
+                    results[index] = [
+                        "asset": .string(assets[index].text),
+                        "error": ["name": .string(error.name), "message": .string(error.message)],
+                    ]
+                }
+                if (done + failed) % step == 0 || done + failed == assets.count {
+                    // Nobody has to listen.
+                    _ = try? await notifier.notify(
+                        Self.progress,
+                        ["done": JSON(done), "failed": JSON(failed), "total": JSON(assets.count)]
+                    )
+                }
+                start()
+            }
+        }
+        guard !Task.isCancelled else {
+            throw Refusal.userCancelled.error(
+                "cancelled after \(done) of \(assets.count) assets; what was done stays done",
+                ["done": JSON(done), "failed": JSON(failed), "total": JSON(assets.count)]
+            )
+        }
+        return EditOutcomes(
+            token: last,
+            isChanged: isChanged,
+            done: done,
+            failed: failed,
+            dryRun: dryRun,
+            results: results
+        ).json
+    }
+
+    /// Assets of one request that are under way at a time.
+    private static let width = 4
+}

@@ -1,0 +1,137 @@
+import Foundation
+import PhotoModel
+
+/// Functions of one channel.
+enum ToneCurve {
+    /// sRGB to light.
+    static func decoded(_ value: Double) -> Double {
+        value <= 0.04045 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4)
+    }
+
+    /// Light to sRGB.
+    static func encoded(_ light: Double) -> Double {
+        light <= 0.0031308 ? light * 12.92 : 1.055 * pow(light, 1 / 2.4) - 0.055
+    }
+
+    /// The curve of an operation on encoded values that has one for all channels.
+    static func curve(of operation: Adjustment) -> AdjustmentColour.Curve {
+        let value = operation.number()
+        switch operation.kind {
+        case .brightness:
+            let exponent = exp2(-value)
+            return { pow($0, exponent) }
+        case .contrast:
+            let exponent = exp2(value)
+            return { $0 < 0.5 ? pow(2 * $0, exponent) / 2 : 1 - pow(max(0, 2 * (1 - $0)), exponent) / 2 }
+        case .highlights: return { $0 + value * $0 * $0 * (1 - $0) }
+        case .shadows: return { $0 + value * $0 * (1 - $0) * (1 - $0) }
+        case .whites: return { min(1, $0 + value * $0 * $0 * $0 / 4) }
+        case .blacks: return { max(0, $0 + value * (1 - $0) * (1 - $0) * (1 - $0) / 4) }
+        case .levels:
+            let (black, white) = (operation.number("black"), operation.number("white"))
+            let (low, high) = (operation.number("outputBlack"), operation.number("outputWhite"))
+            let exponent = 1 / operation.number("gamma")
+            return { low + (high - low) * pow(min(1, max(0, ($0 - black) / (white - black))), exponent) }
+        default: return { $0 }
+        }
+    }
+
+    /// The monotone cubic through points (Fritsch and Carlson), level beyond the ends.
+    static func through(_ points: [CurvePoint]) -> AdjustmentColour.Curve {
+        guard points != CurvePoint.straight, points.count >= 2, let first = points.first, let last = points.last else {
+            return { $0 }
+        }
+        let count = points.count
+        let widths = zip(points, points.dropFirst()).map { $1.x - $0.x }
+        let slopes = zip(zip(points, points.dropFirst()), widths).map { ($0.1.y - $0.0.y) / $1 }
+        let tangents = (0..<count).map { index -> Double in
+            if index == 0 { return slopes[0] }
+            if index == count - 1 { return slopes[count - 2] }
+            let (before, after) = (slopes[index - 1], slopes[index])
+            guard before * after > 0 else { return 0 }
+            // Weighted harmonic mean: never overshoots.
+            let (left, right) = (widths[index - 1], widths[index])
+            return 3 * (left + right) / ((2 * right + left) / before + (right + 2 * left) / after)
+        }
+        return { x in
+            if x <= first.x { return first.y }
+            if x >= last.x { return last.y }
+            var index = 0
+            while index + 2 < count, x >= points[index + 1].x { index += 1 }
+            let width = widths[index]
+            let t = (x - points[index].x) / width
+            let (square, cube) = (t * t, t * t * t)
+            let from = points[index].y * (2 * cube - 3 * square + 1) + points[index + 1].y * (3 * square - 2 * cube)
+            let rise = tangents[index] * (cube - 2 * square + t) + tangents[index + 1] * (cube - square)
+            return min(1, max(0, from + width * rise))
+        }
+    }
+}
+
+/// Matrices on red, green and blue, row by row.
+enum ColourMatrix {
+    /// Luminance of linear sRGB, by the weights of ITU-R 709.
+    static let luminance = [0.2126, 0.7152, 0.0722]
+
+    /// On encoded values.
+    static let sepia = [0.393, 0.769, 0.189, 0.349, 0.686, 0.168, 0.272, 0.534, 0.131]
+
+    static func diagonal(_ red: Double, _ green: Double, _ blue: Double) -> [Double] {
+        [red, 0, 0, 0, green, 0, 0, 0, blue]
+    }
+
+    /// Gains that keep the luminance of white.
+    static func balance(_ red: Double, _ green: Double, _ blue: Double) -> [Double] {
+        let white = luminance[0] * red + luminance[1] * green + luminance[2] * blue
+        return diagonal(red / white, green / white, blue / white)
+    }
+
+    static func saturation(_ factor: Double) -> [Double] {
+        (0..<9).map { index -> Double in
+            let grey = (1 - factor) * luminance[index % 3]
+            return index % 4 == 0 ? grey + factor : grey
+        }
+    }
+
+    static func product(_ left: [Double], _ right: [Double]) -> [Double] {
+        (0..<9).map { index -> Double in
+            let (row, column) = (3 * (index / 3), index % 3)
+            let first = left[row] * right[column]
+            return first + left[row + 1] * right[column + 3] + left[row + 2] * right[column + 6]
+        }
+    }
+}
+
+/// Colours by hue.
+enum ColourBands {
+    /// A band's values at 0, 30, … 360 degrees: every centre is such a hue, and between them runs a line, so that these
+    /// thirteen say all.
+    static func knots(_ operation: Adjustment, suffix: String) -> [Double] {
+        let bands = ColourBand.allCases.map { ($0.centre, operation.number($0.rawValue + suffix)) }
+        return (0...12).map { index -> Double in
+            let hue = Double(index) * 30
+            let after = bands.first { $0.0 >= hue } ?? (360, bands[0].1)
+            let before = bands.last { $0.0 <= hue } ?? bands[0]
+            guard after.0 > before.0 else { return before.1 }
+            return before.1 + (after.1 - before.1) * (hue - before.0) / (after.0 - before.0)
+        }
+    }
+
+    /// The pure colour of a hue less its own brightness.
+    static func tone(_ degrees: Double) -> [Double] {
+        let hue = degrees.truncatingRemainder(dividingBy: 360) / 60
+        let pure = [0.0, 4, 2].map { shift -> Double in
+            let at = (hue + shift).truncatingRemainder(dividingBy: 6)
+            return min(1, max(0, abs(at - 3) - 1))
+        }
+        let brightness = zip(pure, ColourMatrix.luminance).reduce(0) { $0 + $1.0 * $1.1 }
+        return pure.map { $0 - brightness }
+    }
+}
+
+/// Light for eight-bit values.
+enum ToneLight {
+    static let of: [Double] = (0..<256).map { ToneCurve.decoded(Double($0) / 255) }
+
+    static func log2(_ value: Double) -> Double { Foundation.log2(value) }
+}

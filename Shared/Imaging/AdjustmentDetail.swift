@@ -1,0 +1,128 @@
+import CMagickWand
+import CPixels
+import Foundation
+import PhotoModel
+
+/// The operations that look at neighbouring pixels.
+///
+/// Radii are pixels of the full result: a preview's are as much smaller as the preview is.
+struct AdjustmentDetail {
+    private let operations: [Adjustment]
+    /// Pixels of this picture for each pixel of the full result.
+    private let scale: Double
+
+    init(_ operations: [Adjustment], scale: Double) {
+        self.operations = operations.filter { !$0.isNeutral }
+        self.scale = scale
+    }
+
+    /// Whether a stage has anything to do.
+    func has(_ stage: AdjustmentKind.Stage) -> Bool { operations.contains { $0.kind.stage == stage } }
+
+    /// Runs the operations of the stage cleaning or detail.
+    func apply(_ stage: AdjustmentKind.Stage, to wand: borrowing Wand) throws(ImagingError) {
+        for operation in operations where operation.kind.stage == stage {
+            switch operation.kind {
+            case .noiseReduction: try smooth(wand, operation)
+            case .clarity: try clarity(wand, operation.number())
+            case .sharpen: try sharpen(wand, operation)
+            default: break
+            }
+        }
+    }
+
+    // MARK: - Noise
+
+    /// Nearness in the window of 5 by 5: a Gaussian of 1.5 pixels.
+    static let nearness: [Float] = (0..<25).map { index in
+        let (x, y) = (Double(index % 5 - 2), Double(index / 5 - 2))
+        return Float(exp(-(x * x + y * y) / (2 * 1.5 * 1.5)))
+    }
+
+    /// How unlike two values may be at full strength, as encoded values.
+    static let likeness = (brightness: 0.06, colour: 0.12)
+
+    private func smooth(_ wand: borrowing Wand, _ operation: Adjustment) throws(ImagingError) {
+        // Half as many pixels across each way, and the mean has done it.
+        guard scale > 0.5 else { return }
+        let strengths = [Float(operation.number("luminance")), Float(operation.number("colour"))]
+        let likeness = [
+            Float(1 / (Self.likeness.brightness * Self.likeness.brightness)),
+            Float(1 / (Self.likeness.colour * Self.likeness.colour)),
+        ]
+        let (width, height) = (wand.width, wand.height)
+        try wand.withPixels { pixels, count in
+            var source = [UInt16](unsafeUninitializedCapacity: 4 * count) { buffer, used in
+                buffer.baseAddress?.update(from: pixels, count: 4 * count)
+                used = 4 * count
+            }
+            let output = UInt(bitPattern: pixels)
+            source.withUnsafeMutableBufferPointer { buffer in
+                let from = UInt(bitPattern: buffer.baseAddress)
+                RowBands.run(height, pixels: count) { first, rows in
+                    safelight_smooth(
+                        UnsafePointer(bitPattern: from),
+                        UnsafeMutablePointer(bitPattern: output),
+                        width,
+                        height,
+                        first,
+                        rows,
+                        Self.nearness,
+                        likeness,
+                        strengths
+                    )
+                }
+            }
+        }
+    }
+
+    // MARK: - Contrast against the surroundings
+
+    private func clarity(_ wand: borrowing Wand, _ value: Double) throws(ImagingError) {
+        let radius = max(1, Int((Double(max(wand.width, wand.height)) / 100).rounded()))
+        try withBrightness(wand) { pixels, plane, middle, width, height in
+            var sums = [Double](repeating: 0, count: width)
+            safelight_box_blur(&plane, &middle, &sums, width, height, radius, 3)
+            safelight_add_detail(pixels, width * height, plane, Float(value), 0, 1)
+        }
+    }
+
+    private func sharpen(_ wand: borrowing Wand, _ operation: Adjustment) throws(ImagingError) {
+        let radius = operation.number("radius") * scale
+        // Finer than this nothing is left to see.
+        guard radius >= 0.2 else { return }
+        let kernel = Self.gaussian(radius)
+        try withBrightness(wand) { pixels, plane, middle, width, height in
+            safelight_blur(&plane, &middle, width, height, kernel, kernel.count / 2)
+            safelight_add_detail(
+                pixels,
+                width * height,
+                plane,
+                Float(operation.number("amount")),
+                Float(operation.number("threshold")),
+                0
+            )
+        }
+    }
+
+    /// A Gaussian cut at three times its radius, its sum 1.
+    static func gaussian(_ radius: Double) -> [Float] {
+        let reach = max(1, Int((3 * radius).rounded(.up)))
+        let weights = (-reach...reach).map { exp(-Double($0 * $0) / (2 * radius * radius)) }
+        let sum = weights.reduce(0, +)
+        return weights.map { Float($0 / sum) }
+    }
+
+    private func withBrightness(
+        _ wand: borrowing Wand,
+        _ body: (UnsafeMutablePointer<UInt16>, inout [Float], inout [Float], Int, Int) -> Void
+    ) throws(ImagingError) {
+        let (width, height) = (wand.width, wand.height)
+        try wand.withPixels { pixels, count in
+            var plane = [Float](repeating: 0, count: count)
+            var middle = plane
+            safelight_brightness(pixels, count, &plane)
+            body(pixels, &plane, &middle, width, height)
+        }
+    }
+}

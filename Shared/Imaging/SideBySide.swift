@@ -1,0 +1,50 @@
+import CMagickWand
+import PictureFormats
+
+/// Two pictures beside each other, equally high: before and after.
+public enum SideBySide {
+    /// Pixels between the two.
+    static let gap = 8
+
+    /// - Parameters:
+    ///   - maximumSide: neither picture has a longer side
+    /// - Returns: a JPEG in sRGB, without metadata
+    /// - Throws: `ImagingError`
+    public static func render(
+        _ before: [UInt8],
+        _ after: [UInt8],
+        maximumSide: Int,
+        limits: PixelLimits = PixelLimits()
+    ) throws(ImagingError) -> RenderedImage {
+        let headers = (try Picture.header(of: before, limits: limits), try Picture.header(of: after, limits: limits))
+        let fitting = [headers.0, headers.1].map {
+            RenditionPlan.fitted(($0.pixelWidth, $0.pixelHeight), maximumSide, maximumSide)
+        }
+        let height = min(fitting[0].height, fitting[1].height)
+        let left = try small(before, headers.0, height: height, most: maximumSide, limits: limits)
+        let right = try small(after, headers.1, height: height, most: maximumSide, limits: limits)
+        let (width, place) = (left.width + gap + right.width, left.width + gap)
+        try Decoder.setBackground(left, "white")
+        try left.attempt("extending", MagickExtentImage(left.pointer, width, height, 0, 0))
+        try left.attempt("joining", MagickCompositeImage(left.pointer, right.pointer, OverCompositeOp, place, 0))
+        let bytes = try Encoder.encode(left, format: .jpeg, quality: 85)
+        return RenderedImage(bytes: bytes, format: .jpeg, pixelWidth: width, pixelHeight: height, isUpscaled: false)
+    }
+
+    private static func small(
+        _ bytes: [UInt8],
+        _ header: PictureHeader,
+        height: Int,
+        most: Int,
+        limits: PixelLimits
+    ) throws(ImagingError) -> Wand {
+        let ratio = Double(header.pixelHeight) / Double(height)
+        let eighths = header.kind == .jpeg ? DecodeScale.eighths(ratio: max(1, ratio)) : DecodeScale.full
+        let wand = try Decoder.decode(bytes, header, eighths: eighths, scale: min(1, 2 / ratio), limits: limits)
+        let width = min(most, max(1, Int((Double(header.pixelWidth) / ratio).rounded())))
+        try wand.resize(width, height)
+        try ColourProfile.convertToSRGB(wand)
+        try wand.attempt("preparing", MagickTransformImageColorspace(wand.pointer, sRGBColorspace))
+        return wand
+    }
+}

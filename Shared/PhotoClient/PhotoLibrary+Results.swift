@@ -1,0 +1,55 @@
+public import Contracts
+import JSONValue
+public import Messaging
+public import PhotoModel
+
+extension PhotoLibrary {
+    /// A page of the folders or lists of moments that a fetch gives.
+    public func lists(
+        _ fetch: FetchDescription,
+        token: ChangeToken? = nil,
+        from: Int = 0,
+        count: Int = 100,
+        atLeast: ChangeToken? = nil,
+        deadline: Duration = .seconds(30)
+    ) async throws(RPCError) -> FetchLists.Result {
+        try await ask(
+            FetchLists(fetch: fetch, token: token, from: from, count: count, atLeast: atLeast),
+            deadline
+        )
+    }
+
+    /// How many each of several fetches gives.
+    public func counts(
+        _ fetches: [FetchDescription],
+        byMediaType: Bool = false,
+        deadline: Duration = .seconds(30)
+    ) async throws(RPCError) -> FetchCounts.Result {
+        try await ask(FetchCounts(fetches: fetches, byMediaType: byMediaType), deadline)
+    }
+
+    /// The covers of a collection, at most three.
+    public func keyAssets(
+        of collection: ObjectID,
+        deadline: Duration = .seconds(30)
+    ) async throws(RPCError) -> FetchKeyAssets.Result {
+        try await ask(FetchKeyAssets(collection: collection), deadline)
+    }
+
+    /// What happened between two moments to a result or to objects.
+    public func details(
+        _ request: ChangesDetails,
+        deadline: Duration = .seconds(30)
+    ) async throws(RPCError) -> ChangesDetails.Result {
+        try await ask(request, deadline)
+    }
+
+    private func ask<R: Request & Sendable>(
+        _ request: R,
+        _ deadline: Duration
+    ) async throws(RPCError) -> R.Result where R.Result: Sendable {
+        try await retrying(deadline) { time throws(RPCError) in
+            try await self.catalog.ask(request, deadline: time).result
+        }
+    }
+}

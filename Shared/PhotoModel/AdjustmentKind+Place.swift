@@ -1,0 +1,172 @@
+// The operations that move pixels, look at neighbours or know the frame, each declared once.
+
+extension AdjustmentKind {
+    var declaredGeometry: Declared {
+        switch self {
+        case .crop:
+            (
+                "Keeps a rectangle of the picture as displayed at this point of the list, in units of its sides; the "
+                    + "edges fall on whole pixels.",
+                [
+                    Self.slider(0...1, "sides", name: "x"), Self.slider(0...1, "sides", name: "y"),
+                    Self.slider(0.001...1, "sides", name: "width", byDefault: 1, neutral: 1),
+                    Self.slider(0.001...1, "sides", name: "height", byDefault: 1, neutral: 1),
+                ]
+            )
+        case .straighten:
+            (
+                "Turns the picture clockwise about its centre and crops to the largest rectangle of the same aspect "
+                    + "ratio inside it.",
+                [Self.slider(-45...45, "degrees")]
+            )
+        case .rotate:
+            (
+                "Turns the picture clockwise by quarter turns, without loss.",
+                [
+                    AdjustmentParameter(
+                        "value",
+                        .choice([.whole(90), .whole(180), .whole(270)]),
+                        "degrees clockwise",
+                        byDefault: .whole(90)
+                    )
+                ]
+            )
+        case .flip:
+            (
+                "Mirrors the picture: horizontal swaps left and right, vertical swaps top and bottom.",
+                [
+                    AdjustmentParameter(
+                        "value",
+                        .choice([.word("horizontal"), .word("vertical")]),
+                        "direction",
+                        byDefault: .word("horizontal")
+                    )
+                ]
+            )
+        case .perspective:
+            (
+                "Makes the area between four corners the whole picture, as seen from straight ahead. The result is as "
+                    + "wide as the mean of the upper and the lower edge, and as high as the mean of the left and the "
+                    + "right one.",
+                [
+                    ("topLeft", 0.0, 0.0), ("topRight", 1, 0), ("bottomRight", 1, 1), ("bottomLeft", 0, 1),
+                ].flatMap { name, x, y in
+                    [
+                        Self.slider(0...1, "sides", name: name + "X", byDefault: x, neutral: x),
+                        Self.slider(0...1, "sides", name: name + "Y", byDefault: y, neutral: y),
+                    ]
+                }
+            )
+        default:
+            (
+                "Scales down so that the picture fits into width and height; 0 is no bound. It is never enlarged.",
+                ["width", "height"].map { name in
+                    AdjustmentParameter(
+                        name,
+                        .whole(0...65_500),
+                        "pixels",
+                        byDefault: .whole(0),
+                        neutral: .whole(0)
+                    )
+                }
+            )
+        }
+    }
+
+    var declaredDetail: Declared {
+        switch self {
+        case .noiseReduction:
+            (
+                "Smooths noise and keeps edges: a mean over 5 by 5 pixels, weighed by nearness and by likeness of "
+                    + "brightness (luminance) and of colour (colour), on encoded values. A preview at less than half "
+                    + "size leaves it to the scaling.",
+                [Self.slider(0...1, name: "luminance"), Self.slider(0...1, name: "colour")]
+            )
+        case .clarity:
+            (
+                "Contrast of the middle tones against their surroundings, which reach over a fiftieth of the longer "
+                    + "side: v becomes v + value (Y - blurred Y) 4 Y (1 - Y), on encoded values; the blur is three box "
+                    + "means in a row.",
+                [Self.slider()]
+            )
+        case .sharpen:
+            (
+                "Unsharp mask on brightness: v becomes v + amount (Y - blurred Y) where that difference is at least "
+                    + "the threshold, on encoded values; the blur is a Gaussian cut at three times its radius.",
+                [
+                    Self.slider(0...3, name: "amount"), Self.shape("radius", 0.3...5, "pixels of the result", 1),
+                    Self.shape("threshold", 0...0.2, "encoded value", 0),
+                ]
+            )
+        case .vignette:
+            (
+                "Darkens (negative) or brightens the corners: light is multiplied by 2^(2 value s), where s rises "
+                    + "smoothly (t^2 (3 - 2 t)) over feather, centred on midpoint; both in half diagonals from the "
+                    + "centre.",
+                [
+                    Self.slider(), Self.shape("midpoint", 0...1, "half diagonals", 0.7),
+                    Self.shape("feather", 0.01...1, "half diagonals", 0.6),
+                ]
+            )
+        case .grain:
+            (
+                "Adds the same noise of one grey to every channel: value / 5 times smooth noise in -1...1, whose cells "
+                    + "have the given size; the same seed gives the same grain.",
+                [
+                    Self.slider(0...1), Self.shape("size", 0.0002...0.02, "longer sides", 0.001),
+                    AdjustmentParameter(
+                        "seed",
+                        .whole(0...65_535),
+                        "number",
+                        byDefault: .whole(0),
+                        isShape: true
+                    ),
+                ]
+            )
+        case .textWatermark:
+            (
+                "Writes a line of text over the picture, as wide as \"size\".",
+                [
+                    AdjustmentParameter(
+                        "text",
+                        .text(maxBytes: 200),
+                        "printable ASCII; accents are left out, other characters become a question mark",
+                        byDefault: .word(""),
+                        neutral: .word("")
+                    ),
+                    AdjustmentParameter("colour", .colour, "sRGB", byDefault: .word("#ffffff"), isShape: true),
+                ] + Self.placement
+            )
+        default:
+            (
+                "Lays a picture with its transparency over the picture, as wide as \"size\".",
+                [
+                    AdjustmentParameter(
+                        "picture",
+                        .picture(maxCharacters: 262_144),
+                        "PNG or JPEG in Base64",
+                        byDefault: .word(""),
+                        neutral: .word("")
+                    )
+                ] + Self.placement
+            )
+        }
+    }
+
+    private static let placement: [AdjustmentParameter] = [
+        AdjustmentParameter(
+            "position",
+            .choice(
+                [
+                    "topLeft", "top", "topRight", "left", "centre", "right", "bottomLeft", "bottom", "bottomRight",
+                ].map { .word($0) }
+            ),
+            "place in the picture",
+            byDefault: .word("bottomRight"),
+            isShape: true
+        ),
+        shape("size", 0.01...1, "widths of the result", 0.2),
+        shape("margin", 0...0.4, "shorter sides of the result", 0.02),
+        shape("opacity", 0...1, "strength", 0.7),
+    ]
+}

@@ -1,0 +1,103 @@
+public import JSONValue
+
+extension JSONType where Value == ChangeRequest {
+    /// An object whose `type` names the request.
+    public static var changeRequest: JSONType {
+        JSONType(
+            schema: ["oneOf": .array(ChangeRequest.kinds.map { $0.schema() })],
+            decode: { (json: JSON) throws(JSONProblem) in
+                guard case .object(var object) = json else { throw JSONProblem("expected an object") }
+                guard let name = object["type"]?.stringValue,
+                    let kind = ChangeRequest.kinds.first(where: { $0.name == name })
+                else {
+                    let names = ChangeRequest.kinds.map(\.name).joined(separator: ", ")
+                    throw JSONProblem("expected one of \(names)", path: ["type"])
+                }
+                object["type"] = nil
+                return try kind.decode(.object(object))
+            },
+            encode: { $0.json }
+        )
+    }
+}
+
+extension ChangeRequest {
+    struct Kind: Sendable {
+        let name: String
+        let schema: @Sendable () -> JSON
+        let decode: @Sendable (JSON) throws(JSONProblem) -> ChangeRequest
+
+        init<Body: JSONTabled>(_ name: String, _: Body.Type, _ make: @escaping @Sendable (Body) -> ChangeRequest) {
+            self.name = name
+            self.schema = {
+                var schema = Body.table.schema.objectValue ?? [:]
+                var properties: JSONObject = ["type": ["const": .string(name)]]
+                for (name, value) in schema["properties"]?.objectValue?.members ?? [] { properties[name] = value }
+                schema["properties"] = .object(properties)
+                schema["title"] = .string(name)
+                return .object(schema)
+            }
+            self.decode = { (json: JSON) throws(JSONProblem) in make(try Body.table.decode(json)) }
+        }
+    }
+
+    static let kinds: [Kind] = [
+        Kind("asset.create", CreateAsset.self) { .createAsset($0) },
+        Kind("asset.update", UpdateAsset.self) { .updateAsset($0) },
+        Kind("asset.delete", DeleteObjects.self) { .deleteAssets($0) },
+        Kind("asset.edit", EditAsset.self) { .editAsset($0) },
+        Kind("asset.revert", RevertAsset.self) { .revertAsset($0) },
+        Kind("collection.create", CreateCollection.self) { .createCollection($0) },
+        Kind("collection.update", UpdateCollection.self) { .updateCollection($0) },
+        Kind("collection.delete", DeleteObjects.self) { .deleteCollections($0) },
+        Kind("asset.trash", DeleteObjects.self) { .trashAssets($0) },
+        Kind("asset.restore", DeleteObjects.self) { .restoreAssets($0) },
+        Kind("list.create", CreateList.self) { .createList($0) },
+        Kind("list.update", UpdateList.self) { .updateList($0) },
+        Kind("list.delete", DeleteObjects.self) { .deleteLists($0) },
+        Kind("edit.accept", AcceptEdit.self) { .acceptEdit($0) },
+        Kind("edit.fail", FailEdit.self) { .failEdit($0) },
+    ]
+
+    public var name: String {
+        switch self {
+        case .createAsset: "asset.create"
+        case .updateAsset: "asset.update"
+        case .deleteAssets: "asset.delete"
+        case .editAsset: "asset.edit"
+        case .revertAsset: "asset.revert"
+        case .createCollection: "collection.create"
+        case .updateCollection: "collection.update"
+        case .deleteCollections: "collection.delete"
+        case .trashAssets: "asset.trash"
+        case .restoreAssets: "asset.restore"
+        case .createList: "list.create"
+        case .updateList: "list.update"
+        case .deleteLists: "list.delete"
+        case .acceptEdit: "edit.accept"
+        case .failEdit: "edit.fail"
+        }
+    }
+
+    public var json: JSON {
+        let body: JSONObject =
+            switch self {
+            case .createAsset(let body): CreateAsset.table.encode(body)
+            case .updateAsset(let body): UpdateAsset.table.encode(body)
+            case .deleteAssets(let body), .deleteCollections(let body), .trashAssets(let body),
+                .restoreAssets(let body), .deleteLists(let body):
+                DeleteObjects.table.encode(body)
+            case .createList(let body): CreateList.table.encode(body)
+            case .updateList(let body): UpdateList.table.encode(body)
+            case .editAsset(let body): EditAsset.table.encode(body)
+            case .revertAsset(let body): RevertAsset.table.encode(body)
+            case .createCollection(let body): CreateCollection.table.encode(body)
+            case .updateCollection(let body): UpdateCollection.table.encode(body)
+            case .acceptEdit(let body): AcceptEdit.table.encode(body)
+            case .failEdit(let body): FailEdit.table.encode(body)
+            }
+        var object: JSONObject = ["type": .string(name)]
+        for (name, value) in body.members { object[name] = value }
+        return .object(object)
+    }
+}

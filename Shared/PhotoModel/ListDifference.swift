@@ -1,0 +1,98 @@
+/// What happened between two lists of any kind of name, each without repetitions: ``ChangeDetails`` before the names of
+/// the entities are known.
+public struct ListDifference<Name: Hashable & Sendable>: Sendable {
+    public var countBefore: Int
+    public var countAfter: Int
+    /// Ascending by index before.
+    public var removed: [(name: Name, index: Int)] = []
+    /// Ascending by index after.
+    public var inserted: [(name: Name, index: Int)] = []
+    /// Ascending by index after; the fewest that will do.
+    public var moved: [(name: Name, before: Int, after: Int)] = []
+    /// Ascending by index after.
+    public var changed: [(name: Name, before: Int, after: Int)] = []
+
+    /// The difference; nil for lists that are the same and hold nothing that changed.
+    ///
+    /// What is equal at the front and at the back of both costs one comparison each; the rest O(n log n).
+    public static func between(_ before: [Name], _ after: [Name], changed: Set<Name>) -> ListDifference? {
+        var difference = ListDifference(countBefore: before.count, countAfter: after.count)
+        let shorter = min(before.count, after.count)
+        var front = 0
+        while front < shorter, before[front] == after[front] { front += 1 }
+        var back = 0
+        while back < shorter - front, before[before.count - 1 - back] == after[after.count - 1 - back] { back += 1 }
+        let (oldEnd, newEnd) = (before.count - back, after.count - back)
+        difference.compare(before, front..<oldEnd, after, front..<newEnd)
+        if !changed.isEmpty {
+            // The equal parts: the same index, or the same from the end.
+            let (gone, moved) = (oldEnd - newEnd, difference.pairs(before, front..<oldEnd, after, front..<newEnd))
+            for index in 0..<front where changed.contains(after[index]) {
+                difference.changed.append((after[index], index, index))
+            }
+            difference.changed += moved.filter { changed.contains($0.name) }.sorted { $0.after < $1.after }
+            for index in newEnd..<after.count where changed.contains(after[index]) {
+                difference.changed.append((after[index], index + gone, index))
+            }
+        }
+        let isSame =
+            difference.removed.isEmpty && difference.inserted.isEmpty && difference.moved.isEmpty
+            && difference.changed.isEmpty
+        return isSame ? nil : difference
+    }
+
+    private init(countBefore: Int, countAfter: Int) {
+        self.countBefore = countBefore
+        self.countAfter = countAfter
+    }
+
+    private func pairs(
+        _ before: [Name],
+        _ old: Range<Int>,
+        _ after: [Name],
+        _ new: Range<Int>
+    ) -> [(name: Name, before: Int, after: Int)] {
+        guard !old.isEmpty, !new.isEmpty else { return [] }
+        let indexes = Dictionary(new.map { (after[$0], $0) }, uniquingKeysWith: { first, _ in first })
+        return old.compactMap { index in indexes[before[index]].map { (before[index], index, $0) } }
+    }
+
+    private mutating func compare(_ before: [Name], _ old: Range<Int>, _ after: [Name], _ new: Range<Int>) {
+        let survivors = pairs(before, old, after, new)
+        let (kept, arrived) = (Set(survivors.map(\.before)), Set(survivors.map(\.after)))
+        removed = old.filter { !kept.contains($0) }.map { (before[$0], $0) }
+        inserted = new.filter { !arrived.contains($0) }.map { (after[$0], $0) }
+        // The longest run of survivors whose order is the same before and after stays; the others move.
+        let still = Set(ChangeDetails.longestIncreasingRun(survivors.map(\.after)))
+        moved = survivors.enumerated().filter { !still.contains($0.offset) }.map(\.element)
+            .sorted { $0.after < $1.after }
+    }
+
+    /// Every name that is listed.
+    public var elements: Set<Name> {
+        Set(removed.map(\.name) + inserted.map(\.name) + moved.map(\.name) + changed.map(\.name))
+    }
+
+    /// The details, with the identifier of each name.
+    public func named(_ id: (Name) throws -> ObjectID) rethrows -> ChangeDetails {
+        var details = ChangeDetails(countBefore: countBefore, countAfter: countAfter)
+        details.removed = try removed.map { ChangeDetails.Place(id: try id($0.name), index: $0.index) }
+        details.inserted = try inserted.map { ChangeDetails.Place(id: try id($0.name), index: $0.index) }
+        details.moved = try moved.map { ChangeDetails.Pair(id: try id($0.name), before: $0.before, after: $0.after) }
+        details.changed = try changed.map {
+            ChangeDetails.Pair(id: try id($0.name), before: $0.before, after: $0.after)
+        }
+        return details
+    }
+}
+
+extension ChangeDetails {
+    /// Entries of all lists.
+    public var listed: Int { removed.count + inserted.count + moved.count + changed.count }
+
+    /// Leaves only that something changed (spec S-24, S-69).
+    public mutating func makeWhole() {
+        self = ChangeDetails(countBefore: countBefore, countAfter: countAfter)
+        hasIncrementalChanges = false
+    }
+}

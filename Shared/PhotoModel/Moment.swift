@@ -1,0 +1,217 @@
+/// A day at a place: assets of one calendar day, by the clock on the wall where they were taken, within one square degree
+/// (spec S-07).
+///
+/// Like every derived collection it follows from one asset's own facts. It holds assets with a capture date that are
+/// neither hidden nor in the trash (spec D7), from every source; those without a place are a moment of their own each day.
+/// Each moment is in one ``MomentList/cluster(month:cell:)`` and one ``MomentList/year(_:)``.
+public struct Moment: Sendable, Hashable, Comparable {
+    /// Days since 1970-01-01 of the local calendar.
+    public let day: Int
+    public let cell: PlaceCell?
+
+    init(day: Int, cell: PlaceCell?) {
+        self.day = day
+        self.cell = cell
+    }
+
+    /// The number that stands for it in identifiers and in the database; it grows with the day.
+    public var key: Int64 { Int64(day + Self.firstDay) << 32 | Int64(cell?.number ?? 0) }
+
+    /// A moment from its ``key``; nil for a number that stands for none.
+    public init?(key: Int64) {
+        let number = Int(key & 0xFFFF_FFFF)
+        guard key >= 0, key >> 32 < 2 * Int64(Self.firstDay), number == 0 || PlaceCell(number: number) != nil else {
+            return nil
+        }
+        self.init(day: Int(key >> 32) - Self.firstDay, cell: PlaceCell(number: number))
+    }
+
+    /// Days before 1970 that can be told: some 45,000 years.
+    private static let firstDay = 1 << 24
+
+    public var id: ObjectID { ObjectID(.assetCollection, rule: .moment, key: UInt64(key)) }
+
+    private var date: (year: Int64, month: Int64, day: Int64) { Timestamp.date(daysSince1970: Int64(day)) }
+
+    /// `2024-05-01`
+    public var title: String {
+        let date = date
+        return [Timestamp.padded(date.year, 4), Timestamp.padded(date.month, 2), Timestamp.padded(date.day, 2)]
+            .joined(separator: "-")
+    }
+
+    /// The lists that it is in: its cluster, then its year.
+    public var lists: [MomentList] { [cluster, year] }
+
+    /// The calendar month within ten degrees.
+    public var cluster: MomentList {
+        let date = date
+        return .cluster(month: Int(date.year * 12 + date.month - 1), cell: cell?.coarse)
+    }
+
+    public var year: MomentList { .year(Int(date.year)) }
+
+    public static func < (left: Moment, right: Moment) -> Bool { left.key < right.key }
+}
+
+extension Asset {
+    /// The moment it belongs to; nil for what has no capture date, is hidden or in the trash.
+    public var moment: Moment? {
+        guard let creationDate, !isHidden, trashedDate == nil else { return nil }
+        let local = creationDate &+ Int64(creationOffset ?? 0) * 1_000_000
+        let day = Timestamp.floorDivide(local, 86_400_000_000).quotient
+        return Moment(day: Int(day), cell: location.map { PlaceCell($0, degrees: 1) })
+    }
+}
+
+/// A cell of a grid of whole degrees over the earth.
+public struct PlaceCell: Sendable, Hashable {
+    /// Degrees from the south pole and from the antimeridian eastward, in steps of the grid.
+    let row: Int
+    let column: Int
+    /// The width of a cell: 1 or 10.
+    let degrees: Int
+
+    init(_ location: Location, degrees: Int) {
+        self.degrees = degrees
+        row = min(180 / degrees - 1, max(0, Int(((location.latitude + 90) / Double(degrees)).rounded(.down))))
+        column = max(0, Int(((location.longitude + 180) / Double(degrees)).rounded(.down))) % (360 / degrees)
+    }
+
+    private init(row: Int, column: Int, degrees: Int) {
+        self.row = row
+        self.column = column
+        self.degrees = degrees
+    }
+
+    /// The cell of ten degrees that holds this one.
+    var coarse: PlaceCell { PlaceCell(row: row * degrees / 10, column: column * degrees / 10, degrees: 10) }
+
+    /// From 1; 0 stands for no place.
+    var number: Int { 1 + row * (360 / degrees) + column }
+
+    init?(number: Int, degrees: Int = 1) {
+        guard number >= 1, number <= (180 / degrees) * (360 / degrees) else { return nil }
+        let (row, column) = (number - 1).quotientAndRemainder(dividingBy: 360 / degrees)
+        self.init(row: row, column: column, degrees: degrees)
+    }
+
+    /// Its middle.
+    public var middle: Location {
+        let half = Double(degrees) / 2
+        return Location(
+            latitude: Double(row * degrees) - 90 + half,
+            longitude: Double(column * degrees) - 180 + half
+        )
+    }
+}
+
+/// A list of moments: what PhotoKit calls a moment list (spec S-07).
+public enum MomentList: Sendable, Hashable {
+    /// One calendar month (counted from year 0) within ten degrees.
+    case cluster(month: Int, cell: PlaceCell?)
+    /// One calendar year.
+    case year(Int)
+
+    /// The number that stands for it in identifiers and in the database, together with its kind.
+    public var key: Int64 {
+        switch self {
+        case .cluster(let month, let cell): Int64(month + Self.firstMonth) << 32 | Int64(cell?.number ?? 0)
+        case .year(let year): Int64(year + Self.firstMonth)
+        }
+    }
+
+    private static let firstMonth = 1 << 20
+
+    public var subtype: ListSubtype {
+        switch self {
+        case .cluster: .momentListCluster
+        case .year: .momentListYear
+        }
+    }
+
+    public var id: ObjectID {
+        switch self {
+        case .cluster: ObjectID(.collectionList, rule: .cluster, key: UInt64(key))
+        case .year: ObjectID(.collectionList, rule: .year, key: UInt64(key))
+        }
+    }
+
+    /// The list that an identifier names; nil for another identifier.
+    public init?(_ id: ObjectID) {
+        guard id.kind == .collectionList, let (rule, key) = id.derived else { return nil }
+        switch rule {
+        case .cluster:
+            let number = Int(key & 0xFFFF_FFFF)
+            let cell = PlaceCell(number: number, degrees: 10)
+            guard key >> 32 < 1 << 24, number == 0 || cell != nil else { return nil }
+            self = .cluster(month: Int(key >> 32) - Self.firstMonth, cell: cell)
+        case .year:
+            guard key < 1 << 24 else { return nil }
+            self = .year(Int(key) - Self.firstMonth)
+        case .smartAlbum, .moment, .transient: return nil
+        }
+    }
+
+    /// `2024-05`, `2024`
+    public var title: String {
+        switch self {
+        case .cluster(let month, _):
+            let (year, rest) = Timestamp.floorDivide(Int64(month), 12)
+            return Timestamp.padded(year, 4) + "-" + Timestamp.padded(rest + 1, 2)
+        case .year(let year): return Timestamp.padded(Int64(year), 4)
+        }
+    }
+}
+
+/// A collection whose identifier says what it holds.
+public enum DerivedCollection: Sendable, Hashable {
+    case smartAlbum(SmartAlbum)
+    case moment(Moment)
+
+    /// Nil for an identifier of any other collection.
+    public init?(_ id: ObjectID) {
+        guard id.kind == .assetCollection, let (rule, key) = id.derived else { return nil }
+        switch rule {
+        case .smartAlbum:
+            guard let album = Int(exactly: key).flatMap(SmartAlbum.init(rawValue:)) else { return nil }
+            self = .smartAlbum(album)
+        case .moment:
+            guard let moment = Int64(exactly: key).flatMap(Moment.init(key:)) else { return nil }
+            self = .moment(moment)
+        case .cluster, .year, .transient: return nil
+        }
+    }
+}
+
+extension AssetCollection {
+    /// A moment as an entity, still without members.
+    public init(_ moment: Moment, revision: Revision) {
+        self.init(id: moment.id, revision: revision)
+        type = .moment
+        subtype = .any
+        title = moment.title
+        approximateLocation = moment.cell?.middle
+        estimatedAssetCount = 0
+    }
+}
+
+extension CollectionList {
+    /// A list of moments as an entity, still without any.
+    public init(_ list: MomentList, revision: Revision) {
+        self.init(id: list.id, revision: revision)
+        type = .momentList
+        subtype = list.subtype
+        title = list.title
+    }
+}
+
+extension ObjectID {
+    /// A new name for a collection or list that a client holds for a while (spec S-30, S-31).
+    public static func transient(_ kind: ObjectKind, using random: inout some RandomNumberGenerator) -> ObjectID {
+        ObjectID(kind, rule: .transient, key: UInt64.random(in: .min ... .max, using: &random))
+    }
+
+    /// Whether it names something that a client holds for a while.
+    public var isTransient: Bool { derived?.rule == .transient }
+}

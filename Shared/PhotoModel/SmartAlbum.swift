@@ -1,0 +1,130 @@
+/// The smart albums: collections whose members follow from facts of the assets (spec S-08, section 6).
+///
+/// This is the one table of their rules. A rule looks at one asset alone, so that whoever has the asset before and after a
+/// change knows what happened to every smart album; the catalog stores the answers as ``mask(of:)`` in a column. The raw
+/// value is PhotoKit's number. `smartAlbumGeneric` (somebody's own rules) and `smartAlbumUnableToUpload` (nothing is
+/// uploaded from here) are not among them: no stored fact decides them.
+public enum SmartAlbum: Int, Sendable, CaseIterable, Hashable {
+    case panoramas = 201
+    case videos = 202
+    case favorites = 203
+    case timelapses = 204
+    case allHidden = 205
+    case recentlyAdded = 206
+    case bursts = 207
+    case slomoVideos = 208
+    case userLibrary = 209
+    case selfPortraits = 210
+    case screenshots = 211
+    case depthEffect = 212
+    case livePhotos = 213
+    case animated = 214
+    case longExposures = 215
+    case raw = 217
+    case cinematic = 218
+    case spatial = 219
+    case screenRecordings = 220
+
+    /// PhotoKit's name for it.
+    public var subtype: CollectionSubtype { CollectionSubtype(number: rawValue) ?? .any }
+
+    /// The same in every library.
+    public var id: ObjectID { ObjectID(.assetCollection, rule: .smartAlbum, key: UInt64(rawValue)) }
+
+    /// Its place in ``mask(of:)``.
+    public var bit: Int { 1 << (rawValue - 200) }
+
+    /// Its name and its rule, for people.
+    public var words: (title: String, rule: String) {
+        switch self {
+        case .panoramas: ("Panoramas", "mediaSubtypes has photoPanorama")
+        case .videos: ("Videos", "mediaType is video")
+        case .favorites: ("Favorites", "isFavorite")
+        case .timelapses: ("Time-lapse", "mediaSubtypes has videoTimelapse")
+        case .allHidden: ("Hidden", "isHidden")
+        case .recentlyAdded: ("Recently Added", "isRecentlyAdded: addedDate is at most 30 days ago, as configured")
+        case .bursts: ("Bursts", "burstIdentifier is not nil")
+        case .slomoVideos: ("Slo-mo", "mediaSubtypes has videoHighFrameRate")
+        case .userLibrary: ("Library", "sourceType is typeUserLibrary")
+        case .selfPortraits: ("Selfies", "lensModel contains \"front camera\", whatever its case")
+        case .screenshots: ("Screenshots", "mediaSubtypes has photoScreenshot")
+        case .depthEffect: ("Portrait", "mediaSubtypes has photoDepthEffect")
+        case .livePhotos: ("Live Photos", "mediaSubtypes has photoLive")
+        case .animated: ("Animated", "mediaSubtypes has photoAnimation")
+        case .longExposures: ("Long Exposure", "playbackVariation is longExposure")
+        case .raw: ("RAW", "a resource of type photo or alternatePhoto whose content type ends in raw-image")
+        case .cinematic: ("Cinematic", "mediaSubtypes has videoCinematic")
+        case .spatial: ("Spatial", "mediaSubtypes has spatialMedia")
+        case .screenRecordings: ("Screen Recordings", "mediaSubtypes has videoScreenRecording")
+        }
+    }
+
+    /// Whether an asset belongs to it. Hidden assets and those in the trash do too: it is the fetch that leaves them out
+    /// (spec D7).
+    public func contains(_ asset: Asset) -> Bool {
+        switch self {
+        case .panoramas: asset.mediaSubtypes.contains(.photoPanorama)
+        case .videos: asset.mediaType == .video
+        case .favorites: asset.isFavorite
+        case .timelapses: asset.mediaSubtypes.contains(.videoTimelapse)
+        case .allHidden: asset.isHidden
+        case .recentlyAdded: asset.isRecentlyAdded
+        case .bursts: asset.burstIdentifier != nil
+        case .slomoVideos: asset.mediaSubtypes.contains(.videoHighFrameRate)
+        case .userLibrary: asset.sourceType == .typeUserLibrary
+        case .selfPortraits: asset.lensModel.map { folded($0).contains("front camera") } ?? false
+        case .screenshots: asset.mediaSubtypes.contains(.photoScreenshot)
+        case .depthEffect: asset.mediaSubtypes.contains(.photoDepthEffect)
+        case .livePhotos: asset.mediaSubtypes.contains(.photoLive)
+        case .animated: asset.mediaSubtypes.contains(.photoAnimation)
+        case .longExposures: asset.playbackVariation == .longExposure
+        case .raw: asset.resources.contains { $0.isRawOriginal }
+        case .cinematic: asset.mediaSubtypes.contains(.videoCinematic)
+        case .spatial: asset.mediaSubtypes.contains(.spatialMedia)
+        case .screenRecordings: asset.mediaSubtypes.contains(.videoScreenRecording)
+        }
+    }
+
+    /// The bits of all smart albums that an asset belongs to.
+    public static func mask(of asset: Asset) -> Int {
+        allCases.reduce(0) { $1.contains(asset) ? $0 | $1.bit : $0 }
+    }
+}
+
+extension AssetResource {
+    /// What a camera wrote without developing it.
+    public var isRawOriginal: Bool {
+        (type == .photo || type == .alternatePhoto) && contentType.hasSuffix("raw-image")
+    }
+}
+
+extension AssetCollection {
+    /// A smart album as an entity. Its count is PhotoKit's `NSNotFound` (spec S-39): `fetch.counts` gives the exact one.
+    public init(_ album: SmartAlbum) {
+        self.init(id: album.id)
+        type = .smartAlbum
+        subtype = album.subtype
+        title = album.words.title
+    }
+}
+
+extension SmartAlbum {
+    /// The subtype that alone makes an asset belong to it; nil for albums with another rule.
+    public var mediaSubtype: MediaSubtypes? {
+        switch self {
+        case .panoramas: .photoPanorama
+        case .timelapses: .videoTimelapse
+        case .slomoVideos: .videoHighFrameRate
+        case .screenshots: .photoScreenshot
+        case .depthEffect: .photoDepthEffect
+        case .livePhotos: .photoLive
+        case .animated: .photoAnimation
+        case .cinematic: .videoCinematic
+        case .spatial: .spatialMedia
+        case .screenRecordings: .videoScreenRecording
+        case .videos, .favorites, .allHidden, .recentlyAdded, .bursts, .userLibrary, .selfPortraits, .longExposures,
+            .raw:
+            nil
+        }
+    }
+}

@@ -1,0 +1,186 @@
+import Foundation
+import Imaging
+import JSONValue
+import PhotoModel
+import TestSupport
+
+/// Ten colour operations and a crop of a JPEG, file in and file out: against decoding and encoding alone, against one
+/// `convert` command and against a libvips pipeline; and a preview at screen size.
+enum EditBenchmarks {
+    static func run(_ bench: Bench) async throws {
+        guard bench.wants("edits") else { return }
+        guard let vips = TestPlace.program("vips") else {
+            return bench.gap("edits", "vips is not installed (Debian: libvips-tools)")
+        }
+        let folder = try bench.place.folder("edits")
+        for (megapixels, width, height) in [(12, 4000, 3000), (24, 6000, 4000)] {
+            let picture = [UInt8](
+                try await ThumbnailBenchmarks.largePicture(folder, vips: vips, width: width, height: height)
+            )
+            let job = Job(name: "edits.\(megapixels)-megapixel", folder: folder, picture: picture)
+            try Data(picture).write(to: URL(fileURLWithPath: job.input))
+            try await alone(bench, job)
+            try await convert(bench, job)
+            try await libvips(bench, job)
+            if megapixels == 12 { try await preview(bench, job) }
+        }
+    }
+
+    private struct Job: Sendable {
+        let name: String
+        let folder: String
+        let picture: [UInt8]
+        var input: String { "\(folder)/in.jpg" }
+
+        func ours(_ list: AdjustmentList) throws {
+            let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: input)))
+            let image = try AdjustmentRendering.render(bytes, list)
+            try Data(image.bytes).write(to: URL(fileURLWithPath: "\(folder)/ours.jpg"))
+        }
+    }
+
+    private static func step(_ kind: AdjustmentKind, _ members: JSONObject) throws -> Adjustment {
+        try Adjustment(kind, members)
+    }
+
+    /// Nine tenths of each side, then ten colour operations.
+    private static func list() throws -> AdjustmentList {
+        AdjustmentList(operations: [
+            .crop(UnitRect(x: 0.05, y: 0.05, width: 0.9, height: 0.9)), .exposure(0.3), .temperature(0.2),
+            try step(.tint, ["value": 0.1]), .brightness(0.1), .contrast(0.2), try step(.highlights, ["value": -0.3]),
+            try step(.shadows, ["value": 0.3]), try step(.levels, ["black": 0.02, "white": 0.97]), .vibrance(0.3),
+            .saturation(0.1),
+        ])
+    }
+
+    private static func alone(_ bench: Bench, _ job: Job) async throws {
+        let list = try list()
+        try await bench.compare(
+            [
+                Comparison(
+                    name: "\(job.name).alone",
+                    ours: "ten colour operations and a crop",
+                    peer: "the same decoder and encoder alone",
+                    unit: "ms",
+                    smallerIsBetter: true,
+                    aim: .ratio(1.5)
+                )
+            ],
+            ours: { [1000 * (try await blockingSeconds { try job.ours(list) })] },
+            peer: { [1000 * (try await blockingSeconds { try job.ours(AdjustmentList()) })] },
+            notes: { ["resident memory of this process at its highest: \(peakMegabytes()) MiB"] }
+        )
+    }
+
+    private static func convert(_ bench: Bench, _ job: Job) async throws {
+        guard let convert = TestPlace.program("convert") else {
+            return bench.gap("\(job.name).convert", "convert is not installed (Debian: imagemagick)")
+        }
+        let list = try list()
+        let arguments = [
+            job.input, "-gravity", "center", "-crop", "90%x90%+0+0", "+repage", "-colorspace", "RGB", "-evaluate",
+            "multiply", "1.23", "-channel", "R", "-evaluate", "multiply", "1.07", "-channel", "G", "-evaluate",
+            "multiply", "0.97", "-channel", "B", "-evaluate", "multiply", "0.93", "+channel", "-colorspace", "sRGB",
+            "-gamma", "1.07", "-sigmoidal-contrast", "2x50%", "-level", "2%,97%", "-function", "Polynomial",
+            "-0.3,0.3,1,0", "-function", "Polynomial", "0.3,-0.6,1.3,0", "-modulate", "100,115", "-modulate",
+            "100,110", "-quality", "92", "-sampling-factor", "1x1", "\(job.folder)/convert.jpg",
+        ]
+        try await bench.compare(
+            [
+                Comparison(
+                    name: "\(job.name).convert",
+                    ours: "ten colour operations and a crop, in process",
+                    peer: "one convert command with their like",
+                    unit: "pictures/s",
+                    aim: .ratio(3)
+                )
+            ],
+            ours: { [1 / (try await blockingSeconds { try job.ours(list) })] },
+            peer: { [1 / (try await seconds { _ = try await runProgram(convert, arguments) })] }
+        )
+    }
+
+    /// libvips by its Python binding, whose calls build one pipeline; the time is that of the pipeline alone.
+    private static let pipeline = """
+        import sys, time, math, pyvips
+        start = time.perf_counter()
+        image = pyvips.Image.new_from_file(sys.argv[1], access="sequential")
+        width, height = image.width, image.height
+        image = image.crop(width // 20, height // 20, width * 9 // 10, height * 9 // 10)
+        image = image.colourspace("scrgb").linear([1.32, 1.19, 1.15], [0, 0, 0])
+        image = image.recomb([[1.08, -0.07, -0.01], [-0.02, 1.03, -0.01], [-0.02, -0.07, 1.09]]).colourspace("srgb")
+        def curve(v):
+            v = v ** 0.93
+            v = (2 * v) ** 1.15 / 2 if v < 0.5 else 1 - (2 - 2 * v) ** 1.15 / 2
+            v = v - 0.3 * v * v * (1 - v)
+            v = v + 0.3 * v * (1 - v) ** 2
+            return min(1, max(0, (v - 0.02) / 0.95))
+        table = pyvips.Image.new_from_array([[255 * curve(i / 255) for i in range(256)]]).cast("uchar")
+        image = image.maplut(table)
+        image = image.recomb([[1.16, -0.14, -0.02], [-0.04, 1.06, -0.02], [-0.04, -0.14, 1.18]]).cast("uchar")
+        image.write_to_file(sys.argv[2] + "[Q=92,subsample_mode=off]")
+        print(time.perf_counter() - start)
+        """
+
+    private static func libvips(_ bench: Bench, _ job: Job) async throws {
+        guard let python = TestPlace.program("python3"),
+            (try? await runProgram(python, ["-c", "import pyvips"])) != nil
+        else { return bench.gap("\(job.name).libvips", "Python's pyvips is not installed (pip install pyvips)") }
+        let list = try list()
+        try await bench.compare(
+            [
+                Comparison(
+                    name: "\(job.name).libvips",
+                    ours: "ten colour operations and a crop, in process",
+                    peer: "their like as one libvips pipeline, without Python's start",
+                    unit: "ms",
+                    smallerIsBetter: true,
+                    aim: .ratio(1)
+                )
+            ],
+            ours: { [1000 * (try await blockingSeconds { try job.ours(list) })] },
+            peer: {
+                let text = try await runProgram(python, ["-c", pipeline, job.input, "\(job.folder)/vips.jpg"])
+                return [1000 * (Double(text.trimmingCharacters(in: .whitespacesAndNewlines)) ?? .infinity)]
+            }
+        )
+    }
+
+    private static func preview(_ bench: Bench, _ job: Job) async throws {
+        let list = try list()
+        try await bench.compare(
+            [
+                Comparison(
+                    name: "\(job.name).preview",
+                    ours: "a preview of the edit, 1024 pixels",
+                    peer: "a thumbnail of the same size, without the edit",
+                    unit: "ms",
+                    smallerIsBetter: true,
+                    aim: .figure(60)
+                )
+            ],
+            ours: {
+                let time = try await blockingSeconds {
+                    _ = try AdjustmentRendering.render(job.picture, list, quality: 85, maximumSide: 1024)
+                }
+                return [1000 * time]
+            },
+            peer: {
+                let time = try await blockingSeconds {
+                    _ = try Rendition.render(
+                        job.picture,
+                        RenditionOptions(target: .size(width: 1024, height: 1024), resizeMode: .exact)
+                    )
+                }
+                return [1000 * time]
+            }
+        )
+    }
+
+    /// The highest resident memory of this process so far.
+    private static func peakMegabytes() -> Int {
+        let text = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
+        let line = text.split(separator: "\n").first { $0.hasPrefix("VmHWM:") } ?? ""
+        return (line.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0) >> 10
+    }
+}

@@ -1,0 +1,303 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+import TestSupport
+import Testing
+
+@testable import Catalog
+
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct CollectionServiceTests {
+    let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder("cat") }
+
+    private func members(_ id: ObjectID, _ change: (inout FetchDescription) -> Void = { _ in }) -> FetchDescription {
+        var fetch = FetchDescription(.assets)
+        fetch.container = id
+        change(&fetch)
+        return fetch
+    }
+
+    @Test(.spec("S-08", "S-19", "S-16", "S-35", "S-36", "S-23", "P-08"))
+    func `smart albums are there from the start, and their members change with the asset`() async throws {
+        try await RunningCatalog.with(folder) { catalog in
+            let ids = try await catalog.take([picture(1), picture(2)])
+            var fetch = FetchDescription(.collections)
+            fetch.collectionType = "smartAlbum"
+            let all = try await catalog.call(FetchCollections(fetch: fetch, count: 100)).collections
+            #expect(Set(all.map(\.id)) == Set(SmartAlbum.allCases.map(\.id)))
+            #expect(all.allSatisfy { $0.estimatedAssetCount == nil && $0.title != nil })
+            fetch.collectionSubtype = nil
+            fetch.collectionType = "album"
+            #expect(try await catalog.call(FetchCollections(fetch: fetch)).collections.isEmpty)
+
+            func shown(_ album: SmartAlbum) async throws -> [ObjectID] {
+                try await catalog.assets(members(album.id)).map(\.id)
+            }
+            #expect(try await shown(.favorites).isEmpty)
+            #expect(try await shown(.allHidden).isEmpty)
+            #expect(try await shown(.userLibrary) == ids)
+            #expect(try await shown(.recentlyAdded) == ids)
+            let from = try await catalog.call(CurrentToken()).token
+            try await catalog.perform([
+                .updateAsset(.init(id: .id(ids[1]), set: AssetPatch(isFavorite: true))),
+                .updateAsset(.init(id: .id(ids[0]), set: AssetPatch(isHidden: true))),
+            ])
+            #expect(try await shown(.favorites) == [ids[1]])
+            #expect(try await shown(.allHidden) == [ids[0]])
+            #expect(try await shown(.userLibrary) == [ids[1]])
+            #expect(try await catalog.assets(members(SmartAlbum.userLibrary.id) { $0.includeHidden = true }).count == 2)
+            let details = try await catalog.call(
+                ChangesDetails(from: from, fetch: members(SmartAlbum.favorites.id))
+            ).details
+            #expect(details?.inserted.map(\.id) == [ids[1]] && details?.inserted.first?.index == 0)
+
+            let stranger = try #require(ObjectID("c" + String(repeating: "1", count: 26)))
+            let error = await refusal { try await catalog.assets(members(stranger)) }
+            #expect(error?.name == "identifier_not_found")
+            let update = ChangeRequest.updateCollection(.init(id: .id(SmartAlbum.favorites.id), add: [.id(ids[0])]))
+            let refused = await refusal { try await catalog.perform([update]) }
+            #expect(refused?.name == "change_not_supported")
+        }
+    }
+
+    @Test(.spec("S-07", "S-05", "S-39", "T-04", "T-05", "P-19"))
+    func `moments are fetched, and what holds an asset or a moment`() async throws {
+        try await RunningCatalog.with(folder) { catalog in
+            let ids = try await catalog.take([
+                picture(1, date: "2024:05:01 10:00:00"), picture(2, date: "2024:05:01 09:00:00"),
+                picture(3, date: "2023:01:02 10:00:00"),
+            ])
+            var fetch = FetchDescription(.collections)
+            fetch.collectionType = "moment"
+            let page = try await catalog.call(FetchCollections(fetch: fetch))
+            #expect(page.collections.map(\.title) == ["2023-01-02", "2024-05-01"])
+            #expect(page.collections.map(\.estimatedAssetCount) == [1, 2])
+            let moment = page.collections[1]
+            // By the date of capture, not by that of arrival.
+            #expect(try await catalog.assets(members(moment.id)).map(\.id) == [ids[1], ids[0]])
+
+            var lists = FetchDescription(.lists)
+            lists.collectionType = "momentList"
+            lists.collectionSubtype = "momentListYear"
+            let years = try await catalog.call(FetchLists(fetch: lists)).lists
+            #expect(years.map(\.title) == ["2023", "2024"] && years.map(\.childCount) == [1, 1])
+            var children = FetchDescription(.children)
+            children.container = years[1].id
+            #expect(try await catalog.call(FetchCollections(fetch: children)).collections.map(\.id) == [moment.id])
+            #expect(try await catalog.assets(members(years[1].id)).map(\.id) == [ids[0], ids[1]])
+
+            var containing = FetchDescription(.lists)
+            containing.containing = moment.id
+            #expect(
+                try await catalog.call(FetchLists(fetch: containing)).lists.map(\.subtype) == [
+                    .momentListCluster, .momentListYear,
+                ]
+            )
+            let album = try #require(
+                try await catalog.perform([.createCollection(.init(ref: "c", title: "A", add: [.id(ids[0])]))]).id("c")
+            )
+            var holders = FetchDescription(.collections)
+            holders.containing = ids[0]
+            let found = try await catalog.call(FetchCollections(fetch: holders)).collections.map(\.id)
+            #expect(Set(found).isSuperset(of: [album, moment.id, SmartAlbum.userLibrary.id]))
+            holders.collectionType = "album"
+            #expect(try await catalog.call(FetchCollections(fetch: holders)).collections.map(\.id) == [album])
+            containing.containing = album
+            #expect(try await catalog.call(FetchLists(fetch: containing)).lists.map(\.id) == [.root])
+
+            // The day is over: its only asset moves to another.
+            try await catalog.perform([
+                .updateAsset(.init(id: .id(ids[2]), set: AssetPatch(creationDate: 1_714_554_000_000_000)))
+            ])
+            let after = try await catalog.call(FetchCollections(fetch: fetch))
+            #expect(after.collections.map(\.estimatedAssetCount) == [3])
+            let earlier = try await catalog.call(FetchCollections(fetch: fetch, token: page.token))
+            #expect(earlier.collections == page.collections)
+            let gone = await refusal { try await catalog.assets(members(page.collections[0].id)) }
+            #expect(gone?.name == "identifier_not_found")
+            let replayed = Snapshot(replaying: try await catalog.history(), root: nil)
+            #expect(try await catalog.everything().normalized().collections == replayed.normalized().collections)
+        }
+    }
+
+    @Test(.spec("S-18", "S-06", "P-19", "T-03"))
+    func `folders are fetched with what is in them, and everything below`() async throws {
+        try await RunningCatalog.with(folder) { catalog in
+            let ids = try await catalog.take([picture(1), picture(2), picture(3)])
+            let made = try await catalog.perform([
+                .createCollection(.init(ref: "top", title: "Top", add: [.id(ids[2])])),
+                .createList(.init(ref: "f", title: "Folder")),
+                .createList(.init(ref: "g", title: "Inner", parent: .placeholder("f"))),
+                .createCollection(
+                    .init(ref: "a", title: "A", add: [.id(ids[1]), .id(ids[0])], parent: .placeholder("f"))
+                ),
+                .createCollection(.init(ref: "b", title: "B", add: [.id(ids[0])], parent: .placeholder("g"))),
+            ])
+            func id(_ ref: String) throws -> ObjectID { try #require(made.id(ref)) }
+            let top = try await catalog.call(FetchCollections(fetch: FetchDescription(.children)))
+            #expect(try top.order == [id("top"), id("f")] && top.count == 2)
+            #expect(try top.lists.map(\.id) == [id("f")] && top.collections.map(\.id) == [id("top")])
+            var inner = FetchDescription(.children)
+            inner.container = try id("f")
+            #expect(try await catalog.call(FetchCollections(fetch: inner)).order == [id("g"), id("a")])
+            inner.predicate = "title BEGINSWITH 'I'"
+            #expect(try await catalog.call(FetchCollections(fetch: inner)).order == [id("g")])
+            // Each once, though one is in two albums.
+            #expect(try await catalog.assets(members(id("f"))).map(\.id) == [ids[0], ids[1]])
+
+            // By index, as seen before somebody else added one.
+            let root = try await catalog.call(FetchCollections(fetch: FetchDescription(.children)))
+            try await catalog.perform([.createList(.init(title: "Other"))])
+            try await catalog.perform([
+                .updateList(.init(id: .id(.root), edits: [.move(from: [1], to: 0)], snapshot: root.token))
+            ])
+            let now = try await catalog.call(FetchCollections(fetch: FetchDescription(.children)))
+            #expect(try now.order.prefix(2) == [id("f"), id("top")] && now.order.count == 3)
+            let then = try await catalog.call(FetchCollections(fetch: FetchDescription(.children), token: root.token))
+            #expect(then.order == root.order)
+            let diff = try await catalog.call(ChangesDetails(from: root.token, fetch: FetchDescription(.children)))
+            #expect(try diff.details?.apply(to: root.order) == now.order)
+            var lists = FetchDescription(.lists)
+            lists.ids = [try id("g"), .root]
+            #expect(try await catalog.call(FetchLists(fetch: lists)).lists.map(\.id) == [id("g"), .root])
+        }
+    }
+
+    @Test(.spec("T-13", "S-79", "T-28", "S-09")) func `an album is rearranged by the indexes of a result`() async throws
+    {
+        try await RunningCatalog.with(folder) { catalog in
+            let create = (0..<3).map { number in
+                ChangeRequest.createAsset(
+                    .init(ref: "p\(number)", resources: [NewResource(source: .attachment(number))])
+                )
+            }
+            let made = try await catalog.perform(
+                create + [.createCollection(.init(ref: "c", title: "A", add: (0..<3).map { .placeholder("p\($0)") }))],
+                attachments: (1...3).map { picture($0) }
+            )
+            let ids = try (0..<3).map { try #require(made.id("p\($0)")) }
+            let album = try #require(made.id("c"))
+            #expect(try await catalog.history().count == 1)
+            let seen = try await catalog.call(FetchAssets(fetch: members(album)))
+            #expect(seen.assets.map(\.id) == ids)
+            // A hidden one is not in what the client sees, and stays where it is.
+            try await catalog.perform([.updateAsset(.init(id: .id(ids[1]), set: AssetPatch(isHidden: true)))])
+            let shown = try await catalog.call(FetchAssets(fetch: members(album)))
+            try await catalog.perform([
+                .updateCollection(.init(id: .id(album), edits: [.move(from: [1], to: 0)], snapshot: shown.token))
+            ])
+            let all = members(album) { $0.includeHidden = true }
+            #expect(try await catalog.assets(all).map(\.id) == [ids[2], ids[0], ids[1]])
+            try await catalog.perform([
+                .updateCollection(.init(id: .id(album), edits: [.removeAt([0])], snapshot: seen.token))
+            ])
+            #expect(try await catalog.assets(all).map(\.id) == [ids[2], ids[1]])
+            let error = await refusal {
+                try await catalog.perform([.updateCollection(.init(id: .id(album), edits: [.removeAt([0])]))])
+            }
+            #expect(error?.name == "snapshot_required" && error?.data["request"] == 0)
+        }
+    }
+
+    @Test(.spec("S-30", "S-31", "S-32")) func `results are held together for a while, for their owner alone`()
+        async throws
+    {
+        let time = ManualTime()
+        try await RunningCatalog.with(folder) { catalog in
+            let ids = try await catalog.take((1...4).map { picture($0) })
+            try await catalog.perform([
+                .updateAsset(.init(id: .id(ids[2]), set: AssetPatch(isFavorite: true))),
+                .updateAsset(.init(id: .id(ids[1]), set: AssetPatch(rating: 4))),
+            ])
+            var rated = FetchDescription(.assets)
+            rated.predicate = "rating > 3 OR isFavorite == YES"
+            let held = try await catalog.call(
+                CreateTransient(results: [
+                    ResultReference(fetch: members(SmartAlbum.favorites.id)), .init(fetch: rated),
+                ])
+            )
+            #expect(held.count == 2 && held.id.kind == .assetCollection)
+            #expect(try await catalog.assets(members(held.id)).map(\.id) == [ids[2], ids[1]])
+            let sorted = members(held.id) {
+                $0.sort = [SortDescription(key: "rating", ascending: false)]
+                $0.predicate = "isFavorite == NO"
+            }
+            #expect(try await catalog.assets(sorted).map(\.id) == [ids[1]])
+            #expect(try await catalog.call(FetchCounts(fetches: [members(held.id)])).counts == [2])
+            for refused in [
+                ChangeRequest.updateCollection(.init(id: .id(held.id), title: "x")),
+                .deleteCollections(.init(ids: [held.id])),
+            ] {
+                #expect(await refusal { try await catalog.perform([refused]) } != nil)
+            }
+            let album = try #require(
+                try await catalog.perform([.createCollection(.init(ref: "c", title: "A"))]).id("c")
+            )
+            let list = try await catalog.call(CreateTransient(ids: [SmartAlbum.videos.id, album], title: "Two"))
+            var children = FetchDescription(.children)
+            children.container = list.id
+            #expect(
+                try await catalog.call(FetchCollections(fetch: children)).order == [SmartAlbum.videos.id, album]
+            )
+            let details = await refusal {
+                try await catalog.call(
+                    ChangesDetails(from: catalog.call(CurrentToken()).token, fetch: members(held.id))
+                )
+            }
+            #expect(details?.name == "not_observable")
+            _ = try await catalog.call(ReleaseTransient(id: held.id))
+            let gone = await refusal { try await catalog.assets(members(held.id)) }
+            #expect(gone?.name == "handle_expired")
+            #expect(try await catalog.call(FetchCan(ids: [list.id])).can[list.id.text] == [])
+        }
+        let desk = TransientDesk(clock: time.clock, limits: .init(lease: 100, perIdentity: 2))
+        let id = try desk.hold(.assetCollection, [], owner: "a")
+        #expect(throws: RPCError.self) { try desk.members(of: id, owner: "b") }
+        time.advance(by: 60)
+        _ = try desk.members(of: id, owner: "a")
+        time.advance(by: 60)
+        _ = try desk.members(of: id, owner: "a")
+        _ = try desk.hold(.assetCollection, [], owner: "a")
+        #expect(throws: RPCError.self) { try desk.hold(.assetCollection, [], owner: "a") }
+        time.advance(by: 101)
+        #expect(throws: RPCError.self) { try desk.members(of: id, owner: "a") }
+        _ = try desk.hold(.assetCollection, [], owner: "a")
+        #expect(desk.count == 1)
+    }
+
+    @Test(.spec("T-18", "T-02", "P-32")) func `what may be done, and covers`() async throws {
+        try await RunningCatalog.with(folder) { catalog in
+            let ids = try await catalog.take((1...5).map { picture($0, date: "2024:05:01 10:00:00") })
+            let album = try #require(
+                try await catalog.perform([
+                    .createCollection(.init(ref: "c", title: "A", add: ids.map { .id($0) })),
+                    .createCollection(.init(ref: "e", title: "Empty")),
+                ]).id("c")
+            )
+            let moment = try #require(try await catalog.asset(ids[0]).moment)
+            let can = try await catalog.call(
+                FetchCan(ids: [ids[0], album, SmartAlbum.favorites.id, moment.id, moment.year.id, .root])
+            ).can
+            #expect(can[ids[0].text] == ["delete", "content", "properties"])
+            #expect(can[album.text]?.arrayValue?.count == 7 && can[moment.year.id.text] == [])
+            #expect(can[SmartAlbum.favorites.id.text] == ["deleteContent"] && can[moment.id.text] == ["deleteContent"])
+            #expect(can[ObjectID.root.text]?.arrayValue?.contains("rename") == false)
+
+            let covers = try await catalog.call(FetchKeyAssets(collection: album))
+            #expect(covers.assets.map(\.id) == Array(ids.prefix(3)) && covers.purpose == "cover")
+            try await catalog.perform([.updateCollection(.init(id: .id(album), keyAsset: .some(ids[4])))])
+            #expect(
+                try await catalog.call(FetchKeyAssets(collection: album)).assets.map(\.id) == [ids[4], ids[0], ids[1]]
+            )
+            try await catalog.perform([.updateCollection(.init(id: .id(album), remove: [ids[4]]))])
+            #expect(
+                try await catalog.call(FetchKeyAssets(collection: album)).assets.map(\.id) == Array(ids.prefix(3))
+            )
+            let empty = try #require(try await catalog.collections().first { $0.title == "Empty" })
+            #expect(try await catalog.call(FetchKeyAssets(collection: empty.id)).assets.isEmpty)
+        }
+    }
+}

@@ -1,0 +1,138 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+import TestSupport
+import Testing
+
+@testable import Catalog
+
+/// The table of section 9: which version an editor is given, and what its commit makes the base.
+@Suite(.timeLimit(.minutes(1)))
+struct EditRulesTests {
+    private func handles(_ format: String) -> (String, String) -> Bool { { identifier, _ in identifier == format } }
+
+    private func digest(_ asset: Asset?, _ type: ResourceType) -> Int? {
+        asset?.resource(type).flatMap { Int($0.digest) }
+    }
+
+    /// Begins and commits an edit as a program that reads its own format only; what it was given.
+    private func edit(
+        _ library: inout MemoryLibrary,
+        _ id: ObjectID,
+        as format: String,
+        _ seed: Int
+    ) throws -> (base: EditBase, input: Int?, hasData: Bool) {
+        let asset = try #require(library.asset(id))
+        let input = try #require(asset.editingInput(handles: handles(format)))
+        let token = EditInputToken(
+            asset: id,
+            contentRevision: asset.contentRevision,
+            base: input.base,
+            digest: input.resource.digest
+        )
+        try library.perform([.edit(id, format, seed, token: token)])
+        return (input.base, Int(input.resource.digest), input.hasAdjustmentData)
+    }
+
+    @Test(.spec("S-85", "S-86", "S-90", "S-91", "D4", "P-27"))
+    func `the editor that can read the last edit is given what it began with, any other what is shown`() throws {
+        var library = MemoryLibrary()
+        let id = try library.add(1)
+        var given = try edit(&library, id, as: "A", 10)
+        #expect(given == (.original, 1, false), "no edit: the original")
+        #expect(
+            digest(library.asset(id), .adjustmentBasePhoto) == nil && digest(library.asset(id), .fullSizePhoto) == 10
+        )
+
+        given = try edit(&library, id, as: "A", 11)
+        #expect(given == (.original, 1, true), "resumed from the original")
+        #expect(
+            digest(library.asset(id), .adjustmentBasePhoto) == nil && digest(library.asset(id), .fullSizePhoto) == 11
+        )
+
+        given = try edit(&library, id, as: "B", 12)
+        #expect(given == (.current, 11, false), "it cannot read A's data: what is shown, and no data")
+        #expect(
+            digest(library.asset(id), .adjustmentBasePhoto) == 11 && digest(library.asset(id), .fullSizePhoto) == 12
+        )
+
+        given = try edit(&library, id, as: "B", 13)
+        #expect(given == (.previous, 11, true), "what its last edit began with, and not the original")
+        #expect(
+            digest(library.asset(id), .adjustmentBasePhoto) == 11 && digest(library.asset(id), .fullSizePhoto) == 13
+        )
+
+        given = try edit(&library, id, as: "A", 14)
+        #expect(given == (.current, 13, false), "the data is B's now")
+        #expect(
+            digest(library.asset(id), .adjustmentBasePhoto) == 13 && digest(library.asset(id), .fullSizePhoto) == 14
+        )
+
+        try library.perform(.revertAsset(.init(id: id)))
+        let reverted = try #require(library.asset(id))
+        #expect(!reverted.hasAdjustments && reverted.resources.map(\.type) == [.photo])
+        #expect(try edit(&library, id, as: "B", 15) == (.original, 1, false))
+    }
+
+    @Test(.spec("S-86", "S-88"))
+    func `a newer version of the same format is read by who says so`() throws {
+        let formats = [HandledFormat(formatIdentifier: "A", minimumVersion: "1.2", maximumVersion: "1.10")]
+        for (version, isRead) in [("1.2", true), ("1.9", true), ("1.10", true), ("1.11", false), ("1.1", false)] {
+            #expect(formats.contains { $0.includes("A", version) } == isRead, "\(version)")
+        }
+        #expect(!formats[0].includes("B", "1.2"))
+        #expect(HandledFormat(formatIdentifier: "A").includes("A", "anything"))
+        #expect(!HandledFormat(formatIdentifier: "A", formatVersion: "2").includes("A", "2.0"))
+    }
+
+    @Test(.spec("S-90"))
+    func `a token of other pixels, of another asset or of other bytes is refused`() throws {
+        var library = MemoryLibrary()
+        let (id, other) = (try library.add(1), try library.add(2))
+        let asset = try #require(library.asset(id))
+        let token = EditInputToken(
+            asset: id,
+            contentRevision: asset.contentRevision,
+            base: .original,
+            digest: try #require(asset.originalResource?.digest)
+        )
+        #expect(EditInputToken(token.description) == token)
+        var short = token
+        short.digest = "1"
+        #expect(EditInputToken(short.description) == nil, "a digest has 64 digits")
+        for (target, change, name) in [
+            (other, { _ in }, "invalid_params"), (id, { $0.digest = "9" }, "conflict"),
+            (id, { $0.base = .previous }, "conflict"),
+        ] as [(ObjectID, (inout EditInputToken) -> Void, String)] {
+            var changed = token
+            change(&changed)
+            let error = #expect(throws: RPCError.self) {
+                try library.perform([.edit(target, "A", 5, token: changed)])
+            }
+            #expect(error?.name == name)
+        }
+        try library.perform([.edit(id, "A", 6, token: token)])
+        let late = #expect(throws: RPCError.self) { try library.perform([.edit(id, "A", 7, token: token)]) }
+        #expect(late?.name == "conflict")
+        #expect(late?.data["contentRevision"]?.stringValue == library.asset(id)?.contentRevision.description)
+    }
+
+    @Test(.spec("T-26"))
+    func `a revert chooses between a RAW and a compressed original`() throws {
+        var library = MemoryLibrary()
+        let id = try library.add(1)
+        #expect(throws: RPCError.self) { try library.perform(.revertAsset(.init(id: id, base: .raw))) }
+        var asset = try #require(library.asset(id))
+        asset.resources.append(
+            AssetResource(type: .alternatePhoto, digest: "2", size: 1, contentType: "com.adobe.raw-image")
+        )
+        library.snapshot.assets[id] = asset
+        try library.perform([.edit(id, "A", 5)])
+        try library.perform(.revertAsset(.init(id: id, base: .raw)))
+        #expect(digest(library.asset(id), .photo) == 2 && digest(library.asset(id), .alternatePhoto) == 1)
+        #expect(library.asset(id)?.contentType == "com.adobe.raw-image")
+        try library.perform(.revertAsset(.init(id: id, base: .compressed)))
+        #expect(digest(library.asset(id), .photo) == 1)
+    }
+}

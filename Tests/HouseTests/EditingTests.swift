@@ -1,0 +1,275 @@
+import Contracts
+import Foundation
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+/// Editing through the real services: other programs' edits, lists, history and copies.
+@Suite(.serialized, .timeLimit(.minutes(3)))
+struct EditingTests {
+    private func list(_ operations: Adjustment...) -> AdjustmentList { AdjustmentList(operations: operations) }
+
+    private func bytes(_ library: PhotoLibrary, _ id: ObjectID, _ type: ResourceType) async throws -> Bytes {
+        var all: Bytes = []
+        for try await chunk in library.resource(asset: id, type: type) { all += chunk }
+        return all
+    }
+
+    private func house(_ name: String, pictures: Int) async throws -> (RunningHouse, PhotoLibrary, [ObjectID]) {
+        let house = try RunningHouse(name)
+        try house.start([.catalog, .editor])
+        let library = try house.library()
+        var requests: [ChangeRequest] = []
+        var attachments: [Bytes] = []
+        for index in 0..<pictures {
+            attachments.append(
+                TestPictures.jpeg(
+                    width: 240,
+                    height: 160,
+                    date: "2024:06:01 12:30:00",
+                    offset: "+02:00",
+                    latitude: 47.5,
+                    longitude: 8.5,
+                    seed: UInt64(index + 1)
+                )
+            )
+            requests.append(
+                .createAsset(.init(ref: "p\(index)", resources: [NewResource(source: .attachment(index))]))
+            )
+        }
+        let made = try await library.catalog.ask(PerformChanges(requests: requests), attachments: attachments).result
+        return (house, library, try (0..<pictures).map { try #require(made.id("p\($0)")) })
+    }
+
+    /// Another program: begins, renders what it likes, and commits with the token.
+    private func edit(
+        _ library: PhotoLibrary,
+        _ id: ObjectID,
+        as format: String,
+        seed: UInt64,
+        data: Bytes
+    ) async throws -> Answer<BeginEditing.Result> {
+        let input = try await library.editor.ask(
+            BeginEditing(
+                asset: id,
+                canHandle: [HandledFormat(formatIdentifier: format, minimumVersion: "1", maximumVersion: "2")]
+            )
+        )
+        let edit = ChangeRequest.EditAsset(
+            id: id,
+            render: NewResource(type: .fullSizePhoto, source: .attachment(0)),
+            adjustmentData: AdjustmentData(formatIdentifier: format, formatVersion: "1.5", attachment: 1),
+            inputToken: input.result.inputToken
+        )
+        _ = try await library.catalog.ask(
+            PerformChanges(requests: [.editAsset(edit)]),
+            attachments: [TestPictures.jpeg(width: 200, height: 100, seed: seed), data]
+        )
+        return input
+    }
+
+    @Test(.spec("S-85", "S-86", "S-88", "S-89", "S-90", "S-92", "T-09", "T-23", "P-27", "P-28", "D4"))
+    func `two programs edit in turn, each is given what section 9 says, and a revert ends both`() async throws {
+        let (house, library, ids) = try await house("editors", pictures: 1)
+        let id = ids[0]
+        let original = try await bytes(library, id, .photo)
+        let opaque: Bytes = (0..<5000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+
+        var given = try await edit(library, id, as: "org.example.a", seed: 11, data: opaque)
+        #expect(given.result.version == .original && given.result.adjustmentData == nil)
+        #expect(given.result.input.map { given.attachments[$0] } == original)
+        #expect(given.result.supportedRenderTypes.first == "public.jpeg")
+        #expect(given.result.displaySizeImage != nil && given.result.orientation == 1)
+        #expect(try await bytes(library, id, .adjustmentData) == opaque, "kept byte for byte")
+        let first = try await bytes(library, id, .fullSizePhoto)
+
+        given = try await edit(library, id, as: "org.example.a", seed: 12, data: [0, 1, 0])
+        #expect(given.result.version == .original && given.result.formatVersion == "1.5")
+        #expect(given.result.adjustmentData.map { given.attachments[$0] } == opaque)
+        let second = try await bytes(library, id, .fullSizePhoto)
+        #expect(first != second)
+
+        given = try await edit(library, id, as: "org.example.b", seed: 13, data: [2])
+        #expect(given.result.version == .current && given.result.adjustmentData == nil)
+        #expect(given.result.input.map { given.attachments[$0] } == second)
+        #expect(try await bytes(library, id, .adjustmentBasePhoto) == second)
+
+        given = try await edit(library, id, as: "org.example.b", seed: 14, data: [3])
+        #expect(given.result.version == .previous, "not the original")
+        #expect(given.result.input.map { given.attachments[$0] } == second)
+        #expect(given.result.adjustmentData.map { given.attachments[$0] } == [2])
+        let fourth = try await bytes(library, id, .fullSizePhoto)
+
+        given = try await edit(library, id, as: "org.example.a", seed: 15, data: [4])
+        #expect(given.result.version == .current && given.result.input.map { given.attachments[$0] } == fourth)
+
+        // A token that came too late is a conflict that tells the present state.
+        let edit = ChangeRequest.EditAsset(
+            id: id,
+            render: NewResource(type: .fullSizePhoto, source: .attachment(0)),
+            adjustmentData: AdjustmentData(formatIdentifier: "org.example.a", formatVersion: "1", attachment: 1),
+            inputToken: given.result.inputToken
+        )
+        let late = await #expect(throws: RPCError.self) {
+            try await library.catalog.ask(
+                PerformChanges(requests: [.editAsset(edit)]),
+                attachments: [TestPictures.jpeg(seed: 16), [5]]
+            )
+        }
+        #expect(late?.refusal == .conflict && late?.data["contentRevision"] != nil)
+        let asset = try await library.asset(id)
+        #expect(asset.adjustmentFormatIdentifier == "org.example.a" && asset.hasAdjustments)
+
+        _ = try await library.editor.ask(RevertEdit(asset: id))
+        let reverted = try await library.asset(id)
+        #expect(!reverted.hasAdjustments && (reverted.pixelWidth, reverted.pixelHeight) == (240, 160))
+        #expect(reverted.resources.map(\.type) == [.photo])
+        #expect(try await bytes(library, id, .photo) == original)
+        #expect(reverted.creationDate == asset.creationDate && reverted.location == asset.location)
+        await library.close()
+        #expect(house.stop().isEmpty, "\(house.logs)")
+    }
+
+    @Test(.spec("S-83", "S-89", "T-23"))
+    func `several edits are one transaction: a bad render among them, and none is made`() async throws {
+        let (house, library, ids) = try await house("several", pictures: 3)
+        func edit(_ index: Int, _ attachment: Int) -> ChangeRequest {
+            .editAsset(
+                ChangeRequest.EditAsset(
+                    id: ids[index],
+                    render: NewResource(type: .fullSizePhoto, source: .attachment(attachment)),
+                    adjustmentData: AdjustmentData(formatIdentifier: "x", formatVersion: "1", attachment: 3)
+                )
+            )
+        }
+        let good = TestPictures.jpeg(seed: 9)
+        let bad: [(Bytes, Refusal)] = [
+            (Array("no picture".utf8), .invalidResource), (TestPictures.jpeg(orientation: 6), .invalidResource),
+            (Bytes(base64: "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"), .unsupportedFormat),
+        ]
+        for (render, refusal) in bad {
+            let error = await #expect(throws: RPCError.self) {
+                try await library.catalog.ask(
+                    PerformChanges(requests: [edit(0, 0), edit(1, 1), edit(2, 2)]),
+                    attachments: [good, render, good, [1]]
+                )
+            }
+            #expect(error?.refusal == refusal && error?.data["request"]?.intValue == 1, "\(String(describing: error))")
+        }
+        for id in ids { #expect(try await !library.asset(id).hasAdjustments) }
+        let before = try await library.currentToken().token
+        let done = try await library.catalog.ask(
+            PerformChanges(
+                requests: [
+                    edit(0, 0), edit(1, 1), .updateAsset(.init(id: .id(ids[2]), set: AssetPatch(isFavorite: true))),
+                ]
+            ),
+            attachments: [good, TestPictures.jpeg(seed: 10), good, [1]]
+        ).result
+        #expect(done.sequence == before.sequence + 1, "edits and metadata in one transaction")
+        await library.close()
+        #expect(house.stop().isEmpty, "\(house.logs)")
+    }
+
+    @Test(.spec("S-91", "S-92"))
+    func `a resumed edit is rendered from the original, history goes back, copies and batches are the same bytes`()
+        async throws
+    {
+        let (house, library, ids) = try await house("history", pictures: 4)
+        let editor = library.editor
+        func render(_ id: ObjectID) async throws -> Bytes { try await bytes(library, id, .fullSizePhoto) }
+
+        _ = try await editor.ask(ApplyEdit(asset: ids[0], adjustments: list(.sepia(0.8))))
+        let strong = try await render(ids[0])
+        _ = try await editor.ask(ApplyEdit(asset: ids[0], adjustments: list(.sepia(0.3))))
+        let weak = try await render(ids[0])
+        _ = try await editor.ask(RevertEdit(asset: ids[0]))
+        _ = try await editor.ask(ApplyEdit(asset: ids[0], adjustments: list(.sepia(0.3))))
+        #expect(try await render(ids[0]) == weak, "sepia 0.3 on the original, not on sepia")
+        #expect(strong != weak)
+
+        var history = try await editor.ask(EditHistory(asset: ids[0])).result
+        #expect(history.isComplete && history.steps.map(\.kind) == [.edit, .edit, .revert, .edit])
+        #expect(history.steps[0].adjustments == list(.sepia(0.8)).json)
+        #expect(history.steps.allSatisfy { $0.kind == .revert || $0.base == history.steps[0].base })
+        _ = try await editor.ask(UndoEdits(asset: ids[0], step: 1))
+        #expect(try await render(ids[0]) == strong)
+        _ = try await editor.ask(UndoEdits(asset: ids[0], step: 0))
+        #expect(try await !library.asset(ids[0]).hasAdjustments)
+        _ = try await editor.ask(UndoEdits(asset: ids[0]))
+        #expect(try await render(ids[0]) == strong, "one step back from the revert")
+        history = try await editor.ask(EditHistory(asset: ids[0])).result
+        #expect(history.steps.count == 7, "going back is a step like any other")
+        let far = await #expect(throws: RPCError.self) { try await editor.ask(UndoEdits(asset: ids[0], step: 99)) }
+        #expect(far?.refusal == .rangeError)
+
+        // A copy is the edit of each one's own original; a batch says how each went.
+        let crop = Adjustment.crop(UnitRect(x: 0, y: 0, width: 0.5, height: 0.5))
+        _ = try await editor.ask(ApplyEdit(asset: ids[0], adjustments: list(crop, .exposure(0.5))))
+        let copied = try await editor.ask(CopyEdits(from: ids[0], to: Array(ids[1...2]), geometry: false)).result
+        #expect(copied.done == 2 && copied.failed == 0)
+        #expect(try await bytes(library, ids[1], .adjustmentData) == list(.exposure(0.5)).json.bytes)
+        #expect(try await library.asset(ids[1]).pixelWidth == 240, "without the crop")
+        let strange = ObjectID(.asset, milliseconds: 5, using: &Self.seeded)
+        let batch = try await editor.ask(
+            ApplyEdits(
+                assets: [ids[1], strange, ids[3]],
+                adjustments: list(.saturation(-1)),
+                mode: .append,
+                transaction: "batch"
+            )
+        ).result
+        #expect(batch.done == 2 && batch.failed == 1)
+        #expect(batch.results[1]["error"]?["name"]?.stringValue == "identifier_not_found")
+        let again = try await editor.ask(
+            ApplyEdits(assets: [ids[1]], adjustments: list(.saturation(-1)), mode: .append, transaction: "batch")
+        ).result
+        #expect(again.results[0]["sequence"] == batch.results[0]["sequence"], "once for each transaction")
+        let dry = try await editor.ask(
+            ApplyEdits(fetch: FetchDescription(.assets), adjustments: list(.exposure(1)), dryRun: true)
+        ).result
+        #expect(dry.done == 4 && dry.dryRun && !dry.isChanged)
+
+        // Of two with the same revision one wins, the other learns the present one.
+        let revision = try await library.asset(ids[3]).revision
+        async let left = try? editor.ask(
+            ApplyEdits(asset: ids[3], adjustments: list(.exposure(1)), ifRevision: revision)
+        )
+        async let right = try? editor.ask(
+            ApplyEdits(asset: ids[3], adjustments: list(.exposure(2)), ifRevision: revision)
+        )
+        let winners = [await left, await right].compactMap { $0 }
+        #expect(winners.count == 1)
+        let present = try await library.asset(ids[3]).revision
+        let loser = await #expect(throws: RPCError.self) {
+            try await editor.ask(ApplyEdits(asset: ids[3], adjustments: list(.exposure(2)), ifRevision: revision))
+        }
+        #expect(loser?.refusal == .conflict && loser?.data["revision"]?.stringValue == present.description)
+
+        let suggested = try await editor.ask(SuggestEdit(asset: ids[2])).result.adjustments
+        #expect(!suggested.operations.isEmpty)
+        _ = try await editor.ask(ApplyEdits(asset: ids[2], enhance: true))
+        #expect(try await bytes(library, ids[2], .adjustmentData) == suggested.json.bytes, "stored as explicit values")
+
+        let compared = try await editor.ask(CompareEdit(asset: ids[1], maximumSide: 100))
+        #expect((compared.result.pixelWidth, compared.result.pixelHeight) == (208, 67))
+        let files = house.folder.file("out")
+        let exported = try house.safelight(["export", ids[1].text, "-o", files, "--version", "current", "--sidecar"])
+        #expect(exported.status == 0, "\(exported.errors)")
+        let names = try FileManager.default.contentsOfDirectory(atPath: files).sorted()
+        #expect(names.count == 2 && names[1].hasSuffix(".xmp"))
+        let sidecar = try String(contentsOfFile: files + "/" + (names.last ?? ""), encoding: .utf8)
+        #expect(sidecar.contains("safelight:history") && sidecar.contains("2024-06-01T12:30:00"))
+        await library.close()
+        #expect(house.stop().isEmpty, "\(house.logs)")
+    }
+
+    nonisolated(unsafe) private static var seeded = SeededRandom(seed: 5)
+}
+
+extension [UInt8] {
+    fileprivate init(base64 text: String) { self = Array(Data(base64Encoded: text) ?? Data()) }
+}

@@ -14,7 +14,7 @@ PHOTOS ?=
 # Only tests whose name fits, for `test`, `soak`, `race` and `memory`.
 FILTER ?=
 LIBRARY ?= .build/library
-# Options of `bench`: --only NAME, --pairs N, --quick, --large, --json.
+# Options of `bench`: --only NAME, --pairs N, --quick, --large, --json, --libraries FOLDER.
 BENCH ?=
 
 SWIFT := swift

@@ -136,8 +136,10 @@ struct CatalogHandler: RequestHandler {
                 transaction: $0
             )
         }
-        // The bytes of a repeated request may be gone by now, and need not be looked at.
-        if let key, let known = try await store.read({ try $0.history.outcome(key) }) {
+        // What a repeated request leans on may be gone by now, and need not be looked at. One that leans on nothing is
+        // recognised within its commit.
+        let leans = changes.recall || changes.requests.contains { $0.hasBytes || $0.hasSnapshot }
+        if let key, leans, let known = try await store.read({ try $0.history.outcome(key) }) {
             return try known.result(for: digest, key)
         }
         guard !changes.recall else {

@@ -31,6 +31,11 @@ public struct JSONObject: Sendable, Hashable, ExpressibleByDictionaryLiteral {
         for (name, value) in elements { self[name] = value }
     }
 
+    /// Members whose names are known to differ.
+    init(distinct members: [(name: String, value: JSON)]) {
+        self.members = members
+    }
+
     public var count: Int { members.count }
     public var isEmpty: Bool { members.isEmpty }
 
@@ -55,6 +60,14 @@ public struct JSONObject: Sendable, Hashable, ExpressibleByDictionaryLiteral {
                 if index != nil { index?[name] = members.count - 1 } else { rebuildIndex() }
             }
         }
+    }
+
+    /// Appends a member; false where there is one of that name already, and then nothing is done.
+    mutating func append(new name: String, _ value: JSON) -> Bool {
+        guard position(of: name) == nil else { return false }
+        members.append((name, value))
+        if index != nil { index?[name] = members.count - 1 } else { rebuildIndex() }
+        return true
     }
 
     private mutating func rebuildIndex() {

@@ -141,10 +141,13 @@ private struct JSONReader {
             skipSpace()
             guard try next() == UInt8(ascii: "\"") else { throw failure(.unexpectedByte) }
             let name = try string()
-            guard object[name] == nil else { throw failure(.duplicateName) }
+            let end = offset
             skipSpace()
             try expect(UInt8(ascii: ":"))
-            object[name] = try value(depth: depth + 1)
+            let value = try value(depth: depth + 1)
+            guard object.append(new: name, value) else {
+                throw JSONError(reason: .duplicateName, offset: end)
+            }
             skipSpace()
             if try next() == UInt8(ascii: ",") {
                 offset += 1

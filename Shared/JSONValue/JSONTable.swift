@@ -189,11 +189,12 @@ public struct JSONTable<Root: Sendable>: Sendable {
     }
 
     public func encode(_ root: Root) -> JSONObject {
-        var object = JSONObject()
+        var members: [(name: String, value: JSON)] = []
+        members.reserveCapacity(fields.count)
         for field in fields {
-            if let value = field.encode(root) { object[field.name] = value }
+            if let value = field.encode(root) { members.append((field.name, value)) }
         }
-        return object
+        return JSONObject(distinct: members)
     }
 
     public var schema: JSON {

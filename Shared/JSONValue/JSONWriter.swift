@@ -105,6 +105,19 @@ private struct JSONWriter {
 
     private mutating func write(_ text: String) {
         output.append(UInt8(ascii: "\""))
+        // Nearly every text stands as it is.
+        let isPlain = text.utf8.withContiguousStorageIfAvailable { bytes in
+            guard bytes.allSatisfy({ $0 >= 0x20 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }) else {
+                return false
+            }
+            output.append(contentsOf: bytes)
+            return true
+        }
+        if isPlain != true { escape(text) }
+        output.append(UInt8(ascii: "\""))
+    }
+
+    private mutating func escape(_ text: String) {
         for byte in text.utf8 {
             switch byte {
             case UInt8(ascii: "\""), UInt8(ascii: "\\"):
@@ -117,6 +130,5 @@ private struct JSONWriter {
             default: output.append(byte)
             }
         }
-        output.append(UInt8(ascii: "\""))
     }
 }

@@ -38,6 +38,8 @@ public final class HeadFile: Sendable {
         var generation: UInt64
         var head: Head?
         var isDamaged: Bool
+        /// Whether everything that was stored survives a power cut.
+        var isSynced = true
     }
 
     /// Opens the file, or creates it durably.
@@ -53,6 +55,9 @@ public final class HeadFile: Sendable {
             try file.write([UInt8](repeating: 0, count: Int(Self.slotDistance) + Self.slotBytes), at: 0)
             try file.sync()
             try Folder.sync(Self.folder(of: path))
+        } else {
+            // The last process may have ended before it did.
+            try file.syncData()
         }
         var newest: (generation: UInt64, head: Head)?
         var unreadable = 0
@@ -85,25 +90,43 @@ public final class HeadFile: Sendable {
         return head
     }
 
-    /// Stores durably: when this returns, the head survives a power cut.
+    /// Stores the head: when this returns it survives the end of every process, and a power cut too where it is durable.
+    ///
+    /// One that a power cut takes leaves an older head, never none.
     ///
     /// - Parameters:
     ///   - library: the id of the history, 1 to 128 bytes.
     ///   - sequence: the newest committed sequence, 0 or more.
+    ///   - isDurable: false leaves it to ``sync()``.
     /// - Throws: ``StorageError`` of the disk, ``StorageError/invalid(_:)`` for values outside those ranges.
-    public func store(library: String, sequence: Int64) throws(StorageError) {
+    public func store(library: String, sequence: Int64, isDurable: Bool = true) throws(StorageError) {
         guard !library.isEmpty, library.utf8.count <= Self.longestLibrary, sequence >= 0 else {
             throw .invalid("a head is a library id of at most \(Self.longestLibrary) bytes and a sequence from 0")
         }
         try state.withLock { (state) throws(StorageError) in
             let head = Head(library: library, sequence: sequence)
-            let generation = state.generation &+ 1
+            // The slot that a power cut may spoil stays the same until it is safe: the other one is whole meanwhile.
+            let generation = state.generation &+ (state.isSynced ? 1 : 2)
             let bytes = Self.encode(head, generation: generation)
             try state.file.write(bytes, at: Int64(generation % 2) * Self.slotDistance)
-            try state.file.syncData()
+            state.isSynced = false
             state.generation = generation
             state.head = head
             state.isDamaged = false
+            guard isDurable else { return }
+            try state.file.syncData()
+            state.isSynced = true
+        }
+    }
+
+    /// Makes durable what was stored.
+    ///
+    /// - Throws: ``StorageError`` of the disk.
+    public func sync() throws(StorageError) {
+        try state.withLock { (state) throws(StorageError) in
+            guard !state.isSynced else { return }
+            try state.file.syncData()
+            state.isSynced = true
         }
     }
 

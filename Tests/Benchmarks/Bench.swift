@@ -8,15 +8,18 @@ final class Bench {
     /// Short forms: to see that everything runs, not to measure.
     let isQuick: Bool
     let isLarge: Bool
+    /// Where generated libraries are kept from run to run.
+    let keptLibraries: String?
     private let only: [String]
     private(set) var report = Report(machine: Machine())
 
-    init(place: Place, pairs: Int, isQuick: Bool, isLarge: Bool, only: [String]) {
+    init(place: Place, pairs: Int, isQuick: Bool, isLarge: Bool, libraries: String? = nil, only: [String]) {
         self.place = place
         self.libraries = Libraries(place)
         self.pairs = pairs
         self.isQuick = isQuick
         self.isLarge = isLarge
+        self.keptLibraries = libraries
         self.only = only
     }
 

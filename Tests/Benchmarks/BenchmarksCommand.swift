@@ -26,6 +26,7 @@ private let groups: [(name: String, measure: @Sendable (Bench) async throws -> V
     ("latency", LatencyBenchmarks.run),
     ("live", LiveFetchBenchmarks.run),
     ("fetch", FetchBenchmarks.run),
+    ("scale", ScaleBenchmarks.run),
     ("import", ImportBenchmarks.run),
     ("memory", MemoryBenchmarks.run),
 ]
@@ -59,6 +60,14 @@ struct MeasureCommand: AsyncParsableCommand {
     @Option(help: "Writes the table to a file too.")
     var output: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Where the large libraries of scale are made, and found again; else they are made anew.",
+            valueName: "folder"
+        )
+    )
+    var libraries: String?
+
     @Option(help: "The folder of the built services; else beside this program.")
     var programs: String?
 
@@ -75,6 +84,7 @@ struct MeasureCommand: AsyncParsableCommand {
             pairs: quick ? 2 : pairs,
             isQuick: quick,
             isLarge: large,
+            libraries: libraries,
             only: only
         )
         for group in groups {

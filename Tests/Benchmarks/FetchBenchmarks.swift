@@ -85,16 +85,17 @@ enum FetchBenchmarks {
 }
 
 /// A generated library, served.
-private final class Served {
+final class Served {
     let assets: Int
     let services: Services
     private var fetches = 0
     private var spent = 0.0
 
-    init(_ bench: Bench, assets: Int) async throws {
+    init(_ bench: Bench, assets: Int, library: String? = nil) async throws {
         self.assets = assets
-        let library = try await bench.libraries.folder(assets: assets, for: "fetch")
-        services = try Services(bench.place, "fetch-\(assets)", library: library)
+        let folder =
+            if let library { library } else { try await bench.libraries.folder(assets: assets, for: "fetch") }
+        services = try Services(bench.place, "fetch-\(assets)", library: folder)
         try await services.start("catalog")
     }
 

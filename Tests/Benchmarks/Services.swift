@@ -47,7 +47,11 @@ final class Services {
             place.program(name == "up" ? "safelight" : name),
             (name == "up" ? ["up"] : []) + ["--run", run, "--log", "warning"]
                 + (isKeeper ? ["--library", library] : []) + options,
-            environment: ["SAFELIGHT_LIBRARY": library, "SAFELIGHT_CACHE": run + "/cache"]
+            // Generated records are years old: trimming them would be measured too.
+            environment: [
+                "SAFELIGHT_LIBRARY": library, "SAFELIGHT_CACHE": run + "/cache",
+                "SAFELIGHT_HISTORY_DAYS": "36500", "SAFELIGHT_HISTORY_BYTES": "17179869184",
+            ]
         )
         running[name] = program
         let services: [ServiceClient] =

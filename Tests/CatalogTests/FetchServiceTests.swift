@@ -206,7 +206,8 @@ struct FetchServiceTests {
     @Test func `the generator gives the same library for the same seed`() async throws {
         var snapshots: [Snapshot] = []
         for name in ["one", "two"] {
-            let made = try await LibraryMaker.make(folder: folder.file(name), assets: 2000, albums: 7, seed: 42)
+            let plan = LibraryMaker.Plan(assets: 2000, albums: 7, sizes: [10, 1000], trash: 2, seed: 42)
+            let made = try await LibraryMaker.make(folder: folder.file(name), plan)
             #expect(made.assets == 2000)
             let fixture = try StoreFixture(at: folder.file(name))
             let snapshot = try await fixture.store.everything()
@@ -220,6 +221,15 @@ struct FetchServiceTests {
             #expect(replayed.normalized() == snapshot.normalized())
             #expect(records.allSatisfy { $0.bytes.count < 8 << 20 })
             #expect(snapshot.collections.values.allSatisfy { ($0.estimatedAssetCount ?? 0) > 0 })
+            for size in [10, 1000] {
+                let album = snapshot.collections.values.first { $0.title == "Album of \(size)" }
+                #expect(album?.estimatedAssetCount == size)
+                let members = snapshot.assets.values.count { asset in
+                    asset.memberships.contains { $0.collection == album?.id }
+                }
+                #expect(members == size)
+            }
+            #expect((10...100).contains(snapshot.assets.values.count { $0.trashedDate != nil }))
             snapshots.append(snapshot.normalized())
         }
         #expect(snapshots[0] == snapshots[1])

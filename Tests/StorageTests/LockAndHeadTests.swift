@@ -51,6 +51,23 @@ struct HeadFileTests {
         #expect(try HeadFile(path: path).load() == .init(library: "lib", sequence: 3))
     }
 
+    @Test func `heads that a power cut may spoil leave the last durable one whole`() throws {
+        let file = try HeadFile(path: path)
+        for sequence in 1...3 as ClosedRange<Int64> { try file.store(library: "lib", sequence: sequence) }
+        for sequence in 4...9 as ClosedRange<Int64> {
+            try file.store(library: "lib", sequence: sequence, isDurable: false)
+            #expect(try HeadFile(path: path).load() == .init(library: "lib", sequence: sequence))
+        }
+        // Generation 3 is in slot 1: all of them went to slot 0.
+        folder.overwrite("head", [UInt8](repeating: 0xAA, count: 512), at: 0)
+        #expect(try HeadFile(path: path).load() == .init(library: "lib", sequence: 3))
+        try file.store(library: "lib", sequence: 10, isDurable: false)
+        try file.sync()
+        try file.store(library: "lib", sequence: 11, isDurable: false)
+        folder.overwrite("head", [UInt8](repeating: 0xAA, count: 512), at: 4096)
+        #expect(try HeadFile(path: path).load() == .init(library: "lib", sequence: 10))
+    }
+
     @Test func `a file of which neither slot can be read is an error and can be stored over`() throws {
         let file = try HeadFile(path: path)
         try file.store(library: "lib", sequence: 1)

@@ -29,6 +29,7 @@ final class Writer: Sendable {
     private struct State {
         var queue: [Waiting] = []
         var isScheduled = false
+        var headSyncDue = Int64.min
         var figures = WriterFigures()
         var problem: String?
     }
@@ -150,6 +151,7 @@ final class Writer: Sendable {
             }
             tail.append(entries, head: head.sequence)
             for (waiting, answer) in zip(batch, answers) { waiting.continuation.resume(returning: answer) }
+            syncHead(at: start)
         } catch {
             let refusal = refusal(forBatch: error)
             state.withLock { state in
@@ -161,14 +163,29 @@ final class Writer: Sendable {
         }
     }
 
-    /// The commit stands whatever becomes of this: a head file that lags only guards less.
+    /// The commit stands whatever becomes of this: a head file that lags only guards less. So nobody waits for it to be
+    /// safe from a power cut.
     private func rememberHead(_ head: LibraryHead) {
         do throws(StorageError) {
-            try store.headFile.store(library: head.library, sequence: head.sequence)
+            try store.headFile.store(library: head.library, sequence: head.sequence, isDurable: false)
         } catch {
             logger.error("the head file cannot be written", metadata: ["error": "\(error)"])
         }
     }
+
+    /// Between two commits, and at most so often.
+    private func syncHead(at now: Int64) {
+        guard state.withLock({ $0.headSyncDue <= now }) else { return }
+        do throws(StorageError) {
+            try store.headFile.sync()
+        } catch {
+            logger.error("the head file cannot be written", metadata: ["error": "\(error)"])
+        }
+        state.withLock { $0.headSyncDue = now.addingReportingOverflow(Self.headSyncInterval).partialValue }
+    }
+
+    /// Microseconds.
+    private static let headSyncInterval: Int64 = 100_000
 
     private func failure(_ error: any Error) -> WriteFailure {
         switch error {

@@ -204,7 +204,7 @@ final class FetchEngine: Sendable {
         return (head, token)
     }
 
-    /// How many there are now: counted once for each moment.
+    /// How many there are now: counted once, and carried along with what changes.
     static func count(
         _ fetch: Fetch,
         _ head: LibraryHead,
@@ -214,12 +214,46 @@ final class FetchEngine: Sendable {
         if fetch.counter == nil, let known = cache.count(of: fetch.whole, at: head.sequence) {
             return fetch.windowed(known)
         }
-        guard let all = try FetchStore(database: reader.database).assetCount(fetch.whole) else {
+        let carried = fetch.counter == nil ? try carriedCount(fetch.whole, head, reader, cache) : nil
+        guard let all = try carried ?? FetchStore(database: reader.database).assetCount(fetch.whole) else {
             throw CatalogRefusals.notFound(fetch)
         }
         if fetch.counter == nil { cache.keep(count: all, of: fetch.whole, at: head.sequence) }
         return fetch.windowed(all)
     }
+
+    /// The count of an earlier moment with what the records since then did to it; nil where that tells nothing.
+    private static func carriedCount(
+        _ fetch: Fetch,
+        _ head: LibraryHead,
+        _ reader: LibraryReader,
+        _ cache: ResultCache
+    ) throws -> Int? {
+        guard fetch.kind.isDecidedByEntity, let known = cache.newestCount(of: fetch),
+            known.sequence >= head.oldest, known.sequence < head.sequence
+        else { return nil }
+        switch fetch.kind {
+        case .assets(.library), .assets(.smartAlbum): break
+        case .assets(.collection(let id)):
+            guard try reader.collections.rowNumber(of: id) != nil else { return nil }
+        default: return nil
+        }
+        let history = reader.history
+        guard try history.size(after: known.sequence, through: head.sequence, upTo: maxCarried) != nil else {
+            return nil
+        }
+        var count = known.count
+        try history.each(after: known.sequence, through: head, bytes: .max) { record in
+            for change in record.assets {
+                if let before = change.before, fetch.includes(before) { count -= 1 }
+                if let after = change.after, fetch.includes(after) { count += 1 }
+            }
+        }
+        return count
+    }
+
+    /// Bytes of records over which a count is carried along; above it is counted again.
+    private static let maxCarried = 1 << 20
 
     private static func missing(
         _ list: IDList,

@@ -14,7 +14,7 @@ final class ResultCache: Sendable {
         var bytes = 0
         var clock: UInt64 = 0
         /// How many there were in results that nobody has the array of.
-        var counts: [Key: Int] = [:]
+        var counts: [Fetch: (sequence: Int64, count: Int)] = [:]
     }
 
     /// Counts that are kept; beyond that all are forgotten.
@@ -49,14 +49,20 @@ final class ResultCache: Sendable {
     }
 
     func count(of fetch: Fetch, at sequence: Int64) -> Int? {
-        let key = Key(fetch: fetch, sequence: sequence)
-        return state.withLock { $0.counts[key] ?? $0.arrays[key]?.rows.count }
+        state.withLock { state in
+            if let known = state.counts[fetch], known.sequence == sequence { return known.count }
+            return state.arrays[Key(fetch: fetch, sequence: sequence)]?.rows.count
+        }
     }
+
+    /// The latest count of a fetch that is kept.
+    func newestCount(of fetch: Fetch) -> (sequence: Int64, count: Int)? { state.withLock { $0.counts[fetch] } }
 
     func keep(count: Int, of fetch: Fetch, at sequence: Int64) {
         state.withLock { state in
+            if let known = state.counts[fetch], known.sequence > sequence { return }
             if state.counts.count >= Self.maxCounts { state.counts = [:] }
-            state.counts[Key(fetch: fetch, sequence: sequence)] = count
+            state.counts[fetch] = (sequence, count)
         }
     }
 

@@ -23,9 +23,18 @@ struct GenerateCommand: AsyncParsableCommand {
     @Option(help: "How many albums; half of the assets are in one.")
     var albums = 0
 
+    @Option(parsing: .upToNextOption, help: "Besides: albums with so many members each.")
+    var albumSizes: [Int] = []
+
+    @Option(help: "How many of a hundred assets are in the trash.")
+    var trash = 0.0
+
     func validate() throws {
-        guard (0...100_000_000).contains(assets), (0...100_000).contains(albums) else {
-            throw ValidationError("--assets is at most 100000000 and --albums at most 100000")
+        guard (0...100_000_000).contains(assets), (0...100_000).contains(albums), (0...100).contains(trash) else {
+            throw ValidationError("--assets is at most 100000000, --albums at most 100000 and --trash at most 100")
+        }
+        guard albumSizes.count <= 16, albumSizes.allSatisfy({ (0...assets).contains($0) }) else {
+            throw ValidationError("--album-sizes takes at most 16 numbers, none above --assets")
         }
     }
 
@@ -33,7 +42,8 @@ struct GenerateCommand: AsyncParsableCommand {
         let folder = try libraryOptions.resolve()
         let start = MonotonicMoment()
         var shown = start
-        let made = try await LibraryMaker.make(folder: folder, assets: assets, albums: albums, seed: seed) { count in
+        let plan = LibraryMaker.Plan(assets: assets, albums: albums, sizes: albumSizes, trash: trash, seed: seed)
+        let made = try await LibraryMaker.make(folder: folder, plan) { count in
             guard shown.microseconds >= 500_000 else { return }
             shown = MonotonicMoment()
             say("\(count) of \(assets) assets, \(start.rate(count))/s")
@@ -52,14 +62,21 @@ struct GenerateCommand: AsyncParsableCommand {
 
 /// Writes a generated library straight through the store.
 enum LibraryMaker {
+    /// What is made; see ``LibraryGenerator``.
+    struct Plan {
+        var assets: Int
+        var albums = 0
+        var sizes: [Int] = []
+        var trash = 0.0
+        var seed: UInt64
+    }
+
     /// Makes a library in an empty folder.
     ///
     /// - Parameter progress: told the number of assets after each transaction
     static func make(
         folder: String,
-        assets: Int,
-        albums: Int,
-        seed: UInt64,
+        _ plan: Plan,
         progress: (Int) -> Void = { _ in }
     ) async throws -> (assets: Int, transactions: Int) {
         try LibraryFolder.make(folder)
@@ -70,7 +87,7 @@ enum LibraryMaker {
             advice: "stop it or choose another --library"
         )
         defer { withExtendedLifetime(lock) {} }
-        var random = RandomSource(seed: seed ^ 0x5AFE_1167)
+        var random = RandomSource(seed: plan.seed ^ 0x5AFE_1167)
         let store = try LibraryStore(
             folder: folder,
             now: 1_262_304_000_000_000,
@@ -85,9 +102,11 @@ enum LibraryMaker {
         }
         let source = BatchSource(
             LibraryGenerator(
-                assets: assets,
-                albums: albums,
-                seed: seed,
+                assets: plan.assets,
+                albums: plan.albums,
+                sizes: plan.sizes,
+                trash: plan.trash,
+                seed: plan.seed,
                 library: head.library,
                 sequence: head.sequence,
                 root: root

@@ -12,6 +12,10 @@ struct LibraryGenerator: Sendable {
     private var albums: [AssetCollection] = []
     private var lastKeys: [Int: OrderKey] = [:]
     private var albumsLeft: Int
+    /// The first albums, by the number of members that each gets.
+    private let sizes: [Int]
+    /// How many of a hundred assets are in the trash.
+    private let trash: Double
     private var root: CollectionList?
     private var made = 0
     private var sequence: Int64
@@ -24,6 +28,8 @@ struct LibraryGenerator: Sendable {
     private let step = 900
     private static let start: Int64 = 1_262_304_000_000_000
     private static let years = 15.0
+    /// 2100: so that the clock leaves the trash alone.
+    private static let trashed: Int64 = 4_102_444_800_000_000
 
     /// One transaction.
     struct Batch: Sendable {
@@ -45,12 +51,26 @@ struct LibraryGenerator: Sendable {
     }
 
     /// - Parameters:
+    ///   - albums: besides those of fixed sizes
+    ///   - sizes: albums that get so many members each, spread evenly over the library
+    ///   - trash: how many of a hundred assets are in the trash
     ///   - library: the history of the empty library, at `sequence`
-    init(assets: Int, albums: Int, seed: UInt64, library: String, sequence: Int64, root: CollectionList) {
+    init(
+        assets: Int,
+        albums: Int,
+        sizes: [Int] = [],
+        trash: Double = 0,
+        seed: UInt64,
+        library: String,
+        sequence: Int64,
+        root: CollectionList
+    ) {
         var random = RandomSource(seed: seed)
         self.assets = assets
         self.library = library
-        self.albumsLeft = albums
+        self.albumsLeft = albums + sizes.count
+        self.sizes = sizes
+        self.trash = trash
         self.sequence = sequence
         self.root = root
         self.places = (0..<60).map { _ in
@@ -118,7 +138,10 @@ struct LibraryGenerator: Sendable {
                 id: ObjectID(.assetCollection, milliseconds: Self.start / 1000, using: &random),
                 revision: Revision(sequence)
             )
-            album.title = "\(random.pick(GeneratorWords.occasions)) \(albums.count + 1)"
+            let number = albums.count
+            album.title =
+                number < sizes.count
+                ? "Album of \(sizes[number])" : "\(random.pick(GeneratorWords.occasions)) \(number - sizes.count + 1)"
             album.parent = .root
             album.parentKey = key
             album.creationDate = Self.start
@@ -150,7 +173,8 @@ struct LibraryGenerator: Sendable {
             time: day + max(0, min(86_000, hour)) * 1_000_000,
             offset: place.map { Int(($0.longitude / 15).rounded()) * 3600 } ?? 0,
             left: Int.random(in: 1...55, using: &random),
-            album: !albums.isEmpty && random.chance(50) ? Int.random(in: albums.indices, using: &random) : nil,
+            album: albums.count > sizes.count && random.chance(50)
+                ? Int.random(in: sizes.count..<albums.count, using: &random) : nil,
             keywords: random.chance(30)
                 ? (0..<Int.random(in: 1...3, using: &random)).map { _ in random.pick(GeneratorWords.keywords) } : [],
             burst: nil
@@ -207,7 +231,11 @@ struct LibraryGenerator: Sendable {
         if random.chance(4) {
             asset.caption = "\(random.pick(GeneratorWords.occasions)), \(random.pick(GeneratorWords.keywords))"
         }
+        if trash > 0, random.chance(trash) { asset.trashedDate = Self.trashed }
         if let album = session.album { join(album, &asset, &touched) }
+        for (index, size) in sizes.enumerated() where (made + 1) * size / assets > made * size / assets {
+            join(index, &asset, &touched)
+        }
         return asset
     }
 
@@ -255,7 +283,7 @@ struct LibraryGenerator: Sendable {
         let album = touched[index]?.after ?? albums[index]
         let key = OrderKey.between(lastKeys[index], nil)
         lastKeys[index] = key
-        asset.memberships = [Membership(collection: album.id, key: key)]
+        asset.memberships.append(Membership(collection: album.id, key: key))
         var after = album
         after.estimatedAssetCount = (after.estimatedAssetCount ?? 0) + 1
         if let date = asset.creationDate {

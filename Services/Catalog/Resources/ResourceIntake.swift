@@ -254,6 +254,16 @@ extension PreparedResource {
 
 extension ChangeRequest {
     /// Whether it brings bytes that must be taken in first.
+    /// Whether it names members by their places at an earlier moment.
+    var hasSnapshot: Bool {
+        switch self {
+        case .updateCollection(let request): request.snapshot != nil
+        case .updateList(let request): request.snapshot != nil
+        default: false
+        }
+    }
+
+    /// Whether bytes have to be taken in for it.
     var hasBytes: Bool {
         switch self {
         case .createAsset, .editAsset: true

@@ -21,8 +21,19 @@ enum AssetRowStore {
     /// The row number, then every column.
     static let selection = "a.row, " + columns.map { "a.\($0)" }.joined(separator: ", ")
 
-    static func values(of asset: Asset) -> [DatabaseValue] {
-        [
+    /// Whether two assets are equal in every text that has a folded copy.
+    static func haveSameTexts(_ one: Asset, _ other: Asset) -> Bool {
+        one.caption == other.caption && one.originalFilename == other.originalFilename
+            && one.cameraMake == other.cameraMake && one.cameraModel == other.cameraModel
+            && one.lensModel == other.lensModel
+    }
+
+    /// - Parameter foldsTexts: false leaves the folded copies of texts out
+    static func values(of asset: Asset, foldsTexts: Bool = true) -> [DatabaseValue] {
+        func folded(_ text: String?) -> DatabaseValue {
+            foldsTexts ? value(text.map(PhotoModel.folded)) : .null
+        }
+        return [
             asset.id.text.databaseValue, asset.isVisible.databaseValue, asset.revision.sequence.databaseValue,
             asset.contentRevision.sequence.databaseValue, asset.mediaType.number.databaseValue,
             asset.mediaSubtypes.rawValue.databaseValue, asset.playbackStyle.number.databaseValue,
@@ -34,9 +45,9 @@ enum AssetRowStore {
             value(asset.location?.longitude), value(asset.location?.altitude), asset.isFavorite.databaseValue,
             asset.isHidden.databaseValue, value(asset.burstIdentifier), asset.representsBurst.databaseValue,
             asset.burstSelectionTypes.rawValue.databaseValue, asset.rating.databaseValue, value(asset.caption),
-            value(asset.caption.map(folded)), value(asset.originalFilename), value(asset.originalFilename.map(folded)),
-            value(asset.cameraMake), value(asset.cameraMake.map(folded)), value(asset.cameraModel),
-            value(asset.cameraModel.map(folded)), value(asset.lensModel), value(asset.lensModel.map(folded)),
+            folded(asset.caption), value(asset.originalFilename), folded(asset.originalFilename),
+            value(asset.cameraMake), folded(asset.cameraMake), value(asset.cameraModel),
+            folded(asset.cameraModel), value(asset.lensModel), folded(asset.lensModel),
             value(asset.adjustmentFormatIdentifier), value(asset.adjustmentFormatVersion),
             value(asset.adjustmentDate), SmartAlbum.mask(of: asset).databaseValue, value(asset.moment?.key),
         ]

@@ -14,8 +14,14 @@ struct AssetStore {
     // MARK: Reading
 
     func asset(_ id: ObjectID) throws -> Asset? {
-        guard let row = try rowNumber(of: id) else { return nil }
-        return try assets([row])[row]
+        let statement = try database.cachedStatement(
+            sql: "SELECT \(AssetRowStore.selection) FROM asset a WHERE a.id = ?"
+        )
+        guard let row = try Row.fetchOne(statement, arguments: [id.text]) else { return nil }
+        let number: Int64 = row[0]
+        var assets = [number: try AssetRowStore.asset(row)]
+        try addParts(to: &assets, "= ?", [number])
+        return assets[number]
     }
 
     func rowNumber(of id: ObjectID) throws -> Int64? {
@@ -31,14 +37,20 @@ struct AssetStore {
         assets.reserveCapacity(rows.count)
         try each(
             "SELECT \(AssetRowStore.selection) FROM asset a WHERE a.row IN (SELECT value FROM json_each(?))",
-            list
+            [list]
         ) { row in
             assets[row[0]] = try AssetRowStore.asset(row)
         }
+        try addParts(to: &assets, "IN (SELECT value FROM json_each(?))", [list])
+        return assets
+    }
+
+    /// Adds what other tables hold, for rows that `among` tells.
+    private func addParts(to assets: inout [Int64: Asset], _ among: String, _ list: StatementArguments) throws {
         try each(
             """
             SELECT asset, type, digest, size, content_type, original_filename, pixel_width, pixel_height
-            FROM resource WHERE asset IN (SELECT value FROM json_each(?)) ORDER BY asset, position
+            FROM resource WHERE asset \(among) ORDER BY asset, position
             """,
             list
         ) { row in
@@ -53,16 +65,13 @@ struct AssetStore {
             )
             assets[row[0]]?.resources.append(resource)
         }
-        try each(
-            "SELECT asset, text FROM keyword WHERE asset IN (SELECT value FROM json_each(?)) ORDER BY asset, position",
-            list
-        ) { row in
+        try each("SELECT asset, text FROM keyword WHERE asset \(among) ORDER BY asset, position", list) { row in
             assets[row[0]]?.keywords.append(row[1])
         }
         try each(
             """
             SELECT m.asset, c.id, m.order_key FROM membership m JOIN collection c ON c.row = m.collection
-            WHERE m.asset IN (SELECT value FROM json_each(?)) ORDER BY m.asset, m.collection
+            WHERE m.asset \(among) ORDER BY m.asset, m.collection
             """,
             list
         ) { row in
@@ -72,11 +81,10 @@ struct AssetStore {
             )
             assets[row[0]]?.memberships.append(membership)
         }
-        return assets
     }
 
-    private func each(_ sql: String, _ list: String, _ visit: (Row) throws -> Void) throws {
-        let rows = try Row.fetchCursor(try database.cachedStatement(sql: sql), arguments: [list])
+    private func each(_ sql: String, _ list: StatementArguments, _ visit: (Row) throws -> Void) throws {
+        let rows = try Row.fetchCursor(try database.cachedStatement(sql: sql), arguments: list)
         while let row = try rows.next() { try visit(row) }
     }
 
@@ -94,7 +102,7 @@ struct AssetStore {
         ids.reserveCapacity(rows.count)
         let list = "[" + rows.map(String.init).joined(separator: ",") + "]"
         for table in ["asset", "departed"] {
-            try each("SELECT row, id FROM \(table) WHERE row IN (SELECT value FROM json_each(?))", list) { row in
+            try each("SELECT row, id FROM \(table) WHERE row IN (SELECT value FROM json_each(?))", [list]) { row in
                 ids[row[0]] = try AssetRowStore.identifier(row[1])
             }
         }
@@ -174,7 +182,11 @@ struct AssetStore {
     /// Only columns that differ are set: an index is written where its columns change.
     private func update(_ before: Asset, _ after: Asset) throws {
         guard let row = try rowNumber(of: after.id) else { throw DamagedRow("\(after.id) is gone") }
-        let (old, new) = (AssetRowStore.values(of: before), AssetRowStore.values(of: after))
+        // What is not written need not be folded.
+        let folds = !AssetRowStore.haveSameTexts(before, after)
+        let (old, new) = (
+            AssetRowStore.values(of: before, foldsTexts: folds), AssetRowStore.values(of: after, foldsTexts: folds)
+        )
         let changed = new.indices.filter { old[$0] != new[$0] }
         if !changed.isEmpty {
             let columns = changed.map { "\(AssetRowStore.columns[$0]) = ?" }.joined(separator: ", ")
@@ -190,14 +202,22 @@ struct AssetStore {
         if before.keywords != after.keywords {
             try run("DELETE FROM keyword WHERE asset = ?", [row])
             try insertKeywords(of: after, row)
+        } else if !after.keywords.isEmpty, before.isVisible != after.isVisible || areCopiesStale(before, after) {
+            try run(
+                "UPDATE keyword SET visible = ?, creation_date = ?, added_date = ? WHERE asset = ?",
+                [after.isVisible, after.creationDate, after.addedDate, row]
+            )
         }
         try updateMemberships(before, after, row)
     }
 
+    /// Whether dates changed of which other tables have copies.
+    private func areCopiesStale(_ before: Asset, _ after: Asset) -> Bool {
+        before.creationDate != after.creationDate || before.addedDate != after.addedDate
+    }
+
     private func updateMemberships(_ before: Asset, _ after: Asset, _ row: Int64) throws {
-        let areCopiesStale =
-            before.isShown != after.isShown || before.creationDate != after.creationDate
-            || before.addedDate != after.addedDate
+        let areCopiesStale = before.isShown != after.isShown || areCopiesStale(before, after)
         guard areCopiesStale || before.memberships != after.memberships else { return }
         for membership in after.memberships where !before.memberships.contains(membership) {
             try insert(membership, of: after, row)
@@ -253,8 +273,22 @@ struct AssetStore {
     }
 
     private func insertKeywords(of asset: Asset, _ row: Int64) throws {
+        var texts: Set<String> = []
+        var foldedTexts: Set<String> = []
         for (position, keyword) in asset.keywords.enumerated() {
-            try run("INSERT INTO keyword VALUES (?, ?, ?, ?)", [row, position, keyword, folded(keyword)])
+            let folded = folded(keyword)
+            let isNew = foldedTexts.insert(folded).inserted
+            let isRepeated = !texts.insert(keyword).inserted
+            try run(
+                """
+                INSERT INTO keyword (asset, position, text, folded, visible, creation_date, added_date, repeats)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+                """,
+                [
+                    row, position, keyword, folded, asset.isVisible, asset.creationDate, asset.addedDate,
+                    isNew ? 0 : isRepeated ? 2 : 1,
+                ]
+            )
         }
     }
 }

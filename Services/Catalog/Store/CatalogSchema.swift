@@ -26,6 +26,10 @@ enum CatalogSchema {
             try database.execute(sql: DerivedSchema.columns)
             try database.execute(sql: DerivedSchema.indexes)
         }
+        migrator.registerMigration("4 usual orders") { database in
+            try database.execute(sql: OrderSchema.sortIndexes)
+            try database.execute(sql: OrderSchema.keywords)
+        }
         return migrator
     }
 

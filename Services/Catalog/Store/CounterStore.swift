@@ -12,6 +12,10 @@ struct CounterChanges {
             changes["visible", default: 0] += step
             changes["visible.\(asset.mediaType.rawValue)", default: 0] += step
             if asset.isFavorite { changes["visible.favorite", default: 0] += step }
+            for keyword in Set(asset.keywords) { changes[KeywordSearch.text(keyword).counter, default: 0] += step }
+            for keyword in Set(asset.keywords.map(folded)) {
+                changes[KeywordSearch.folded(keyword).counter, default: 0] += step
+            }
         }
         if asset.isHidden { changes["hidden", default: 0] += step }
         if asset.trashedDate != nil { changes["trash", default: 0] += step }

@@ -6,6 +6,12 @@ struct DatabaseLibrary: LibraryState {
     let assets: AssetStore
     let collections: CollectionStore
     let edits: EditStore
+    /// Assets that were read: nothing is written before the end, so that each is read once.
+    private let known = Known()
+
+    private final class Known {
+        var assets: [ObjectID: Asset?] = [:]
+    }
 
     init(_ database: Database) {
         assets = AssetStore(database: database)
@@ -13,7 +19,13 @@ struct DatabaseLibrary: LibraryState {
         edits = EditStore(database: database)
     }
 
-    func asset(_ id: ObjectID) throws -> Asset? { try assets.asset(id) }
+    func asset(_ id: ObjectID) throws -> Asset? {
+        if let asset = known.assets[id] { return asset }
+        let asset = try assets.asset(id)
+        known.assets[id] = .some(asset)
+        return asset
+    }
+
     func collection(_ id: ObjectID) throws -> AssetCollection? { try collections.collection(id) }
     func list(_ id: ObjectID) throws -> CollectionList? { try collections.list(id) }
     func asset(withOriginal digest: String) throws -> ObjectID? { try assets.asset(withOriginal: digest) }
@@ -62,6 +74,7 @@ struct DatabaseLibrary: LibraryState {
 
     /// Writes what a transaction came to. A collection is there before its members, and until its members are gone.
     func save(_ result: TransactionResult, sequence: Int64) throws {
+        known.assets = [:]
         try collections.leavePlaces(result.collections, result.lists)
         try collections.save(Self.parentsFirst(result.lists.filter { $0.after != nil }, \.after))
         try collections.save(result.collections.filter { $0.after != nil })

@@ -18,19 +18,25 @@ struct FetchStore {
     ///
     /// - Returns: nil where the collection it is about does not exist
     func assetRows(_ fetch: Fetch, _ window: Window) throws -> [Int64]? {
-        guard let piece = try pageQuery(fetch, window) else { return nil }
+        let approach = try SearchApproach(fetch, window, database)
+        if approach == .inOrder, let query = try assetQuery(fetch, approach),
+            let rows = try LibraryOrderStore(database: database).rows(fetch, window, query.conditions)
+        {
+            return rows
+        }
+        guard let piece = try pageQuery(fetch, window, approach) else { return nil }
         let statement = try database.makeStatement(sql: piece.text)
         return try Int64.fetchAll(statement, arguments: StatementArguments(piece.values))
     }
 
     /// How many the fetch has, after offset and limit.
     func assetCount(_ fetch: Fetch) throws -> Int? {
-        guard let query = try assetQuery(fetch) else { return nil }
+        guard let query = try assetQuery(fetch, .narrow) else { return nil }
         let all: Int
         if let name = fetch.counter {
             all = try CounterChanges.value(of: name, database)
         } else {
-            let piece = "SELECT count(*) FROM " + query.source
+            let piece = "SELECT count(*) FROM " + query.counted
             let statement = try database.makeStatement(sql: piece.text)
             all = try Int.fetchOne(statement, arguments: StatementArguments(piece.values)) ?? 0
         }
@@ -39,7 +45,7 @@ struct FetchStore {
 
     /// How many of each kind of medium the fetch has, after offset and limit.
     func mediaCounts(_ fetch: Fetch) throws -> [MediaType: Int]? {
-        guard let query = try assetQuery(fetch) else { return nil }
+        guard let query = try assetQuery(fetch, .narrow) else { return nil }
         let isWindowed = fetch.limit > 0 || fetch.offset > 0
         let inner =
             "SELECT a.media_type AS kind FROM " + query.source
@@ -54,24 +60,48 @@ struct FetchStore {
     }
 
     /// The SQL of a page, for tests of what it costs.
-    func pageQuery(_ fetch: Fetch, _ window: Window) throws -> SQLPiece? {
-        guard let query = try assetQuery(fetch) else { return nil }
+    func pageQuery(_ fetch: Fetch, _ window: Window, _ approach: SearchApproach = .narrow) throws -> SQLPiece? {
+        guard let query = try assetQuery(fetch, approach) else { return nil }
         return "SELECT a.row FROM " + query.source + query.order + Self.limit(fetch, window)
     }
 
     private struct Query {
-        var source: SQLPiece
+        var tables: SQLPiece
+        var conditions: SQLPiece
         var order: SQLPiece
+        /// What is enough to count, where that is less.
+        var fewerTables: SQLPiece?
+
+        var source: SQLPiece { tables + " WHERE " + conditions }
+        var counted: SQLPiece { (fewerTables ?? tables) + " WHERE " + conditions }
     }
 
-    private func assetQuery(_ fetch: Fetch) throws -> Query? {
+    private func assetQuery(_ fetch: Fetch, _ approach: SearchApproach) throws -> Query? {
         guard case .assets(let kind) = fetch.kind else { return nil }
         var source = SQLPiece("asset a")
+        var fewerTables: SQLPiece?
         var conditions: [SQLPiece] = []
         var order = "a.added_date, a.id"
         var isShown: String?
+        // Where the keywords lead, they have what the usual orders and the usual flag need.
+        var leading: KeywordSearch?
+        var predicate = fetch.predicate?.root
         switch kind {
-        case .library: break
+        case .library:
+            guard approach == .narrow, fetch.countsAsVisible, let split = predicate?.splitKeywordSearch else {
+                if approach == .narrow, fetch.countsAsVisible, !fetch.hasUsualOrder, let album = predicate?.smartAlbum {
+                    source = SQLPiece("asset a " + DerivedSchema.hint(album))
+                }
+                break
+            }
+            (leading, predicate) = (split.search, split.rest)
+            source = SQLPiece("keyword k CROSS JOIN asset a ON a.row = k.asset")
+            if split.rest == nil, fetch.mediaType == nil { fewerTables = SQLPiece("keyword k") }
+            conditions = [
+                "k.\(split.search.column) = " + .bound(split.search.word),
+                SQLPiece("k.visible = 1 AND " + split.search.onlyFirst),
+            ]
+            order = "k.added_date, a.id"
         case .ids(let list):
             source = SQLPiece(
                 "json_each(?) e CROSS JOIN asset a ON a.id = e.value",
@@ -81,13 +111,18 @@ struct FetchStore {
         case .collection(let id):
             guard let row = try CollectionStore(database: database).rowNumber(of: id) else { return nil }
             source = SQLPiece("membership m JOIN asset a ON a.row = m.asset")
+            if fetch.countsAsShown, fetch.mediaType == nil, predicate == nil { fewerTables = SQLPiece("membership m") }
             conditions.append(SQLPiece("m.collection = ?", [row.databaseValue]))
             order = "m.order_key"
             isShown = "m.shown = 1"
         case .smartAlbum(let album):
             // Whatever is visible is of the user's own library; whatever is hidden is not visible.
             if album != .userLibrary || !fetch.countsAsVisible {
-                conditions.append(SQLPiece(DerivedSchema.condition(album)))
+                let column = approach == .inOrder ? "+a.smart" : "a.smart"
+                conditions.append(SQLPiece(DerivedSchema.condition(album, column)))
+                if approach == .narrow, fetch.countsAsVisible, !fetch.hasUsualOrder, album != .userLibrary {
+                    source = SQLPiece("asset a " + DerivedSchema.hint(album))
+                }
             }
             if album == .allHidden { conditions.append(SQLPiece("a.visible = 0")) }
         case .moment(let moment):
@@ -100,7 +135,9 @@ struct FetchStore {
         case .transient: return nil
         case .burst(let burst): conditions.append("a.burst_identifier = " + .bound(burst))
         }
-        if fetch.countsAsVisible {
+        if leading != nil {
+            // Said of the keyword.
+        } else if fetch.countsAsVisible {
             conditions.append(SQLPiece("a.visible = 1"))
         } else if let isShown, fetch.countsAsShown {
             conditions.append(SQLPiece(isShown))
@@ -122,14 +159,19 @@ struct FetchStore {
             }
         }
         if let type = fetch.mediaType {
-            conditions.append(SQLPiece("a.media_type = ?", [type.number.databaseValue]))
+            let column = approach == .inOrder ? "+a.media_type" : "a.media_type"
+            conditions.append(SQLPiece("\(column) = ?", [type.number.databaseValue]))
         }
-        if let predicate = fetch.predicate {
-            conditions.append(PredicateLowering(table: .asset).lower(predicate.root))
+        if let predicate {
+            let lowering = PredicateLowering(table: .asset, isRowByRow: approach == .inOrder || leading != nil)
+            conditions.append(lowering.lower(predicate))
         }
+        let dates = leading == nil ? nil : "k"
         return Query(
-            source: source + " WHERE " + .joined(conditions, " AND "),
-            order: SQLPiece(" ORDER BY " + (Self.order(fetch.sort, .asset, id: "a.id") ?? order))
+            tables: source,
+            conditions: .joined(conditions, " AND "),
+            order: SQLPiece(" ORDER BY " + (Self.order(fetch.sort, .asset, id: "a.id", dates: dates) ?? order)),
+            fewerTables: fewerTables
         )
     }
 
@@ -154,10 +196,18 @@ struct FetchStore {
         )
     }
 
-    static func order(_ sort: [SortDescriptor], _ table: PredicateTable, id: String) -> String? {
+    /// - Parameter dates: the table that has copies of capture and adding dates, in place of the asset's own
+    static func order(
+        _ sort: [SortDescriptor],
+        _ table: PredicateTable,
+        id: String,
+        dates: String? = nil
+    ) -> String? {
         guard !sort.isEmpty else { return nil }
         let keys = sort.map { descriptor in
-            "\(table.column(descriptor.key)) \(descriptor.ascending ? "ASC" : "DESC")"
+            var column = table.column(descriptor.key)
+            if let dates, descriptor.key.isUsualOrder { column = dates + column.dropFirst() }
+            return "\(column) \(descriptor.ascending ? "ASC" : "DESC")"
                 + (descriptor.key.isOptional && descriptor.ascending ? " NULLS LAST" : "")
         }
         return (keys + [id]).joined(separator: ", ")
@@ -190,7 +240,12 @@ extension Fetch {
         switch (source, predicate?.root) {
         case (.library, nil) where countsAsVisible: return mediaType.map { "visible.\($0.rawValue)" } ?? "visible"
         case (.library, let condition?) where countsAsVisible && mediaType == nil:
-            return condition.smartAlbum.map(CounterChanges.name)
+            if case .comparison(.mediaType, .equal, .integer(let number)) = condition,
+                let type = MediaType(number: Int(number))
+            {
+                return "visible.\(type.rawValue)"
+            }
+            return condition.smartAlbum.map(CounterChanges.name) ?? condition.keywordSearch?.counter
         case (.smartAlbum(.allHidden), nil)
         where includeHidden && !includeAllBurstAssets && sourceTypes == .userLibrary && !inTrash && mediaType == nil:
             return CounterChanges.name(.allHidden)

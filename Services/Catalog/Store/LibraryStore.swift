@@ -114,7 +114,10 @@ final class LibraryStore: Sendable {
         return stat(database.path + "-wal", &status) == 0 ? Int64(status.st_size) : 0
     }
 
-    func close() throws { try database.close() }
+    func close() throws {
+        try headFile.sync()
+        try database.close()
+    }
 }
 
 /// One unchanging state of the database.

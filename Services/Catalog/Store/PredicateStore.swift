@@ -47,6 +47,8 @@ struct SQLPiece {
 /// A predicate as SQL of one table: the same answer as ``Predicate/evaluate(_:)``, row by row.
 struct PredicateLowering {
     let table: PredicateTable
+    /// Rows are gone through in another index's order: conditions are asked of each row and lead to none.
+    var isRowByRow = false
 
     func lower(_ node: PredicateNode) -> SQLPiece { lower(node, isNegated: false) }
 
@@ -54,13 +56,15 @@ struct PredicateLowering {
     /// answer false. Elsewhere unknown counts as false anyway, and the plain form lets an index be used.
     private func lower(_ node: PredicateNode, isNegated: Bool) -> SQLPiece {
         // In the words of its index.
-        if table == .asset, let album = node.smartAlbum { return SQLPiece("(" + DerivedSchema.condition(album) + ")") }
+        if table == .asset, let album = node.smartAlbum {
+            return SQLPiece("(" + DerivedSchema.condition(album, isRowByRow ? "+a.smart" : "a.smart") + ")")
+        }
         switch node {
         case .constant(let truth): return SQLPiece(truth ? "1" : "0")
         case .comparison(let key, let relation, let value):
             let column = table.column(key)
             switch relation {
-            case .equal: return "(\(column) IS " + .bound(value) + ")"
+            case .equal: return "(\(isRowByRow ? "+" : "")\(column) IS " + .bound(value) + ")"
             case .notEqual: return "(\(column) IS NOT " + .bound(value) + ")"
             default:
                 return known("\(column) \(relation.rawValue) " + .bound(value), column, key, isNegated)
@@ -80,6 +84,10 @@ struct PredicateLowering {
                 "((\(table.column(key)) & ?) \(isEqual ? "=" : "<>") ?)",
                 [mask.databaseValue, value.databaseValue]
             )
+        case .anyKeyword where isRowByRow && node.keywordSearch != nil:
+            guard let search = node.keywordSearch else { return SQLPiece("0") }
+            return "(EXISTS (SELECT 1 FROM keyword k WHERE k.asset = a.row AND +k.\(search.column) = "
+                + .bound(search.word) + "))"
         case .anyKeyword(.isIn(let words)):
             return "(a.row IN (SELECT asset FROM keyword WHERE text IN ("
                 + .joined(words.map(SQLPiece.bound), ", ") + ")))"

@@ -1,0 +1,99 @@
+import GRDB
+import PhotoModel
+
+/// Pages of the library in the order of one key, put together from runs that an index holds in order already.
+///
+/// Ties are broken by ascending identifiers in both directions, so that an index cannot simply be read backward, and a key
+/// of few values would leave most of the library to be sorted: such a key is read value by value.
+struct LibraryOrderStore {
+    let database: Database
+
+    /// The rows of a page.
+    ///
+    /// - Parameter conditions: which rows, of the table `a`; they lead to no index of their own
+    /// - Returns: nil where the order is not of this kind
+    func rows(_ fetch: Fetch, _ window: FetchStore.Window, _ conditions: SQLPiece) throws -> [Int64]? {
+        guard fetch.sort.count == 1, let sort = fetch.sort.first, var runs = Runs(sort, database) else {
+            return nil
+        }
+        let (from, isFar) = fetch.offset.addingReportingOverflow(window.from)
+        var count = window.count ?? .max
+        if fetch.limit > 0 { count = min(count, max(0, fetch.limit - window.from)) }
+        guard !isFar, count > 0 else { return [] }
+        let end = from.addingReportingOverflow(count).overflow ? .max : from + count
+        var rows: [Int64] = []
+        while rows.count < end, let run = try runs.next() {
+            let query =
+                "SELECT a.row FROM asset a \(run.hint) WHERE " + conditions + " AND " + run.condition
+                + SQLPiece(" ORDER BY \(run.order) LIMIT ?", [(end - rows.count).databaseValue])
+            let statement = try database.makeStatement(sql: query.text)
+            rows += try Int64.fetchAll(statement, arguments: StatementArguments(query.values))
+        }
+        return Array(rows.dropFirst(from))
+    }
+
+    private struct Run {
+        var condition: SQLPiece
+        var order = "a.id"
+        var hint = ""
+    }
+
+    /// The parts of the library, first to last.
+    private struct Runs {
+        private let database: Database
+        private let ascending: Bool
+        private let column: String
+        /// The index that is read value by value.
+        private var index: String?
+        private var value: DatabaseValue?
+        /// What is known from the beginning, last to first.
+        private var left: [Run] = []
+
+        init?(_ sort: SortDescriptor, _ database: Database) {
+            self.database = database
+            ascending = sort.ascending
+            column = PredicateTable.asset.column(sort.key)
+            switch sort.key {
+            case .mediaType: index = "asset_media_type"
+            case .mediaSubtypes: index = "asset_media_subtypes"
+            case .isFavorite: index = "asset_is_favorite"
+            case .pixelWidth: index = "asset_pixel_width"
+            case .pixelHeight: index = "asset_pixel_height"
+            // What is visible is not hidden: all are equal, and the index of the identifiers has the order.
+            case .isHidden: left = [Run(condition: SQLPiece("+a.is_hidden = 0"), hint: Self.byID)]
+            case .burstIdentifier:
+                left = [
+                    Run(condition: SQLPiece("a.burst_identifier IS NULL"), hint: Self.byID),
+                    Run(
+                        condition: SQLPiece("a.burst_identifier IS NOT NULL"),
+                        order: "a.burst_identifier \(ascending ? "ASC" : "DESC"), a.id",
+                        hint: "INDEXED BY asset_burst"
+                    ),
+                ]
+            case .duration where !ascending:
+                left = [
+                    Run(condition: SQLPiece("a.duration = 0"), hint: "INDEXED BY asset_duration"),
+                    Run(
+                        condition: SQLPiece("a.duration > 0"),
+                        order: "a.duration DESC, a.id",
+                        hint: "INDEXED BY asset_duration"
+                    ),
+                ]
+            default: return nil
+            }
+        }
+
+        private static let byID = "INDEXED BY sqlite_autoindex_asset_1"
+
+        mutating func next() throws -> Run? {
+            guard let index else { return left.popLast() }
+            let further = value.map { SQLPiece(" AND \(column) \(ascending ? ">" : "<") ?", [$0]) } ?? SQLPiece("")
+            let query =
+                "SELECT \(column) FROM asset a INDEXED BY \(index) WHERE a.visible = 1" + further
+                + " ORDER BY \(column) \(ascending ? "ASC" : "DESC") LIMIT 1"
+            let statement = try database.makeStatement(sql: query.text)
+            value = try DatabaseValue.fetchOne(statement, arguments: StatementArguments(query.values))
+            return value.map { Run(condition: SQLPiece("\(column) = ?", [$0]), hint: "INDEXED BY \(index)") }
+        }
+    }
+}

@@ -1,0 +1,295 @@
+import Contracts
+import Foundation
+import GRDB
+import JSONValue
+import PhotoClient
+import PhotoModel
+
+/// What the catalog's answers cost at 1,000,000 assets, beside the same answers at 10,000 and beside plain SQL on the same
+/// file. `--large` takes the large library; without it 100,000 assets stand for it.
+enum ScaleBenchmarks {
+    static func run(_ bench: Bench) async throws {
+        guard bench.wants("scale") else { return }
+        let many = bench.isLarge ? 1_000_000 : 100_000
+        let small = try await Served(bench, assets: 10_000, library: library(bench, 10_000))
+        let large = try await Served(bench, assets: many, library: library(bench, many))
+        try await pages(bench, small, large)
+        try await albums(bench, small, large)
+        try await commits(bench, small, large)
+        try await plain(bench, large)
+        for served in [small, large] {
+            let process = served.services.process("catalog")
+            let bytes = ProcessTable.family(of: process).reduce(0) { $0 + ProcessTable.proportionalBytes($1) }
+            bench.remark(
+                Remark(
+                    name: "scale.memory.\(served.assets)",
+                    text: "PSS of the catalog and its workers after all of scale",
+                    value: Double(bytes) / 1_048_576,
+                    unit: "MiB"
+                )
+            )
+        }
+        await small.services.stop()
+        await large.services.stop()
+    }
+
+    /// Members of the largest album: a tenth of the library.
+    private static func sizes(_ assets: Int) -> [Int] { [10, 1000, assets / 10] }
+
+    private static func library(_ bench: Bench, _ assets: Int) async throws -> String {
+        let parent = try bench.keptLibraries ?? bench.place.folder("scale")
+        let folder = "\(parent)/scale-\(assets)"
+        guard !FileManager.default.fileExists(atPath: folder + "/made") else { return folder }
+        try? FileManager.default.removeItem(atPath: folder)
+        try FileManager.default.createDirectory(
+            atPath: folder,
+            withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o700]
+        )
+        bench.say("making a library of \(assets) assets")
+        let time = try await seconds {
+            try await runProgram(
+                bench.place.program("catalog"),
+                ["generate", "--assets", "\(assets)", "--seed", "\(Libraries.seed)", "--albums", "\(assets / 1000)"]
+                    + ["--trash", "1", "--library", folder, "--album-sizes"] + sizes(assets).map { "\($0)" }
+            )
+        }
+        bench.remark(
+            Remark(
+                name: "scale.generate.\(assets)",
+                text: "catalog generate",
+                value: Double(assets) / time,
+                unit: "assets/s"
+            )
+        )
+        try Data().write(to: URL(fileURLWithPath: folder + "/made"))
+        return folder
+    }
+
+    // MARK: Pages of the library
+
+    private static let sorts = [
+        "creationDate", "addedDate", "modificationDate", "contentModificationDate", "mediaType", "mediaSubtypes",
+        "duration", "pixelWidth", "pixelHeight", "isFavorite", "isHidden", "burstIdentifier",
+    ]
+
+    private static func fetch(_ predicate: JSON?, _ sort: String?, ascending: Bool = true) -> FetchDescription {
+        var fetch = FetchDescription(.assets)
+        fetch.predicate = predicate
+        if let sort { fetch.sort = [SortDescription(key: sort, ascending: ascending)] }
+        return fetch
+    }
+
+    private static func pages(_ bench: Bench, _ small: Served, _ large: Served) async throws {
+        let word: JSON = ["any": "keywords", "op": "==", "value": "garden"]
+        let folded: JSON = .string(#"ANY keywords ==[cd] "GARDEN""#)
+        let wanted: [(name: String, predicate: JSON?, sorts: [String])] = [
+            ("all", nil, sorts), ("favourites", "isFavorite == YES", sorts),
+            ("keyword", word, ["creationDate", "addedDate", "modificationDate", "pixelWidth"]),
+            ("keyword-folded", folded, ["creationDate"]),
+            ("images", "mediaType == 'image'", ["creationDate", "addedDate", "pixelWidth"]),
+            ("videos", "mediaType == 'video'", ["creationDate", "addedDate", "duration"]),
+            ("panoramas", "(mediaSubtypes & 1) != 0", ["creationDate", "addedDate"]),
+            ("keyword-favourites", .string(#"ANY keywords == "garden" AND isFavorite == YES"#), ["creationDate"]),
+        ]
+        for (name, predicate, sorts) in wanted {
+            for sort in sorts {
+                for ascending in [true, false] {
+                    let direction = ascending ? "asc" : "desc"
+                    let fetch = fetch(predicate, sort, ascending: ascending)
+                    try await compare(bench, "first.\(name).\(sort).\(direction)", small, large) { served in
+                        try await served.medianMicroseconds(fetch, page: 100, rounds: rounds(bench))
+                    }
+                }
+            }
+            try await compare(bench, "count.\(name)", small, large) { served in
+                try await served.medianMicroseconds(fetch(predicate, nil), page: 0, rounds: rounds(bench))
+            }
+        }
+    }
+
+    private static func rounds(_ bench: Bench) -> Int { bench.amount(10, quick: 3) }
+
+    private static func compare(
+        _ bench: Bench,
+        _ name: String,
+        _ small: Served,
+        _ large: Served,
+        _ time: @escaping (Served) async throws -> Double
+    ) async throws {
+        try await bench.compare(
+            [
+                Comparison(
+                    name: "scale.\(name)",
+                    ours: "\(Figure.text(Double(large.assets))) assets",
+                    peer: "\(Figure.text(Double(small.assets))) assets",
+                    unit: "µs",
+                    smallerIsBetter: true,
+                    aim: .ratio(1.5)
+                )
+            ],
+            ours: { [try await time(large)] },
+            peer: { [try await time(small)] }
+        )
+    }
+
+    // MARK: Albums and commits
+
+    private static func album(_ served: Served, _ size: Int) async throws -> FetchDescription {
+        var albums = FetchDescription(.collections)
+        albums.predicate = .string("title == 'Album of \(size)'")
+        guard let found = try await served.services.client.collections(albums, count: 1).collections.first else {
+            throw BenchmarkError("there is no album of \(size)")
+        }
+        var fetch = FetchDescription(.assets)
+        fetch.container = found.id
+        return fetch
+    }
+
+    private static func albums(_ bench: Bench, _ small: Served, _ large: Served) async throws {
+        for (name, fewer, more) in [("ten", 10, 10), ("thousand", 1000, 1000), ("largest", 1000, large.assets / 10)] {
+            let fetches = [
+                small.assets: try await album(small, fewer), large.assets: try await album(large, more),
+            ]
+            let counts = [
+                small.assets: try await small.count(fetches[small.assets] ?? FetchDescription(.assets)),
+                large.assets: try await large.count(fetches[large.assets] ?? FetchDescription(.assets)),
+            ]
+            for (place, part) in [("start", 0.0), ("middle", 0.5), ("end", 1.0)] {
+                for afterChange in [false, true] where !afterChange || name == "largest" {
+                    let favourites = [
+                        small.assets: try await Favourites(small.services.client),
+                        large.assets: try await Favourites(large.services.client),
+                    ]
+                    try await compare(
+                        bench,
+                        "album.\(name).\(place)\(afterChange ? ".after-a-change" : "")",
+                        small,
+                        large
+                    ) { served in
+                        let count = counts[served.assets] ?? 0
+                        let from = Int(Double(max(0, count - 100)) * part)
+                        var times: [Double] = []
+                        for _ in 0..<rounds(bench) {
+                            if afterChange { try await favourites[served.assets]?.change() }
+                            times.append(
+                                try await seconds {
+                                    _ = try await served.services.client.assets(
+                                        fetches[served.assets] ?? FetchDescription(.assets),
+                                        from: from,
+                                        count: 100
+                                    )
+                                } * 1e6
+                            )
+                        }
+                        return Spread(times).median
+                    }
+                }
+            }
+        }
+    }
+
+    private static func commits(_ bench: Bench, _ small: Served, _ large: Served) async throws {
+        let favourites = [
+            small.assets: try await Favourites(small.services.client),
+            large.assets: try await Favourites(large.services.client),
+        ]
+        try await compare(bench, "commit", small, large) { served in
+            try await favourites[served.assets]?.medianMicroseconds(bench.amount(100, quick: 10)) ?? .nan
+        }
+        try await compare(bench, "first-after-a-commit", small, large) { served in
+            var times: [Double] = []
+            for _ in 0..<rounds(bench) {
+                try await favourites[served.assets]?.change()
+                let fetch = fetch("rating >= 4", "creationDate", ascending: false)
+                times.append(try await seconds { _ = try await served.services.client.assets(fetch) } * 1e6)
+            }
+            return Spread(times).median
+        }
+    }
+
+    // MARK: Plain SQL
+
+    /// What no index and no counter answers, beside the same SQL on the same file: as fast as SQLite goes through it.
+    private static func plain(_ bench: Bench, _ large: Served) async throws {
+        var configuration = Configuration()
+        configuration.readonly = true
+        configuration.prepareDatabase { try $0.execute(sql: "PRAGMA cache_size = -8192") }
+        let queue = try DatabaseQueue(
+            path: large.services.library + "/library.sqlite",
+            configuration: configuration
+        )
+        let album = try await album(large, large.assets / 10)
+        guard let identifier = album.container else { return }
+        let member =
+            "FROM membership m JOIN asset a ON a.row = m.asset WHERE m.shown = 1 AND m.collection = "
+            + "(SELECT row FROM collection WHERE id = '\(identifier)')"
+        // Another constant each time: what was counted once is known afterwards.
+        var number: Int64 = 0
+        func next() -> Int64 {
+            number += 1
+            return number
+        }
+        let cases: [(name: String, fetch: (Int64) -> FetchDescription, page: Int, sql: (Int64) -> String)] = [
+            (
+                "count.rating", { fetch(.string("rating >= 4 AND duration != \($0)"), nil) }, 0,
+                { "SELECT count(*) FROM asset WHERE visible = 1 AND rating >= 4 AND duration <> \($0)" }
+            ),
+            (
+                "count.since",
+                { fetch(["key": "creationDate", "op": ">", "value": .int(1_500_000_000_000_000 + $0)], nil) }, 0,
+                { "SELECT count(*) FROM asset WHERE visible = 1 AND creation_date > \(1_500_000_000_000_000 + $0)" }
+            ),
+            (
+                "sort.filename",
+                { fetch(.string("rating >= 4 AND duration != \($0)"), "originalFilename") }, 100,
+                {
+                    """
+                    SELECT *, (SELECT count(*) FROM asset WHERE visible = 1 AND rating >= 4 AND duration <> \($0))
+                    FROM asset WHERE visible = 1 AND rating >= 4 AND duration <> \($0)
+                    ORDER BY original_filename ASC NULLS LAST, id LIMIT 100
+                    """
+                }
+            ),
+            (
+                "album.sort.pixelWidth",
+                {
+                    var fetch = fetch(.string("duration != \($0)"), "pixelWidth")
+                    fetch.container = identifier
+                    return fetch
+                }, 100,
+                {
+                    """
+                    SELECT a.*, (SELECT count(*) \(member) AND a.duration <> \($0)) \(member) AND a.duration <> \($0)
+                    ORDER BY a.pixel_width, a.id LIMIT 100
+                    """
+                }
+            ),
+        ]
+        for one in cases {
+            try await bench.compare(
+                [
+                    Comparison(
+                        name: "scale.plain.\(one.name)",
+                        ours: "catalog, \(Figure.text(Double(large.assets))) assets",
+                        peer: "the same SQL on the same file",
+                        unit: "µs",
+                        smallerIsBetter: true,
+                        aim: .ratio(1.5)
+                    )
+                ],
+                ours: {
+                    let time = try await seconds {
+                        _ = try await large.services.client.assets(one.fetch(next()), count: one.page)
+                    }
+                    return [time * 1e6]
+                },
+                peer: {
+                    let sql = one.sql(next())
+                    let time = try await blockingSeconds { _ = try queue.read { try Row.fetchAll($0, sql: sql) } }
+                    return [time * 1e6]
+                }
+            )
+        }
+    }
+}

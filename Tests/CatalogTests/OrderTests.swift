@@ -1,0 +1,117 @@
+import GRDB
+import JSONValue
+import PhotoModel
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Catalog
+
+/// The documented sorts, page by page: right in every order, and never at the price of the whole library.
+@Suite(.timeLimit(.minutes(2)))
+struct OrderTests {
+    /// What PhotoKit documents for assets, and `addedDate` and `contentModificationDate`.
+    static let sorts: [PredicateKey] = [
+        .creationDate, .addedDate, .modificationDate, .contentModificationDate, .mediaType, .mediaSubtypes, .duration,
+        .pixelWidth, .pixelHeight, .isFavorite, .isHidden, .burstIdentifier,
+    ]
+
+    static let predicates: [JSON?] = [
+        nil, "isFavorite == YES", "mediaType == 'video'", "mediaType == 'image'", "(mediaSubtypes & 1) != 0",
+        ["any": "keywords", "op": "==", "value": "a"], .string(#"ANY keywords ==[cd] "ZURICH""#),
+        .string(#"ANY keywords ==[cd] "a" AND isFavorite == YES AND ANY keywords == "ab""#),
+    ]
+
+    private func fetches() throws -> [Fetch] {
+        try Self.predicates.flatMap { predicate in
+            try Self.sorts.flatMap { key in
+                try [true, false].map { ascending in
+                    var description = FetchDescription(.assets)
+                    description.predicate = predicate
+                    description.sort = [SortDescription(key: key.name, ascending: ascending)]
+                    return try Fetch(description)
+                }
+            }
+        }
+    }
+
+    private func write(_ changes: [EntityChange<Asset>], _ fixture: StoreFixture, _ sequence: Int64) async throws {
+        var result = TransactionResult()
+        result.assets = changes
+        try await fixture.write(result, sequence: sequence)
+    }
+
+    @Test(.spec("S-20", "S-21", "S-22"))
+    func `pages in every documented order are those of the whole result, also after changes`() async throws {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        TestPlace.say("seed \(seed)")
+        var library = RandomLibrary(seed: seed)
+        let fixture = try StoreFixture()
+        var assets = (0..<1500).map { library.asset($0) }
+        try await write(assets.map { EntityChange(before: nil, after: $0) }, fixture, 1)
+        // Copies and counters follow their assets.
+        var changes: [EntityChange<Asset>] = []
+        for index in assets.indices where index.isMultiple(of: 4) {
+            var after = library.asset(index)
+            after.id = assets[index].id
+            // Often the keywords stay and only what they carry changes.
+            if index.isMultiple(of: 8) { after.keywords = assets[index].keywords }
+            changes.append(EntityChange(before: assets[index], after: after))
+            assets[index] = after
+        }
+        for _ in 0..<50 { changes.append(EntityChange(before: assets.removeLast(), after: nil)) }
+        try await write(changes, fixture, 2)
+        for fetch in try fetches() {
+            let whole = assets.filter(fetch.includes).sorted(by: fetch.areInIncreasingOrder).map(\.id)
+            for (from, count) in [(0, 1), (0, 30), (7, 3), (max(0, whole.count - 5), 30), (whole.count, 5)] {
+                let found = try await fixture.store.read { reader -> (rows: [ObjectID], count: Int?) in
+                    let store = FetchStore(database: reader.database)
+                    let rows = try store.assetRows(fetch, .init(from: from, count: count)) ?? []
+                    return (try reader.assets.identifiers(rows), try store.assetCount(fetch))
+                }
+                guard found.rows == Array(whole.dropFirst(from).prefix(count)), found.count == whole.count else {
+                    Issue.record("seed \(seed): \(fetch.json.text) from \(from), \(count): \(found)")
+                    return
+                }
+            }
+        }
+    }
+
+    /// What SQLite does for each statement of a first page, said by itself.
+    private func plans(of fetch: Fetch, _ fixture: StoreFixture) async throws -> [String] {
+        try await fixture.store.read { reader in
+            let database = reader.database
+            let seen = Mutex<[String]>([])
+            database.trace { event in
+                if case .statement(let statement) = event { seen.withLock { $0.append(statement.expandedSQL) } }
+            }
+            _ = try FetchStore(database: database).assetRows(fetch, .init(from: 0, count: 1))
+            _ = try FetchStore(database: database).assetCount(fetch)
+            database.trace(options: [])
+            return try seen.withLock(\.self).filter { $0.hasPrefix("SELECT") }.map { sql in
+                let steps = try Row.fetchAll(database, sql: "EXPLAIN QUERY PLAN " + sql).map { $0["detail"] as String }
+                return steps.joined(separator: "; ")
+            }
+        }
+    }
+
+    @Test(.spec("S-21"))
+    func `no first page of a documented order goes through the whole library or sorts it`() async throws {
+        var library = RandomLibrary(seed: 11)
+        let fixture = try StoreFixture()
+        let assets = (0..<1500).map { library.asset($0) }
+        try await write(assets.map { EntityChange(before: nil, after: $0) }, fixture, 1)
+        // Of several conditions together no counter tells how many match: in other orders those that match are sorted.
+        func isCounted(_ fetch: Fetch) -> Bool {
+            if case .and = fetch.predicate?.root { return fetch.hasUsualOrder }
+            return true
+        }
+        for fetch in try fetches().filter(isCounted) {
+            for plan in try await plans(of: fetch, fixture) {
+                // An index may be gone through from its beginning where its order is the wanted one.
+                let scans = plan.split(separator: "; ").filter { $0.hasPrefix("SCAN") && !$0.contains("USING INDEX") }
+                #expect(scans.isEmpty && !plan.contains("TEMP B-TREE FOR ORDER BY"), "\(fetch.json.text): \(plan)")
+            }
+        }
+    }
+}

@@ -64,8 +64,8 @@ let rooms: [Room] = [
 
     // 1  words: values only
     Room(1, "CMetadata", .c, ["CGExiv2"]),
-    Room(1, "CRaw", .c, ["CLibRaw"]),
     Room(1, "CJPEG", .c, ["CLibJPEG"]),
+    Room(1, "CRaw", .c, ["CLibRaw"]),
     Room(1, "SamplePictures"),
     Room(1, "PhotoModel", .library, ["JSONValue"]),
     Room(1, "PictureFormats"),
@@ -78,7 +78,7 @@ let rooms: [Room] = [
         .library,
         ["CMagickWand", "CHeif", "CJPEG", "CPixels", "CRaw", "PictureFormats", "PhotoModel", "JSONValue"]
     ),
-    Room(2, "Metadata", .library, ["CMetadata", "PictureFormats", "PhotoModel", "JSONValue"]),
+    Room(2, "Metadata", .library, ["CMetadata", "CJPEG", "PictureFormats", "PhotoModel", "JSONValue"]),
     Room(2, "Storage", .library, ["GRDB", "Crypto", "Logging", "CProcess"]),
 
     // 3  speech: every request, reply, feed message and error, once

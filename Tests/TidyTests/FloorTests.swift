@@ -19,7 +19,7 @@ struct FloorTests {
         "CZeroMQ": ["Messaging", "House", "Benchmarks"],
         "CMagickWand": ["Imaging"],
         "CHeif": ["Imaging"],
-        "CJPEG": ["Imaging"],
+        "CJPEG": ["Imaging", "Metadata"],
         "CLibJPEG": ["CJPEG"],
         "CPixels": ["Imaging"],
         "CMetadata": ["Metadata"],

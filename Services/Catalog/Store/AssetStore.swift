@@ -49,7 +49,7 @@ struct AssetStore {
     private func addParts(to assets: inout [Int64: Asset], _ among: String, _ list: StatementArguments) throws {
         try each(
             """
-            SELECT asset, type, digest, size, content_type, original_filename, pixel_width, pixel_height
+            SELECT asset, type, digest, size, content_type, original_filename, pixel_width, pixel_height, damage
             FROM resource WHERE asset \(among) ORDER BY asset, position
             """,
             list
@@ -61,7 +61,8 @@ struct AssetStore {
                 contentType: row[4],
                 originalFilename: row[5],
                 pixelWidth: row[6],
-                pixelHeight: row[7]
+                pixelHeight: row[7],
+                damage: row[8]
             )
             assets[row[0]]?.resources.append(resource)
         }
@@ -262,11 +263,11 @@ struct AssetStore {
     private func insertResources(of asset: Asset, _ row: Int64) throws {
         for (position, resource) in asset.resources.enumerated() {
             try run(
-                "INSERT INTO resource VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO resource VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
                     row, position, resource.type.number, Hexadecimal.bytes(resource.digest).map { Data($0) },
                     resource.size, resource.contentType, resource.originalFilename, resource.pixelWidth,
-                    resource.pixelHeight,
+                    resource.pixelHeight, resource.damage,
                 ]
             )
         }

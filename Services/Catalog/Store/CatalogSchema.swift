@@ -30,6 +30,9 @@ enum CatalogSchema {
             try database.execute(sql: OrderSchema.sortIndexes)
             try database.execute(sql: OrderSchema.keywords)
         }
+        migrator.registerMigration("4 damage") { database in
+            try database.execute(sql: "ALTER TABLE resource ADD COLUMN damage TEXT")
+        }
         return migrator
     }
 

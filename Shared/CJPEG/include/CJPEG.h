@@ -2,6 +2,8 @@
 #define SAFELIGHT_CJPEG_H
 /* JPEG row by row, so that a picture need not be held whole. libjpeg reports by longjmp, which only C may see: every
    function here returns 1 or a pointer when it worked, and says why not in the message of what it was given. */
+#include "JPEGCheck.h"
+
 #include <stddef.h>
 #include <stdint.h>
 

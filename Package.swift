@@ -57,14 +57,12 @@ let rooms: [Room] = [
     Room(0, "CGExiv2", .system(pkgConfig: "gexiv2", apt: "libgexiv2-dev")),
     Room(0, "CHeif", .system(pkgConfig: nil, apt: "libheif-dev")),
     Room(0, "CLibRaw", .system(pkgConfig: "libraw", apt: "libraw-dev")),
-    Room(0, "CLibJPEG", .system(pkgConfig: "libjpeg", apt: "libjpeg62-turbo-dev")),
     Room(0, "CPixels", .c),
     Room(0, "CProcess", .c),
     Room(0, "JSONValue"),
 
     // 1  words: values only
     Room(1, "CMetadata", .c, ["CGExiv2"]),
-    Room(1, "CJPEG", .c, ["CLibJPEG"]),
     Room(1, "CRaw", .c, ["CLibRaw"]),
     Room(1, "SamplePictures"),
     Room(1, "PhotoModel", .library, ["JSONValue"]),

@@ -72,7 +72,7 @@ public enum SmartAlbum: Int, Sendable, CaseIterable, Hashable {
         case .bursts: asset.burstIdentifier != nil
         case .slomoVideos: asset.mediaSubtypes.contains(.videoHighFrameRate)
         case .userLibrary: asset.sourceType == .typeUserLibrary
-        case .selfPortraits: asset.lensModel.map { folded($0).contains("front camera") } ?? false
+        case .selfPortraits: asset.lensModel.map(Self.namesFrontCamera) ?? false
         case .screenshots: asset.mediaSubtypes.contains(.photoScreenshot)
         case .depthEffect: asset.mediaSubtypes.contains(.photoDepthEffect)
         case .livePhotos: asset.mediaSubtypes.contains(.photoLive)
@@ -87,8 +87,15 @@ public enum SmartAlbum: Int, Sendable, CaseIterable, Hashable {
 
     /// The bits of all smart albums that an asset belongs to.
     public static func mask(of asset: Asset) -> Int {
-        allCases.reduce(0) { $1.contains(asset) ? $0 | $1.bit : $0 }
+        every.reduce(0) { $1.contains(asset) ? $0 | $1.bit : $0 }
     }
+
+    /// All cases, made once: they are gone through with each change of an asset.
+    public static let every = allCases
+
+    private static let frontCamera = TextMatch(.contains, "front camera")
+
+    private static func namesFrontCamera(_ lens: String) -> Bool { frontCamera.matches(folded: folded(lens)) }
 }
 
 extension AssetResource {

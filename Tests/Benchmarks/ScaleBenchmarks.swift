@@ -90,7 +90,7 @@ enum ScaleBenchmarks {
             ("images", "mediaType == 'image'", ["creationDate", "addedDate", "pixelWidth"]),
             ("videos", "mediaType == 'video'", ["creationDate", "addedDate", "duration"]),
             ("panoramas", "(mediaSubtypes & 1) != 0", ["creationDate", "addedDate"]),
-            ("keyword-favourites", .string(#"ANY keywords == "garden" AND isFavorite == YES"#), ["creationDate"]),
+            ("keyword-images", .string(#"ANY keywords == "garden" AND mediaType == 'image'"#), ["creationDate"]),
         ]
         for (name, predicate, sorts) in wanted {
             for sort in sorts {

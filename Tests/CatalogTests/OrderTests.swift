@@ -23,11 +23,25 @@ struct OrderTests {
     ]
 
     private func fetches() throws -> [Fetch] {
-        try Self.predicates.flatMap { predicate in
+        var kinds = Self.predicates.map { predicate in
+            var description = FetchDescription(.assets)
+            description.predicate = predicate
+            return description
+        }
+        for album in [SmartAlbum.favorites, .videos] {
+            var description = FetchDescription(.assets)
+            description.container = album.id
+            kinds.append(description)
+        }
+        for type in [MediaType.image, .video] {
+            var description = FetchDescription(.assets)
+            description.mediaType = type
+            kinds.append(description)
+        }
+        return try kinds.flatMap { kind in
             try Self.sorts.flatMap { key in
                 try [true, false].map { ascending in
-                    var description = FetchDescription(.assets)
-                    description.predicate = predicate
+                    var description = kind
                     description.sort = [SortDescription(key: key.name, ascending: ascending)]
                     return try Fetch(description)
                 }

@@ -95,10 +95,7 @@ struct BatchStore {
             for request in requests {
                 var performed = PerformedWrite(result: .null)
                 do {
-                    try database.inSavepoint {
-                        performed = try perform(request, head)
-                        return .commit
-                    }
+                    try inSavepoint { performed = try perform(request, head) }
                 } catch  where !isOfTheDisk(error) {
                     // Rolled back to its savepoint: its number is used again.
                     outcomes.append(.failure(error))
@@ -111,6 +108,23 @@ struct BatchStore {
             return .commit
         }
         return (outcomes, head)
+    }
+
+    /// Takes back what failed, by statements that are prepared once.
+    private func inSavepoint(_ work: () throws -> Void) throws {
+        func run(_ sql: String) throws { try database.cachedStatement(sql: sql).execute() }
+        try run("SAVEPOINT request")
+        do {
+            try work()
+            try run("RELEASE request")
+        } catch {
+            // A full or failing disk may have taken back the whole transaction already.
+            if database.isInsideTransaction {
+                try run("ROLLBACK TO request")
+                try run("RELEASE request")
+            }
+            throw error
+        }
     }
 
     /// Forgets a few of the oldest records; returns whether there are more to forget.

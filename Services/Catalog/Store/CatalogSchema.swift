@@ -26,12 +26,12 @@ enum CatalogSchema {
             try database.execute(sql: DerivedSchema.columns)
             try database.execute(sql: DerivedSchema.indexes)
         }
-        migrator.registerMigration("4 usual orders") { database in
-            try database.execute(sql: OrderSchema.sortIndexes)
-            try database.execute(sql: OrderSchema.keywords)
-        }
         migrator.registerMigration("4 damage") { database in
             try database.execute(sql: "ALTER TABLE resource ADD COLUMN damage TEXT")
+        }
+        migrator.registerMigration("5 usual orders") { database in
+            try database.execute(sql: OrderSchema.sortIndexes)
+            try database.execute(sql: OrderSchema.keywords)
         }
         return migrator
     }

@@ -24,7 +24,7 @@ struct CounterChanges {
 
     /// The counters of the smart albums that an asset is in: what a fetch of each without options gives.
     static func derivedNames(of asset: Asset) -> [String] {
-        SmartAlbum.allCases.filter { album in
+        SmartAlbum.every.filter { album in
             album.contains(asset) && (album == .allHidden ? asset.isShownToHiddenFetch : asset.isVisible)
         }.map(name)
     }

@@ -33,8 +33,11 @@ enum DerivedSchema {
         }.joined(separator: "\n")
     }
 
-    /// Holds a query to the index of a smart album, for orders that are made by sorting.
-    static func hint(_ album: SmartAlbum) -> String { "INDEXED BY asset_smart_\(album.rawValue)_added" }
+    /// Holds a query to the index of a smart album: to the one that has the order, or else to any, and the order is made
+    /// by sorting.
+    static func hint(_ album: SmartAlbum, _ fetch: Fetch) -> String {
+        "INDEXED BY asset_smart_\(album.rawValue)_\(fetch.isOfVideosByDuration ? "duration" : "added")"
+    }
 
     /// The same words in queries as in the indexes: only then does SQLite see that they fit.
     static func condition(_ album: SmartAlbum, _ column: String = "a.smart") -> String {

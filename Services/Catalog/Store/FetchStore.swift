@@ -90,7 +90,7 @@ struct FetchStore {
         case .library:
             guard approach == .narrow, fetch.countsAsVisible, let split = predicate?.splitKeywordSearch else {
                 if approach == .narrow, fetch.countsAsVisible, !fetch.hasUsualOrder, let album = predicate?.smartAlbum {
-                    source = SQLPiece("asset a " + DerivedSchema.hint(album))
+                    source = SQLPiece("asset a " + DerivedSchema.hint(album, fetch))
                 }
                 break
             }
@@ -121,7 +121,7 @@ struct FetchStore {
                 let column = approach == .inOrder ? "+a.smart" : "a.smart"
                 conditions.append(SQLPiece(DerivedSchema.condition(album, column)))
                 if approach == .narrow, fetch.countsAsVisible, !fetch.hasUsualOrder, album != .userLibrary {
-                    source = SQLPiece("asset a " + DerivedSchema.hint(album))
+                    source = SQLPiece("asset a " + DerivedSchema.hint(album, fetch))
                 }
             }
             if album == .allHidden { conditions.append(SQLPiece("a.visible = 0")) }
@@ -159,8 +159,13 @@ struct FetchStore {
             }
         }
         if let type = fetch.mediaType {
-            let column = approach == .inOrder ? "+a.media_type" : "a.media_type"
-            conditions.append(SQLPiece("\(column) = ?", [type.number.databaseValue]))
+            if type == .video, approach == .narrow {
+                // In the words of the index that has their orders.
+                conditions.append(SQLPiece(DerivedSchema.condition(.videos)))
+            } else {
+                let column = approach == .inOrder ? "+a.media_type" : "a.media_type"
+                conditions.append(SQLPiece("\(column) = ?", [type.number.databaseValue]))
+            }
         }
         if let predicate {
             let lowering = PredicateLowering(table: .asset, isRowByRow: approach == .inOrder || leading != nil)

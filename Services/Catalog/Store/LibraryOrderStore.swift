@@ -13,7 +13,7 @@ struct LibraryOrderStore {
     /// - Parameter conditions: which rows, of the table `a`; they lead to no index of their own
     /// - Returns: nil where the order is not of this kind
     func rows(_ fetch: Fetch, _ window: FetchStore.Window, _ conditions: SQLPiece) throws -> [Int64]? {
-        guard fetch.sort.count == 1, let sort = fetch.sort.first, var runs = Runs(sort, database) else {
+        guard fetch.sort.count == 1, let sort = fetch.sort.first, var runs = Runs(sort, fetch, database) else {
             return nil
         }
         let (from, isFar) = fetch.offset.addingReportingOverflow(window.from)
@@ -49,7 +49,7 @@ struct LibraryOrderStore {
         /// What is known from the beginning, last to first.
         private var left: [Run] = []
 
-        init?(_ sort: SortDescriptor, _ database: Database) {
+        init?(_ sort: SortDescriptor, _ fetch: Fetch, _ database: Database) {
             self.database = database
             ascending = sort.ascending
             column = PredicateTable.asset.column(sort.key)
@@ -80,6 +80,15 @@ struct LibraryOrderStore {
                     ),
                 ]
             default: return nil
+            }
+            if let index, let pinned = fetch.pinnedValue(of: sort.key) {
+                left = [
+                    Run(
+                        condition: SQLPiece("\(column) = ?", [pinned.databaseValue]),
+                        hint: "INDEXED BY \(index)"
+                    )
+                ]
+                self.index = nil
             }
         }
 

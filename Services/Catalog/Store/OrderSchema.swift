@@ -1,14 +1,19 @@
+import PhotoModel
+
 /// What makes the first page of each documented sort cost what it shows, however large the library is: an index for each
 /// sort key, and keywords that carry what the usual sorts need.
 enum OrderSchema {
-    // A key of few values needs no second index for the other direction: it is read value by value.
+    // A key of few values needs no second index for the other direction: it is read value by value. The kind of medium,
+    // which goes with the size, stands in the index too, so that others are passed over without reading their rows.
     static let sortIndexes = """
         CREATE INDEX asset_media_type ON asset (visible, media_type, id);
         CREATE INDEX asset_media_subtypes ON asset (visible, media_subtypes, id);
         CREATE INDEX asset_is_favorite ON asset (visible, is_favorite, id);
-        CREATE INDEX asset_pixel_width ON asset (visible, pixel_width, id);
-        CREATE INDEX asset_pixel_height ON asset (visible, pixel_height, id);
+        CREATE INDEX asset_pixel_width ON asset (visible, pixel_width, id, media_type);
+        CREATE INDEX asset_pixel_height ON asset (visible, pixel_height, id, media_type);
         CREATE INDEX asset_duration ON asset (visible, duration, id);
+        CREATE INDEX asset_smart_\(SmartAlbum.videos.rawValue)_duration ON asset (visible, duration, id)
+        WHERE \(DerivedSchema.condition(.videos, "smart"));
         """
 
     // `visible` and the dates are copies of the asset's. `repeats`: 0 for the first keyword of its folded text, 1 where

@@ -81,8 +81,17 @@ struct QuarantineTests {
         try house.start()
         let library = try house.library()
         let (id, good) = (try await asset(house, library, seed: 1), try await asset(house, library, seed: 2))
+        let count = try await workers(library.thumbnailer).count
+        var stopped: Set<Int32> = []
         for side in [50, 60] {
-            for pid in try await workers(library.thumbnailer) { kill(pid, SIGSTOP) }
+            // The one that was ended is replaced behind the answer.
+            var pids = try await workers(library.thumbnailer)
+            while pids.count < count || stopped.isSubset(of: pids) && !stopped.isEmpty {
+                await Task.yield()
+                pids = try await workers(library.thumbnailer)
+            }
+            for pid in pids { kill(pid, SIGSTOP) }
+            stopped.formUnion(pids)
             #expect(await image(id, side: side, library)?.refusal == .workerTimeout)
         }
         let before = try await number("started", library.thumbnailer)

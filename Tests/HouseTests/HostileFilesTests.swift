@@ -126,8 +126,8 @@ struct HostileFilesTests {
         }
         #expect(outcomes.count == files.count, "\(imported.errors)")
         for (file, id) in assets {
-            async let picture = patiently { await picture(id, library) }
-            async let edit = patiently { await edit(id, library) }
+            async let picture = patiently { await self.picture(id, library) }
+            async let edit = patiently { await self.edit(id, library) }
             outcomes[file]? += [await picture ?? "made", await edit ?? "made"]
         }
         return outcomes

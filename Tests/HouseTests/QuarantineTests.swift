@@ -55,6 +55,7 @@ struct QuarantineTests {
             let service = house.program(name == "picture" ? .thumbnailer : .editor)
             service?.signal(SIGSTOP)
             for pid in stopped { kill(pid, SIGKILL) }
+            while !stopped.allSatisfy(isGone) { await Task.yield() }
             service?.signal(SIGCONT)
             let error = await answer
             #expect(error == nil, "\(name): \(String(describing: error))")
@@ -67,6 +68,11 @@ struct QuarantineTests {
         #expect(try await library.catalog.ask(ListQuarantine()).result.count == 0)
         await library.close()
         #expect(house.stop() == [])
+    }
+
+    /// Whether a process has ended, though its parent has not heard of it.
+    private func isGone(_ pid: Int32) -> Bool {
+        (try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8))?.contains(") Z ") ?? true
     }
 
     private func edit(_ id: ObjectID, _ library: PhotoLibrary) async -> RPCError? {
@@ -96,7 +102,10 @@ struct QuarantineTests {
             }
             for pid in pids { kill(pid, SIGSTOP) }
             stopped.formUnion(pids)
-            #expect(await image(id, side: side, library)?.refusal == .workerTimeout)
+            let error = await image(id, side: side, library)
+            // One request may have worked on the bytes twice: on the preview and on the picture.
+            let ends: [Refusal] = side == 50 ? [.workerTimeout] : [.workerTimeout, .quarantined]
+            #expect(error?.refusal.map(ends.contains) == true, "\(side): \(String(describing: error))")
         }
         let before = try await number("started", library.thumbnailer)
         for side in 70..<90 {

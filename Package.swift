@@ -55,6 +55,7 @@ let rooms: [Room] = [
     Room(0, "CZeroMQ", .system(pkgConfig: nil, apt: "libzmq3-dev")),
     Room(0, "CMagickWand", .system(pkgConfig: "MagickWand", apt: "libmagickwand-dev")),
     Room(0, "CGExiv2", .system(pkgConfig: "gexiv2", apt: "libgexiv2-dev")),
+    Room(0, "CLibJPEG", .system(pkgConfig: "libjpeg", apt: "libjpeg-dev")),
     Room(0, "CHeif", .system(pkgConfig: nil, apt: "libheif-dev")),
     Room(0, "CLibRaw", .system(pkgConfig: "libraw", apt: "libraw-dev")),
     Room(0, "CPixels", .c),
@@ -63,6 +64,7 @@ let rooms: [Room] = [
 
     // 1  words: values only
     Room(1, "CMetadata", .c, ["CGExiv2"]),
+    Room(1, "CJPEG", .c, ["CLibJPEG"]),
     Room(1, "CRaw", .c, ["CLibRaw"]),
     Room(1, "SamplePictures"),
     Room(1, "PhotoModel", .library, ["JSONValue"]),
@@ -76,7 +78,7 @@ let rooms: [Room] = [
         .library,
         ["CMagickWand", "CHeif", "CPixels", "CRaw", "PictureFormats", "PhotoModel", "JSONValue"]
     ),
-    Room(2, "Metadata", .library, ["CMetadata", "PictureFormats", "PhotoModel", "JSONValue"]),
+    Room(2, "Metadata", .library, ["CMetadata", "CJPEG", "PictureFormats", "PhotoModel", "JSONValue"]),
     Room(2, "Storage", .library, ["GRDB", "Crypto", "Logging", "CProcess"]),
 
     // 3  speech: every request, reply, feed message and error, once

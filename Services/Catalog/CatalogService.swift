@@ -21,6 +21,7 @@ struct CatalogService: Sendable {
     let handler: CatalogHandler
     let uploads: UploadDesk
     let workers: WorkerPool
+    let examiner: PictureExaminer
     private let thread: PollThread
     private let lock: LibraryLock
 
@@ -143,7 +144,18 @@ struct CatalogService: Sendable {
             handler: handler
         )
         figures.section("requests") { await servers.figures() }
+        let examiner = PictureExaminer(
+            store: store,
+            tail: tail,
+            writer: writer,
+            quarantine: quarantine,
+            resources: resources,
+            executable: configuration.workerExecutable,
+            limits: configuration.workerLimits,
+            logger: logger
+        )
         figures.section("workers") { workers.figures() }
+        figures.section("examiner") { examiner.figures }
         figures.section("writes") {
             var json = writer.figures.json
             json["queued"] = JSON(writer.queueDepth)
@@ -173,6 +185,7 @@ struct CatalogService: Sendable {
         self.handler = handler
         self.uploads = uploads
         self.workers = workers
+        self.examiner = examiner
         self.thread = thread
     }
 
@@ -184,6 +197,7 @@ struct CatalogService: Sendable {
             ClosingPart("database") { try store.close() },
             ClosingPart("poll thread") { await thread.shutdown() },
             WorkerPoolPart(workers),
+            examiner,
             ClockPart(writer: writer, interval: configuration.clockInterval, logger: logger),
         ] + servers.parts + [
             // Streams end by themselves before the server waits for its requests.

@@ -31,6 +31,9 @@ struct EditLedger: Sendable {
     /// Edits that have not come as far as is waited for.
     var count: Int { entries.count }
 
+    /// Their names.
+    var ids: [String] { entries.keys.sorted() }
+
     /// When the next question is due; nil where nothing is open.
     var nextDue: Int64? { entries.values.map(\.due).min() }
 

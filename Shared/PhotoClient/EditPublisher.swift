@@ -1,4 +1,5 @@
 public import Contracts
+import DequeModule
 import JSONValue
 import Logging
 public import Messaging
@@ -7,9 +8,9 @@ import Synchronization
 
 /// Publishes edits and follows each until it is accepted or applied (DESIGN 3.5).
 ///
-/// ``run()`` does the work; ``publish(_:)`` hands an edit over and waits while too many are open; ``news`` tells each state
-/// of each edit once. What was handed over and not accepted is sent again under its id, so restarts of any service lose
-/// nothing and do nothing twice.
+/// ``run()`` does the work; ``publish(_:)`` hands an edit over and waits while too many are open or untold; ``news`` tells
+/// each state of each edit once, to one reader. What was handed over and not accepted is sent again under its id, so
+/// restarts of any service lose nothing and do nothing twice.
 public actor EditPublisher {
     private let library: PhotoLibrary
     private let pusher: Pusher
@@ -23,15 +24,18 @@ public actor EditPublisher {
     private var version: UInt64 = 0
     private var nextWaiter: UInt64 = 0
     private nonisolated let waiters = Mutex<[UInt64: CheckedContinuation<Void, Never>]>([:])
-    private let told: (stream: AsyncStream<EditStatus>, continuation: AsyncStream<EditStatus>.Continuation)
+    /// News that nobody has taken yet: at most three for each edit of the window, because ``publish(_:)`` waits for them.
+    private(set) var untold: Deque<EditStatus> = []
+    private var isOver = false
     private let bell: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)
 
-    /// States of edits as they become known; ends after ``finish()`` when every edit has come as far as is waited for.
-    public nonisolated var news: AsyncStream<EditStatus> { told.stream }
+    /// States of edits as they become known, for one reader; ends after ``finish()`` when every edit has come as far as is
+    /// waited for, and with ``run()``.
+    public nonisolated var news: News { News(publisher: self) }
 
     /// - Parameters:
     ///   - goal: how far each edit is followed
-    ///   - window: edits that may be open at a time, 1 to 1000
+    ///   - window: edits that may be open, and news that may wait for their reader, 1 to 1000
     /// - Throws: only what is wrong with this side: no socket is left, or the address cannot be used
     public init(
         library: PhotoLibrary,
@@ -43,7 +47,6 @@ public actor EditPublisher {
         self.window = min(max(1, window), EditsStatus.maxIDs)
         self.clock = clock
         self.ledger = EditLedger(goal: goal)
-        self.told = AsyncStream.makeStream(of: EditStatus.self)
         self.bell = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         self.pusher = try Pusher(
             address: library.endpoints.edits,
@@ -57,11 +60,11 @@ public actor EditPublisher {
     /// Edits that were handed over and have not come as far as is waited for.
     public var open: Int { ledger.count }
 
-    /// Hands an edit over; waits while too many are open.
+    /// Hands an edit over; waits while too many are open, or too much of what became of others was not read.
     ///
     /// - Throws: `id_reused` where an edit of this id is open here; `user_cancelled` when the task is cancelled
     public func publish(_ edit: PublishEdit) async throws(RPCError) {
-        while ledger.count >= window || !isStarted {
+        while ledger.count >= window || untold.count >= window || !isStarted {
             await change(after: version)
             if Task.isCancelled { throw Refusal.userCancelled.error("the task that waited was cancelled") }
         }
@@ -95,9 +98,17 @@ public actor EditPublisher {
             }
             group.cancelAll()
         }
-        endIfDone()
-        told.continuation.finish()
+        end()
         await pusher.close()
+    }
+
+    /// Asks once more where the open edits stand, for whoever stops before their end; ``news`` tells what is new.
+    public func ask(deadline: Duration) async {
+        let ids = ledger.ids
+        guard !ids.isEmpty,
+            let answer = try? await library.catalog.ask(EditsStatus(ids: ids), deadline: deadline).result
+        else { return }
+        for status in answer.edits { tell(status) }
     }
 
     // MARK: Hearing
@@ -161,15 +172,26 @@ public actor EditPublisher {
 
     private func tell(_ status: EditStatus) {
         guard let news = ledger.take(status) else { return }
-        told.continuation.yield(news)
+        untold.append(news)
         endIfDone()
         somethingChanged()
     }
 
     private func endIfDone() {
-        guard isFinished, ledger.count == 0 else { return }
-        told.continuation.finish()
+        if isFinished, ledger.count == 0 { end() }
+    }
+
+    private func end() {
+        isOver = true
         somethingChanged()
+    }
+
+    /// The next state that became known; nil after the last one, and when the task is cancelled.
+    fileprivate func next() async -> EditStatus? {
+        while untold.isEmpty, !isOver, !Task.isCancelled { await change(after: version) }
+        guard let status = untold.popFirst() else { return nil }
+        somethingChanged()
+        return status
     }
 
     // MARK: Waiting
@@ -214,5 +236,20 @@ public actor EditPublisher {
             return waiters.values
         }
         for waiter in all { waiter.resume() }
+    }
+}
+
+extension EditPublisher {
+    /// What became of edits, one state after the other. It waits for its reader, and ``EditPublisher/publish(_:)`` with it.
+    public struct News: AsyncSequence, Sendable {
+        fileprivate let publisher: EditPublisher
+
+        public func makeAsyncIterator() -> Iterator { Iterator(publisher: publisher) }
+
+        public struct Iterator: AsyncIteratorProtocol {
+            fileprivate let publisher: EditPublisher
+
+            public mutating func next() async -> EditStatus? { await publisher.next() }
+        }
     }
 }

@@ -40,6 +40,11 @@ public struct AssetResource: Sendable, Hashable, JSONTabled {
     /// Pixels, after orientation; zero where the resource is no picture.
     public var pixelWidth: Int
     public var pixelHeight: Int
+    /// What of a picture is lost, in words: the bytes are kept as they came. Nil where nothing is known to be.
+    public var damage: String?
+
+    /// The longest `damage`, in bytes.
+    public static let maxDamageBytes = 512
 
     public init(
         type: ResourceType,
@@ -48,7 +53,8 @@ public struct AssetResource: Sendable, Hashable, JSONTabled {
         contentType: String,
         originalFilename: String? = nil,
         pixelWidth: Int = 0,
-        pixelHeight: Int = 0
+        pixelHeight: Int = 0,
+        damage: String? = nil
     ) {
         self.type = type
         self.digest = digest
@@ -57,6 +63,7 @@ public struct AssetResource: Sendable, Hashable, JSONTabled {
         self.originalFilename = originalFilename
         self.pixelWidth = pixelWidth
         self.pixelHeight = pixelHeight
+        self.damage = damage
     }
 
     public static let table = JSONTable(
@@ -76,6 +83,12 @@ public struct AssetResource: Sendable, Hashable, JSONTabled {
                 \.pixelHeight,
                 .count(0...1_000_000),
                 "Pixels after orientation, 0 for no picture."
+            ),
+            .optional(
+                "damage",
+                \.damage,
+                .text(maxBytes: maxDamageBytes),
+                "What of the picture is lost, though the file is kept as it came; absent where nothing is known to be."
             ),
         ]
     )

@@ -156,8 +156,10 @@ struct OpenHouse {
     let broker: [String]
     /// Requests to the editor and published edits, where it was started.
     let editor: [String]
+    /// Where it was started.
+    let thumbnailer: String?
 
-    init(withEditor: Bool = false) throws {
+    init(withEditor: Bool = false, withThumbnailer: Bool = false) throws {
         let keys = try TemporaryFolder("door")
         let house = try RunningHouse(
             "curve",
@@ -165,7 +167,9 @@ struct OpenHouse {
         )
         let made = try house.safelight(["keys", "server"])
         guard made.status == 0 else { throw HouseError(description: made.errors) }
-        try house.start([.catalog, .changeBroker] + (withEditor ? [.editor] : []))
+        try house.start(
+            [.catalog, .changeBroker] + (withThumbnailer ? [.thumbnailer] : []) + (withEditor ? [.editor] : [])
+        )
         func addresses(_ service: RunningHouse.Service) -> [String] {
             (house.program(service)?.errorText ?? "").matches(of: /tcp:\/\/127\.0\.0\.1:[0-9]+/).map {
                 String($0.output)
@@ -174,6 +178,7 @@ struct OpenHouse {
         // The log and the word that all is ready come by two pipes.
         _ = house.program(.changeBroker)?.wait { _ in addresses(.changeBroker).count == 2 }
         _ = house.program(.catalog)?.wait { _ in !addresses(.catalog).isEmpty }
+        if withThumbnailer { _ = house.program(.thumbnailer)?.wait { _ in !addresses(.thumbnailer).isEmpty } }
         if withEditor { _ = house.program(.editor)?.wait { _ in addresses(.editor).count == 2 } }
         let broker = addresses(.changeBroker)
         guard let catalog = addresses(.catalog).first, broker.count == 2 else {
@@ -183,6 +188,7 @@ struct OpenHouse {
         self.house = house
         self.broker = broker
         self.editor = addresses(.editor)
+        self.thumbnailer = addresses(.thumbnailer).first
         self.catalog = catalog
     }
 

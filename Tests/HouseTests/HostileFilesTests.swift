@@ -108,6 +108,81 @@ struct HostileFilesTests {
         #expect(house.stop() == [])
     }
 
+    // MARK: Killed workers
+
+    /// What became of each file and of its picture and edit, by its name.
+    private func outcomes(_ files: [String], _ house: RunningHouse, _ library: PhotoLibrary) async throws
+        -> [String: [String]]
+    {
+        let imported = try house.safelight(["import", "--json", "--parallel", "4", "--"] + files)
+        var outcomes: [String: [String]] = [:]
+        var assets: [(String, ObjectID)] = []
+        for line in imported.output.split(separator: "\n") {
+            let json = try JSON(parsing: Array(line.utf8))
+            guard let file = json["file"]?.stringValue else { continue }
+            #expect(outcomes[file] == nil, "\(file) is answered twice")
+            outcomes[file] = [json["error"]?["name"]?.stringValue ?? "taken in"]
+            if let id = json["id"]?.stringValue.flatMap({ ObjectID($0) }) { assets.append((file, id)) }
+        }
+        #expect(outcomes.count == files.count, "\(imported.errors)")
+        for (file, id) in assets {
+            async let picture = picture(id, library)
+            async let edit = edit(id, library)
+            outcomes[file]? += [await picture ?? "made", await edit ?? "made"]
+        }
+        return outcomes
+    }
+
+    @Test func `killed workers lose no request, and what they worked on ends as it would have, or by name (F4)`()
+        async throws
+    {
+        var random = SeededRandom(named: "hostile files and killed workers")
+        let calm = try RunningHouse("calm")
+        try calm.start()
+        let quiet = try calm.library()
+        let files = try plant(in: calm.folder).shuffled(using: &random).prefix(40).map { $0 }
+        let expected = try await outcomes(files, calm, quiet)
+        await quiet.close()
+        #expect(calm.stop() == [])
+
+        let house = try RunningHouse("killed")
+        try house.start()
+        let library = try house.library()
+        let clients = [library.catalog, library.thumbnailer, library.editor]
+        let killer = Task { [seed = random.next()] in
+            var random = SeededRandom(seed: seed)
+            var kills = 0
+            while !Task.isCancelled {
+                let client = random.pick(clients)
+                let pids = try? await client.figures()["workers"]?["pids"]?.arrayValue?.compactMap(\.intValue)
+                if let pids, !pids.isEmpty, kill(Int32(random.pick(pids)), SIGKILL) == 0 { kills += 1 }
+                try? await Task.sleep(for: .milliseconds(Int.random(in: 20...120, using: &random)))
+            }
+            return kills
+        }
+        let stormy = try await outcomes(files, house, library)
+        killer.cancel()
+        let kills = await killer.value
+        var unlucky = 0
+        for (file, ends) in stormy {
+            for (index, end) in ends.enumerated() where end != expected[file]?[index] {
+                #expect(["worker_crashed", "quarantined"].contains(end), "\(file): \(end) of \(expected[file] ?? [])")
+                unlucky += 1
+            }
+        }
+        let list = try await library.catalog.ask(ListQuarantine()).result
+        TestPlace.say(
+            "\(files.count) hostile files, \(kills) workers killed: \(unlucky) outcomes differ, \(list.count) set aside"
+        )
+        // Whoever was killed over twice is set aside, and comes back when that is lifted: then all is as it would have been.
+        for entry in list.resources { _ = try await library.catalog.ask(LiftQuarantine(digest: entry.digest)) }
+        let after = try await outcomes(files, house, library)
+        for (file, ends) in after { #expect(ends == expected[file], "\(file)") }
+        #expect(RunningHouse.Service.allCases.allSatisfy { house.program($0)?.isRunning == true }, "\(house.logs)")
+        await library.close()
+        #expect(house.stop() == [])
+    }
+
     // MARK: Asking
 
     private static func isNamed(_ name: String) -> Bool {

@@ -73,6 +73,20 @@ public final class RawZMTP: Sendable {
         [more ? 3 : 2] + (0..<8).map { UInt8(truncatingIfNeeded: length >> UInt64(56 - 8 * $0)) }
     }
 
+    /// Reads so many bytes; nil where the other side ends before, or says nothing for ten seconds.
+    public func read(_ count: Int) -> [UInt8]? {
+        var patience = timeval(tv_sec: 10, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+        var bytes = [UInt8](repeating: 0, count: count)
+        var filled = 0
+        while filled < count {
+            let got = bytes[filled...].withUnsafeMutableBytes { recv(descriptor, $0.baseAddress, $0.count, 0) }
+            guard got > 0 else { return nil }
+            filled += got
+        }
+        return bytes
+    }
+
     /// Reads until the other side ends the connection; false where it has not within the time.
     public func waitForEnd(seconds: Int) -> Bool {
         var patience = timeval(tv_sec: seconds, tv_usec: 0)

@@ -22,6 +22,8 @@ struct FloorTests {
         "CPixels": ["Imaging"],
         "CMetadata": ["Metadata"],
         "CGExiv2": ["CMetadata"],
+        "CJPEG": ["Metadata"],
+        "CLibJPEG": ["CJPEG"],
         "CProcess": ["Hosting", "Storage"],
     ]
 

@@ -56,6 +56,17 @@ struct OperationsTests {
         #expect(limits.isSubset(of: source), "nobody reads \(limits.subtracting(source).sorted())")
     }
 
+    @Test func `a service in a container ends itself before the kernel ends it`() throws {
+        let compose = try String(contentsOf: house.root.appending(path: "compose/compose.yaml"), encoding: .utf8)
+        for name in ["catalog", "thumbnailer", "editor", "change-broker"] {
+            let start = try #require(compose.range(of: "\n  \(name):\n"))
+            let service = compose[start.upperBound...].components(separatedBy: "\n\n")[0]
+            let own = service.firstMatch(of: /SAFELIGHT_SERVICE_MEMORY_MIB: ([0-9]+)/).flatMap { Int($0.1) }
+            let container = service.firstMatch(of: /mem_limit: ([0-9]+)g/).flatMap { Int($0.1) }.map { $0 * 1024 }
+            #expect(try #require(own) <= #require(container) * 3 / 4, "\(name)")
+        }
+    }
+
     @Test func `every flag of the limits is one that a service has`() {
         let source = house.productFiles.map(\.source.code).joined(separator: "\n")
         let strings = house.productFiles.map(\.source.strings).joined(separator: "\n")

@@ -64,8 +64,9 @@ struct PictureReader: Sendable {
     /// The worker's side: blocks while it reads.
     static func handle(_ job: WorkerJob) throws(WorkerRefusal) -> WorkerResult {
         if job.method == sidecarMethod { return try handleSidecar(job) }
+        if job.method == damageMethod { return try handleDamage(job) }
         guard job.method == method else {
-            throw WorkerRefusal(name: "invalid_request", message: "this worker knows \(method) and \(sidecarMethod)")
+            throw WorkerRefusal(name: "invalid_request", message: "this worker knows no \(job.method)")
         }
         // A film may be larger than memory: only its container is read.
         if let film = try film(job) { return WorkerResult(result: film.json) }
@@ -97,6 +98,28 @@ struct PictureReader: Sendable {
         } catch {
             throw WorkerRefusal(name: "invalid_resource", message: "\(error)")
         }
+    }
+
+    // MARK: Damage
+
+    static let damageMethod = "damage"
+
+    /// What of a stored picture is lost; nil where nothing is known to be.
+    func damage(of digest: ResourceDigest) async throws -> String? {
+        try check(digest, digest.text)
+        let file = try resources.open(digest)
+        let result = try await work.run(
+            WorkerJob(method: Self.damageMethod, files: [file.descriptor]),
+            over: digest.text
+        )
+        return PictureFacts.text(result.result["damage"]?.stringValue, AssetResource.maxDamageBytes)
+    }
+
+    /// The worker's side: only what the processors have to spare.
+    private static func handleDamage(_ job: WorkerJob) throws(WorkerRefusal) -> WorkerResult {
+        nice(19)
+        let bytes = try job.contents(ofFile: 0, limit: maxBytes)
+        return WorkerResult(result: ["damage": MetadataReader.damage(of: bytes).map(JSON.string) ?? .null])
     }
 
     // MARK: Sidecars

@@ -37,7 +37,7 @@ struct AssetStore {
         }
         try each(
             """
-            SELECT asset, type, digest, size, content_type, original_filename, pixel_width, pixel_height
+            SELECT asset, type, digest, size, content_type, original_filename, pixel_width, pixel_height, damage
             FROM resource WHERE asset IN (SELECT value FROM json_each(?)) ORDER BY asset, position
             """,
             list
@@ -49,7 +49,8 @@ struct AssetStore {
                 contentType: row[4],
                 originalFilename: row[5],
                 pixelWidth: row[6],
-                pixelHeight: row[7]
+                pixelHeight: row[7],
+                damage: row[8]
             )
             assets[row[0]]?.resources.append(resource)
         }
@@ -234,11 +235,11 @@ struct AssetStore {
     private func insertResources(of asset: Asset, _ row: Int64) throws {
         for (position, resource) in asset.resources.enumerated() {
             try run(
-                "INSERT INTO resource VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO resource VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
                     row, position, resource.type.number, Hexadecimal.bytes(resource.digest).map { Data($0) },
                     resource.size, resource.contentType, resource.originalFilename, resource.pixelWidth,
-                    resource.pixelHeight,
+                    resource.pixelHeight, resource.damage,
                 ]
             )
         }

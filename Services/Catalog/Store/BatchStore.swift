@@ -13,6 +13,8 @@ struct WriteRequest: Sendable {
     var digest: [UInt8]
     /// Besides: what the passing of time changes.
     var passesTime = false
+    /// Besides: what was found out about stored bytes.
+    var marks: [DamageMark] = []
 
     init(changes: [PreparedChange], origin: ChangeOrigin, key: OutcomeKey?, digest: [UInt8]) {
         self.changes = changes
@@ -25,6 +27,13 @@ struct WriteRequest: Sendable {
     static var clock: WriteRequest {
         var request = WriteRequest(changes: [], origin: ChangeOrigin(identity: "clock"), key: nil, digest: [])
         request.passesTime = true
+        return request
+    }
+
+    /// The transaction that marks damaged pictures.
+    static func marking(_ marks: [DamageMark]) -> WriteRequest {
+        var request = WriteRequest(changes: [], origin: ChangeOrigin(identity: "examiner"), key: nil, digest: [])
+        request.marks = marks
         return request
     }
 }
@@ -144,6 +153,7 @@ struct BatchStore {
         var performed = PerformedWrite(result: .null)
         try transaction.apply(request.changes)
         if request.passesTime { performed.hasMore = try transaction.passTime(trashSpan: rules.trashSpan) }
+        for mark in request.marks { try transaction.mark(mark) }
         let changes = try transaction.finish()
         performed.isIdle = request.passesTime && changes.isEmpty
         var token = head.token

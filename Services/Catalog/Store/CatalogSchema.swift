@@ -26,6 +26,9 @@ enum CatalogSchema {
             try database.execute(sql: DerivedSchema.columns)
             try database.execute(sql: DerivedSchema.indexes)
         }
+        migrator.registerMigration("4 damage") { database in
+            try database.execute(sql: "ALTER TABLE resource ADD COLUMN damage TEXT")
+        }
         return migrator
     }
 

@@ -39,6 +39,12 @@ struct CounterChanges {
         try statement.execute()
     }
 
+    static func set(_ value: Int64, as name: String, _ database: Database) throws {
+        let statement = try database.cachedStatement(sql: "INSERT OR REPLACE INTO counter VALUES (?, ?)")
+        statement.setUncheckedArguments([name, value])
+        try statement.execute()
+    }
+
     static func value(of name: String, _ database: Database) throws -> Int {
         let statement = try database.cachedStatement(sql: "SELECT value FROM counter WHERE name = ?")
         return try Int.fetchOne(statement, arguments: [name]) ?? 0

@@ -98,6 +98,11 @@ final class LibraryStore: Sendable {
         try await database.write { try change(QuarantineStore(database: $0)) }
     }
 
+    /// Keeps a number that is no part of the history.
+    func remember(_ value: Int64, as counter: String) async throws {
+        try await database.write { try CounterChanges.set(value, as: counter, $0) }
+    }
+
     /// Makes the store of one commit.
     typealias Batches = (BatchStore.WriteRules) -> BatchStore
 

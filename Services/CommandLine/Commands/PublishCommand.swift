@@ -22,8 +22,9 @@ struct PublishCommand: LibraryCommand {
 
             A line without "after" comes after the line before it that edits the same asset (not with --no-chain).
 
-            Ctrl-C stops publishing; what was accepted is applied all the same. Exit status: 0 when every edit was \
-            applied (or accepted, with --until accepted), 3 when some failed or were left open.
+            Ctrl-C stops publishing and says which edits were accepted and which were not; what was accepted is applied \
+            all the same. Exit status: 0 when every edit was applied (or accepted, with --until accepted), 3 when some \
+            failed, or when it was stopped.
             """
     )
 
@@ -63,30 +64,12 @@ struct PublishCommand: LibraryCommand {
         let publisher = try EditPublisher(library: library, until: until.publishGoal, window: window)
         let stop = StopRequest()
         let signals = StopSignals(stop)
-        var report = PublishReport(output: output, isVerbose: verbose, goal: until.publishGoal)
-        let (events, teller) = AsyncStream.makeStream(of: PublishEvent.self)
+        let teller = PublishTeller(PublishReport(output: output, isVerbose: verbose, goal: until.publishGoal))
         let run = PublishRun(name: name, isChained: chain, reader: reader, publisher: publisher, teller: teller)
-        // Read, published and followed side by side; told in one place.
-        let work = Task<Void, any Error> {
-            defer { teller.finish() }
-            try await run.work(lines)
-        }
-        let stopping = Task<Void, Never> {
-            await stop.wait()
-            teller.finish()
-        }
-        for await event in events {
-            switch event {
-            case .published(let line): report.publish(line)
-            case .broken(let failure): try report.take(failure)
-            case .news(let status): try report.take(status)
-            }
-        }
-        stopping.cancel()
-        if stop.isRequested { work.cancel() } else { try await work.value }
+        let isStopped = try await run.work(lines, stop: stop)
         withExtendedLifetime(signals) {}
-        try report.finish(isStopped: stop.isRequested)
-        if !report.isComplete || stop.isRequested { throw ExitCode(CommandFailure.Status.partly.rawValue) }
+        try await teller.finish(isStopped: isStopped)
+        if await !teller.isComplete || isStopped { throw ExitCode(CommandFailure.Status.partly.rawValue) }
     }
 }
 

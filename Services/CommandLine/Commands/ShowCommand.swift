@@ -90,6 +90,9 @@ struct ShowCommand: LibraryCommand {
                     + "sha256 \(resource.digest)"
             )
         }
+        for (type, damage) in asset.resources.compactMap({ resource in resource.damage.map { (resource.type, $0) } }) {
+            add("damage", "\(type.rawValue): \(damage); it is kept as it came")
+        }
         for entry in quarantined {
             add(
                 "set aside",

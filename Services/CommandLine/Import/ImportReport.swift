@@ -106,7 +106,8 @@ struct ImportReport {
             return try output.json([
                 "summary": [
                     "imported": JSON(imported), "duplicates": JSON(duplicates), "broken": JSON(broken),
-                    "others": JSON(others), "seconds": .double(seconds), "isStopped": .bool(isStopped),
+                    "others": JSON(others), "seconds": .double(seconds),
+                    "isStopped": .bool(isStopped),
                 ]
             ])
         }

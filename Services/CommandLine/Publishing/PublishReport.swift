@@ -13,8 +13,14 @@ struct PublishReport {
     private let clock = ContinuousClock()
     private let start: ContinuousClock.Instant
     private var lastDrawn = Duration.zero
-    /// The line of each edit that is not finished.
-    private var lines: [String: Int] = [:]
+    /// The line of each edit that is not finished; at most as many as may be open.
+    private var lines: [String: OpenLine] = [:]
+
+    private struct OpenLine {
+        let number: Int
+        let asset: ObjectID
+        var isAccepted = false
+    }
 
     private(set) var published = 0
     private(set) var accepted = 0
@@ -38,7 +44,7 @@ struct PublishReport {
 
     mutating func publish(_ line: PublishedLine) {
         published += 1
-        lines[line.edit.id] = line.number
+        lines[line.edit.id] = OpenLine(number: line.number, asset: line.edit.asset)
         draw()
     }
 
@@ -56,13 +62,15 @@ struct PublishReport {
 
     mutating func take(_ status: EditStatus) throws {
         let edit = status.edit
-        let line = lines[edit.id] ?? 0
+        let line = lines[edit.id]?.number ?? 0
         var json: JSONObject = [
             "line": JSON(line), "id": .string(edit.id), "asset": .string(edit.asset.text),
             "state": .string(edit.state.rawValue), "sequence": .int(status.sequence),
         ]
         switch edit.state {
-        case .accepted: accepted += 1
+        case .accepted:
+            accepted += 1
+            lines[edit.id]?.isAccepted = true
         case .applied: applied += 1
         case .failed:
             failed += 1
@@ -113,27 +121,44 @@ struct PublishReport {
         if output.showsProgress { try? Output.write("\r\u{1B}[K", to: .standardError) }
     }
 
-    /// The end in numbers.
+    /// The end in numbers, and what was left open.
     func finish(isStopped: Bool) throws {
         clear()
         let elapsed = clock.now - start
         let seconds = Double(elapsed.components.seconds) + Double(elapsed.components.attoseconds) / 1e18
+        let open = lines.sorted { $0.value.number < $1.value.number }
+        let missing = open.filter { !$0.value.isAccepted }
         if output.isJSON {
-            try output.json([
+            for (id, line) in open {
+                try output.json([
+                    "line": JSON(line.number), "id": .string(id), "asset": .string(line.asset.text), "state": "open",
+                    "isAccepted": .bool(line.isAccepted),
+                ])
+            }
+            return try output.json([
                 "summary": [
                     "published": JSON(published), "accepted": JSON(max(accepted, applied)), "applied": JSON(applied),
-                    "failed": JSON(failed), "broken": JSON(broken), "open": JSON(lines.count),
-                    "seconds": .double(seconds), "isStopped": .bool(isStopped),
+                    "failed": JSON(failed), "broken": JSON(broken), "open": JSON(open.count),
+                    "notAccepted": JSON(missing.count), "seconds": .double(seconds), "isStopped": .bool(isStopped),
                 ]
             ])
-        } else {
-            try output.line("\(words) in \(Quantities.clock(elapsed))")
         }
-        if isStopped, !lines.isEmpty {
+        try output.line("\(words) in \(Quantities.clock(elapsed))")
+        guard isStopped else { return }
+        if open.count > missing.count {
             output.note(
-                "\(Quantities.count(lines.count, "edit")) left open: what was accepted is applied all the same; "
-                    + "run it again to publish the rest"
+                "\(Quantities.count(open.count - missing.count, "edit")) accepted and not finished: applied all the same"
             )
         }
+        for (id, line) in missing.prefix(isVerbose ? missing.count : Self.mostNamed) {
+            output.note("not accepted so far: line \(line.number), edit \(id.printable) of \(line.asset)")
+        }
+        if !isVerbose, missing.count > Self.mostNamed {
+            output.note("not accepted so far: \(missing.count - Self.mostNamed) more (--verbose names all)")
+        }
+        output.note("stopped before the end; run it again to publish the rest: nothing is done twice")
     }
+
+    /// Edits that are named where there may be many.
+    private static let mostNamed = 20
 }

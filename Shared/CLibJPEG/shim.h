@@ -1,0 +1,1 @@
+/* Only hands on the compiler flags of libjpeg; CJPEG includes the library itself. */

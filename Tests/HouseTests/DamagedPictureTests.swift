@@ -1,0 +1,69 @@
+import Contracts
+import Foundation
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+/// A picture that lost something inside: taken in as it is, and said to be damaged wherever one looks.
+@Suite(.serialized, .timeLimit(.minutes(2)))
+struct DamagedPictureTests {
+    /// Follows the records until one marks a picture.
+    private func mark(_ library: PhotoLibrary) async throws -> ChangeRecord {
+        let beginning = ChangeToken(library: try await library.currentToken().token.library, sequence: 0)
+        for try await event in library.changes(since: beginning) {
+            if case .change(let record) = event, record.origin.identity == "examiner" { return record }
+        }
+        throw HouseError(description: "the feed ended")
+    }
+
+    @Test func `it is imported, and marked behind the import, also where the catalog is killed meanwhile`() async throws
+    {
+        let house = try RunningHouse("damaged")
+        try house.start([.catalog, .changeBroker])
+        let whole = TestPictures.jpeg(width: 640, height: 480, date: "2024:06:01 12:30:00")
+        let cut = Array(whole.prefix(whole.count * 2 / 3)) + [0xFF, 0xD9]
+        try house.folder.write(whole, to: "p/whole.jpg")
+        try house.folder.write(cut, to: "p/cut.jpg")
+        try house.folder.write(whole.prefix(whole.count / 2), to: "p/short.jpg")
+        for seed in 1...20 { try house.folder.write(TestPictures.jpeg(seed: UInt64(seed)), to: "p/\(seed).jpg") }
+        let first = try house.safelight(["import", house.folder.file("p")])
+        #expect(first.status == 3 && first.errors.contains("broken: \(house.folder.file("p/short.jpg"))"))
+        #expect(first.output.contains("22 imported"), "\(first.output)")
+        try house.restart(.catalog)
+
+        let library = try house.library()
+        let record = try await mark(library)
+        #expect(record.sequence == 23)
+        let marked = try #require(record.assets.first?.after)
+        #expect(record.assets.count == 1 && marked.originalFilename == "cut.jpg")
+        #expect(record.assets.first?.isContentChanged == false)
+        let damage = try #require(marked.originalResource?.damage)
+        #expect(damage.contains("of 480"), "\(damage)")
+        func damages() async throws -> [String] {
+            try await library.assets(FetchDescription(.assets), count: 100).assets.compactMap(
+                \.originalResource?.damage
+            )
+        }
+        #expect(try await damages() == [damage])
+        #expect(try house.safelight(["show", marked.id.text]).output.contains(damage))
+        // The bytes are the user's, every one.
+        #expect(try await library.resource(asset: marked.id).readAll(limit: 1 << 20) == cut)
+
+        // Once: neither a restart nor another picture does it again.
+        try house.restart(.catalog)
+        #expect(try await damages() == [damage])
+        try house.folder.write(TestPictures.jpeg(seed: 99), to: "q/99.jpg")
+        #expect(try house.safelight(["import", house.folder.file("q")]).status == 0)
+        for _ in 0..<200 {
+            if try await library.catalog.figures()["examiner"]?["sequence"] == 24 { break }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        #expect(try await library.catalog.figures()["examiner"]?["sequence"] == 24)
+        #expect(try await library.currentToken().token.sequence == 24)
+        await library.close()
+        #expect(house.stop() == [])
+    }
+}

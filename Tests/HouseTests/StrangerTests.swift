@@ -1,0 +1,304 @@
+import CZeroMQ
+import Contracts
+import Foundation
+import Hosting
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+/// Who may not come in, at every socket that clients see, of the real services over TCP (fault F22).
+@Suite(.serialized, .timeLimit(.minutes(3)))
+struct StrangerTests {
+    /// Where a client comes in, and the list that its key must be on.
+    private enum Door: String, CaseIterable, Sendable {
+        case catalog, thumbnailer, editor, broker, feed, edits
+
+        var list: String {
+            switch self {
+            case .feed: "feed"
+            case .edits: "edits"
+            default: "requests"
+            }
+        }
+    }
+
+    private static func address(_ door: Door, _ open: OpenHouse) -> String {
+        switch door {
+        case .catalog: open.catalog
+        case .thumbnailer: open.thumbnailer ?? ""
+        case .editor: open.editor[0]
+        case .broker: open.broker[0]
+        case .feed: open.broker[1]
+        case .edits: open.editor[1]
+        }
+    }
+
+    private static func asset(_ library: PhotoLibrary) async throws -> ObjectID {
+        let made = try await library.perform(
+            [.createAsset(.init(ref: "a", resources: [NewResource(source: .attachment(0))]))],
+            attachments: [TestPictures.jpeg(width: 64, height: 48, seed: 1)]
+        )
+        return try #require(made.id("a"))
+    }
+
+    private static func edit(_ id: String, of asset: ObjectID) -> Bytes {
+        PublishEdit(id: id, asset: asset, adjustments: AdjustmentList(operations: [.exposure(0.5)])).frame
+    }
+
+    private static let question = Bytes(#"{"jsonrpc":"2.0","id":1,"method":"health"}"#.utf8)
+
+    /// The names of all edits that the history tells of.
+    private static func edits(_ library: PhotoLibrary) async throws -> Set<String> {
+        let records = try await library.changeBroker.ask(FeedSince(token: nil, limit: 500)).result.records
+        return Set(try records.flatMap { try ChangeRecord(json: $0).edits.map(\.id) })
+    }
+
+    @Test func `no key, a wrong one, a revoked one, and one of another list: no answer, no feed, no edit`()
+        async throws
+    {
+        let open = try OpenHouse(withEditor: true, withThumbnailer: true)
+        let house = open.house
+        let began = Date()
+        func create(_ name: String, _ lists: String) throws -> Keys {
+            #expect(try house.safelight(["keys", "create", name, "--domain", lists]).status == 0)
+            return try Keys(
+                server: Certificate(readingPublic: open.made(name) + "/server.key").publicKey.text,
+                pair: #require(KeyFolder.pair(open.made(name) + "/\(name).key_secret"))
+            )
+        }
+        var clients: [String: (keys: Keys?, lists: Set<String>)] = ["nobody": (nil, [])]
+        for list in ["requests", "feed", "edits"] {
+            clients["only-\(list)"] = (try create("only-\(list)", list), [list])
+        }
+        let all = try create("everywhere", "requests,feed,edits")
+        clients["everywhere"] = (all, ["requests", "feed", "edits"])
+        clients["wrong-server"] = (Keys(server: try CurveKeyPair.generate().publicKey.text, pair: all.pair), [])
+        clients["unlisted"] = (Keys(server: all.server, pair: try .generate()), [])
+        clients["revoked"] = (try create("revoked", "requests,feed,edits"), [])
+        #expect(try house.safelight(["keys", "revoke", "revoked"]).status == 0)
+
+        let library = try house.library()
+        let asset = try await Self.asset(library)
+        let context = zmq_ctx_new()
+        defer { zmq_ctx_term(context) }
+        var sockets: [(client: String, door: Door, socket: PlainSocket, isWelcome: Bool)] = []
+        defer { for entry in sockets { entry.socket.close() } }
+        for (name, client) in clients.sorted(by: { $0.key < $1.key }) {
+            for door in Door.allCases {
+                let kind = door == .feed ? ZMQ_SUB : door == .edits ? ZMQ_PUSH : ZMQ_DEALER
+                let socket = PlainSocket(context, kind, Self.address(door, open), client.keys)
+                if kind == ZMQ_DEALER { socket.send(Self.question) }
+                if kind == ZMQ_PUSH { socket.send(Self.edit(name, of: asset)) }
+                sockets.append((name, door, socket, client.lists.contains(door.list)))
+            }
+        }
+        // Three seconds and more, with a change for the feed in each tenth; until all who may have been answered.
+        var heard: Set<String> = []
+        let welcome = Set(sockets.filter { $0.isWelcome && $0.door != .edits }.map { "\($0.client) \($0.door)" })
+        let patient = Set(clients.filter { $0.value.lists.contains("edits") }.keys)
+        var applied: Set<String> = []
+        let asked = ContinuousClock().now
+        while ContinuousClock().now - asked < .seconds(3) || heard != welcome || applied != patient {
+            guard ContinuousClock().now - asked < .seconds(40) else { break }
+            _ = try await library.perform([
+                .updateAsset(.init(id: .id(asset), set: AssetPatch(rating: .random(in: 0...5))))
+            ])
+            for entry in sockets where entry.door != .edits {
+                if entry.socket.receive() != nil { heard.insert("\(entry.client) \(entry.door)") }
+            }
+            applied = try await Self.edits(library)
+            try await Task.sleep(for: .milliseconds(100))
+        }
+        #expect(heard == welcome)
+        #expect(applied == patient)
+        for entry in sockets where entry.door != .edits && !entry.isWelcome {
+            #expect(entry.socket.receive() == nil, "\(entry.client) at \(entry.door)")
+        }
+        // They knocked ten times a second each. The log has a line a second for each list.
+        let seconds = Int(Date().timeIntervalSince(began)) + 1
+        var lines: [String: Int] = [:]
+        for service in RunningHouse.Service.allCases {
+            for line in (house.program(service)?.errorText ?? "").split(separator: "\n") {
+                #expect(
+                    line.contains(" info ") || line.contains("is refused") || line.contains("off the list"),
+                    "\(line)"
+                )
+                guard line.contains("is refused") else { continue }
+                let list = line.firstMatch(of: /domain=([a-z]+)/).map { String($0.1) } ?? ""
+                lines["\(service.rawValue) \(list)", default: 0] += 1
+            }
+        }
+        TestPlace.say("\(clients.count) clients at \(Door.allCases.count) sockets for \(seconds) s: log lines \(lines)")
+        #expect(lines.values.allSatisfy { $0 <= seconds + 1 })
+        #expect(lines.count == 6, "each list of each service says so")
+        await library.close()
+        #expect(house.stop() == [])
+    }
+
+    @Test func `a key that is revoked while it is connected hears and does nothing more, and its successor does`()
+        async throws
+    {
+        let open = try OpenHouse(withEditor: true)
+        let house = open.house
+        func keys(_ name: String) throws -> Keys {
+            #expect(try house.safelight(["keys", "create", name]).status == 0)
+            return try Keys(
+                server: Certificate(readingPublic: open.made(name) + "/server.key").publicKey.text,
+                pair: #require(KeyFolder.pair(open.made(name) + "/\(name).key_secret"))
+            )
+        }
+        let old = try keys("old")
+        let library = try house.library()
+        let asset = try await Self.asset(library)
+        let context = zmq_ctx_new()
+        defer { zmq_ctx_term(context) }
+        let requests = PlainSocket(context, ZMQ_DEALER, open.catalog, old)
+        let feed = PlainSocket(context, ZMQ_SUB, open.broker[1], old)
+        let edits = PlainSocket(context, ZMQ_PUSH, open.editor[1], old)
+        defer { for socket in [requests, feed, edits] { socket.close() } }
+        func answer(_ socket: PlainSocket) async throws -> JSON? {
+            socket.send(Self.question)
+            for _ in 0..<200 {
+                if let frames = socket.receive() { return try JSON(parsing: frames[0]) }
+                try await Task.sleep(for: .milliseconds(20))
+            }
+            return nil
+        }
+        #expect(try await answer(requests)?["result"] != nil)
+        edits.send(Self.edit("before", of: asset))
+        while try await !Self.edits(library).contains("before") { try await Task.sleep(for: .milliseconds(20)) }
+        while feed.receive() == nil { try await Task.sleep(for: .milliseconds(20)) }
+
+        let revoked = ContinuousClock().now
+        #expect(try house.safelight(["keys", "revoke", "old"]).status == 0)
+        while try await answer(requests)?["error"]?["data"]?["name"] != "access_denied" {
+            guard ContinuousClock().now - revoked < .seconds(10) else { break }
+        }
+        TestPlace.say("a revoked key was refused after \(ContinuousClock().now - revoked)")
+        #expect(ContinuousClock().now - revoked < .seconds(5), "two seconds, and what a loaded machine adds")
+        // The editor and the broker look at their lists as often.
+        try await Task.sleep(for: .seconds(2))
+        while feed.receive() != nil {}
+        edits.send(Self.edit("after", of: asset))
+
+        // Meanwhile the next key comes in, without a restart.
+        let new = try keys("new")
+        let (asking, pushing) = (
+            PlainSocket(context, ZMQ_DEALER, open.catalog, new), PlainSocket(context, ZMQ_PUSH, open.editor[1], new)
+        )
+        let hearing = PlainSocket(context, ZMQ_SUB, open.broker[1], new)
+        defer { for socket in [asking, pushing, hearing] { socket.close() } }
+        #expect(try await answer(asking)?["result"] != nil)
+        pushing.send(Self.edit("new", of: asset))
+        while try await !Self.edits(library).contains("new") { try await Task.sleep(for: .milliseconds(20)) }
+        while hearing.receive() == nil { try await Task.sleep(for: .milliseconds(20)) }
+        #expect(feed.receive() == nil)
+        #expect(try await !Self.edits(library).contains("after"))
+        await library.close()
+        #expect(house.stop() == [])
+    }
+
+    @Test func `who is refused is told so at once, and who does not greet is ended in the handshake's time`() throws {
+        let open = try OpenHouse()
+        #expect(try open.house.safelight(["keys", "create", "ann", "--domain", "requests"]).status == 0)
+        let server = try Certificate(readingPublic: open.made("ann") + "/server.key").publicKey
+        let ann = try #require(KeyFolder.pair(open.made("ann") + "/ann.key_secret"))
+        let port = try #require(open.catalog.split(separator: ":").last.flatMap { UInt16($0) })
+        func knock(_ server: CurvePublicKey, _ pair: CurveKeyPair) -> (isIn: Bool, time: Duration) {
+            let began = ContinuousClock().now
+            let peer = try? RawCurve(port: port, as: "DEALER", server: server, pair: pair)
+            return (peer != nil, ContinuousClock().now - began)
+        }
+        let welcome = knock(server, ann)
+        let unlisted = try knock(server, .generate())
+        let wrong = try knock(CurveKeyPair.generate().publicKey, ann)
+        #expect(welcome.isIn && !unlisted.isIn && !wrong.isIn)
+        TestPlace.say("in after \(welcome.time), refused after \(unlisted.time); wrong server \(wrong.time)")
+        #expect(unlisted.time < .seconds(5) && wrong.time < .seconds(6))
+        let began = ContinuousClock().now
+        let keyless = try RawZMTP(port: port)
+        keyless.greet()
+        #expect(keyless.waitForEnd(seconds: 10))
+        #expect(ContinuousClock().now - began < .seconds(7))
+        #expect(open.house.stop() == [])
+    }
+}
+
+/// What a CURVE client needs.
+struct Keys: Sendable {
+    let server: String
+    let pair: CurveKeyPair
+}
+
+extension KeyFolder {
+    /// Both keys of a file.
+    static func pair(_ path: String) -> CurveKeyPair? {
+        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else { return nil }
+        func key(_ name: String) -> String? {
+            text.split(separator: "\n").first { $0.contains("\(name)-key = ") }?.split(separator: "\"").last
+                .map(String.init)
+        }
+        guard let publicKey = key("public").flatMap({ CurvePublicKey($0) }),
+            let secretKey = key("secret").flatMap({ CurveSecretKey($0) })
+        else { return nil }
+        return CurveKeyPair(publicKey: publicKey, secretKey: secretKey)
+    }
+}
+
+extension RawCurve {
+    convenience init(port: UInt16, as socketType: String, server: CurvePublicKey, pair: CurveKeyPair) throws {
+        func bytes(_ text: String) -> [UInt8] {
+            var bytes = [UInt8](repeating: 0, count: 32)
+            zmq_z85_decode(&bytes, text)
+            return bytes
+        }
+        try self.init(
+            port: port,
+            as: socketType,
+            server: bytes(server.text),
+            publicKey: bytes(pair.publicKey.text),
+            secretKey: bytes(pair.secretKey.text)
+        )
+    }
+}
+
+/// A socket as other people's programs have it: libzmq, and nothing of ours.
+struct PlainSocket {
+    private let socket: UnsafeMutableRawPointer?
+
+    /// Connects; with keys over CURVE, and a subscription to everything where it is a subscriber.
+    init(_ context: UnsafeMutableRawPointer?, _ kind: Int32, _ address: String, _ keys: Keys?) {
+        socket = zmq_socket(context, kind)
+        var zero: Int32 = 0
+        zmq_setsockopt(socket, ZMQ_LINGER, &zero, MemoryLayout<Int32>.size)
+        if let keys {
+            for (option, text) in [
+                (ZMQ_CURVE_SERVERKEY, keys.server), (ZMQ_CURVE_PUBLICKEY, keys.pair.publicKey.text),
+                (ZMQ_CURVE_SECRETKEY, keys.pair.secretKey.text),
+            ] { zmq_setsockopt(socket, option, text, text.utf8.count + 1) }
+        }
+        if kind == ZMQ_SUB { zmq_setsockopt(socket, ZMQ_SUBSCRIBE, "", 0) }
+        zmq_connect(socket, address)
+    }
+
+    /// Hands a message to libzmq, which keeps it until there is a connection.
+    func send(_ bytes: Bytes) { zmq_send(socket, bytes, bytes.count, ZMQ_DONTWAIT) }
+
+    /// A message that has arrived.
+    func receive() -> [Bytes]? {
+        var frames: [Bytes] = []
+        while true {
+            var frame = zmq_msg_t()
+            zmq_msg_init(&frame)
+            defer { zmq_msg_close(&frame) }
+            guard zmq_msg_recv(&frame, socket, frames.isEmpty ? ZMQ_DONTWAIT : 0) >= 0 else { return nil }
+            frames.append(Bytes(UnsafeRawBufferPointer(start: zmq_msg_data(&frame), count: zmq_msg_size(&frame))))
+            if zmq_msg_more(&frame) == 0 { return frames }
+        }
+    }
+
+    func close() { zmq_close(socket) }
+}

@@ -1,0 +1,148 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+import TestSupport
+import Testing
+
+@testable import PhotoClient
+
+/// A publisher against an editor that takes everything and a catalog that answers as a test says.
+@Suite(.timeLimit(.minutes(2)), .serialized)
+struct EditPublisherTests {
+    private func edit(_ number: Int) -> PublishEdit {
+        PublishEdit(id: "e\(number)", asset: assetID(1), adjustments: AdjustmentList(operations: [.exposure(0.5)]))
+    }
+
+    /// What the catalog says of each edit; nil where it does not know it.
+    private typealias Knowledge = @Sendable (String) -> PublishedEditState?
+
+    /// Runs with an editor whose door takes what is pushed, a catalog, and nobody who tells of changes.
+    private func with(
+        _ knowledge: @escaping Knowledge,
+        while body: @escaping @Sendable (PhotoLibrary, Noted<String>) async throws -> Void
+    ) async throws {
+        try await ClientRoom.with { room in
+            let pushed = Noted<String>()
+            let thread = PollThread(name: "test-editor")
+            let puller = try Puller(address: room.endpoints.edits, thread: thread, logger: ClientRoom.logger)
+            let reading = Task {
+                for await message in puller.messages {
+                    if case .edit(let edit, _) = PublishedMessage(frames: message.frames) { pushed.add(edit.id) }
+                }
+            }
+            let library = room.library
+            try await room.serving(room.endpoints.changeBroker) { (_, _) throws(RPCError) in
+                throw Refusal.accessDenied.error("no feed here")
+            } while: {
+                try await room.serving(room.endpoints.catalog) { (request, _) throws(RPCError) in
+                    var answer = EditsStatus.Result(edits: [], unknown: [])
+                    for id in try EditsStatus(params: request.params).ids {
+                        if let state = knowledge(id) {
+                            let edit = PublishedEdit(id: id, asset: assetID(1), state: state)
+                            answer.edits.append(EditStatus(edit: edit, sequence: 1, digest: ""))
+                        } else {
+                            answer.unknown.append(id)
+                        }
+                    }
+                    return Reply(answer.json)
+                } while: {
+                    try await body(library, pushed)
+                }
+            }
+            await thread.shutdown()
+            await reading.value
+        }
+    }
+
+    @Test func `an edit is sent again until it is accepted, and its states are told once each`() async throws {
+        let questions = Noted<String>()
+        try await with { id in
+            switch questions.add(id) {
+            case ...2: nil
+            case 3...4: .accepted
+            default: .applied
+            }
+        } while: { library, pushed in
+            let publisher = try EditPublisher(library: library)
+            async let running: Void = publisher.run()
+            try await publisher.publish(edit(1))
+            await publisher.finish()
+            var told: [PublishedEditState] = []
+            for await status in publisher.news { told.append(status.edit.state) }
+            try await running
+            #expect(told == [.accepted, .applied])
+            #expect(pushed.all.count >= 3, "once, and after each answer that it is unknown")
+            #expect(Set(pushed.all) == ["e1"])
+        }
+    }
+
+    @Test func `news wait for their reader, and publishing with them, so that nothing grows`() async throws {
+        try await with { _ in
+            .applied
+        } while: { library, pushed in
+            let window = 4
+            let publisher = try EditPublisher(library: library, window: window)
+            async let running: Void = publisher.run()
+            let published = Noted<Int>()
+            let publishing = Task {
+                for number in 0..<40 {
+                    try await publisher.publish(edit(number))
+                    published.add(number)
+                }
+                await publisher.finish()
+            }
+            // Nobody reads: it comes to a stand with a full window of news.
+            while await publisher.untold.count < window { await Task.yield() }
+            for _ in 0..<200 { await Task.yield() }
+            #expect(published.all.count <= 2 * window)
+            #expect(await publisher.untold.count <= 3 * window)
+            var told: [String] = []
+            for await status in publisher.news { told.append(status.edit.id) }
+            try await publishing.value
+            try await running
+            #expect(Set(told) == Set((0..<40).map { "e\($0)" }))
+            #expect(told.count == 40)
+            #expect(pushed.all.count >= 40)
+        }
+    }
+
+    @Test func `an id that is open is refused by name`() async throws {
+        try await with { _ in
+            nil
+        } while: { library, _ in
+            let publisher = try EditPublisher(library: library)
+            let running = Task { try await publisher.run() }
+            try await publisher.publish(edit(1))
+            let error = await #expect(throws: RPCError.self) { try await publisher.publish(edit(1)) }
+            #expect(error?.refusal == .idReused)
+            running.cancel()
+            try await running.value
+        }
+    }
+
+    @Test func `who stops ends the news and the waiting, and may ask once more what was accepted`() async throws {
+        let accepted = Noted<String>()
+        try await with {
+            accepted.all.contains($0) ? .accepted : nil
+        } while: { library, _ in
+            let publisher = try EditPublisher(library: library, window: 2)
+            let running = Task { try await publisher.run() }
+            try await publisher.publish(edit(1))
+            try await publisher.publish(edit(2))
+            let waiting = Task { try await publisher.publish(edit(3)) }
+            running.cancel()
+            try await running.value
+            waiting.cancel()
+            let error = await #expect(throws: RPCError.self) { try await waiting.value }
+            #expect(error?.refusal == .userCancelled)
+
+            accepted.add("e1")
+            await publisher.ask(deadline: .seconds(10))
+            var told: [String] = []
+            for await status in publisher.news { told.append("\(status.edit.id) \(status.edit.state)") }
+            #expect(told == ["e1 accepted"])
+            #expect(await publisher.open == 2, "one is not known, one not finished")
+        }
+    }
+}

@@ -245,14 +245,14 @@ struct FeedFaultTests {
 
     @Test func `whoever takes another's routing id gets nothing of its answers`() async throws {
         try await FeedChecker.withHouse { house, _, _ in
-            func ask(_ socket: PlainSocket, _ id: Int, milliseconds: Int32 = 5000) -> Int64? {
+            func ask(_ socket: ScriptSocket, _ id: Int, milliseconds: Int32 = 5000) -> Int64? {
                 socket.send(#"{"jsonrpc":"2.0","id":\#(id),"method":"health"}"#)
                 guard let frames = socket.receive(milliseconds: milliseconds) else { return nil }
                 return (try? JSON(parsing: frames[0]))?["id"]?.intValue
             }
-            let first = PlainSocket(ZMQ_DEALER, house, "change-broker", identity: "the same")
+            let first = ScriptSocket(ZMQ_DEALER, house, "change-broker", identity: "the same")
             #expect(ask(first, 1) == 1)
-            let second = PlainSocket(ZMQ_DEALER, house, "change-broker", identity: "the same")
+            let second = ScriptSocket(ZMQ_DEALER, house, "change-broker", identity: "the same")
             #expect(ask(second, 2, milliseconds: 500) == nil)
             #expect(ask(first, 3) == 3)
         }

@@ -61,7 +61,7 @@ struct FeedLossTests {
     func `what the live path loses in a burst is noticed at the next message or head, and made up for`() async throws {
         try await FeedChecker.withHouse { house, library, ids in
             let start = try await library.currentToken().token
-            let socket = PlainSocket(ZMQ_SUB, house, "feed", [ZMQ_RCVHWM: 1])
+            let socket = ScriptSocket(ZMQ_SUB, house, "feed", [ZMQ_RCVHWM: 1])
             for topic in [FeedTopic.changes, FeedTopic.head] { socket.subscribe(topic) }
             // Who has just subscribed is sent a head.
             #expect(Self.next(socket) != nil)
@@ -103,7 +103,7 @@ struct FeedLossTests {
     }
 
     /// The next message of a subscriber.
-    private static func next(_ socket: PlainSocket) -> (topic: String, json: JSON)? {
+    private static func next(_ socket: ScriptSocket) -> (topic: String, json: JSON)? {
         guard let frames = socket.receive(), frames.count == 2, let json = try? JSON(parsing: frames[1]) else {
             return nil
         }

@@ -2,7 +2,7 @@ import CZeroMQ
 import TestSupport
 
 /// A socket as a script has it: libzmq and nothing of this project's own.
-final class PlainSocket {
+final class ScriptSocket {
     private let context = zmq_ctx_new()
     private let socket: UnsafeMutableRawPointer?
 

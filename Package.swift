@@ -55,6 +55,7 @@ let rooms: [Room] = [
     Room(0, "CZeroMQ", .system(pkgConfig: nil, apt: "libzmq3-dev")),
     Room(0, "CMagickWand", .system(pkgConfig: "MagickWand", apt: "libmagickwand-dev")),
     Room(0, "CGExiv2", .system(pkgConfig: "gexiv2", apt: "libgexiv2-dev")),
+    Room(0, "CLibJPEG", .system(pkgConfig: "libjpeg", apt: "libjpeg-dev")),
     Room(0, "CHeif", .system(pkgConfig: nil, apt: "libheif-dev")),
     Room(0, "CLibRaw", .system(pkgConfig: "libraw", apt: "libraw-dev")),
     Room(0, "CPixels", .c),
@@ -64,6 +65,7 @@ let rooms: [Room] = [
     // 1  words: values only
     Room(1, "CMetadata", .c, ["CGExiv2"]),
     Room(1, "CRaw", .c, ["CLibRaw"]),
+    Room(1, "CJPEG", .c, ["CLibJPEG"]),
     Room(1, "SamplePictures"),
     Room(1, "PhotoModel", .library, ["JSONValue"]),
     Room(1, "PictureFormats"),
@@ -192,7 +194,7 @@ let rooms: [Room] = [
         .tests,
         [
             "Catalog", "Hosting", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "GRDB", "Logging",
-            "ServiceLifecycle", "SamplePictures", "TestSupport",
+            "ServiceLifecycle", "TestSupport",
         ]
     ),
     Room(

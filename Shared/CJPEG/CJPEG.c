@@ -4,169 +4,125 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#include <jerror.h>
 #include <jpeglib.h>
+#include <jerror.h>
 
-/* First in both structures, so that libjpeg's pointer leads to it. */
 typedef struct {
-    struct jpeg_error_mgr base;
-    jmp_buf back;
-    char message[SAFELIGHT_JPEG_MESSAGE];
-    int is_cut;
-} failures;
+    struct jpeg_error_mgr errors;
+    struct jpeg_progress_mgr progress;
+    struct jpeg_decompress_struct decoder;
+    jmp_buf out;
+    int64_t end;
+    safelight_jpeg_report *report;
+} check;
 
-struct safelight_jpeg_reader {
-    struct jpeg_decompress_struct jpeg;
-    failures failures;
-    JOCTET *profile;
-    unsigned int profile_count;
-    int is_readable;
-};
-
-struct safelight_jpeg_writer {
-    struct jpeg_compress_struct jpeg;
-    failures failures;
-    unsigned char *bytes;
-    unsigned long count;
-};
-
-static void keep(failures *failures, j_common_ptr jpeg) {
-    char text[JMSG_LENGTH_MAX];
-    failures->base.format_message(jpeg, text);
-    snprintf(failures->message, sizeof failures->message, "%s", text);
+static int64_t processor_time(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static void fail(j_common_ptr jpeg) {
-    failures *failures = (void *)jpeg->err;
-    keep(failures, jpeg);
-    longjmp(failures->back, 1);
+static void stop(check *self, safelight_jpeg_state state) {
+    self->report->state = state;
+    if (state != SAFELIGHT_JPEG_UNCHECKED) {
+        char text[JMSG_LENGTH_MAX];
+        self->errors.format_message((j_common_ptr)&self->decoder, text);
+        snprintf(self->report->message, sizeof self->report->message, "%s", text);
+    }
+    longjmp(self->out, 1);
 }
 
-static void tell(j_common_ptr jpeg, int level) {
-    failures *failures = (void *)jpeg->err;
+static void fail(j_common_ptr decoder) {
+    check *self = (check *)decoder->client_data;
+    switch (self->errors.msg_code) {
+    case JERR_OUT_OF_MEMORY:
+    case JERR_NO_BACKING_STORE: stop(self, SAFELIGHT_JPEG_UNCHECKED); break;
+    default: stop(self, SAFELIGHT_JPEG_UNREADABLE);
+    }
+}
+
+/* Warnings that mean lost pixels. Others are the habits of cameras and programs: bytes too many, odd versions. */
+static void hear(j_common_ptr decoder, int level) {
+    check *self = (check *)decoder->client_data;
     if (level >= 0) return;
-    jpeg->err->num_warnings++;
-    int code = jpeg->err->msg_code;
-    if (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER) failures->is_cut = 1;
-    keep(failures, jpeg);
-}
-
-static void print_nothing(j_common_ptr jpeg) { (void)jpeg; }
-
-static struct jpeg_error_mgr *prepare(failures *failures) {
-    struct jpeg_error_mgr *errors = jpeg_std_error(&failures->base);
-    errors->error_exit = fail;
-    errors->emit_message = tell;
-    errors->output_message = print_nothing;
-    return errors;
-}
-
-/* Reading */
-
-safelight_jpeg_reader *safelight_jpeg_open(const uint8_t *bytes, size_t count) {
-    safelight_jpeg_reader *reader = calloc(1, sizeof *reader);
-    if (!reader) return NULL;
-    reader->jpeg.err = prepare(&reader->failures);
-    if (setjmp(reader->failures.back)) return reader;
-    jpeg_create_decompress(&reader->jpeg);
-    jpeg_mem_src(&reader->jpeg, bytes, count);
-    jpeg_save_markers(&reader->jpeg, JPEG_APP0 + 2, 0xFFFF);
-    reader->is_readable = jpeg_read_header(&reader->jpeg, TRUE) == JPEG_HEADER_OK;
-    if (reader->is_readable && !jpeg_read_icc_profile(&reader->jpeg, &reader->profile, &reader->profile_count)) {
-        reader->profile = NULL;
-        reader->profile_count = 0;
+    switch (self->errors.msg_code) {
+    case JWRN_HIT_MARKER:
+    case JWRN_HUFF_BAD_CODE:
+    case JWRN_ARITH_BAD_CODE:
+    case JWRN_JPEG_EOF:
+    case JWRN_MUST_RESYNC: {
+        struct jpeg_decompress_struct *jpeg = &self->decoder;
+        unsigned row = jpeg->input_iMCU_row * jpeg->max_v_samp_factor * DCTSIZE;
+        self->report->row = row < jpeg->image_height ? row : jpeg->image_height;
+        stop(self, SAFELIGHT_JPEG_DAMAGED);
+        break;
     }
-    return reader;
-}
-
-void safelight_jpeg_close(safelight_jpeg_reader *reader) {
-    if (!setjmp(reader->failures.back)) jpeg_destroy_decompress(&reader->jpeg);
-    free(reader->profile);
-    free(reader);
-}
-
-const char *safelight_jpeg_reader_message(const safelight_jpeg_reader *reader) { return reader->failures.message; }
-
-int safelight_jpeg_is_plain(const safelight_jpeg_reader *reader) {
-    return reader->is_readable && reader->jpeg.data_precision == 8 && reader->jpeg.num_components == 3 &&
-           (reader->jpeg.jpeg_color_space == JCS_YCbCr || reader->jpeg.jpeg_color_space == JCS_RGB);
-}
-
-const uint8_t *safelight_jpeg_profile(const safelight_jpeg_reader *reader, size_t *count) {
-    *count = reader->profile_count;
-    return reader->profile;
-}
-
-int safelight_jpeg_begin(safelight_jpeg_reader *reader, unsigned eighths, size_t *width, size_t *height) {
-    if (!reader->is_readable || setjmp(reader->failures.back)) return 0;
-    reader->jpeg.out_color_space = JCS_RGB;
-    reader->jpeg.scale_num = eighths;
-    reader->jpeg.scale_denom = 8;
-    jpeg_start_decompress(&reader->jpeg);
-    *width = reader->jpeg.output_width;
-    *height = reader->jpeg.output_height;
-    return 1;
-}
-
-int safelight_jpeg_read(safelight_jpeg_reader *reader, uint8_t *rows, size_t row_bytes, size_t count) {
-    if (setjmp(reader->failures.back)) return 0;
-    enum { AT_ONCE = 16 };
-    JSAMPROW lines[AT_ONCE];
-    for (size_t row = 0; row < count;) {
-        size_t left = count - row < AT_ONCE ? count - row : AT_ONCE;
-        for (size_t i = 0; i < left; i++) lines[i] = rows + (row + i) * row_bytes;
-        JDIMENSION read = jpeg_read_scanlines(&reader->jpeg, lines, (JDIMENSION)left);
-        if (read == 0) return 0;
-        row += read;
+    default: break;
     }
-    return 1;
 }
 
-int safelight_jpeg_is_cut(const safelight_jpeg_reader *reader) { return reader->failures.is_cut; }
-
-/* Writing */
-
-safelight_jpeg_writer *safelight_jpeg_create(size_t width, size_t height, int quality, int is_halved,
-                                             const uint8_t *profile, size_t profile_count) {
-    safelight_jpeg_writer *writer = calloc(1, sizeof *writer);
-    if (!writer) return NULL;
-    writer->jpeg.err = prepare(&writer->failures);
-    if (setjmp(writer->failures.back)) return writer;
-    jpeg_create_compress(&writer->jpeg);
-    jpeg_mem_dest(&writer->jpeg, &writer->bytes, &writer->count);
-    writer->jpeg.image_width = (JDIMENSION)width;
-    writer->jpeg.image_height = (JDIMENSION)height;
-    writer->jpeg.input_components = 3;
-    writer->jpeg.in_color_space = JCS_RGB;
-    jpeg_set_defaults(&writer->jpeg);
-    jpeg_set_quality(&writer->jpeg, quality, TRUE);
-    if (!is_halved) writer->jpeg.comp_info[0].h_samp_factor = writer->jpeg.comp_info[0].v_samp_factor = 1;
-    jpeg_start_compress(&writer->jpeg, TRUE);
-    if (profile_count > 0) jpeg_write_icc_profile(&writer->jpeg, profile, (unsigned int)profile_count);
-    return writer;
+static void look_at_clock(j_common_ptr decoder) {
+    check *self = (check *)decoder->client_data;
+    if (processor_time() > self->end) stop(self, SAFELIGHT_JPEG_UNCHECKED);
 }
 
-void safelight_jpeg_discard(safelight_jpeg_writer *writer) {
-    if (!setjmp(writer->failures.back)) jpeg_destroy_compress(&writer->jpeg);
-    free(writer->bytes);
-    free(writer);
+static void say_nothing(j_common_ptr decoder) { (void)decoder; }
+
+/* All scans, without a pixel: what is decoded is kept as coefficients. */
+static void read_scans(struct jpeg_decompress_struct *jpeg) {
+    jpeg->buffered_image = TRUE;
+    jpeg_start_decompress(jpeg);
+    while (jpeg_consume_input(jpeg) != JPEG_REACHED_EOI) look_at_clock((j_common_ptr)jpeg);
 }
 
-const char *safelight_jpeg_writer_message(const safelight_jpeg_writer *writer) { return writer->failures.message; }
-
-int safelight_jpeg_write(safelight_jpeg_writer *writer, const uint8_t *rows, size_t row_bytes, size_t count) {
-    if (writer->failures.message[0] || setjmp(writer->failures.back)) return 0;
-    for (size_t row = 0; row < count; row++) {
-        JSAMPROW line = (JSAMPROW)(uintptr_t)(rows + row * row_bytes);
-        if (jpeg_write_scanlines(&writer->jpeg, &line, 1) != 1) return 0;
+/* One scan, row by row in little memory: a pixel for each block, which costs next to nothing beside the decoding. */
+static void read_rows(check *self) {
+    struct jpeg_decompress_struct *jpeg = &self->decoder;
+    jpeg->scale_num = 1;
+    jpeg->scale_denom = DCTSIZE;
+    jpeg->dct_method = JDCT_IFAST;
+    jpeg->do_fancy_upsampling = FALSE;
+    if (jpeg->jpeg_color_space == JCS_YCbCr) jpeg->out_color_space = JCS_GRAYSCALE;
+    jpeg_start_decompress(jpeg);
+    JSAMPARRAY row = (*jpeg->mem->alloc_sarray)((j_common_ptr)jpeg, JPOOL_IMAGE,
+                                                jpeg->output_width * jpeg->output_components, 1);
+    while (jpeg->output_scanline < jpeg->output_height) {
+        jpeg_read_scanlines(jpeg, row, 1);
+        look_at_clock((j_common_ptr)jpeg);
     }
-    return 1;
+    jpeg_finish_decompress(jpeg);
 }
 
-const uint8_t *safelight_jpeg_finish(safelight_jpeg_writer *writer, size_t *count) {
-    if (writer->failures.message[0] || setjmp(writer->failures.back)) return NULL;
-    jpeg_finish_compress(&writer->jpeg);
-    *count = writer->count;
-    return writer->bytes;
+void safelight_jpeg_check(const uint8_t *bytes, size_t count, unsigned milliseconds, size_t memory,
+                          safelight_jpeg_report *report) {
+    memset(report, 0, sizeof *report);
+    report->state = SAFELIGHT_JPEG_UNCHECKED;
+    check *self = calloc(1, sizeof *self);
+    if (!self) return;
+    self->report = report;
+    self->end = processor_time() + milliseconds;
+    self->decoder.err = jpeg_std_error(&self->errors);
+    self->errors.error_exit = fail;
+    self->errors.emit_message = hear;
+    self->errors.output_message = say_nothing;
+    if (!setjmp(self->out)) {
+        jpeg_create_decompress(&self->decoder);
+        self->decoder.client_data = self;
+        self->progress.progress_monitor = look_at_clock;
+        self->decoder.progress = &self->progress;
+        self->decoder.mem->max_memory_to_use = (long)memory;
+        jpeg_mem_src(&self->decoder, bytes, count);
+        jpeg_read_header(&self->decoder, TRUE);
+        report->width = self->decoder.image_width;
+        report->height = self->decoder.image_height;
+        if (jpeg_has_multiple_scans(&self->decoder))
+            read_scans(&self->decoder);
+        else
+            read_rows(self);
+        report->state = SAFELIGHT_JPEG_WHOLE;
+    }
+    jpeg_destroy_decompress(&self->decoder);
+    free(self);
 }

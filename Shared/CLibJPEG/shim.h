@@ -1,1 +1,1 @@
-/* Only hands on the linker flag of libjpeg; CJPEG includes the library itself. */
+/* Only hands on the compiler flags of libjpeg; CJPEG includes the library itself. */

@@ -19,11 +19,11 @@ struct FloorTests {
         "CZeroMQ": ["Messaging", "House", "Benchmarks"],
         "CMagickWand": ["Imaging"],
         "CHeif": ["Imaging"],
-        "CJPEG": ["Imaging", "Metadata"],
-        "CLibJPEG": ["CJPEG"],
         "CPixels": ["Imaging"],
         "CMetadata": ["Metadata"],
         "CGExiv2": ["CMetadata"],
+        "CJPEG": ["Imaging", "Metadata"],
+        "CLibJPEG": ["CJPEG"],
         "CProcess": ["Hosting", "Storage"],
     ]
 

@@ -64,8 +64,8 @@ let rooms: [Room] = [
 
     // 1  words: values only
     Room(1, "CMetadata", .c, ["CGExiv2"]),
-    Room(1, "CJPEG", .c, ["CLibJPEG"]),
     Room(1, "CRaw", .c, ["CLibRaw"]),
+    Room(1, "CJPEG", .c, ["CLibJPEG"]),
     Room(1, "SamplePictures"),
     Room(1, "PhotoModel", .library, ["JSONValue"]),
     Room(1, "PictureFormats"),
@@ -76,7 +76,7 @@ let rooms: [Room] = [
         2,
         "Imaging",
         .library,
-        ["CMagickWand", "CHeif", "CPixels", "CRaw", "PictureFormats", "PhotoModel", "JSONValue"]
+        ["CMagickWand", "CHeif", "CJPEG", "CPixels", "CRaw", "PictureFormats", "PhotoModel", "JSONValue"]
     ),
     Room(2, "Metadata", .library, ["CMetadata", "CJPEG", "PictureFormats", "PhotoModel", "JSONValue"]),
     Room(2, "Storage", .library, ["GRDB", "Crypto", "Logging", "CProcess"]),

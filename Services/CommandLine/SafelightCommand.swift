@@ -32,7 +32,7 @@ struct SafelightCommand: AsyncParsableCommand {
                 name: "Pictures",
                 subcommands: [
                     ThumbCommand.self, SheetCommand.self, WarmCommand.self, EditCommand.self, RevertCommand.self,
-                    HistoryCommand.self, CompareCommand.self,
+                    PresetCommand.self, HistoryCommand.self, CompareCommand.self,
                 ]
             ),
             CommandGroup(

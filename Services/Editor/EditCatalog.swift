@@ -103,12 +103,17 @@ struct EditCatalog: Sendable {
         return try await perform(requests, attachments: attachments, transaction)
     }
 
-    /// Takes an asset back to its original.
-    func revert(_ revert: RevertEdit, as transaction: EditTransaction) async throws(RPCError) -> PerformChanges.Result {
+    /// Takes an asset back to its original, and with it the published edit that asks for it, if any.
+    func revert(
+        _ revert: RevertEdit,
+        as transaction: EditTransaction,
+        publishedEdit: String? = nil
+    ) async throws(RPCError) -> PerformChanges.Result {
         let request = ChangeRequest.RevertAsset(
             id: revert.asset,
             ifContentRevision: revert.ifContentRevision,
-            base: revert.base
+            base: revert.base,
+            publishedEdit: publishedEdit
         )
         return try await perform([.revertAsset(request)], attachments: [], transaction)
     }

@@ -83,15 +83,7 @@ extension EditDesk {
         if let expected = undo.ifContentRevision, expected != history.contentRevision {
             throw EditPlan.conflict(try await catalog.asset(undo.asset).asset, expected: expected)
         }
-        let wanted = undo.step ?? max(0, history.steps.count - 1)
-        guard wanted <= history.steps.count else {
-            throw Refusal.rangeError.error(
-                "\(undo.asset) has \(history.steps.count) steps, there is no step \(wanted)",
-                ["steps": JSON(history.steps.count)]
-            )
-        }
-        let step = wanted == 0 ? nil : history.steps[wanted - 1]
-        guard let step, step.kind == .edit else {
+        guard let step = try Self.step(undo.step ?? max(0, history.steps.count - 1), in: history) else {
             let revert = RevertEdit(asset: undo.asset, ifContentRevision: history.contentRevision)
             let result = try await turns.take(undo.asset) { () async throws(RPCError) in
                 try await catalog.revert(revert, as: transaction)
@@ -111,7 +103,23 @@ extension EditDesk {
         return EditOutcome(asset: undo.asset, token: result.token, isChanged: result.isChanged)
     }
 
-    private func list(of step: EditStep, _ id: ObjectID) async throws(RPCError) -> AdjustmentList {
+    /// A step of an asset's history; nil where it shows the original.
+    func step(_ wanted: Int, of asset: ObjectID) async throws(RPCError) -> EditStep? {
+        try Self.step(wanted, in: try await history(EditHistory(asset: asset)))
+    }
+
+    private static func step(_ wanted: Int, in history: EditHistory.Result) throws(RPCError) -> EditStep? {
+        guard wanted <= history.steps.count else {
+            throw Refusal.rangeError.error(
+                "\(history.asset) has \(history.steps.count) steps, there is no step \(wanted)",
+                ["steps": JSON(history.steps.count)]
+            )
+        }
+        guard wanted > 0, history.steps[wanted - 1].kind == .edit else { return nil }
+        return history.steps[wanted - 1]
+    }
+
+    func list(of step: EditStep, _ id: ObjectID) async throws(RPCError) -> AdjustmentList {
         let asset = try await catalog.asset(id).asset
         guard step.formatIdentifier == AdjustmentList.formatIdentifier, step.base == asset.originalResource?.digest
         else {

@@ -56,20 +56,34 @@ extension EditDesk {
         guard copy.to.isEmpty != (copy.fetch == nil) else {
             throw Refusal.invalidParams.error("edits.copy: give either to or fetch", ["parameter": "to"])
         }
-        var list = try await list(of: copy.from)
-        if !copy.geometry { list.operations.removeAll(where: \.kind.isGeometric) }
-        let adjustments = list
         let assets = try await assets(copy.to, copy.fetch).filter { $0 != copy.from }
+        let found: Result<AdjustmentList, RPCError>
+        do throws(RPCError) { found = .success(try await list(of: copy.from)) } catch { found = .failure(error) }
+        if copy.transaction == nil { _ = try found.get() }
         return try await each(assets, dryRun: copy.dryRun, notifier) { asset throws(RPCError) in
+            let name = copy.transaction.map { "\($0).\(asset.text)" }
+            // A copy made before stays that copy, whatever has become of the asset it was taken from.
+            let asked = EditDigest.of(copy, asset)
+            if let name {
+                let transaction = EditTransaction(
+                    identity: identity,
+                    client: copy.client,
+                    transaction: name,
+                    digest: asked
+                )
+                if let outcome = try await recall(asset, transaction) { return outcome.json }
+            }
+            var list = try found.get()
+            if !copy.geometry { list.operations.removeAll(where: \.kind.isGeometric) }
             let edit = ApplyEdit(
                 asset: asset,
-                adjustments: adjustments,
+                adjustments: list,
                 mode: copy.mode,
                 client: copy.client,
-                transaction: copy.transaction.map { "\($0).\(asset.text)" }
+                transaction: name
             )
             guard !copy.dryRun else { return try await rehearse(edit) }
-            return try await apply(edit, for: identity, priority: copy.priority.ofWorkers).json
+            return try await apply(edit, for: identity, priority: copy.priority.ofWorkers, asked: asked).json
         }
     }
 
@@ -96,6 +110,22 @@ extension EditDesk {
             client: edits.client,
             transaction: edits.transaction.map { isOne ? $0 : "\($0).\(asset.text)" }
         )
+    }
+
+    /// What a published edit asks for, with everything in it explicit; nil: back to the original.
+    func explicit(_ published: PublishEdit) async throws(RPCError) -> ApplyEdit? {
+        var edit = published.request
+        if published.revert { return nil }
+        if let source = published.source { edit.adjustments = try await list(of: source) }
+        if let wanted = published.step {
+            guard let step = try await step(wanted, of: published.asset) else { return nil }
+            edit.adjustments = try await list(of: step, published.asset)
+        }
+        if published.enhance {
+            edit.adjustments.operations =
+                try await suggestion(for: published.asset).operations + edit.adjustments.operations
+        }
+        return edit
     }
 
     private func suggestion(for id: ObjectID) async throws(RPCError) -> AdjustmentList {

@@ -21,17 +21,20 @@ struct EditDesk: Sendable {
 
     /// Applies an edit as one change, once for each transaction id.
     ///
-    /// - Parameter identity: the client that asks
+    /// - Parameters:
+    ///   - identity: the client that asks
+    ///   - asked: the digest of what it asked for, where that is not the edit itself
     func apply(
         _ edit: ApplyEdit,
         for identity: String,
-        priority: WorkerPriority = .normal
+        priority: WorkerPriority = .normal,
+        asked: String? = nil
     ) async throws(RPCError) -> EditOutcome {
         let transaction = EditTransaction(
             identity: identity,
             client: edit.client,
             transaction: edit.transaction ?? PhotoLibrary.randomTransaction(),
-            digest: EditDigest.of(edit)
+            digest: asked ?? EditDigest.of(edit)
         )
         return try await turns.take(edit.asset) { () async throws(RPCError) in
             if edit.transaction != nil, let outcome = try await recall(edit.asset, transaction) { return outcome }
@@ -55,7 +58,11 @@ struct EditDesk: Sendable {
     func apply(_ queued: QueuedEdit) async throws(RPCError) {
         let transaction = EditTransaction(identity: queued.key.publisher, client: Self.publishing)
         _ = try await turns.take(queued.edit.asset) { () async throws(RPCError) in
-            try await renderAndCommit(queued.edit.request, transaction, publishedEdit: queued.key.id, priority: .low)
+            guard let edit = try await explicit(queued.edit) else {
+                let revert = RevertEdit(asset: queued.edit.asset, ifContentRevision: queued.edit.ifContentRevision)
+                return try await catalog.revert(revert, as: transaction, publishedEdit: queued.key.id)
+            }
+            return try await renderAndCommit(edit, transaction, publishedEdit: queued.key.id, priority: .low)
         }
     }
 
@@ -108,7 +115,7 @@ struct EditDesk: Sendable {
     /// The outcome of the same edit, where it was committed before, without rendering.
     ///
     /// It comes before everything else: the asset may have changed or gone since, and the outcome is still the same.
-    private func recall(_ asset: ObjectID, _ transaction: EditTransaction) async throws(RPCError) -> EditOutcome? {
+    func recall(_ asset: ObjectID, _ transaction: EditTransaction) async throws(RPCError) -> EditOutcome? {
         guard let result = try await catalog.recall(transaction) else { return nil }
         figures.recalled.add()
         return EditOutcome(asset: asset, token: result.token, isChanged: result.isChanged)

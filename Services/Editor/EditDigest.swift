@@ -1,5 +1,6 @@
 import Contracts
 import JSONValue
+import PhotoModel
 import Storage
 
 /// The digest of what a client asked for, without the names under which it asked.
@@ -12,6 +13,17 @@ enum EditDigest {
         named.client = ""
         named.transaction = nil
         return digest(ApplyEdit.method, ApplyEdit.table.encode(named))
+    }
+
+    /// Of a copy to one of its assets: what is copied counts by its name, not by the list that it has at the moment.
+    static func of(_ copy: CopyEdits, _ asset: ObjectID) -> String {
+        var named = copy
+        named.to = [asset]
+        named.fetch = nil
+        named.priority = .normal
+        named.client = ""
+        named.transaction = nil
+        return digest(CopyEdits.method, CopyEdits.table.encode(named))
     }
 
     static func of(_ revert: RevertEdit) -> String {

@@ -16,6 +16,14 @@ public struct PublishEdit: Sendable, Hashable, JSONTabled {
     public var predecessor: String?
     public var mode: AdjustmentMode
     public var ifContentRevision: Revision?
+    /// In place of the list: that of another asset, as it is when this edit is carried out.
+    public var source: ObjectID?
+    /// Puts what `edits.suggest` answers before the operations.
+    public var enhance = false
+    /// In place of the list: back to the original.
+    public var revert = false
+    /// In place of the list: back to a step of the asset's history; 0 is the original.
+    public var step: Int?
 
     public init(
         id: String,
@@ -41,7 +49,18 @@ public struct PublishEdit: Sendable, Hashable, JSONTabled {
         [
             .required("id", \.id, .editName, "Your own name for the edit, another for each."),
             .required("asset", \.asset, .id(.asset), "The asset."),
-            .required("adjustments", \.adjustments, .adjustments, "The operations, in their order."),
+            .defaulted(
+                "adjustments",
+                \.adjustments,
+                .adjustments,
+                "The operations, in their order. Exactly one of adjustments, from, revert and step; with enhance none.",
+                default: AdjustmentList(),
+                isWritten: true
+            ),
+            .optional("from", \.source, .id(.asset), "The operations of another asset, as edits.copy takes them."),
+            .defaulted("enhance", \.enhance, .flag, "Puts what edits.suggest answers before them.", default: false),
+            .defaulted("revert", \.revert, .flag, "Discards all edits, as edits.revert does.", default: false),
+            .optional("step", \.step, .count(0...Int.max), "Back to a step of the history, as edits.undo does."),
             .optional("after", \.predecessor, .editName, "Your previous edit of the asset: applied after it."),
             .defaulted(
                 "mode",
@@ -59,12 +78,28 @@ public struct PublishEdit: Sendable, Hashable, JSONTabled {
         ]
     )
 
+    /// Reads an edit as it was published, and whether it says what is to be done.
+    public static func read(_ params: JSON) throws(JSONProblem) -> PublishEdit {
+        let edit = try PublishEdit(json: params)
+        let places = [edit.source != nil, edit.revert, edit.step != nil].count(where: { $0 })
+        guard places > 0 || edit.enhance || params["adjustments"] != nil else {
+            throw JSONProblem("missing; give adjustments, from, revert, step or enhance", path: ["adjustments"])
+        }
+        guard places == 0 || places == 1 && edit.adjustments.operations.isEmpty && !edit.enhance else {
+            throw JSONProblem("give only one of adjustments, from, revert and step", path: ["adjustments"])
+        }
+        guard edit.predecessor != edit.id else {
+            throw JSONProblem("an edit does not come after itself", path: ["after"])
+        }
+        return edit
+    }
+
     /// The one frame of the message.
     public var frame: Bytes {
         (["jsonrpc": "2.0", "method": .string(Self.method), "params": json] as JSON).bytes
     }
 
-    /// The same as a request to the editor.
+    /// The same as a request to the editor, where the list itself was given.
     public var request: ApplyEdit {
         ApplyEdit(asset: asset, adjustments: adjustments, mode: mode, ifContentRevision: ifContentRevision)
     }
@@ -103,11 +138,7 @@ public enum PublishedMessage: Sendable {
         do throws(RPCError) {
             try Self.checkEnvelope(json, frames, params)
             do throws(JSONProblem) {
-                let edit = try PublishEdit(json: params)
-                guard edit.predecessor != edit.id else {
-                    throw JSONProblem("an edit does not come after itself", path: ["after"])
-                }
-                self = .edit(edit, params: params)
+                self = .edit(try PublishEdit.read(params), params: params)
             } catch {
                 throw Refusal.invalidParams.error("\(PublishEdit.method): \(error.description)")
             }

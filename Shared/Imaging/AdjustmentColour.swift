@@ -211,6 +211,25 @@ struct AdjustmentColour {
         }
     }
 
+    /// Hands over the pass for pixels of three bytes; only for operations that were composed for eight bits.
+    func withPass(
+        width: Int,
+        height: Int,
+        _ body: (ColourPass) throws(ImagingError) -> Void
+    ) throws(ImagingError) {
+        var failure: ImagingError?
+        withSteps(width: width, height: height) { steps, count, decode in
+            let pass = ColourPass(
+                width: width,
+                steps: UInt(bitPattern: steps),
+                count: count,
+                decode: UInt(bitPattern: decode)
+            )
+            do throws(ImagingError) { try body(pass) } catch { failure = error }
+        }
+        if let failure { throw failure }
+    }
+
     /// Lays the steps out as the pass takes them.
     private func withSteps(
         width: Int,
@@ -271,6 +290,20 @@ struct AdjustmentColour {
                 }
             }
         }
+    }
+}
+
+/// The colour pass over rows of three bytes a pixel, within `AdjustmentColour.withPass`; any thread may call it.
+struct ColourPass: Sendable {
+    fileprivate let width: Int
+    fileprivate let steps: UInt
+    fileprivate let count: Int
+    /// 0 where there is nothing to do.
+    fileprivate let decode: UInt
+
+    func callAsFunction(_ pixels: UnsafeMutablePointer<UInt8>, rows: Int, first: Int) {
+        guard let decode = UnsafePointer<Float>(bitPattern: decode) else { return }
+        safelight_colour_pass_rgb(pixels, width, rows, first, decode, UnsafePointer(bitPattern: steps), count)
     }
 }
 

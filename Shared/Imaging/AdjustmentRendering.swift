@@ -37,6 +37,27 @@ public enum AdjustmentRendering {
         maximumSide: Int? = nil,
         limits: PixelLimits = PixelLimits()
     ) throws(ImagingError) -> RenderedImage {
+        try render(
+            bytes,
+            list,
+            format: format,
+            quality: quality,
+            maximumSide: maximumSide,
+            limits: limits,
+            inBands: true
+        )
+    }
+
+    /// Without bands every picture goes through a whole raster, for tests.
+    static func render(
+        _ bytes: [UInt8],
+        _ list: AdjustmentList,
+        format: ImageFormat = .jpeg,
+        quality: Int = 92,
+        maximumSide: Int? = nil,
+        limits: PixelLimits = PixelLimits(),
+        inBands: Bool
+    ) throws(ImagingError) -> RenderedImage {
         let side = maximumSide ?? format.longestSide
         try RenditionOptions(target: .size(width: side, height: side), format: format, quality: quality).validate()
         let header = try Picture.header(of: bytes, limits: limits)
@@ -47,10 +68,24 @@ public enum AdjustmentRendering {
         let shrink = max(Double(output.width) / Double(full.width), Double(output.height) / Double(full.height))
         let scale = geometry.scale * shrink
         let isSmaller = scale < 0.999
+        let eighths = isSmaller && header.kind == .jpeg ? DecodeScale.eighths(ratio: 1 / scale) : DecodeScale.full
+        if inBands, header.kind == .jpeg, format == .jpeg, JPEGPass.takes(list.operations, geometry) {
+            guard header.isComplete else { throw .truncated }
+            let job = JPEGPass.Job(
+                header: header,
+                geometry: geometry,
+                work: list.operations.filter { $0.kind.stage != .geometry && !$0.isNeutral },
+                eighths: eighths,
+                output: output,
+                isSmaller: isSmaller,
+                quality: quality
+            )
+            if let image = try JPEGPass.render(bytes, job, limits: limits) { return image }
+        }
         let wand = try Decoder.decode(
             bytes,
             header,
-            eighths: isSmaller && header.kind == .jpeg ? DecodeScale.eighths(ratio: 1 / scale) : DecodeScale.full,
+            eighths: eighths,
             scale: isSmaller ? 2 * scale : 1,
             limits: limits
         )

@@ -209,11 +209,19 @@ public enum ChangeRequest: Sendable, Hashable {
         public var ifContentRevision: Revision?
         /// Which original is shown from now on (spec T-26); nil: the one that was.
         public var base: OriginalChoice?
+        /// The published edit that this one carries out, as in ``EditAsset``. For services.
+        public var publishedEdit: String?
 
-        public init(id: ObjectID, ifContentRevision: Revision? = nil, base: OriginalChoice? = nil) {
+        public init(
+            id: ObjectID,
+            ifContentRevision: Revision? = nil,
+            base: OriginalChoice? = nil,
+            publishedEdit: String? = nil
+        ) {
             self.id = id
             self.ifContentRevision = ifContentRevision
             self.base = base
+            self.publishedEdit = publishedEdit
         }
 
         public static let table = JSONTable(
@@ -234,6 +242,12 @@ public enum ChangeRequest: Sendable, Hashable {
                     \.base,
                     .name(OriginalChoice.self),
                     "Which original is shown from now on, where there is a RAW and a compressed one (spec T-26)."
+                ),
+                .optional(
+                    "edit",
+                    \.publishedEdit,
+                    .editName,
+                    "For services: the accepted edit that is applied with it; refused as conflict when it is finished."
                 ),
             ]
         )

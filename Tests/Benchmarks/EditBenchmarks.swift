@@ -12,6 +12,8 @@ enum EditBenchmarks {
         guard let vips = TestPlace.program("vips") else {
             return bench.gap("edits", "vips is not installed (Debian: libvips-tools)")
         }
+        // Both sides may use every processor.
+        unsetenv("VIPS_CONCURRENCY")
         let folder = try bench.place.folder("edits")
         for (megapixels, width, height) in [(12, 4000, 3000), (24, 6000, 4000)] {
             let picture = [UInt8](
@@ -19,7 +21,8 @@ enum EditBenchmarks {
             )
             let job = Job(name: "edits.\(megapixels)-megapixel", folder: folder, picture: picture)
             try Data(picture).write(to: URL(fileURLWithPath: job.input))
-            try await alone(bench, job)
+            let own = try await ownMemory(job)
+            try await alone(bench, job, own)
             try await convert(bench, job)
             try await libvips(bench, job)
             if megapixels == 12 { try await preview(bench, job) }
@@ -53,7 +56,7 @@ enum EditBenchmarks {
         ])
     }
 
-    private static func alone(_ bench: Bench, _ job: Job) async throws {
+    private static func alone(_ bench: Bench, _ job: Job, _ own: String) async throws {
         let list = try list()
         try await bench.compare(
             [
@@ -68,7 +71,7 @@ enum EditBenchmarks {
             ],
             ours: { [1000 * (try await blockingSeconds { try job.ours(list) })] },
             peer: { [1000 * (try await blockingSeconds { try job.ours(AdjustmentList()) })] },
-            notes: { ["resident memory of this process at its highest: \(peakMegabytes()) MiB"] }
+            notes: { [own] }
         )
     }
 
@@ -85,6 +88,7 @@ enum EditBenchmarks {
             "-0.3,0.3,1,0", "-function", "Polynomial", "0.3,-0.6,1.3,0", "-modulate", "100,115", "-modulate",
             "100,110", "-quality", "92", "-sampling-factor", "1x1", "\(job.folder)/convert.jpg",
         ]
+        let memory = try await memory(of: convert, arguments)
         try await bench.compare(
             [
                 Comparison(
@@ -96,7 +100,8 @@ enum EditBenchmarks {
                 )
             ],
             ours: { [1 / (try await blockingSeconds { try job.ours(list) })] },
-            peer: { [1 / (try await seconds { _ = try await runProgram(convert, arguments) })] }
+            peer: { [1 / (try await seconds { _ = try await runProgram(convert, arguments) })] },
+            notes: { [memory] }
         )
     }
 
@@ -127,6 +132,7 @@ enum EditBenchmarks {
             (try? await runProgram(python, ["-c", "import pyvips"])) != nil
         else { return bench.gap("\(job.name).libvips", "Python's pyvips is not installed (pip install pyvips)") }
         let list = try list()
+        let memory = try await memory(of: python, ["-c", pipeline, job.input, "\(job.folder)/vips.jpg"])
         try await bench.compare(
             [
                 Comparison(
@@ -142,7 +148,8 @@ enum EditBenchmarks {
             peer: {
                 let text = try await runProgram(python, ["-c", pipeline, job.input, "\(job.folder)/vips.jpg"])
                 return [1000 * (Double(text.trimmingCharacters(in: .whitespacesAndNewlines)) ?? .infinity)]
-            }
+            },
+            notes: { [memory] }
         )
     }
 
@@ -177,10 +184,36 @@ enum EditBenchmarks {
         )
     }
 
-    /// The highest resident memory of this process so far.
-    private static func peakMegabytes() -> Int {
+    /// How much resident memory one render takes at its highest, beside what the process has before.
+    private static func ownMemory(_ job: Job) async throws -> String {
+        let list = try list()
+        // Writing 5 forgets the highest mark so far.
+        try Data("5".utf8).write(to: URL(fileURLWithPath: "/proc/self/clear_refs"))
+        let before = megabytes("VmRSS:")
+        _ = try await blockingSeconds { try job.ours(list) }
+        return "resident memory of a render at its highest: \(max(0, megabytes("VmHWM:") - before)) MiB beside "
+            + "\(before) MiB"
+    }
+
+    /// How much resident memory a program takes at its highest.
+    private static func memory(of program: String, _ arguments: [String]) async throws -> String {
+        guard let python = TestPlace.program("python3") else { return "memory was not measured: there is no python3" }
+        let text = try await runProgram(
+            python,
+            [
+                "-c",
+                "import resource, subprocess, sys; subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL); "
+                    + "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)",
+                program,
+            ] + arguments
+        )
+        let kibibytes = Int(text.trimmingCharacters(in: .whitespacesAndNewlines)) ?? 0
+        return "resident memory of the peer at its highest: \(kibibytes >> 10) MiB"
+    }
+
+    private static func megabytes(_ name: String) -> Int {
         let text = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
-        let line = text.split(separator: "\n").first { $0.hasPrefix("VmHWM:") } ?? ""
-        return (line.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0) >> 10
+        let line = text.split(separator: "\n").first { $0.hasPrefix(name) } ?? ""
+        return (line.split(separator: "\t").last?.split(separator: " ").first.flatMap { Int($0) } ?? 0) >> 10
     }
 }

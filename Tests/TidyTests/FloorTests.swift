@@ -22,7 +22,7 @@ struct FloorTests {
         "CPixels": ["Imaging"],
         "CMetadata": ["Metadata"],
         "CGExiv2": ["CMetadata"],
-        "CJPEG": ["Metadata"],
+        "CJPEG": ["Imaging", "Metadata"],
         "CLibJPEG": ["CJPEG"],
         "CProcess": ["Hosting", "Storage"],
     ]

@@ -221,6 +221,7 @@ extension ChangeTransaction {
         var asset = try existingAsset(request.id)
         try requireChangeable(asset)
         try require(request.ifContentRevision, asset.contentRevision, of: asset.id)
+        if let edit = request.publishedEdit { try apply(publishedEdit: edit, to: asset.id) }
         let isChosen = try asset.choose(request.base)
         guard asset.hasAdjustments || isChosen else { return }
         guard let original = asset.originalResource else {

@@ -48,25 +48,39 @@ struct AdjustmentOptions: ParsableArguments {
     )
     var listFile: String?
 
+    @Option(help: ArgumentHelp("Begin with the list of a preset; repeat it for more.", valueName: "name"))
+    var preset: [String] = []
+
+    @OptionGroup var place: PresetCommand.Place
+
     /// The list in the documented order: rotate, flip, straighten, crop, then exposure, temperature, contrast,
     /// saturation and black-and-white. Any other order is written as a list.
     func list(mayBeEmpty: Bool = false) throws -> AdjustmentList {
         let operations = operations
         if let listFile {
-            guard operations.isEmpty else { throw CommandFailure.usage("--list takes the place of the other flags") }
-            let bytes = try InputFile.read(listFile, limit: AdjustmentData.maxBytes)
-            let json: JSON
-            do throws(JSONError) {
-                json = try JSON(parsing: bytes)
-            } catch {
-                throw CommandFailure.usage("\(listFile) is not JSON: \(error)")
+            guard operations.isEmpty, preset.isEmpty else {
+                throw CommandFailure.usage("--list takes the place of the other flags")
             }
-            return try AdjustmentList(json: json)
+            return try Self.read(listFile)
         }
-        guard !operations.isEmpty || mayBeEmpty else {
+        let folder = try place.folder()
+        let first = try preset.flatMap { try folder.read($0).list.operations.map(\.json) }
+        guard !operations.isEmpty || !first.isEmpty || mayBeEmpty else {
             throw CommandFailure.usage("say what to change, for example --exposure 0.5; --help lists what there is")
         }
-        return try AdjustmentList(json: ["version": 1, "operations": .array(operations)])
+        return try AdjustmentList(json: ["version": 1, "operations": .array(first + operations)])
+    }
+
+    /// An adjustment list from a file, or from standard input.
+    static func read(_ file: String) throws -> AdjustmentList {
+        let bytes = try InputFile.read(file, limit: AdjustmentData.maxBytes)
+        let json: JSON
+        do throws(JSONError) {
+            json = try JSON(parsing: bytes)
+        } catch {
+            throw CommandFailure.usage("\(file.printable) is not JSON: \(error)")
+        }
+        return try AdjustmentList(json: json)
     }
 
     private var operations: [JSON] {

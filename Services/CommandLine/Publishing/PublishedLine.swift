@@ -29,7 +29,7 @@ struct PublishedLine: Sendable, Equatable {
                 throw JSONProblem("no JSON object; an edit is {\"asset\": …, \"adjustments\": {\"version\": 1, …}}")
             }
             if object["id"] == nil { object["id"] = .string(Self.id(of: json, number: number, name: name)) }
-            edit = try PublishEdit(json: .object(object))
+            edit = try PublishEdit.read(.object(object))
             if edit.predecessor == nil { edit.predecessor = previous(edit.asset) }
         } catch {
             throw CommandFailure(

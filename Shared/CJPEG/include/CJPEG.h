@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "JPEGRows.h"
+
 typedef enum {
     SAFELIGHT_JPEG_WHOLE,
     /* Pixels are lost from `row` on; `message` is libjpeg's own. */

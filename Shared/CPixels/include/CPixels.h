@@ -53,6 +53,23 @@ void safelight_colour_pass(uint16_t *pixels, size_t width, size_t rows, size_t f
 void safelight_colour_pass_rgb(uint8_t *pixels, size_t width, size_t rows, size_t first_row, const float *decode,
                                const safelight_colour_step *steps, size_t step_count);
 
+/* Pixels of three bytes put in another order: the first of the result is at source, the next to its right step_x bytes
+   further, the next below step_y. */
+void safelight_gather_rgb(const uint8_t *source, ptrdiff_t step_x, ptrdiff_t step_y, uint8_t *output, size_t width,
+                          size_t rows);
+
+/* Where the neighbours of each of count places begin, and the weights of the taps of each, which sum to 1. */
+typedef struct {
+    size_t count, taps;
+    const int32_t *starts;
+    const float *weights;
+} safelight_taps;
+
+/* Resizes pixels of three bytes by a filter in each direction; the starts grow. Writes `rows` rows, the first of which is
+   row `first_row` of the whole. `lines` has room for taps of `down` + 1 rows of three numbers a pixel. */
+void safelight_resize_rgb(const uint8_t *source, size_t row_bytes, const safelight_taps *across,
+                          const safelight_taps *down, size_t first_row, size_t rows, float *lines, uint8_t *output);
+
 enum { SAFELIGHT_LANCZOS_TAPS = 6, SAFELIGHT_LANCZOS_PHASES = 512 };
 
 /* Resamples by a filter of six taps; weights holds the taps of phase 0, 1/512, ... 1, each row summing to 1. The centre

@@ -1,0 +1,176 @@
+#include "JPEGRows.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jerror.h>
+#include <jpeglib.h>
+
+/* First in both structures, so that libjpeg's pointer leads to it. */
+typedef struct {
+    struct jpeg_error_mgr base;
+    jmp_buf back;
+    char message[SAFELIGHT_JPEG_MESSAGE];
+    int is_cut;
+} failures;
+
+struct safelight_jpeg_reader {
+    struct jpeg_decompress_struct jpeg;
+    failures failures;
+    JOCTET *profile;
+    unsigned int profile_count;
+    int is_readable;
+};
+
+struct safelight_jpeg_writer {
+    struct jpeg_compress_struct jpeg;
+    failures failures;
+    unsigned char *bytes;
+    unsigned long count;
+};
+
+static void keep(failures *failures, j_common_ptr jpeg) {
+    char text[JMSG_LENGTH_MAX];
+    failures->base.format_message(jpeg, text);
+    snprintf(failures->message, sizeof failures->message, "%s", text);
+}
+
+static void fail(j_common_ptr jpeg) {
+    failures *failures = (void *)jpeg->err;
+    keep(failures, jpeg);
+    longjmp(failures->back, 1);
+}
+
+static void tell(j_common_ptr jpeg, int level) {
+    failures *failures = (void *)jpeg->err;
+    if (level >= 0) return;
+    jpeg->err->num_warnings++;
+    int code = jpeg->err->msg_code;
+    if (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER) failures->is_cut = 1;
+    keep(failures, jpeg);
+}
+
+static void print_nothing(j_common_ptr jpeg) { (void)jpeg; }
+
+static struct jpeg_error_mgr *prepare(failures *failures) {
+    struct jpeg_error_mgr *errors = jpeg_std_error(&failures->base);
+    errors->error_exit = fail;
+    errors->emit_message = tell;
+    errors->output_message = print_nothing;
+    return errors;
+}
+
+/* Reading */
+
+safelight_jpeg_reader *safelight_jpeg_open(const uint8_t *bytes, size_t count) {
+    safelight_jpeg_reader *reader = calloc(1, sizeof *reader);
+    if (!reader) return NULL;
+    reader->jpeg.err = prepare(&reader->failures);
+    if (setjmp(reader->failures.back)) return reader;
+    jpeg_create_decompress(&reader->jpeg);
+    jpeg_mem_src(&reader->jpeg, bytes, count);
+    jpeg_save_markers(&reader->jpeg, JPEG_APP0 + 2, 0xFFFF);
+    reader->is_readable = jpeg_read_header(&reader->jpeg, TRUE) == JPEG_HEADER_OK;
+    if (reader->is_readable && !jpeg_read_icc_profile(&reader->jpeg, &reader->profile, &reader->profile_count)) {
+        reader->profile = NULL;
+        reader->profile_count = 0;
+    }
+    return reader;
+}
+
+void safelight_jpeg_close(safelight_jpeg_reader *reader) {
+    if (!setjmp(reader->failures.back)) jpeg_destroy_decompress(&reader->jpeg);
+    free(reader->profile);
+    free(reader);
+}
+
+const char *safelight_jpeg_reader_message(const safelight_jpeg_reader *reader) { return reader->failures.message; }
+
+int safelight_jpeg_is_plain(const safelight_jpeg_reader *reader) {
+    return reader->is_readable && reader->jpeg.data_precision == 8 && reader->jpeg.num_components == 3 &&
+           (reader->jpeg.jpeg_color_space == JCS_YCbCr || reader->jpeg.jpeg_color_space == JCS_RGB);
+}
+
+const uint8_t *safelight_jpeg_profile(const safelight_jpeg_reader *reader, size_t *count) {
+    *count = reader->profile_count;
+    return reader->profile;
+}
+
+int safelight_jpeg_begin(safelight_jpeg_reader *reader, unsigned eighths, size_t *width, size_t *height) {
+    if (!reader->is_readable || setjmp(reader->failures.back)) return 0;
+    reader->jpeg.out_color_space = JCS_RGB;
+    reader->jpeg.scale_num = eighths;
+    reader->jpeg.scale_denom = 8;
+    jpeg_start_decompress(&reader->jpeg);
+    *width = reader->jpeg.output_width;
+    *height = reader->jpeg.output_height;
+    return 1;
+}
+
+int safelight_jpeg_read(safelight_jpeg_reader *reader, uint8_t *rows, size_t row_bytes, size_t count) {
+    if (setjmp(reader->failures.back)) return 0;
+    enum { AT_ONCE = 16 };
+    JSAMPROW lines[AT_ONCE];
+    for (size_t row = 0; row < count;) {
+        size_t left = count - row < AT_ONCE ? count - row : AT_ONCE;
+        for (size_t i = 0; i < left; i++) lines[i] = rows + (row + i) * row_bytes;
+        JDIMENSION read = jpeg_read_scanlines(&reader->jpeg, lines, (JDIMENSION)left);
+        if (read == 0) return 0;
+        row += read;
+    }
+    return 1;
+}
+
+int safelight_jpeg_is_cut(const safelight_jpeg_reader *reader) { return reader->failures.is_cut; }
+
+/* Writing */
+
+safelight_jpeg_writer *safelight_jpeg_create(size_t width, size_t height, int quality, int is_halved,
+                                             const uint8_t *profile, size_t profile_count) {
+    safelight_jpeg_writer *writer = calloc(1, sizeof *writer);
+    if (!writer) return NULL;
+    writer->jpeg.err = prepare(&writer->failures);
+    if (setjmp(writer->failures.back)) return writer;
+    jpeg_create_compress(&writer->jpeg);
+    jpeg_mem_dest(&writer->jpeg, &writer->bytes, &writer->count);
+    writer->jpeg.image_width = (JDIMENSION)width;
+    writer->jpeg.image_height = (JDIMENSION)height;
+    writer->jpeg.input_components = 3;
+    writer->jpeg.in_color_space = JCS_RGB;
+    jpeg_set_defaults(&writer->jpeg);
+    jpeg_set_quality(&writer->jpeg, quality, TRUE);
+    if (!is_halved) writer->jpeg.comp_info[0].h_samp_factor = writer->jpeg.comp_info[0].v_samp_factor = 1;
+    jpeg_start_compress(&writer->jpeg, TRUE);
+    if (profile_count > 0) jpeg_write_icc_profile(&writer->jpeg, profile, (unsigned int)profile_count);
+    return writer;
+}
+
+void safelight_jpeg_discard(safelight_jpeg_writer *writer) {
+    if (!setjmp(writer->failures.back)) {
+        /* Only this tells where the bytes are by now; they may have moved while they grew. */
+        if (writer->jpeg.dest) writer->jpeg.dest->term_destination(&writer->jpeg);
+        jpeg_destroy_compress(&writer->jpeg);
+    }
+    free(writer->bytes);
+    free(writer);
+}
+
+const char *safelight_jpeg_writer_message(const safelight_jpeg_writer *writer) { return writer->failures.message; }
+
+int safelight_jpeg_write(safelight_jpeg_writer *writer, const uint8_t *rows, size_t row_bytes, size_t count) {
+    if (writer->failures.message[0] || setjmp(writer->failures.back)) return 0;
+    for (size_t row = 0; row < count; row++) {
+        JSAMPROW line = (JSAMPROW)(uintptr_t)(rows + row * row_bytes);
+        if (jpeg_write_scanlines(&writer->jpeg, &line, 1) != 1) return 0;
+    }
+    return 1;
+}
+
+const uint8_t *safelight_jpeg_finish(safelight_jpeg_writer *writer, size_t *count) {
+    if (writer->failures.message[0] || setjmp(writer->failures.back)) return NULL;
+    jpeg_finish_compress(&writer->jpeg);
+    *count = writer->count;
+    return writer->bytes;
+}

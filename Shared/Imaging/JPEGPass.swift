@@ -1,0 +1,206 @@
+import CPixels
+import Foundation
+import PhotoModel
+import PictureFormats
+
+/// From JPEG to JPEG in bands of rows, without a raster of sixteen bits.
+///
+/// For lists that only move pixels, make them fewer and change colours, which are most: decoding, the colour pass and
+/// encoding run side by side, and a turn or a preview holds no more than the pixels it needs, in eight bits.
+enum JPEGPass {
+    struct Job {
+        let header: PictureHeader
+        let geometry: AdjustmentGeometry
+        /// What changes colours; the stages colour and finish only.
+        let work: [Adjustment]
+        /// The fraction that is decoded.
+        let eighths: Int
+        let output: (width: Int, height: Int)
+        let isSmaller: Bool
+        let quality: Int
+    }
+
+    /// Whether every operation is one that a band can be given by itself.
+    static func takes(_ operations: [Adjustment], _ geometry: AdjustmentGeometry) -> Bool {
+        !geometry.isResampled
+            && operations.allSatisfy { $0.isNeutral || [.geometry, .colour, .finish].contains($0.kind.stage) }
+    }
+
+    /// The picture; nil where it has colours that need more than this, or does not begin as its header says.
+    ///
+    /// - Throws: `too_large` beyond the limits of a decoded picture, though a part of it is held at a time
+    static func render(_ bytes: [UInt8], _ job: Job, limits: PixelLimits) throws(ImagingError) -> RenderedImage? {
+        let width = DecodeScale.side(job.header.storedWidth, job.eighths)
+        let height = DecodeScale.side(job.header.storedHeight, job.eighths)
+        guard width * height <= limits.decodedPixels else {
+            throw .tooLarge(
+                width: job.header.pixelWidth,
+                height: job.header.pixelHeight,
+                limit: limits.decodedPixels
+            )
+        }
+        return try render(bytes, job, width: width, height: height)
+    }
+
+    private static func render(
+        _ bytes: [UInt8],
+        _ job: Job,
+        width: Int,
+        height: Int
+    ) throws(ImagingError) -> RenderedImage? {
+        try bytes.withUnsafeBufferPointer { (bytes) throws(ImagingError) -> RenderedImage? in
+            guard let reader = JPEGReader(bytes), reader.isPlain else { return nil }
+            var profile = reader.profile
+            if !job.work.isEmpty, !profile.isEmpty {
+                if ColourProfile.isSRGB(profile) {
+                    profile = []
+                } else if !ColourProfile.isDisplayP3(profile) {
+                    return nil
+                }
+            }
+            guard let decoded = reader.begin(eighths: job.eighths), (width...width + 1).contains(decoded.width),
+                (height...height + 1).contains(decoded.height)
+            else { return nil }
+            let walk = Walk(job, width: width, height: height)
+            let writer = try JPEGWriter(
+                width: job.output.width,
+                height: job.output.height,
+                quality: job.quality,
+                profile: profile
+            )
+            let colour = AdjustmentColour(job.work)
+            let (across, down) = job.output
+            if !job.isSmaller, walk.isStraight {
+                try colour.withPass(width: across, height: down) { (pass) throws(ImagingError) in
+                    try stream(reader, rowBytes: 3 * decoded.width, walk, pass, writer, job.output)
+                }
+            } else {
+                var raster = try raster(reader, rowBytes: 3 * decoded.width, walk.region)
+                var turned = walk
+                if job.isSmaller {
+                    let size = walk.isTransposed ? (down, across) : (across, down)
+                    raster = Shrink.rgb(raster, to: size)
+                    turned = Walk(orientations: walk.orientations, width: size.0, height: size.1)
+                }
+                let (source, from) = (raster, turned)
+                try colour.withPass(width: across, height: down) { (pass) throws(ImagingError) in
+                    try turn(source, from, pass, writer, job.output)
+                }
+            }
+            let data = try writer.finish()
+            return RenderedImage(
+                bytes: data,
+                format: .jpeg,
+                pixelWidth: across,
+                pixelHeight: down,
+                isUpscaled: false
+            )
+        }
+    }
+
+    /// Rows from the reader to the writer.
+    private static func stream(
+        _ reader: JPEGReader,
+        rowBytes: Int,
+        _ walk: Walk,
+        _ pass: ColourPass,
+        _ writer: JPEGWriter,
+        _ output: (width: Int, height: Int)
+    ) throws(ImagingError) {
+        let region = walk.region
+        let pipe = BandPipe(height: output.height, rowBytes: rowBytes)
+        try pipe.run(
+            fill: { (rows) throws(ImagingError) in
+                var above = rows.band == 0 ? region.y : 0
+                while above > 0 {
+                    let count = min(above, rows.count)
+                    try reader.read(rows.pixels, rowBytes: rowBytes, count: count)
+                    above -= count
+                }
+                try reader.read(rows.pixels, rowBytes: rowBytes, count: rows.count)
+            },
+            change: { rows in
+                for row in 0..<rows.count {
+                    pass(rows.pixels + row * rowBytes + 3 * region.x, rows: 1, first: rows.first + row)
+                }
+            },
+            empty: { (rows) throws(ImagingError) in
+                try writer.write(rows.pixels + 3 * region.x, rowBytes: rowBytes, count: rows.count)
+            }
+        )
+    }
+
+    /// Pixels of eight bits, three a pixel, without gaps.
+    struct Raster: Sendable {
+        var width: Int
+        var height: Int
+        var pixels: [UInt8]
+    }
+
+    /// A region of the stored picture.
+    private static func raster(
+        _ reader: JPEGReader,
+        rowBytes: Int,
+        _ region: PixelRect
+    ) throws(ImagingError) -> Raster {
+        let kept = 3 * region.width
+        var failure: ImagingError?
+        let pixels = [UInt8](unsafeUninitializedCapacity: kept * region.height) { pixels, count in
+            count = kept * region.height
+            guard let start = pixels.baseAddress else { return }
+            let band = UnsafeMutablePointer<UInt8>.allocate(capacity: 16 * rowBytes)
+            defer { band.deallocate() }
+            do throws(ImagingError) {
+                var row = 0
+                while row < region.y + region.height {
+                    let rows = min(16, region.y + region.height - row)
+                    try reader.read(band, rowBytes: rowBytes, count: rows)
+                    for index in max(0, region.y - row)..<max(rows, region.y - row) {
+                        (start + kept * (row + index - region.y)).update(
+                            from: band + index * rowBytes + 3 * region.x,
+                            count: kept
+                        )
+                    }
+                    row += rows
+                }
+            } catch {
+                failure = error
+                pixels.initialize(repeating: 0)
+            }
+        }
+        if let failure { throw failure }
+        return Raster(width: region.width, height: region.height, pixels: pixels)
+    }
+
+    /// Rows of a raster, turned, to the writer.
+    private static func turn(
+        _ raster: Raster,
+        _ walk: Walk,
+        _ pass: ColourPass,
+        _ writer: JPEGWriter,
+        _ output: (width: Int, height: Int)
+    ) throws(ImagingError) {
+        let rowBytes = 3 * output.width
+        let pipe = BandPipe(height: output.height, rowBytes: rowBytes)
+        let steps = walk.steps(of: raster.width)
+        try pipe.run(
+            fill: { (rows) throws(ImagingError) in
+                raster.pixels.withUnsafeBufferPointer { pixels in
+                    guard let start = pixels.baseAddress else { return }
+                    safelight_gather_rgb(
+                        start + steps.start + rows.first * steps.y,
+                        steps.x,
+                        steps.y,
+                        rows.pixels,
+                        output.width,
+                        rows.count
+                    )
+                }
+            },
+            change: { rows in pass(rows.pixels, rows: rows.count, first: rows.first) },
+            empty: { (rows) throws(ImagingError) in
+                try writer.write(rows.pixels, rowBytes: rowBytes, count: rows.count)
+            }
+        )
+    }
+}

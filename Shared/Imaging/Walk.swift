@@ -1,0 +1,77 @@
+import PhotoModel
+import PictureFormats
+
+/// Where the pixels of a turned picture lie in the stored one.
+struct Walk: Sendable {
+    /// The file's own EXIF orientation, and the one that the list's turns and flips make.
+    let orientations: (Int, Int)
+    /// The part of the stored picture that is shown.
+    let region: PixelRect
+
+    init(_ job: JPEGPass.Job, width: Int, height: Int) {
+        let first = job.header.orientation
+        orientations = (first, job.geometry.orientation)
+        let upright = first >= 5 ? (height, width) : (width, height)
+        let shown = job.geometry.shown
+        let (fullWidth, fullHeight) = (Double(job.header.pixelWidth), Double(job.header.pixelHeight))
+        let cut = RenditionPlan.pixels(
+            of: UnitRect(
+                x: Double(shown.x) / fullWidth,
+                y: Double(shown.y) / fullHeight,
+                width: Double(shown.width) / fullWidth,
+                height: Double(shown.height) / fullHeight
+            ),
+            width: upright.0,
+            height: upright.1
+        )
+        let one = Self.place(cut.x, cut.y, first, width, height)
+        let other = Self.place(cut.x + cut.width - 1, cut.y + cut.height - 1, first, width, height)
+        region = PixelRect(
+            x: min(one.x, other.x),
+            y: min(one.y, other.y),
+            width: abs(one.x - other.x) + 1,
+            height: abs(one.y - other.y) + 1
+        )
+    }
+
+    /// The whole of a stored picture.
+    init(orientations: (Int, Int), width: Int, height: Int) {
+        self.orientations = orientations
+        region = PixelRect(x: 0, y: 0, width: width, height: height)
+    }
+
+    var isTransposed: Bool { (orientations.0 >= 5) != (orientations.1 >= 5) }
+
+    /// Whether the rows of the result are those of the region, in their order.
+    var isStraight: Bool {
+        let steps = steps(of: region.width)
+        return steps.start == 0 && steps.x == 3 && (steps.y == 3 * region.width || region.height == 1)
+    }
+
+    /// Offsets in bytes within a raster of the region: of the result's first pixel, the next to its right, and the next
+    /// below.
+    func steps(of width: Int) -> (start: Int, x: Int, y: Int) {
+        func offset(_ x: Int, _ y: Int) -> Int {
+            let middle = orientations.0 >= 5 ? (region.height, region.width) : (region.width, region.height)
+            let turned = Self.place(x, y, orientations.1, middle.0, middle.1)
+            let stored = Self.place(turned.x, turned.y, orientations.0, region.width, region.height)
+            return 3 * (stored.y * width + stored.x)
+        }
+        let start = offset(0, 0)
+        return (start, offset(1, 0) - start, offset(0, 1) - start)
+    }
+
+    /// The point of a picture of a size from which an EXIF orientation takes a point of the upright one.
+    static func place(_ x: Int, _ y: Int, _ orientation: Int, _ width: Int, _ height: Int) -> (x: Int, y: Int) {
+        switch orientation {
+        case 2: (width - 1 - x, y)
+        case 3: (width - 1 - x, height - 1 - y)
+        case 4: (x, height - 1 - y)
+        case 5: (y, x)
+        case 6: (y, height - 1 - x)
+        case 7: (width - 1 - y, height - 1 - x)
+        case 8: (width - 1 - y, x)
+        default: (x, y)
+        }
+    }
+}

@@ -1,0 +1,50 @@
+import Contracts
+import Messaging
+import PhotoClient
+import PhotoModel
+import Storage
+import TestSupport
+import Testing
+
+@testable import Editor
+
+extension StudioTests {
+    /// What a program is given that wants to edit pixels itself.
+    @Suite(.timeLimit(.minutes(2)))
+    struct BeginTests {
+        @Test(.spec("T-49"))
+        func `a program chooses between a RAW and a compressed original, and does without what it need not have`()
+            async throws
+        {
+            try await Studio.open { studio in
+                let compressed = TestPictures.jpeg(width: 60, height: 40, seed: 1)
+                let raw = TestPictures.jpeg(width: 90, height: 60, orientation: 6, seed: 2)
+                let single = try studio.catalog.add(compressed)
+                let both = try studio.catalog.add(compressed)
+                let stored = try studio.resources.put(bytes: raw)
+                studio.catalog.change(both.id, content: false) { asset in
+                    asset.resources.append(
+                        AssetResource(
+                            type: .alternatePhoto,
+                            digest: stored.digest.text,
+                            size: stored.size,
+                            contentType: "com.adobe.raw-image"
+                        )
+                    )
+                }
+                for (choice, bytes, orientation) in [(OriginalChoice.raw, raw, 6), (.compressed, compressed, 1)] {
+                    let given = try await studio.client.ask(BeginEditing(asset: both.id, originalChoice: choice))
+                    #expect(given.result.input.map { given.attachments[$0] } == bytes)
+                    #expect(given.result.version == .original && given.result.orientation == orientation)
+                    #expect(given.result.displaySizeImage != nil)
+                }
+                let refusal = await studio.refusal(BeginEditing(asset: single.id, originalChoice: .raw))
+                #expect(refusal?.refusal == .invalidOptions)
+                let bare = try await studio.client.ask(
+                    BeginEditing(asset: both.id, skipsDisplaySizeImage: true, skipsInput: true)
+                )
+                #expect(bare.attachments.isEmpty && bare.result.displaySizeImage == nil && bare.result.input == nil)
+            }
+        }
+    }
+}

@@ -79,6 +79,8 @@ struct CatalogHandler: RequestHandler {
         case .token: return Reply(try await history.token().json)
         case .editsStatus(let status): return Reply(try await edits.status(status, for: incoming.identity).json)
         case .editsPending(let page): return Reply(try await edits.pending(page, for: incoming.identity).json)
+        case .supports(let question):
+            return Reply(SupportsResources.Result(isSupported: ResourceRules.supports(question.types)).json)
         case .readResource(let read): return try await delivery.read(read, incoming, notifier)
         case .beginUpload(let upload): return Reply(try await uploads.begin(upload, owner: incoming.identity).json)
         case .appendUpload(let upload):
@@ -157,7 +159,9 @@ struct CatalogHandler: RequestHandler {
             }
             do throws(WriteFailure) {
                 let write = WriteRequest(changes: prepared, origin: origin, key: key, digest: digest)
-                return try await writer.perform(write).result
+                let result = try await writer.perform(write).result
+                await intake.removeMoved(changes.requests, prepared)
+                return result
             } catch {
                 switch error {
                 case .refused(let refusal): throw refusal

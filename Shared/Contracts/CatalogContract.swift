@@ -21,6 +21,7 @@ public enum CatalogRequest: Sendable {
     case token(CurrentToken)
     case editsStatus(EditsStatus)
     case editsPending(EditsPending)
+    case supports(SupportsResources)
     case readResource(ReadResource)
     case beginUpload(BeginUpload)
     case appendUpload(AppendUpload)
@@ -45,6 +46,7 @@ public enum CatalogRequest: Sendable {
         MethodDescription(PerformChanges.self, attachments: "Bytes of resources and adjustment data, as numbered."),
         MethodDescription(ChangesSince.self), MethodDescription(ChangesFollow.self),
         MethodDescription(CurrentToken.self), MethodDescription(EditsStatus.self), MethodDescription(EditsPending.self),
+        MethodDescription(SupportsResources.self),
         MethodDescription(ReadResource.self, attachments: "Reply or notifications: the bytes."),
         MethodDescription(BeginUpload.self), MethodDescription(AppendUpload.self, attachments: "The next bytes."),
         MethodDescription(FinishUpload.self), MethodDescription(CancelUpload.self),
@@ -68,12 +70,15 @@ public enum CatalogRequest: Sendable {
         case ReleaseTransient.method: self = .releaseTransient(try ReleaseTransient(params: params))
         case ChangesDetails.method: self = .details(try ChangesDetails(params: params))
         case FetchKeys.method: self = .fetchKeys(try FetchKeys(params: params))
-        case PerformChanges.method: self = .perform(try PerformChanges(params: params))
+        case PerformChanges.method:
+            try PerformChanges.refuseNested(params)
+            self = .perform(try PerformChanges(params: params))
         case ChangesSince.method: self = .since(try ChangesSince(params: params))
         case ChangesFollow.method: self = .follow(try ChangesFollow(params: params))
         case CurrentToken.method: self = .token(try CurrentToken(params: params))
         case EditsStatus.method: self = .editsStatus(try EditsStatus(params: params))
         case EditsPending.method: self = .editsPending(try EditsPending(params: params))
+        case SupportsResources.method: self = .supports(try SupportsResources(params: params))
         case ReadResource.method: self = .readResource(try ReadResource(params: params))
         case BeginUpload.method: self = .beginUpload(try BeginUpload(params: params))
         case AppendUpload.method: self = .appendUpload(try AppendUpload(params: params))

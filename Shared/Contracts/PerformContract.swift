@@ -1,4 +1,5 @@
 public import JSONValue
+import Messaging
 public import PhotoModel
 
 /// `changes.perform`: one transaction (spec S-71 to S-84 and section 10).
@@ -64,6 +65,17 @@ public struct PerformChanges: Request {
             ),
         ]
     )
+
+    /// A transaction inside a transaction (spec T-29).
+    static func refuseNested(_ params: JSON) throws(RPCError) {
+        guard let index = params["requests"]?.arrayValue?.firstIndex(where: { $0["type"] == .string(method) }) else {
+            return
+        }
+        throw Refusal.nestedChange.error(
+            "a transaction holds no other; put its requests into the one list",
+            ["request": JSON(index)]
+        )
+    }
 
     public struct Result: JSONTabled {
         public var token: ChangeToken

@@ -65,6 +65,36 @@ public struct ReadResource: Request {
     }
 }
 
+/// `resource.supports`: whether files of some types make an asset (spec T-20).
+public struct SupportsResources: Request {
+    public static let method = "resource.supports"
+    public var types: [ResourceType]
+
+    public init(types: [ResourceType]) { self.types = types }
+
+    public static let table = JSONTable(
+        method,
+        "Whether a new asset can have resources of these types.",
+        unknown: .refused,
+        blank: SupportsResources(types: []),
+        [.required("types", \.types, .list(of: .name(ResourceType.self), limit: 64), "The types, one for each file.")]
+    )
+
+    public struct Result: JSONTabled {
+        public var isSupported: Bool
+
+        public init(isSupported: Bool) { self.isSupported = isSupported }
+
+        public static let table = JSONTable(
+            "Supported",
+            "Whether they make an asset.",
+            unknown: .ignored,
+            blank: Result(isSupported: false),
+            [.required("isSupported", \.isSupported, .flag, "Whether they make an asset.")]
+        )
+    }
+}
+
 /// `upload.begin`: bytes larger than an attachment come in steps.
 public struct BeginUpload: Request {
     public static let method = "upload.begin"

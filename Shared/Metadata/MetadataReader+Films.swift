@@ -1,6 +1,9 @@
 import PictureFormats
 
 extension MetadataReader {
+    /// Frames a second from which a film is one for slow motion (spec S-34).
+    static let slowMotion = 100.0
+
     /// The facts of a film, of which only the container is read.
     ///
     /// The date is QuickTime's `creationdate`, which has its offset, else `mvhd`'s, which is UTC; the place is
@@ -28,6 +31,7 @@ extension MetadataReader {
         )
         facts.isFilm = true
         facts.duration = movie.duration
+        if movie.frameRate >= slowMotion { facts.mediaSubtypes |= PhotoFacts.Subtype.highFrameRate }
         facts.captureDate = movie.created
         if let time = CaptureTime(xmp: movie.values["creationdate"]) {
             facts.captureDate = time.utc(fallbackOffset: 0)

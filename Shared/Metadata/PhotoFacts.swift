@@ -70,6 +70,7 @@ public struct PhotoFacts: Sendable, Hashable {
         public static let live = 8
         public static let depthEffect = 16
         public static let animation = 64
+        public static let highFrameRate = 1 << 17
     }
 }
 

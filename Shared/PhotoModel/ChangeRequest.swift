@@ -27,6 +27,8 @@ public enum ChangeRequest: Sendable, Hashable {
         public var burst: NewBurst?
         /// An XMP file about the picture: what it says goes before what the picture says, but for the date.
         public var sidecar: NewResource?
+        /// It is edited from the start; not for bytes that the library has already.
+        public var edit: NewEdit?
 
         public init(
             ref: String? = nil,
@@ -35,8 +37,10 @@ public enum ChangeRequest: Sendable, Hashable {
             sourceType: SourceType = .typeUserLibrary,
             ifDuplicate: DuplicateRule = .useExisting,
             burst: NewBurst? = nil,
-            sidecar: NewResource? = nil
+            sidecar: NewResource? = nil,
+            edit: NewEdit? = nil
         ) {
+            self.edit = edit
             self.burst = burst
             self.sidecar = sidecar
             self.ref = ref
@@ -76,6 +80,12 @@ public enum ChangeRequest: Sendable, Hashable {
                     .object(NewResource.self),
                     "An XMP file about it: rating, keywords, caption and place go before the picture's own; its date "
                         + "counts where the picture has none. It is read, not kept."
+                ),
+                .optional(
+                    "edit",
+                    \.edit,
+                    .object(NewEdit.self),
+                    "The edit that it comes with; passed over where the library has the bytes already."
                 ),
             ]
         )

@@ -57,6 +57,8 @@ public struct NewResource: Sendable, Hashable, JSONTabled {
     public var path: String?
     /// The file at the path stays where it is and stands for the bytes, instead of being copied.
     public var isReferenced: Bool
+    /// The file at the path is removed once the asset is committed: PhotoKit's `shouldMoveFile` (spec T-21).
+    public var isMoved: Bool
     /// The name it came with; for a path the file's own name where it is absent.
     public var originalFilename: String?
 
@@ -64,8 +66,10 @@ public struct NewResource: Sendable, Hashable, JSONTabled {
         type: ResourceType = .photo,
         source: ResourceSource,
         originalFilename: String? = nil,
-        isReferenced: Bool = false
+        isReferenced: Bool = false,
+        isMoved: Bool = false
     ) {
+        self.isMoved = isMoved
         self.type = type
         self.originalFilename = originalFilename
         self.isReferenced = isReferenced
@@ -103,7 +107,40 @@ public struct NewResource: Sendable, Hashable, JSONTabled {
                 "The file at the path is not copied: it stays where it is, and is checked at each opening.",
                 default: false
             ),
+            .defaulted(
+                "move",
+                \.isMoved,
+                .flag,
+                "The file at the path is removed once the asset is committed; never one with other hard links.",
+                default: false
+            ),
             .optional("originalFilename", \.originalFilename, .text(maxBytes: 1024), "The name it came with."),
+        ]
+    )
+}
+
+/// The edit that a new asset comes with: `PHContentEditingOutput(placeholderForCreatedAsset:)` (spec T-22).
+public struct NewEdit: Sendable, Hashable, JSONTabled {
+    /// The rendered picture, upright.
+    public var render: NewResource
+    public var adjustmentData: AdjustmentData
+
+    public init(render: NewResource, adjustmentData: AdjustmentData) {
+        self.render = render
+        self.adjustmentData = adjustmentData
+    }
+
+    public static let table = JSONTable(
+        "NewEdit",
+        "The edit that a new asset comes with.",
+        unknown: .refused,
+        blank: NewEdit(
+            render: NewResource(source: .path("")),
+            adjustmentData: AdjustmentData(formatIdentifier: "", formatVersion: "", attachment: 0)
+        ),
+        [
+            .required("render", \.render, .object(NewResource.self), "The rendered picture, upright."),
+            .required("adjustmentData", \.adjustmentData, .object(AdjustmentData.self), "How it was made."),
         ]
     )
 }

@@ -9,6 +9,8 @@ public struct MovieHeader: Sendable, Hashable {
     public var pixelHeight = 0
     /// Microseconds.
     public var duration: Int64 = 0
+    /// Frames a second of the first video track; zero where it does not say.
+    public var frameRate = 0.0
     /// Microseconds since 1970 of `mvhd`, which is UTC by the standard; nil for a clock that was never set.
     public var created: Int64?
     /// Apple's `com.apple.quicktime.` values, by what follows the prefix: `content.identifier`, `creationdate`, …
@@ -128,6 +130,25 @@ public struct MovieHeader: Sendable, Hashable {
         let size = (width >> 16, height >> 16)
         guard (1...65_535).contains(size.0), (1...65_535).contains(size.1) else { return }
         (pixelWidth, pixelHeight) = first == 0 ? (size.1, size.0) : size
+        takeRate(media)
+    }
+
+    /// Frames by the table of their times, over the track's own clock.
+    private mutating func takeRate(_ media: ByteReader) {
+        let parts = Self.boxes(media)
+        guard let header = parts.first(where: { $0.name == "mdhd" })?.content,
+            let scale = header.big32(header.byte(0) == 1 ? 20 : 12), scale > 0,
+            let information = parts.first(where: { $0.name == "minf" })?.content,
+            let samples = Self.boxes(information).first(where: { $0.name == "stbl" })?.content,
+            let times = Self.boxes(samples).first(where: { $0.name == "stts" })?.content, let entries = times.big32(4)
+        else { return }
+        var (frames, ticks) = (0.0, 0.0)
+        for entry in 0..<min(entries, 100_000) {
+            guard let count = times.big32(8 + entry * 8), let each = times.big32(12 + entry * 8) else { break }
+            frames += Double(count)
+            ticks += Double(count) * Double(each)
+        }
+        if ticks > 0 { frameRate = frames * Double(scale) / ticks }
     }
 
     /// QuickTime's metadata: a list of keys, and values by the number of their key.

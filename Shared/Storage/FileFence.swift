@@ -54,6 +54,26 @@ public final class FileFence: Sendable {
         }
         throw .invalid("\(path) is below none of the folders that the service may read")
     }
+
+    /// Removes a file below a root, if it is still the one that was seen.
+    ///
+    /// Throws ``StorageError/resourceChanged(_:)`` where another file has its name now; else as ``open(_:)``.
+    public func remove(_ path: String, ifStill identity: FileIdentity) throws(StorageError) {
+        guard let slash = path.lastIndex(of: "/") else { throw .invalid("\(path) is no absolute path") }
+        let name = String(path[path.index(after: slash)...])
+        for (root, folder) in zip(roots, folders) {
+            let prefix = root == "/" ? "/" : root + "/"
+            guard path.hasPrefix(prefix), !name.isEmpty else { continue }
+            let inside = path[..<slash].dropFirst(prefix.count)
+            let number = safelight_open_beneath(folder, inside.isEmpty ? "." : String(inside), O_RDONLY | O_DIRECTORY)
+            guard number >= 0 else { throw .system(errno, "open the folder of \(path)") }
+            defer { _ = close(number) }
+            try open(path).require(identity)
+            guard unlinkat(number, name, 0) == 0 else { throw .system(errno, "remove \(path)") }
+            return
+        }
+        throw .invalid("\(path) is below none of the folders that the service may read")
+    }
 }
 
 /// What tells that a file which is referenced, and not copied in, is still the same.

@@ -13,7 +13,8 @@ struct FetchServiceTests {
 
     init() throws { folder = try TemporaryFolder("cat") }
 
-    @Test func `pages of one moment hold each asset once while others come and go`() async throws {
+    @Test(.spec("S-25", "S-27", "P-17", "P-33"))
+    func `pages of one moment hold each asset once while others come and go`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let ids = try await catalog.take((1...30).map { picture($0) })
             var fetch = FetchDescription(.assets)
@@ -42,7 +43,7 @@ struct FetchServiceTests {
         }
     }
 
-    @Test func `hidden assets are left out but for those who ask`() async throws {
+    @Test(.spec("S-23", "S-36", "D7")) func `hidden assets are left out but for those who ask`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let ids = try await catalog.take([picture(1), picture(2)])
             let album = try #require(
@@ -70,7 +71,8 @@ struct FetchServiceTests {
         }
     }
 
-    @Test func `identifiers that nothing has are told, and an album that is not there is an error`() async throws {
+    @Test(.spec("T-01", "S-16"))
+    func `identifiers that nothing has are told, and an album that is not there is an error`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let ids = try await catalog.take([picture(1), picture(2)])
             let stranger = try #require(ObjectID("a" + String(repeating: "1", count: 26)))
@@ -83,7 +85,7 @@ struct FetchServiceTests {
         }
     }
 
-    @Test func `what a class does not have is refused with what it has`() async throws {
+    @Test(.spec("D11", "P-20")) func `what a class does not have is refused with what it has`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             var fetch = FetchDescription(.assets)
             fetch.predicate = "aperture == 8"

@@ -25,7 +25,8 @@ struct RulesTests {
         #expect(record.lists.first { $0.id == .root }?.after?.childCount == 1)
     }
 
-    @Test func `a favourite changes the modification date and not that of the content`() throws {
+    @Test(.spec("P-16", "S-35"))
+    func `a favourite changes the modification date and not that of the content`() throws {
         var library = MemoryLibrary()
         let id = try library.add(1)
         let before = try #require(library.asset(id))
@@ -177,6 +178,9 @@ struct RulesTests {
         #expect(digest(.fullSizePhoto) == 12 && digest(.adjustmentBasePhoto) == 11)
         try library.perform([.edit(id, "B", 13)])
         #expect(digest(.fullSizePhoto) == 13 && digest(.adjustmentBasePhoto) == 11)
+        // A did not understand B's data and was given what is shown.
+        try library.perform([.edit(id, "A", 15)])
+        #expect(digest(.fullSizePhoto) == 15 && digest(.adjustmentBasePhoto) == 13)
         let error = #expect(throws: RPCError.self) {
             try library.perform([.edit(id, "A", 14, if: original.contentRevision)])
         }

@@ -14,7 +14,9 @@ struct ServiceTests {
 
     init() throws { folder = try TemporaryFolder("cat") }
 
-    @Test func `a file is taken in by its path with what it says about itself`() async throws {
+    @Test(.spec("S-03", "S-78", "P-23")) func `a file is taken in by its path with what it says about itself`()
+        async throws
+    {
         let bytes = TestPictures.jpeg(
             width: 60,
             height: 80,

@@ -14,7 +14,9 @@ struct TransactionTests {
 
     init() throws { folder = try TemporaryFolder("cat") }
 
-    @Test func `the same transaction sent three times, also at once, is made once with equal outcomes`() async throws {
+    @Test(.spec("S-72")) func `the same transaction sent three times, also at once, is made once with equal outcomes`()
+        async throws
+    {
         try await RunningCatalog.with(folder) { catalog in
             let create = ChangeRequest.createCollection(.init(ref: "c", title: "Once"))
             let outcomes = try await withThrowingTaskGroup(of: JSON.self) { group in
@@ -62,7 +64,8 @@ struct TransactionTests {
         }
     }
 
-    @Test func `a refused transaction leaves nothing, names its request, and its number is used again`() async throws {
+    @Test(.spec("S-73", "S-71"))
+    func `a refused transaction leaves nothing, names its request, and its number is used again`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let id = try await catalog.take([picture(1)])[0]
             let before = try await catalog.call(CurrentToken()).token
@@ -268,7 +271,7 @@ struct TransactionTests {
         }
     }
 
-    @Test func `old records are forgotten in steps, and tokens before them expire`() async throws {
+    @Test(.spec("T-36")) func `old records are forgotten in steps, and tokens before them expire`() async throws {
         try await RunningCatalog.with(folder) {
             $0.historyBytes = 1 << 20
             $0.trimInterval = 0

@@ -64,6 +64,9 @@ public enum NaivePredicate {
         }
     }
 
+    /// What a key says of an asset as JSON, as a number or text.
+    public static func value(_ name: String, of asset: JSON) -> JSON { own(name, asset) }
+
     /// The asset's value as a number or text.
     private static func own(_ name: String, _ asset: JSON) -> JSON {
         switch name {

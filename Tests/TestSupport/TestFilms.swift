@@ -8,6 +8,7 @@ public enum TestFilms {
     ///   - isTurned: whether the track's matrix turns it by 90 degrees.
     ///   - created: seconds since 1970; nil for a clock that was never set.
     ///   - values: Apple's values, by what follows `com.apple.quicktime.`.
+    ///   - frameRate: frames a second, as the table of their times says; 0 leaves it out.
     ///   - padding: bytes of content before the `moov` box.
     public static func film(
         brand: String = "qt  ",
@@ -17,6 +18,7 @@ public enum TestFilms {
         isTurned: Bool = false,
         created: Int? = nil,
         values: [(String, String)] = [],
+        frameRate: Int = 0,
         padding: Int = 64
     ) -> [UInt8] {
         let made = created.map { $0 + 2_082_844_800 } ?? 0
@@ -31,7 +33,13 @@ public enum TestFilms {
         let size = number(width << 16) + number(height << 16)
         let trackHeader = box("tkhd", trackStart + (isTurned ? turned : straight) + size)
         let handler = box("hdlr", none + none + Array("vide".utf8) + zeros(13))
-        var moov = movieHeader + box("trak", trackHeader + box("mdia", handler))
+        var media = handler
+        if frameRate > 0 {
+            let times = box("stts", none + number(1) + number(frameRate * duration / 1000) + number(1000))
+            media += box("mdhd", none + none + none + number(frameRate * 1000) + number(frameRate * duration) + none)
+            media += box("minf", box("stbl", times))
+        }
+        var moov = movieHeader + box("trak", trackHeader + box("mdia", media))
         if !values.isEmpty {
             let keys = values.flatMap { box("mdta", Array("com.apple.quicktime.\($0.0)".utf8)) }
             let items = values.enumerated().flatMap { index, value in

@@ -6,7 +6,8 @@ import PhotoModel
 extension ChangeTransaction {
     // MARK: Create
 
-    mutating func create(_ request: ChangeRequest.CreateAsset, _ resources: [PreparedResource]) throws {
+    mutating func create(_ request: ChangeRequest.CreateAsset, _ change: PreparedChange) throws {
+        let resources = change.resources
         guard let original = resources.first(where: { $0.type.isOriginal }) else {
             throw Refusal.invalidParams.error("an asset needs a resource of the type photo")
         }
@@ -41,6 +42,10 @@ extension ChangeTransaction {
         try set(asset)
         if request.burst?.isRepresentative == true || request.set.representsBurst == true {
             try letRepresent(asset.id)
+        }
+        if let new = request.edit {
+            let edit = ChangeRequest.EditAsset(id: asset.id, render: new.render, adjustmentData: new.adjustmentData)
+            try self.edit(edit, change.render, change.adjustment)
         }
         try bind(request.ref, to: asset.id)
     }

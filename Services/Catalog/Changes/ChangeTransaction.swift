@@ -65,7 +65,7 @@ struct ChangeTransaction<State: LibraryState> {
 
     private mutating func apply(_ change: PreparedChange) throws {
         switch change.request {
-        case .createAsset(let request): try create(request, change.resources)
+        case .createAsset(let request): try create(request, change)
         case .updateAsset(let request): try update(request)
         case .deleteAssets(let request): try deleteAssets(request)
         case .editAsset(let request): try edit(request, change.resources.first, change.adjustment)

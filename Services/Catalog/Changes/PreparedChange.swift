@@ -1,4 +1,5 @@
 import PhotoModel
+import Storage
 
 /// Facts that were read from a picture's bytes before the transaction.
 struct PictureFacts: Sendable, Equatable {
@@ -34,6 +35,8 @@ struct PreparedResource: Sendable {
     var originalFilename: String?
     /// Where they came from, for errors: the path that the client named.
     var path: String?
+    /// The file there, where it is to be removed once its bytes belong to an asset.
+    var identity: FileIdentity?
     /// What was read from the bytes; nil where nobody looked, because an asset with these bytes was there.
     var facts: PictureFacts?
 }
@@ -43,6 +46,8 @@ struct PreparedChange: Sendable {
     var request: ChangeRequest
     /// In the order in which the request names them; for an edit the render.
     var resources: [PreparedResource] = []
+    /// For a new asset that comes with an edit: its render.
+    var render: PreparedResource?
     /// For an edit: its adjustment data.
     var adjustment: PreparedResource?
     /// For index operations: the list as the client saw it.
@@ -51,9 +56,11 @@ struct PreparedChange: Sendable {
     init(
         _ request: ChangeRequest,
         resources: [PreparedResource] = [],
+        render: PreparedResource? = nil,
         adjustment: PreparedResource? = nil,
         snapshot: SnapshotList? = nil
     ) {
+        self.render = render
         self.snapshot = snapshot
         self.request = request
         self.resources = resources

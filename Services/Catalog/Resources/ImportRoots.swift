@@ -12,6 +12,7 @@ struct ImportRoots: Sendable {
     private let fence: FileFence
     /// Nil: whoever comes over ipc may name files below the folders.
     private let onlyIdentity: String?
+    private let ownIdentity: String
 
     /// - Throws: `invalid_options` for a folder that cannot be opened
     init(_ folders: [String], ownUID: UInt32 = geteuid()) throws(RPCError) {
@@ -20,12 +21,35 @@ struct ImportRoots: Sendable {
         } catch {
             throw Refusal.invalidOptions.error("--import-root: \(error)")
         }
-        onlyIdentity = folders.isEmpty ? "uid:\(ownUID)" : nil
+        ownIdentity = "uid:\(ownUID)"
+        onlyIdentity = folders.isEmpty ? ownIdentity : nil
     }
 
     /// Refuses to reference files unless somebody named the folders for that.
     func requireConfigured() throws(RPCError) {
         if onlyIdentity != nil { throw RescanDesk.noRoots }
+    }
+
+    /// Checks that a file may be removed after it was taken in (spec T-21): it is the service's own user who asks, and
+    /// the bytes have no other name.
+    ///
+    /// - Throws: `access_denied`, `request_not_supported`
+    func requireMovable(_ file: ResourceFile, _ path: String, for identity: String) throws -> FileIdentity {
+        guard identity == ownIdentity else {
+            throw Refusal.accessDenied.error("\(identity) may not have files moved; let them be copied")
+        }
+        var status = stat()
+        guard fstat(file.descriptor, &status) == 0, status.st_nlink == 1 else {
+            throw Refusal.requestNotSupported.error(
+                "\(path) has other hard links, so it is not moved; let it be copied",
+                ["path": .string(path)]
+            )
+        }
+        return try FileIdentity(of: file)
+    }
+
+    func remove(_ path: String, _ identity: FileIdentity) throws(StorageError) {
+        try fence.remove(path, ifStill: identity)
     }
 
     /// Opens a regular file for reading; no link on the way may lead out of its folder.

@@ -79,25 +79,34 @@ struct ResourceIntake: Sendable {
                 let facts = try await read(sidecar: sidecar, incoming)
                 resources[index].facts?.take(facts)
             }
-            return PreparedChange(request, resources: resources)
-        case .editAsset(let edit):
-            var render = try await take(edit.render, incoming)
-            render.type = .fullSizePhoto
-            try await read(&render)
-            try Self.check(render)
-            guard render.facts?.orientation == 1 else {
-                throw Refusal.invalidResource.error(
-                    "the render is not upright: turn its pixels and set the orientation to 1",
-                    ["file": .string(render.name)]
-                )
+            var change = PreparedChange(request, resources: resources)
+            if let edit = create.edit {
+                change.render = try await take(render: edit.render, incoming)
+                change.adjustment = try await take(edit.adjustmentData, incoming)
             }
+            return change
+        case .editAsset(let edit):
             return PreparedChange(
                 request,
-                resources: [render],
+                resources: [try await take(render: edit.render, incoming)],
                 adjustment: try await take(edit.adjustmentData, incoming)
             )
         default: return PreparedChange(request)
         }
+    }
+
+    private func take(render resource: NewResource, _ incoming: IncomingRequest) async throws -> PreparedResource {
+        var render = try await take(resource, incoming)
+        render.type = .fullSizePhoto
+        try await read(&render)
+        try Self.check(render)
+        guard render.facts?.orientation == 1 else {
+            throw Refusal.invalidResource.error(
+                "the render is not upright: turn its pixels and set the orientation to 1",
+                ["file": .string(render.name)]
+            )
+        }
+        return render
     }
 
     /// Only the types that `editing.begin` names (spec T-23).
@@ -117,6 +126,9 @@ struct ResourceIntake: Sendable {
         else {
             throw Refusal.invalidParams.error("an asset has exactly one original, and one resource of each type")
         }
+        guard resources.allSatisfy({ !$0.isMoved || ($0.path != nil && !$0.isReferenced) }) else {
+            throw Refusal.invalidParams.error("only a path that is copied can be moved", ["parameter": "move"])
+        }
         for resource in resources {
             guard ResourceRules.accepted.contains(resource.type) else {
                 let names = ResourceRules.accepted.map(\.rawValue)
@@ -129,12 +141,26 @@ struct ResourceIntake: Sendable {
         }
     }
 
+    /// Removes the files that a committed transaction moved in. One that is not the file that was read stays.
+    func removeMoved(_ requests: [ChangeRequest], _ prepared: [PreparedChange]) async {
+        for (request, change) in zip(requests, prepared) {
+            guard case .createAsset(let create) = request else { continue }
+            for (resource, taken) in zip(create.resources, change.resources) {
+                guard resource.isMoved, let path = resource.path, let identity = taken.identity else { continue }
+                let roots = roots
+                // What cannot be removed is there twice, which loses nothing.
+                _ = try? await crew.run { try roots.remove(path, identity) }
+            }
+        }
+    }
+
     // MARK: Bytes
 
     private func take(_ resource: NewResource, _ incoming: IncomingRequest) async throws -> PreparedResource {
         let (resources, maxBytes) = (resources, maxBytes)
         let stored: StoredResource
         var path: String?
+        var identity: FileIdentity?
         guard !resource.isReferenced || resource.path != nil else {
             throw Refusal.invalidParams.error("only a path can be referenced", ["parameter": "reference"])
         }
@@ -149,6 +175,7 @@ struct ResourceIntake: Sendable {
             let isReferenced = resource.isReferenced
             if isReferenced { try roots.requireConfigured() }
             let file = try roots.open(named, for: incoming.identity)
+            if resource.isMoved { identity = try roots.requireMovable(file, named, for: incoming.identity) }
             name = name ?? PictureFacts.text(named.split(separator: "/").last.map(String.init), 1024)
             do {
                 stored = try await crew.run {
@@ -170,7 +197,8 @@ struct ResourceIntake: Sendable {
             digest: stored.digest.text,
             size: stored.size,
             originalFilename: name,
-            path: path
+            path: path,
+            identity: identity
         )
     }
 

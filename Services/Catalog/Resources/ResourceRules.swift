@@ -8,6 +8,13 @@ enum ResourceRules {
     /// What may come with a new asset.
     static let accepted: [ResourceType] = [.photo, .video, .alternatePhoto, .pairedVideo]
 
+    /// Whether files of these types make an asset: one original, each type once, and beside a still only (spec T-20).
+    static func supports(_ types: [ResourceType]) -> Bool {
+        let originals = types.filter(\.isOriginal)
+        return originals.count == 1 && Set(types).count == types.count && types.allSatisfy(accepted.contains)
+            && (types.count == 1 || originals == [.photo])
+    }
+
     /// Gives each original the type that its bytes say, and checks that the files are of one picture.
     ///
     /// - Throws: `resources_disagree`

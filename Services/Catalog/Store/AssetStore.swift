@@ -138,6 +138,7 @@ struct AssetStore {
 
     /// Writes what a transaction did to assets: insertions, changes and deletions.
     func save(_ changes: [EntityChange<Asset>], sequence: Int64) throws {
+        try leavePlaces(changes)
         var counters = CounterChanges()
         for change in changes {
             counters.count(change.before, by: -1)
@@ -199,15 +200,6 @@ struct AssetStore {
             before.isShown != after.isShown || before.creationDate != after.creationDate
             || before.addedDate != after.addedDate
         guard areCopiesStale || before.memberships != after.memberships else { return }
-        for membership in before.memberships where !after.memberships.contains(membership) {
-            try run(
-                """
-                DELETE FROM membership
-                WHERE asset = ? AND collection = (SELECT row FROM collection WHERE id = ?)
-                """,
-                [row, membership.collection.text]
-            )
-        }
         for membership in after.memberships where !before.memberships.contains(membership) {
             try insert(membership, of: after, row)
         }
@@ -216,6 +208,22 @@ struct AssetStore {
                 "UPDATE membership SET shown = ?, creation_date = ?, added_date = ? WHERE asset = ?",
                 [after.isShown, after.creationDate, after.addedDate, row]
             )
+        }
+    }
+
+    /// Takes assets out of the places that they leave, before others of the same transaction come into these.
+    private func leavePlaces(_ changes: [EntityChange<Asset>]) throws {
+        for change in changes {
+            let staying = change.after?.memberships ?? []
+            for membership in change.before?.memberships ?? [] where !staying.contains(membership) {
+                try run(
+                    """
+                    DELETE FROM membership
+                    WHERE collection = (SELECT row FROM collection WHERE id = ?) AND order_key = ?
+                    """,
+                    [membership.collection.text, membership.key.text]
+                )
+            }
         }
     }
 

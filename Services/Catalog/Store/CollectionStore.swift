@@ -134,6 +134,20 @@ struct CollectionStore {
 
     // MARK: Writing
 
+    /// Takes albums and folders out of the places that they leave, before others of the same transaction come into these.
+    func leavePlaces(_ collections: [EntityChange<AssetCollection>], _ lists: [EntityChange<CollectionList>]) throws {
+        for change in collections {
+            guard let before = change.before, before.parentKey != nil else { continue }
+            guard before.parent != change.after?.parent || before.parentKey != change.after?.parentKey else { continue }
+            try run("UPDATE collection SET parent = NULL, parent_key = NULL WHERE id = ?", [before.id.text])
+        }
+        for change in lists {
+            guard let before = change.before, before.parentKey != nil else { continue }
+            guard before.parent != change.after?.parent || before.parentKey != change.after?.parentKey else { continue }
+            try run("UPDATE list SET parent = NULL, parent_key = NULL WHERE id = ?", [before.id.text])
+        }
+    }
+
     func save(_ changes: [EntityChange<AssetCollection>]) throws {
         for change in changes {
             switch (change.before, change.after) {

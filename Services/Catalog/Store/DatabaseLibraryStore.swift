@@ -62,6 +62,7 @@ struct DatabaseLibrary: LibraryState {
 
     /// Writes what a transaction came to. A collection is there before its members, and until its members are gone.
     func save(_ result: TransactionResult, sequence: Int64) throws {
+        try collections.leavePlaces(result.collections, result.lists)
         try collections.save(Self.parentsFirst(result.lists.filter { $0.after != nil }, \.after))
         try collections.save(result.collections.filter { $0.after != nil })
         try assets.save(result.assets, sequence: sequence)

@@ -33,7 +33,10 @@ enum Albums {
     static func container(_ text: String, in library: PhotoLibrary) async throws -> ObjectID {
         if let id = ObjectID(text), id.kind != .asset { return id }
         let albums = try await titled(text, in: library)
-        if albums.isEmpty, let smart = smart(text) { return smart.id }
+        if albums.isEmpty {
+            if let smart = smart(text) { return smart.id }
+            if let folder = try await folders(text, in: library).first { return folder.id }
+        }
         return try await find(text, in: library).id
     }
 
@@ -44,14 +47,7 @@ enum Albums {
 
     /// The folder with an identifier or a title.
     static func folder(_ text: String, in library: PhotoLibrary) async throws -> CollectionList {
-        var fetch = FetchDescription(.lists)
-        if let id = ObjectID(text), id.kind == .collectionList {
-            fetch.ids = [id]
-        } else {
-            fetch.collectionType = ListType.folder.rawValue
-            fetch.predicate = ["key": "title", "op": "==", "value": .string(text)]
-        }
-        let folders = try await library.lists(fetch, count: 10).lists
+        let folders = try await folders(text, in: library)
         guard let folder = folders.first else {
             throw CommandFailure(
                 message: "there is no folder \"\(text)\"; `safelight folder list` shows those there are",
@@ -66,6 +62,17 @@ enum Albums {
             )
         }
         return folder
+    }
+
+    private static func folders(_ text: String, in library: PhotoLibrary) async throws -> [CollectionList] {
+        var fetch = FetchDescription(.lists)
+        if let id = ObjectID(text), id.kind == .collectionList {
+            fetch.ids = [id]
+        } else {
+            fetch.collectionType = ListType.folder.rawValue
+            fetch.predicate = ["key": "title", "op": "==", "value": .string(text)]
+        }
+        return try await library.lists(fetch, count: 10).lists
     }
 
     /// The first few albums with a title.

@@ -1,0 +1,114 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+import TestSupport
+import Testing
+
+@testable import Catalog
+
+/// The persistent history: paged, resumed at any token, told per object, and forgotten in time.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct HistoryRowTests {
+    let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder("history") }
+
+    @Test(.spec("T-36", "T-35")) func `pages of any size, resumed at any token, lead to the present`() async throws {
+        var random = SeededRandom(named: "history")
+        try await RunningCatalog.with(folder) { catalog in
+            var ids = try await catalog.take((1...10).map { picture($0) })
+            for number in 0..<30 {
+                var requests: [ChangeRequest] = [
+                    .updateAsset(.init(id: .id(random.pick(ids)), set: AssetPatch(rating: number % 6)))
+                ]
+                if number % 5 == 0 { requests.append(.createCollection(.init(title: "\(number)", add: [.id(ids[0])]))) }
+                if number % 11 == 10 { requests.append(.deleteAssets(.init(ids: [ids.removeLast()]))) }
+                try await catalog.perform(requests)
+            }
+            let whole = try await catalog.history()
+            let present = try await catalog.everything().normalized()
+            for start in [0, 1, whole.count / 2, whole.count - 1] {
+                var token: ChangeToken? = start == 0 ? nil : whole[start - 1].token
+                var records = Array(whole.prefix(start))
+                while true {
+                    let page = try await catalog.call(
+                        ChangesSince(token: token, limit: Int.random(in: 1...7, using: &random))
+                    )
+                    records += try page.records.map { try ChangeRecord(json: $0) }
+                    token = page.token
+                    guard page.hasMore else { break }
+                }
+                let replayed = Snapshot(replaying: records, root: nil).normalized()
+                #expect(replayed.assets == present.assets && records == whole)
+                #expect(replayed.collections == present.collections)
+            }
+        }
+    }
+
+    @Test(.spec("T-37", "S-66", "S-65", "S-77"))
+    func `hidden and trashed are changed, purged is deleted, and what came and went is nothing`() async throws {
+        try await RunningCatalog.with(folder) { catalog in
+            let ids = try await catalog.take((1...3).map { picture($0) })
+            let start = try await catalog.call(CurrentToken()).token
+            try await catalog.perform([
+                .updateAsset(.init(id: .id(ids[0]), set: AssetPatch(isHidden: true))),
+                .trashAssets(.init(ids: [ids[1]])),
+            ])
+            let brief = try await catalog.take([picture(9)])
+            try await catalog.perform([.deleteAssets(.init(ids: brief + [ids[2]]))])
+            let details = try await catalog.call(ChangesDetails(from: start, ids: ids + brief))
+            let objects = Dictionary(uniqueKeysWithValues: details.objects.map { ($0.id, $0) })
+            #expect(objects[ids[0]]?.objectWasDeleted == false && objects[ids[0]]?.after?["isHidden"] == true)
+            #expect(objects[ids[1]]?.objectWasDeleted == false && objects[ids[1]]?.after?["trashedDate"] != nil)
+            #expect(objects[ids[2]]?.objectWasDeleted == true && objects[ids[2]]?.after == nil)
+            #expect(objects[brief[0]] == nil && details.objects.count == 3)
+            // The records tell both.
+            let records = try await catalog.call(ChangesSince(token: start)).records.map { try ChangeRecord(json: $0) }
+            let its = records.flatMap(\.assets).filter { $0.id == brief[0] }
+            #expect(its.map { $0.before == nil } == [true, false] && its.map { $0.after == nil } == [false, true])
+        }
+    }
+
+    @Test(.spec("T-36", "P-30")) func `records grow old, and an expired token comes with one to go on from`()
+        async throws
+    {
+        let time = ManualTime()
+        time.advance(by: 1_700_000_000_000_000)
+        var surroundings = CatalogSurroundings()
+        surroundings.now = { time.now }
+        try await RunningCatalog.with(folder, surroundings: surroundings) {
+            $0.historyDays = 1
+            $0.trimInterval = 0
+        } _: { catalog in
+            let ids = try await catalog.take((1...3).map { picture($0) })
+            let first = try await catalog.call(CurrentToken()).token
+            let rate = { (stars: Int) in
+                ChangeRequest.updateAsset(.init(id: .id(ids[0]), set: AssetPatch(rating: stars)))
+            }
+            time.advance(by: 12 * 3_600_000_000)
+            try await catalog.perform([rate(1)])
+            let second = try await catalog.call(CurrentToken()).token
+            #expect(try await catalog.call(ChangesDetails(from: first, ids: ids)).objects.count == 1)
+            time.advance(by: 18 * 3_600_000_000)
+            for stars in 2...4 { try await catalog.perform([rate(stars)]) }
+            // The first record is older than a day, the second is not.
+            let tokens = try await catalog.call(CurrentToken())
+            #expect(tokens.oldest.sequence == first.sequence)
+            let beginning = ChangeToken(library: first.library, sequence: 0)
+            for call in [
+                (ChangesSince.method, ChangesSince(token: beginning).json),
+                (ChangesDetails.method, ChangesDetails(from: beginning, ids: ids).json),
+                (FetchAssets.method, FetchAssets(fetch: FetchDescription(.assets), token: beginning).json),
+            ] {
+                let error = await refusal { try await catalog.client.call(call.0, call.1) }
+                #expect(error?.name == "token_expired" && error?.code == 3105)
+                #expect(error?.data["head"] == .string(tokens.token.description))
+            }
+            // Taken before the rescan: nothing that comes after is missed.
+            try await catalog.perform([rate(5)])
+            #expect(try await catalog.call(ChangesSince(token: tokens.token)).records.count == 1)
+            #expect(try await catalog.call(ChangesSince(token: second)).records.count == 4)
+        }
+    }
+}

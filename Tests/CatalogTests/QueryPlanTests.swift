@@ -1,0 +1,53 @@
+import GRDB
+import JSONValue
+import PhotoModel
+import TestSupport
+import Testing
+
+@testable import Catalog
+
+/// What the database does for a first page: it walks an index in the order asked for, and reads no more than the page.
+@Suite(.timeLimit(.minutes(1)))
+struct QueryPlanTests {
+    @Test(.spec("S-14", "P-18"), arguments: ["", "addedDate", "creationDate:desc", "modificationDate:desc"])
+    func `a first page sorts nothing and looks at nothing else`(order: String) async throws {
+        let fixture = try StoreFixture()
+        let parts = order.split(separator: ":")
+        let sort =
+            try parts.first.map { [try SortDescriptor(String($0), ascending: parts.count == 1, of: .asset)] } ?? []
+        var fetches = [try Fetch(.assets(.library), sort: sort)]
+        if order != "modificationDate:desc" { fetches.append(try Fetch(.assets(.smartAlbum(.favorites)), sort: sort)) }
+        for fetch in fetches {
+            let plan = try await fixture.store.read { reader -> [String] in
+                let store = FetchStore(database: reader.database)
+                let query = try #require(try store.pageQuery(fetch, .init(from: 0, count: 100)))
+                let rows = try Row.fetchAll(
+                    reader.database,
+                    sql: "EXPLAIN QUERY PLAN " + query.text,
+                    arguments: StatementArguments(query.values)
+                )
+                return rows.map { $0["detail"] }
+            }
+            #expect(plan.count == 1 && plan.allSatisfy { $0.contains("USING") && $0.contains("INDEX") }, "\(plan)")
+            #expect(!plan.contains { $0.contains("TEMP B-TREE") }, "\(fetch.json.text): \(plan)")
+        }
+    }
+
+    @Test(.spec("S-14", "S-39", "P-18")) func `counts of the library and of smart albums are counters, and right`()
+        async throws
+    {
+        let folder = try TemporaryFolder("counts")
+        _ = try await LibraryMaker.make(folder: folder.file("one"), assets: 3000, albums: 5, seed: 7)
+        let fixture = try StoreFixture(at: folder.file("one"))
+        var fetches = [try Fetch(.assets(.library)), try Fetch(.assets(.library), mediaType: .video)]
+        for album in SmartAlbum.allCases { fetches.append(try Fetch(.assets(.smartAlbum(album)))) }
+        for fetch in fetches {
+            #expect(fetch.counter != nil, "\(fetch.json.text)")
+            let (counted, listed) = try await fixture.store.read { reader in
+                let store = FetchStore(database: reader.database)
+                return (try store.assetCount(fetch), try store.assetRows(fetch, .init())?.count)
+            }
+            #expect(counted == listed, "\(fetch.json.text)")
+        }
+    }
+}

@@ -194,7 +194,7 @@ let rooms: [Room] = [
         .tests,
         [
             "Catalog", "Hosting", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "GRDB", "Logging",
-            "ServiceLifecycle", "TestSupport",
+            "ServiceLifecycle", "SamplePictures", "TestSupport",
         ]
     ),
     Room(

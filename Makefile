@@ -28,8 +28,8 @@ ONLY := $(if $(FILTER),--filter '$(FILTER)')
 QUIET := grep --line-buffered -vE '^◇|^✔ (Test [^r]|Suite )|^warning: prohibited flag|Test Suite|Executed 0 tests|Planning build|^↳ T'
 ROOMS := $(notdir $(wildcard Tests/*Tests))
 
-DEBIAN_PACKAGES := libzmq3-dev libmagickwand-dev libgexiv2-dev libsqlite3-dev libheif-dev libjpeg-dev libraw-dev pkg-config \
-	python3 python3-pip libimage-exiftool-perl libvips-tools imagemagick sqlite3 make
+DEBIAN_PACKAGES := libzmq3-dev libmagickwand-dev libgexiv2-dev libsqlite3-dev libheif-dev libraw-dev \
+	libjpeg62-turbo-dev pkg-config python3 python3-pip libimage-exiftool-perl libvips-tools imagemagick sqlite3 make
 PYZMQ := 27.1.0
 PYTHON_PACKAGES := .build/python
 export PYTHONPATH := $(CURDIR)/$(PYTHON_PACKAGES)

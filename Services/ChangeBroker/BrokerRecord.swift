@@ -12,6 +12,23 @@ struct BrokerRecord: Sendable {
         let topic: String
         let id: String
         let change: JSON
+
+        /// What PhotoKit tells of a changed object besides (spec S-66), and the names of the members that changed; nothing
+        /// for an edit, which is no object.
+        var details: JSONObject {
+            guard change["before"] != nil || change["after"] != nil else { return [:] }
+            let (before, after) = (change["before"]?.objectValue, change["after"]?.objectValue)
+            var details: JSONObject = ["assetContentChanged": false, "objectWasDeleted": .bool(after == nil)]
+            guard let before, let after else { return details }
+            details["assetContentChanged"] = .bool(before["contentRevision"] != after["contentRevision"])
+            let names = before.members.map(\.name) + after.members.map(\.name).filter { before[$0] == nil }
+            let changed = names.filter { !Self.revisions.contains($0) && before[$0] != after[$0] }
+            details["changedProperties"] = JSON(changed.sorted())
+            return details
+        }
+
+        /// They change with every other member, and say nothing of their own.
+        private static let revisions: Set<String> = ["revision", "contentRevision"]
     }
 
     let sequence: Int64

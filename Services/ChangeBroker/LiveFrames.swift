@@ -24,11 +24,12 @@ enum LiveFrames {
         return frame.count <= limit ? frame : JSON.object(bare).bytes
     }
 
-    /// The frame of an entity's own topic: its `change`, or above the limit `truncated`.
+    /// The frame of an entity's own topic: its `change` with what became of it, or above the limit `truncated`.
     static func part(_ part: BrokerRecord.Part, of record: BrokerRecord, previous: Int64, limit: Int) -> [UInt8] {
         var message = start(record, previous: previous)
         let bare = message
         message["change"] = part.change
+        for (name, value) in part.details.members { message[name] = value }
         let frame = JSON.object(message).bytes
         guard frame.count > limit else { return frame }
         message = bare

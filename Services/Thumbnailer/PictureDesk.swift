@@ -22,7 +22,8 @@ final class PictureDesk: Sendable {
     }
 
     private let renderer: Renderer
-    private let memory: RenditionMemory
+    private let memory: RenditionMemory<RenditionPlan>
+    private let clock: MonotonicClock
     private let disk: RenditionStore
     private let work: SharedWork<RenditionPlan, String, StoredRendition>
     private let figures: PictureFigures
@@ -30,25 +31,26 @@ final class PictureDesk: Sendable {
 
     init(
         renderer: Renderer,
-        memory: RenditionMemory,
+        memory: RenditionMemory<RenditionPlan>,
         disk: RenditionStore,
         limit: Int,
         workers: Int,
         figures: PictureFigures,
+        clock: MonotonicClock = .system,
         logger: Logger
     ) {
         self.renderer = renderer
         self.memory = memory
         self.disk = disk
         self.figures = figures
+        self.clock = clock
         previews = PreviewDesk(renderer: renderer, limit: limit, figures: figures)
         work = SharedWork(limit: limit, width: workers, batch: Self.batch, group: \.digest) { plans in
             let outcomes = await figures.timing { await renderer.pictures(plans) }
             for (plan, outcome) in zip(plans, outcomes) {
                 guard case .success(let rendition) = outcome else { continue }
-                let key = RenditionKey(plan, renderer: Self.renderer)
-                memory.insert(rendition, key)
-                if let problem = disk.insert(rendition, key) {
+                memory.insert(rendition, plan, now: clock.nowMicroseconds())
+                if let problem = disk.insert(rendition, RenditionKey(plan, renderer: Self.renderer)) {
                     logger.warning("a picture could not be kept on disk", metadata: ["reason": "\(problem)"])
                 }
             }
@@ -77,14 +79,14 @@ final class PictureDesk: Sendable {
 
     /// The picture, where it is at hand.
     func held(_ plan: RenditionPlan, priority: WorkPriority = .people) -> Delivery? {
-        let key = RenditionKey(plan, renderer: Self.renderer)
-        if let rendition = memory.rendition(key) {
-            disk.touch(key)
+        let now = clock.nowMicroseconds()
+        if let (rendition, isToBeReported) = memory.use(plan, now: now) {
+            if isToBeReported { disk.touch(RenditionKey(plan, renderer: Self.renderer)) }
             if priority == .people { figures.memoryHits.add() }
             return Delivery(rendition: rendition, reason: .memory)
         }
-        if let rendition = disk.rendition(key) {
-            memory.insert(rendition, key)
+        if let rendition = disk.rendition(RenditionKey(plan, renderer: Self.renderer)) {
+            memory.insert(rendition, plan, now: now)
             if priority == .people { figures.diskHits.add() }
             return Delivery(rendition: rendition, reason: .disk)
         }
@@ -119,15 +121,16 @@ final class PictureDesk: Sendable {
     }
 
     /// Lets a picture that nobody asked for go from memory.
-    func release(_ plan: RenditionPlan) { memory.remove(RenditionKey(plan, renderer: Self.renderer)) }
+    func release(_ plan: RenditionPlan) { memory.remove(plan) }
 
     // MARK: Less than was asked for
 
     /// Something quick to show meanwhile: a smaller picture that is at hand, or the preview in the file.
     func low(_ plan: RenditionPlan) async -> Delivery? {
         for shape in previews.smaller(plan) {
-            let key = RenditionKey(shape, renderer: Self.renderer)
-            if let rendition = memory.rendition(key) ?? disk.rendition(key) {
+            let rendition =
+                memory.rendition(shape) ?? disk.rendition(RenditionKey(shape, renderer: Self.renderer))
+            if let rendition {
                 return Delivery(rendition: rendition, reason: .smaller)
             }
         }

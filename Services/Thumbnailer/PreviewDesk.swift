@@ -10,11 +10,9 @@ final class PreviewDesk: Sendable {
     private struct Wanted: Sendable, Hashable {
         var plan: RenditionPlan
         var isQuick: Bool
-
-        var key: RenditionKey { RenditionKey(plan, renderer: isQuick ? "quick-1" : "preview-1") }
     }
 
-    private let memory = RenditionMemory(budget: PreviewDesk.budget)
+    private let memory = RenditionMemory<Wanted>(budget: PreviewDesk.budget)
     private let work: SharedWork<Wanted, Wanted, StoredRendition?>
     private let state: Mutex<State>
 
@@ -59,12 +57,11 @@ final class PreviewDesk: Sendable {
     func quick(_ plan: RenditionPlan) async -> StoredRendition? { await low(Wanted(plan: plan, isQuick: true)) }
 
     private func low(_ wanted: Wanted) async -> StoredRendition? {
-        let key = wanted.key
-        if let rendition = memory.rendition(key) { return rendition }
+        if let rendition = memory.rendition(wanted) { return rendition }
         // No preview is no error: the picture itself is on its way, and says what is wrong.
         guard case .success(let answer)? = await outcome(of: wanted) else { return nil }
         if let answer {
-            memory.insert(answer, key)
+            memory.insert(answer, wanted)
         } else if !wanted.isQuick {
             _ = state.withLock { $0.without.insert(wanted.plan.digest, cost: 1) }
         }

@@ -1,36 +1,56 @@
 import Synchronization
 
 /// The pictures asked for lately, in memory, within a budget of bytes.
-final class RenditionMemory: Sendable {
+final class RenditionMemory<Key: Hashable & Sendable>: Sendable {
     private let state: Mutex<State>
 
     private struct State {
-        var accounting: LeastRecent<RenditionKey>
-        var renditions: [RenditionKey: StoredRendition] = [:]
+        var accounting: LeastRecent<Key>
+        var held: [Key: Held] = [:]
     }
+
+    private struct Held {
+        let rendition: StoredRendition
+        /// When a use was last reported, in microseconds.
+        var reported: Int64
+    }
+
+    /// How often the uses of one picture are reported, in microseconds.
+    private static var interval: Int64 { 10_000_000 }
 
     init(budget: Int64) {
         state = Mutex(State(accounting: LeastRecent(budget: budget)))
     }
 
-    func rendition(_ key: RenditionKey) -> StoredRendition? {
+    func rendition(_ key: Key) -> StoredRendition? {
         state.withLock { state in
             guard state.accounting.touch(key) else { return nil }
-            return state.renditions[key]
+            return state.held[key]?.rendition
         }
     }
 
-    func insert(_ rendition: StoredRendition, _ key: RenditionKey) {
+    /// The picture, and whether whoever keeps it on the disk should hear of its use: not of each one of many.
+    func use(_ key: Key, now: Int64) -> (rendition: StoredRendition, isToBeReported: Bool)? {
         state.withLock { state in
-            state.renditions[key] = rendition
-            for gone in state.accounting.insert(key, cost: rendition.cost) { state.renditions[gone] = nil }
+            guard state.accounting.touch(key), let held = state.held[key] else { return nil }
+            guard now - held.reported >= Self.interval else { return (held.rendition, false) }
+            state.held[key]?.reported = now
+            return (held.rendition, true)
         }
     }
 
-    func remove(_ key: RenditionKey) {
+    /// - Parameter now: when its use was last reported
+    func insert(_ rendition: StoredRendition, _ key: Key, now: Int64 = 0) {
+        state.withLock { state in
+            state.held[key] = Held(rendition: rendition, reported: now)
+            for gone in state.accounting.insert(key, cost: rendition.cost) { state.held[gone] = nil }
+        }
+    }
+
+    func remove(_ key: Key) {
         state.withLock { state in
             state.accounting.remove(key)
-            state.renditions[key] = nil
+            state.held[key] = nil
         }
     }
 

@@ -17,6 +17,8 @@ enum ThumbnailWork {
     /// The largest file that is opened, in bytes.
     static let largestSource = 512 << 20
 
+    private static let previewHead = 256 << 10
+
     static func handle(_ job: WorkerJob) throws(WorkerRefusal) -> WorkerResult {
         switch job.method {
         case renditionMethod: try renditions(job)
@@ -71,6 +73,16 @@ enum ThumbnailWork {
 
     private static func preview(_ job: WorkerJob) throws(WorkerRefusal) -> WorkerResult {
         let plan = try decoded(RenditionPlan.self, job.params)
+        // A camera's JPEG has its preview at the beginning: the rest need not be read for it.
+        let head = try job.contents(ofFile: 0, limit: largestSource, first: previewHead)
+        if ImageFormat.sniff(head) == .jpeg {
+            do throws(ImagingError) {
+                guard let image = try Preview.embedded(in: head, try plan.options) else { return WorkerResult() }
+                return WorkerResult(result: StoredRendition(image).json, attachments: [image.bytes])
+            } catch {
+                // It may be longer than that.
+            }
+        }
         return try low(job) { bytes throws(ImagingError) in try Preview.embedded(in: bytes, try plan.options) }
     }
 

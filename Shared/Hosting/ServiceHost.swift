@@ -33,6 +33,7 @@ public enum ServiceHost {
         parts: [any Service]
     ) async throws {
         ignoreSignals()
+        raiseFileLimit()
         logger.info(
             "service started",
             metadata: [
@@ -117,6 +118,14 @@ public enum ServiceHost {
     private static func ignoreSignals() {
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
+    }
+
+    /// Every connection is an open file: as many as the system allows, not as many as shells begin with.
+    private static func raiseFileLimit() {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
+        limit.rlim_cur = limit.rlim_max
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
 
     // Returns once the signal would be heard.

@@ -89,11 +89,11 @@ public enum WorkerProcess {
 }
 
 extension WorkerJob {
-    /// All bytes of one of the job's files, wherever it stands.
+    /// All bytes of one of the job's files, or the `first` of them, wherever it stands.
     ///
     /// Throws a refusal `too_large` beyond the limit in bytes, `io_error` where it cannot be read, `invalid_request`
     /// where the job has no such file.
-    public func contents(ofFile index: Int, limit: Int) throws(WorkerRefusal) -> [UInt8] {
+    public func contents(ofFile index: Int, limit: Int, first: Int = .max) throws(WorkerRefusal) -> [UInt8] {
         guard files.indices.contains(index) else {
             throw WorkerRefusal(name: "invalid_request", message: "the job has no file \(index)")
         }
@@ -105,7 +105,7 @@ extension WorkerJob {
                 message: "the file has \(status.st_size) bytes, the limit is \(limit)"
             )
         }
-        let size = Int(status.st_size)
+        let size = min(Int(status.st_size), max(0, first))
         var problem: Int32 = 0
         let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, used in
             while used < size {

@@ -30,7 +30,11 @@ enum Encoder {
         if let profile { MagickSetImageProfile(wand.pointer, "icc", profile, profile.count) }
         MagickSetImageOrientation(wand.pointer, keepsProfile ? TopLeftOrientation : UndefinedOrientation)
         if format == .avif { return try AvifEncoder.encode(wand, quality: quality) }
-        if !keepsDepth || (format != .png && format != .tiff) { MagickSetImageDepth(wand.pointer, 8) }
+        switch format {
+        case .png, .tiff: if !keepsDepth { MagickSetImageDepth(wand.pointer, 8) }
+        // The others hold eight bits: bringing every pixel to them before would only take time.
+        default: wand.noteDepth(8)
+        }
         MagickSetImageInterlaceScheme(wand.pointer, NoInterlace)
         switch format {
         case .jpeg:

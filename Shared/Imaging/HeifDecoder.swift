@@ -49,7 +49,7 @@ enum HeifDecoder {
             }
         )
         if let profile { MagickSetImageProfile(wand.pointer, "icc", profile, profile.count) }
-        MagickSetImageDepth(wand.pointer, 8)
+        wand.noteDepth(8)
         return wand
     }
 

@@ -71,7 +71,7 @@ enum RawDecoder {
         }
         guard let outcome else { throw .undecodable(reason: "LibRaw finds no raw file") }
         try outcome.get()
-        MagickSetImageDepth(wand.pointer, 8)
+        wand.noteDepth(8)
         try wand.obey(orientation: header.orientation)
         return wand
     }

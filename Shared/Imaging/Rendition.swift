@@ -28,24 +28,36 @@ public enum Rendition {
         for options in options { plans.append(try RenditionPlan(options, for: header)) }
         guard let eighths = plans.map(\.eighths).max(), let scale = plans.map(\.scale).max() else { return [] }
         let source = try Decoder.decode(bytes, header, eighths: eighths, scale: scale, limits: limits)
-        var images: [RenderedImage] = []
-        for (plan, options) in zip(plans, options) {
-            let wand = try source.copy()
+        var images = [RenderedImage?](repeating: nil, count: plans.count)
+        // The largest comes first; much smaller ones are made of it instead of from all pixels.
+        var step: (wand: OpaquePointer, width: Int, height: Int)?
+        defer { if let step { DestroyMagickWand(step.wand) } }
+        for index in plans.indices.sorted(by: { plans[$0].area > plans[$1].area }) {
+            let (plan, options) = (plans[index], options[index])
+            let origin = step.flatMap { step in
+                plan.isWhole && step.width >= stepRatio * plan.resized.width
+                    && step.height >= stepRatio * plan.resized.height ? step.wand : nil
+            }
+            let wand = try Wand(copying: origin ?? source.pointer)
             try shape(wand, plan)
+            if plans.count > 1, step == nil, plan.isWhole, !plan.isUpscaled, let kept = CloneMagickWand(wand.pointer) {
+                step = (kept, wand.width, wand.height)
+            }
             try ColourProfile.convertToSRGB(wand)
             let bytes = try Encoder.encode(wand, format: options.format, quality: options.quality)
-            images.append(
-                RenderedImage(
-                    bytes: bytes,
-                    format: options.format,
-                    pixelWidth: wand.width,
-                    pixelHeight: wand.height,
-                    isUpscaled: plan.isUpscaled
-                )
+            images[index] = RenderedImage(
+                bytes: bytes,
+                format: options.format,
+                pixelWidth: wand.width,
+                pixelHeight: wand.height,
+                isUpscaled: plan.isUpscaled
             )
         }
-        return images
+        return images.compactMap { $0 }
     }
+
+    /// How much larger a picture must be that another is made of, so that nobody sees a difference.
+    private static let stepRatio = 3
 
     /// Crops, resizes and cuts the centre out.
     private static func shape(_ wand: borrowing Wand, _ plan: RenditionPlan) throws(ImagingError) {

@@ -14,6 +14,9 @@ struct RenditionPlan {
     /// The fraction at which a JPEG is decoded.
     let eighths: Int
 
+    var area: Int { output.width * output.height }
+    /// Whether it shows all of the picture.
+    var isWhole: Bool { crop == .full && output == resized }
     var isUpscaled: Bool { resized.width > region.width || resized.height > region.height }
     /// The smallest fraction of the picture's size from which this can be made: an embedded preview is good enough for
     /// fast as soon as it reaches the size, for exact only at twice the size, because phones compress previews hard.

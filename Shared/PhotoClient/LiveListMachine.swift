@@ -169,6 +169,13 @@ public enum LiveListEvent: Sendable, Hashable {
     /// What changed, the list after it, and its moment.
     case changed(ChangeDetails, [ObjectID], ChangeToken)
 
+    /// The moment of the list.
+    public var token: ChangeToken {
+        switch self {
+        case .list(_, let token), .changed(_, _, let token): token
+        }
+    }
+
     /// The list as it is now.
     public var ids: [ObjectID] {
         switch self {

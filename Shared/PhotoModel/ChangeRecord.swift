@@ -61,6 +61,11 @@ public struct EntityChange<Entity: JSONTabled & Hashable>: Sendable, Hashable {
     }
 }
 
+extension EntityChange {
+    /// The entity is gone from the library: PhotoKit's `objectWasDeleted` (spec S-66). Leaving a collection is not this.
+    public var objectWasDeleted: Bool { after == nil }
+}
+
 extension EntityChange where Entity == Asset {
     public var id: ObjectID { (after ?? before)?.id ?? .none }
     /// The pixels changed: PhotoKit's `assetContentChanged` (spec S-66).

@@ -24,6 +24,7 @@ private let groups: [(name: String, measure: @Sendable (Bench) async throws -> V
     ("commits", CommitBenchmarks.run),
     ("feed", FeedBenchmarks.run),
     ("latency", LatencyBenchmarks.run),
+    ("live", LiveFetchBenchmarks.run),
     ("fetch", FetchBenchmarks.run),
     ("scale", ScaleBenchmarks.run),
     ("import", ImportBenchmarks.run),

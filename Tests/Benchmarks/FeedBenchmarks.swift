@@ -19,6 +19,7 @@ enum FeedBenchmarks {
         for subscribers in [10, 100] {
             try await fanOut(bench, services, source, subscribers: subscribers)
         }
+        try await standstill(bench, services, source)
         for readers in [10, 100] { try await replay(bench, services, source, readers: readers) }
         await services.stop()
         serving.cancel()
@@ -67,6 +68,33 @@ enum FeedBenchmarks {
                         + "\(Figure.text(spent / Double(max(1, told)) * 1e6)) µs of processor a record"
                 ]
             }
+        )
+    }
+
+    /// What a subscriber that stands still costs the others: the same fan-out with one and without.
+    private static func standstill(_ bench: Bench, _ services: Services, _ source: SyntheticCatalog) async throws {
+        let name = "feed.standstill"
+        guard bench.wants(name) else { return }
+        let address = services.client.endpoints.feed.description
+        let others = try await Subscribers(address, 10)
+        let records = bench.amount(20_000, quick: 500)
+        try await bench.compare(
+            [
+                Comparison(
+                    name: name,
+                    ours: "change-broker, 10 bare subscribers beside one that stands still",
+                    peer: "the same without it",
+                    unit: "deliveries/s",
+                    aim: .ratio(0.9)
+                )
+            ],
+            ours: {
+                let still = try await Subscribers(address, 1)
+                still.stop()
+                defer { still.goOn() }
+                return [try await others.batch(records) { source.grow(by: records) }.perSecond]
+            },
+            peer: { [try await others.batch(records) { source.grow(by: records) }.perSecond] }
         )
     }
 
@@ -229,6 +257,11 @@ final class Subscribers {
         child = try Child(["peer-subscribe", "--endpoint", address, "--subscribers", "\(count)"])
         try await child.expect("ready")
     }
+
+    /// Stands still: reads nothing, and its connection stays.
+    func stop() { kill(child.process.processIdentifier, SIGSTOP) }
+
+    func goOn() { kill(child.process.processIdentifier, SIGCONT) }
 
     /// What they got of a batch that `begin` sets off.
     func batch(_ count: Int, _ begin: () async throws -> Void) async throws -> Result {

@@ -32,7 +32,7 @@ enum LatencyBenchmarks {
                         peer: bare,
                         unit: "µs",
                         smallerIsBetter: true,
-                        aim: .figure(1500)
+                        aim: .figure(2000)
                     ),
                     Comparison(
                         name: "latency.\(subscribers).p99",
@@ -40,7 +40,7 @@ enum LatencyBenchmarks {
                         peer: bare,
                         unit: "µs",
                         smallerIsBetter: true,
-                        aim: .figure(6000)
+                        aim: .figure(8000)
                     ),
                 ],
                 ours: {

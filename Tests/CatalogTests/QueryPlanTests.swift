@@ -37,7 +37,10 @@ struct QueryPlanTests {
         async throws
     {
         let folder = try TemporaryFolder("counts")
-        _ = try await LibraryMaker.make(folder: folder.file("one"), .init(assets: 3000, albums: 5, seed: 7))
+        _ = try await LibraryMaker.make(
+            folder: folder.file("one"),
+            LibraryMaker.Plan(assets: 3000, albums: 5, trash: 2, seed: 7)
+        )
         let fixture = try StoreFixture(at: folder.file("one"))
         var fetches = [try Fetch(.assets(.library)), try Fetch(.assets(.library), mediaType: .video)]
         for album in SmartAlbum.allCases { fetches.append(try Fetch(.assets(.smartAlbum(album)))) }

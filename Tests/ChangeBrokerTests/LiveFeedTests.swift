@@ -3,6 +3,7 @@ import JSONValue
 import Messaging
 import PhotoClient
 import PhotoModel
+import TestSupport
 import Testing
 
 @testable import ChangeBroker
@@ -51,6 +52,43 @@ struct LiveFeedTests {
                     #expect(changes.map { $0.json["sequence"]?.intValue } == [2, 4, 5])
                     #expect(changes.map { $0.json["previous"]?.intValue } == [0, 2, 0])
                     #expect(changes.last?.json["change"] == edit.json)
+                }
+            }
+        }
+    }
+
+    @Test(.spec("S-66"))
+    func `an object's topic tells whether its content changed, which properties did, and whether it is gone`()
+        async throws
+    {
+        try await BrokerRoom.with { room in
+            try await room.withCatalog {
+                try await room.withBroker { _ in
+                    try await room.caughtUp()
+                    let live = try await room.subscriber(["asset.\(assetID(1))"])
+                    var first = Asset(id: assetID(1), revision: Revision(1))
+                    first.contentRevision = Revision(1)
+                    var renamed = first
+                    renamed.caption = "a caption"
+                    renamed.rating = 3
+                    renamed.revision = Revision(2)
+                    var edited = renamed
+                    edited.pixelWidth = 640
+                    edited.revision = Revision(3)
+                    edited.contentRevision = Revision(3)
+                    let states: [Asset?] = [nil, first, renamed, edited, nil]
+                    for (before, after) in zip(states, states.dropFirst()) {
+                        await room.catalog.commit([EntityChange(before: before, after: after)])
+                    }
+                    let changes = try await live.changes(4).map(\.json)
+                    #expect(changes.map { $0["assetContentChanged"] } == [false, false, true, false])
+                    #expect(changes.map { $0["objectWasDeleted"] } == [false, false, false, true])
+                    #expect(
+                        changes.map { $0["changedProperties"] } == [
+                            nil, ["caption", "rating"], ["pixelWidth"], nil,
+                        ]
+                    )
+                    #expect(changes[1]["change"] == ["before": first.json, "after": renamed.json])
                 }
             }
         }

@@ -149,7 +149,7 @@ struct ObservationTests {
             await rating([5], in: room)
             try await room.withCatalog {
                 try await room.withBroker { configuration in
-                    configuration.fetchLease = .milliseconds(1)
+                    configuration.fetchLease = .milliseconds(300)
                     configuration.fetchLeaseCheck = .milliseconds(20)
                 } _: { broker in
                     try await room.caughtUp()
@@ -159,7 +159,7 @@ struct ObservationTests {
                     let live = try await room.subscriber([observed.topic])
                     let again = try await observe(best(), room)
                     #expect(again.topic == observed.topic)
-                    try await Task.sleep(for: .milliseconds(200))
+                    try await Task.sleep(for: .milliseconds(600))
                     #expect(await broker.feed.observations.count == 1)
                     await live.close()
                     while await broker.feed.observations.count > 0 { try await Task.sleep(for: .milliseconds(10)) }

@@ -14,100 +14,19 @@ import Testing
 /// makes it long.
 @Suite(.serialized, .timeLimit(.minutes(TestEnvironment.rounds(4))))
 struct FeedFaultTests {
-    /// One subscriber's record of what it was told.
-    private struct Reader {
-        let told = Recording<[Int64: [UInt8]]>([:])
-        let problems = Recording<[String]>([])
-        let task: Task<Void, any Error>
-
-        init(_ library: PhotoLibrary, since token: ChangeToken) {
-            task = Task { [told, problems] in
-                var last = token.sequence
-                for try await event in library.changes(since: token) {
-                    guard case .change(let record) = event else { continue }
-                    if record.sequence != last + 1 { problems.withLock { $0.append("\(last) -> \(record.sequence)") } }
-                    last = record.sequence
-                    told.withLock { $0[record.sequence] = record.bytes }
-                }
-            }
-        }
-    }
-
-    private func withHouse(
-        assets: Int = 50,
-        _ body: (RunningHouse, PhotoLibrary, [ObjectID]) async throws -> Void
-    ) async throws {
-        let house = try RunningHouse("faults")
-        let made = try RunningProgram.run(
-            "catalog",
-            ["generate", "--assets", "\(assets)"],
-            environment: house.environment
-        )
-        #expect(made.status == 0, "\(made.errors)")
-        try house.start([.catalog, .changeBroker])
-        let library = try house.library()
-        let ids = try await library.assets(FetchDescription(.assets), count: 1000).assets.map(\.id)
-        try await body(house, library, ids)
-        await library.close()
-        #expect(house.stop() == [])
-    }
-
-    /// Captions, eight at a time.
-    private func commit(_ count: Int, _ ids: [ObjectID], _ library: PhotoLibrary) async throws {
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for lane in 0..<8 {
-                group.addTask {
-                    for number in stride(from: lane, to: count, by: 8) {
-                        let patch = AssetPatch(caption: .some("\(number) \(Int.random(in: 0..<1_000_000))"))
-                        _ = try await library.perform([
-                            .updateAsset(.init(id: .id(ids[number % ids.count]), set: patch))
-                        ])
-                    }
-                }
-            }
-            try await group.waitForAll()
-        }
-    }
-
-    /// The catalog's own table after a moment.
-    private func table(_ library: PhotoLibrary, after token: ChangeToken) async throws -> [Int64: [UInt8]] {
-        var table: [Int64: [UInt8]] = [:]
-        var cursor = token
-        while true {
-            let page = try await library.catalog.ask(ChangesSince(token: cursor, limit: 1000)).result
-            for json in page.records { table[json["sequence"]?.intValue ?? 0] = json.bytes }
-            guard page.hasMore else { return table }
-            cursor = page.token
-        }
-    }
-
-    /// Every reader has exactly the catalog's records, in order, and soon.
-    private func expectComplete(_ readers: [Reader], _ library: PhotoLibrary, after token: ChangeToken) async throws {
-        let table = try await table(library, after: token)
-        for (number, reader) in readers.enumerated() {
-            let clock = ContinuousClock()
-            let end = clock.now + .seconds(60)
-            while reader.told.current.count < table.count, clock.now < end {
-                try await Task.sleep(for: .milliseconds(20))
-            }
-            #expect(reader.told.current == table, "reader \(number)")
-            #expect(reader.problems.current == [], "reader \(number)")
-            reader.task.cancel()
-        }
-    }
-
-    @Test func `killing the broker in the middle of a fan-out to a hundred leaves every subscriber complete`()
+    @Test(.spec("T-35", "T-38"))
+    func `killing the broker in the middle of a fan-out to a hundred leaves every subscriber complete`()
         async throws
     {
         var random = SeededRandom(named: "broker kills")
-        try await withHouse { house, library, ids in
+        try await FeedChecker.withHouse { house, library, ids in
             let listeners = try house.library("listener")
             let start = try await library.currentToken().token
-            let readers = (0..<100).map { _ in Reader(listeners, since: start) }
+            let readers = (0..<100).map { _ in FeedReader(listeners, since: start) }
             let kills = TestEnvironment.rounds(2)
             var slowest = Duration.zero
             for _ in 0..<kills {
-                async let work: Void = commit(150, ids, library)
+                async let work: Void = FeedChecker.commit(150, ids, library)
                 try await Task.sleep(for: .milliseconds(Int.random(in: 20...150, using: &random)))
                 house.killHard(.changeBroker)
                 try house.start([.changeBroker])
@@ -121,7 +40,7 @@ struct FeedFaultTests {
                 }
                 slowest = max(slowest, clock.now - returned)
             }
-            try await expectComplete(readers, library, after: start)
+            try await FeedChecker.expectComplete(readers, house, after: start)
             TestPlace.say("\(kills) kills under 100 subscribers; all had everything \(slowest) after the last commit")
             #expect(slowest < .seconds(10))
             await listeners.close()
@@ -134,7 +53,7 @@ struct FeedFaultTests {
         guard let python = TestPlace.program("python3"),
             (try? RunningProgram.run(python, ["-c", "import zmq"]))?.status == 0
         else { return TestPlace.say("python3 with pyzmq is missing: no subscriber to stop") }
-        try await withHouse { house, library, ids in
+        try await FeedChecker.withHouse { house, library, ids in
             let start = try await library.currentToken().token
             let script = TestPlace.package + "/compose/examples/follow_changes.py"
             let stopped = try RunningProgram(python, ["-u", script], environment: house.environment)
@@ -142,12 +61,12 @@ struct FeedFaultTests {
             _ = try await library.perform([.updateAsset(.init(id: .id(ids[0]), set: AssetPatch(caption: .some("a"))))])
             #expect(stopped.waitForOutput("\(start.sequence + 1) "), "\(stopped.errorText)")
             let listeners = try house.library("listener")
-            let readers = (0..<5).map { _ in Reader(listeners, since: start) }
-            let before = resident(house)
+            let readers = (0..<5).map { _ in FeedReader(listeners, since: start) }
+            let before = FeedChecker.resident(house)
             stopped.signal(SIGSTOP)
-            try await commit(TestEnvironment.rounds(400), ids, library)
-            try await expectComplete(readers, library, after: start)
-            let grown = resident(house) - before
+            try await FeedChecker.commit(TestEnvironment.rounds(400), ids, library)
+            try await FeedChecker.expectComplete(readers, house, after: start)
+            let grown = FeedChecker.resident(house) - before
             #expect(grown < 16 << 10 + 8 << 10, "the broker grew by \(grown) KiB")
             stopped.signal(SIGCONT)
             let head = try await library.currentToken().token.sequence
@@ -159,33 +78,30 @@ struct FeedFaultTests {
         }
     }
 
-    private func resident(_ house: RunningHouse) -> Int {
-        guard let program = house.program(.changeBroker),
-            let status = try? String(contentsOfFile: "/proc/\(program.processIdentifier)/status", encoding: .utf8),
-            let line = status.split(separator: "\n").first(where: { $0.hasPrefix("VmRSS") })
-        else { return 0 }
-        return Int(line.filter(\.isNumber)) ?? 0
-    }
-
-    @Test func `a broker that stands still for a while goes on, and everybody is complete`() async throws {
-        try await withHouse { house, library, ids in
+    @Test func `broker and catalog that stand still for a while go on, and everybody is complete`() async throws {
+        try await FeedChecker.withHouse { house, library, ids in
             let start = try await library.currentToken().token
-            let readers = (0..<10).map { _ in Reader(library, since: start) }
-            for _ in 0..<TestEnvironment.rounds(1) {
+            let readers = (0..<10).map { _ in FeedReader(library, since: start) }
+            // In the long form longer than heartbeats are waited for, and the catalog too.
+            let standstill = Duration.seconds(TestEnvironment.rounds(1) > 1 ? 20 : 2)
+            for _ in 0..<min(3, TestEnvironment.rounds(1)) {
                 house.program(.changeBroker)?.signal(SIGSTOP)
-                try await commit(100, ids, library)
-                try await Task.sleep(for: .seconds(3))
+                try await FeedChecker.commit(100, ids, library)
+                house.program(.catalog)?.signal(SIGSTOP)
+                try await Task.sleep(for: standstill)
                 house.program(.changeBroker)?.signal(SIGCONT)
+                house.program(.catalog)?.signal(SIGCONT)
+                try await FeedChecker.commit(10, ids, library)
             }
-            try await expectComplete(readers, library, after: start)
+            try await FeedChecker.expectComplete(readers, house, after: start)
         }
     }
 
     @Test func `floods of subscriptions, observations, connections and absurd numbers meet their bounds`() async throws
     {
-        try await withHouse { house, library, ids in
+        try await FeedChecker.withHouse { house, library, ids in
             let start = try await library.currentToken().token
-            let reader = Reader(library, since: start)
+            let reader = FeedReader(library, since: start)
             let context = zmq_ctx_new()
             defer { zmq_ctx_term(context) }
             let flood = zmq_socket(context, ZMQ_SUB)
@@ -218,11 +134,11 @@ struct FeedFaultTests {
                 zmq_setsockopt(socket, ZMQ_LINGER, &zero, MemoryLayout<Int32>.size)
                 zmq_connect(socket, "ipc://" + house.folder.file("run") + "/change-broker.sock")
             }
-            try await commit(50, ids, library)
+            try await FeedChecker.commit(50, ids, library)
             #expect(try await library.changeBroker.health(deadline: .seconds(10)).isHealthy)
             for socket in sockets { zmq_close(socket) }
             zmq_close(flood)
-            try await expectComplete([reader], library, after: start)
+            try await FeedChecker.expectComplete([reader], house, after: start)
         }
     }
 
@@ -278,9 +194,11 @@ struct FeedFaultTests {
             reader.cancel()
             lister.cancel()
         }
-        try await commit(20, ids, library)
+        try await FeedChecker.commit(20, ids, library)
         let old = try await library.currentToken().token
-        try await until { events.current.contains { $0.token == old } && !lists.current.isEmpty }
+        try await FeedChecker.until("both are there") {
+            events.current.contains { $0.token == old } && !lists.current.isEmpty
+        }
         #expect(house.stop() == [])
         // The head file stays: it is what remembers how far the library had come.
         try FileManager.default.removeItem(atPath: live + "/library.sqlite")
@@ -291,10 +209,14 @@ struct FeedFaultTests {
         try house.start([.catalog, .changeBroker])
         let current = try await library.currentToken().token
         #expect(current.library != old.library && current.sequence >= old.sequence)
-        try await until { events.current.contains { if case .expired = $0 { true } else { false } } }
+        try await FeedChecker.until("the token expires") {
+            events.current.contains { if case .expired = $0 { true } else { false } }
+        }
         _ = try await library.perform([.deleteAssets(.init(ids: [ids[0]]))])
         let last = try await library.currentToken().token
-        try await until { events.current.last?.token == last && lists.current.last?.ids.contains(ids[0]) == false }
+        try await FeedChecker.until("both go on") {
+            events.current.last?.token == last && lists.current.last?.ids.contains(ids[0]) == false
+        }
         let fresh = try await library.assets(FetchDescription(.assets), count: 100).assets.map(\.id)
         #expect(lists.current.last?.ids == fresh)
         for token in [start, old] {
@@ -307,26 +229,32 @@ struct FeedFaultTests {
         #expect(house.stop() == [])
     }
 
-    private func until(_ condition: () -> Bool) async throws {
-        let clock = ContinuousClock()
-        let end = clock.now + .seconds(60)
-        while !condition() {
-            guard clock.now < end else { throw HouseError(description: "it did not happen within a minute") }
-            try await Task.sleep(for: .milliseconds(20))
-        }
-    }
-
     @Test func `a second broker says who is there and ends, and a killed one's socket files are replaced`() async throws
     {
-        try await withHouse { house, library, ids in
+        try await FeedChecker.withHouse { house, library, ids in
             let second = try RunningProgram.run("change-broker", [], environment: house.environment, seconds: 20)
             #expect(second.status != 0 && second.status != nil)
             #expect(second.errors.contains("change-broker"), "\(second.errors)")
-            try await commit(5, ids, library)
+            try await FeedChecker.commit(5, ids, library)
             house.killHard(.changeBroker)
             try house.start([.changeBroker])
             let head = try await library.changeBroker.ask(FeedHeadRequest()).result
             #expect(head.token == (try await library.currentToken().token))
+        }
+    }
+
+    @Test func `whoever takes another's routing id gets nothing of its answers`() async throws {
+        try await FeedChecker.withHouse { house, _, _ in
+            func ask(_ socket: ScriptSocket, _ id: Int, milliseconds: Int32 = 5000) -> Int64? {
+                socket.send(#"{"jsonrpc":"2.0","id":\#(id),"method":"health"}"#)
+                guard let frames = socket.receive(milliseconds: milliseconds) else { return nil }
+                return (try? JSON(parsing: frames[0]))?["id"]?.intValue
+            }
+            let first = ScriptSocket(ZMQ_DEALER, house, "change-broker", identity: "the same")
+            #expect(ask(first, 1) == 1)
+            let second = ScriptSocket(ZMQ_DEALER, house, "change-broker", identity: "the same")
+            #expect(ask(second, 2, milliseconds: 500) == nil)
+            #expect(ask(first, 3) == 3)
         }
     }
 }

@@ -126,11 +126,21 @@ struct HostileFilesTests {
         }
         #expect(outcomes.count == files.count, "\(imported.errors)")
         for (file, id) in assets {
-            async let picture = picture(id, library)
-            async let edit = edit(id, library)
+            async let picture = patiently { await self.picture(id, library) }
+            async let edit = patiently { await self.edit(id, library) }
             outcomes[file]? += [await picture ?? "made", await edit ?? "made"]
         }
         return outcomes
+    }
+
+    /// Asks again where for a moment there was no worker at all, as that error says to.
+    private func patiently(_ ask: () async -> String?) async -> String? {
+        for _ in 0..<100 {
+            let end = await ask()
+            if end != "unavailable" { return end }
+            try? await Task.sleep(for: .milliseconds(50))
+        }
+        return "unavailable"
     }
 
     @Test func `killed workers lose no request, and what they worked on ends as it would have, or by name (F4)`()

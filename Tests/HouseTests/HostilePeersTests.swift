@@ -9,7 +9,11 @@ import Testing
 /// Peers that break ZeroMQ's own rules, against the real services (faults F8 and F9 in part).
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct HostilePeersTests {
-    private static let sockets = ["catalog", "thumbnailer", "editor", "change-broker"]
+    /// Every socket of the house, the service behind it, and what speaks to it.
+    private static let sockets = [
+        ("catalog", "catalog", "DEALER"), ("thumbnailer", "thumbnailer", "DEALER"), ("editor", "editor", "DEALER"),
+        ("change-broker", "change-broker", "DEALER"), ("feed", "change-broker", "SUB"), ("edits", "editor", "PUSH"),
+    ]
 
     private func clients(_ library: PhotoLibrary) -> [ServiceClient] {
         [library.catalog, library.thumbnailer, library.editor, library.changeBroker]
@@ -33,17 +37,17 @@ struct HostilePeersTests {
         try house.start()
         let library = try house.library()
         for client in clients(library) { _ = try await client.health() }
-        for name in Self.sockets {
-            let before = resident(house, name)
+        for (name, service, kind) in Self.sockets {
+            let before = resident(house, service)
             for length: UInt64 in [17 << 20, 1 << 33, 1 << 40, UInt64(Int64.max), .max] {
                 for more in [false, true] {
                     let peer = try RawZMTP(path: house.folder.file("run/\(name).sock"))
-                    peer.greet()
+                    peer.greet(as: kind)
                     peer.send(RawZMTP.head(length: length, more: more) + [UInt8](repeating: 7, count: 1000))
                     #expect(peer.waitForEnd(seconds: 5), "\(name): \(length)")
                 }
             }
-            #expect(resident(house, name) < before + 32, "\(name)")
+            #expect(resident(house, service) < before + 32, "\(name)")
         }
         for client in clients(library) { _ = try await client.health() }
         #expect(RunningHouse.Service.allCases.allSatisfy { house.program($0)?.isRunning == true }, "\(house.logs)")

@@ -39,8 +39,11 @@ struct LiveFetchTests {
         let library = try house.library()
         var ids: [ObjectID] = []
         for try await asset in library.allAssets(FetchDescription(.assets)) { ids.append(asset.id) }
-        let albums = try await library.collections(FetchDescription(.collections), count: 100).collections.map(\.id)
-        #expect(ids.count > 300 && albums.count == 6)
+        let collections = try await library.collections(FetchDescription(.collections), count: 1000).collections
+        let albums = collections.filter { $0.type == .album }.map(\.id)
+        // Smart albums and moments hold what assets say of themselves.
+        let derived = collections.filter { $0.type != .album }.map(\.id)
+        #expect(ids.count > 300 && albums.count == 6 && derived.count > 20)
 
         let feed = try Subscriber(
             address: house.address("feed"),
@@ -50,7 +53,7 @@ struct LiveFetchTests {
         await feed.subscribe([FeedTopic.head])
         var lists: [String: LiveList] = [:]
         while lists.count < Self.fetches {
-            let fetch = Self.fetch(ids, albums, &random)
+            let fetch = Self.fetch(ids, albums, derived, &random)
             guard (try? Fetch(fetch)) != nil else { continue }
             var list = LiveList(fetch: fetch)
             (list.ids, list.token) = try await Self.fresh(fetch, library)
@@ -102,12 +105,17 @@ struct LiveFetchTests {
 
     // MARK: Parts
 
-    private static func fetch(_ ids: [ObjectID], _ albums: [ObjectID], _ random: inout SeededRandom) -> FetchDescription
-    {
+    private static func fetch(
+        _ ids: [ObjectID],
+        _ albums: [ObjectID],
+        _ derived: [ObjectID],
+        _ random: inout SeededRandom
+    ) -> FetchDescription {
         var fetch = FetchDescription(.assets)
-        switch Int.random(in: 0..<8, using: &random) {
+        switch Int.random(in: 0..<9, using: &random) {
         case 0: fetch.ids = (0..<8).map { _ in random.pick(ids) }
         case 1, 2, 3: fetch.container = random.pick(albums)
+        case 4, 5: fetch.container = random.pick(derived)
         default: break
         }
         let keys = PredicateClass.asset.keys

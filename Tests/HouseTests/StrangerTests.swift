@@ -84,12 +84,12 @@ struct StrangerTests {
         let asset = try await Self.asset(library)
         let context = zmq_ctx_new()
         defer { zmq_ctx_term(context) }
-        var sockets: [(client: String, door: Door, socket: PlainSocket, isWelcome: Bool)] = []
+        var sockets: [(client: String, door: Door, socket: KeyedSocket, isWelcome: Bool)] = []
         defer { for entry in sockets { entry.socket.close() } }
         for (name, client) in clients.sorted(by: { $0.key < $1.key }) {
             for door in Door.allCases {
                 let kind = door == .feed ? ZMQ_SUB : door == .edits ? ZMQ_PUSH : ZMQ_DEALER
-                let socket = PlainSocket(context, kind, Self.address(door, open), client.keys)
+                let socket = KeyedSocket(context, kind, Self.address(door, open), client.keys)
                 if kind == ZMQ_DEALER { socket.send(Self.question) }
                 if kind == ZMQ_PUSH { socket.send(Self.edit(name, of: asset)) }
                 sockets.append((name, door, socket, client.lists.contains(door.list)))
@@ -155,11 +155,11 @@ struct StrangerTests {
         let asset = try await Self.asset(library)
         let context = zmq_ctx_new()
         defer { zmq_ctx_term(context) }
-        let requests = PlainSocket(context, ZMQ_DEALER, open.catalog, old)
-        let feed = PlainSocket(context, ZMQ_SUB, open.broker[1], old)
-        let edits = PlainSocket(context, ZMQ_PUSH, open.editor[1], old)
+        let requests = KeyedSocket(context, ZMQ_DEALER, open.catalog, old)
+        let feed = KeyedSocket(context, ZMQ_SUB, open.broker[1], old)
+        let edits = KeyedSocket(context, ZMQ_PUSH, open.editor[1], old)
         defer { for socket in [requests, feed, edits] { socket.close() } }
-        func answer(_ socket: PlainSocket) async throws -> JSON? {
+        func answer(_ socket: KeyedSocket) async throws -> JSON? {
             socket.send(Self.question)
             for _ in 0..<200 {
                 if let frames = socket.receive() { return try JSON(parsing: frames[0]) }
@@ -187,9 +187,9 @@ struct StrangerTests {
         // Meanwhile the next key comes in, without a restart.
         let new = try keys("new")
         let (asking, pushing) = (
-            PlainSocket(context, ZMQ_DEALER, open.catalog, new), PlainSocket(context, ZMQ_PUSH, open.editor[1], new)
+            KeyedSocket(context, ZMQ_DEALER, open.catalog, new), KeyedSocket(context, ZMQ_PUSH, open.editor[1], new)
         )
-        let hearing = PlainSocket(context, ZMQ_SUB, open.broker[1], new)
+        let hearing = KeyedSocket(context, ZMQ_SUB, open.broker[1], new)
         defer { for socket in [asking, pushing, hearing] { socket.close() } }
         #expect(try await answer(asking)?["result"] != nil)
         pushing.send(Self.edit("new", of: asset))
@@ -266,7 +266,7 @@ extension RawCurve {
 }
 
 /// A socket as other people's programs have it: libzmq, and nothing of ours.
-struct PlainSocket {
+struct KeyedSocket {
     private let socket: UnsafeMutableRawPointer?
 
     /// Connects; with keys over CURVE, and a subscription to everything where it is a subscriber.

@@ -149,4 +149,57 @@ struct WatchTests {
         await library.close()
         #expect(house.stop() == [])
     }
+
+    @Test(.spec("S-63", "S-70"))
+    func `the result of a fetch is followed: the list first, then what changes in it`() async throws {
+        let house = try RunningHouse("list")
+        let made = try RunningProgram.run("catalog", ["generate", "--assets", "30"], environment: house.environment)
+        #expect(made.status == 0, "\(made.errors)")
+        try house.start([.catalog, .changeBroker])
+        let library = try house.library()
+        let fetch = ["--fetch", "--where", "rating >= 4", "--sort", "rating:desc", "--limit", "5"]
+        let printed = try RunningProgram("safelight", ["watch", "--json"] + fetch, environment: house.environment)
+        let seen = house.folder.file("seen")
+        let command = "read -r line; printf '%s\\n' \"$SAFELIGHT_SEQUENCE $line\" >>\(seen)"
+        let run = try RunningProgram(
+            "safelight",
+            ["watch", "--exec", command, "--count", "1"] + fetch,
+            environment: house.environment
+        )
+        #expect(printed.waitForOutput("\n"), "\(printed.errorText)")
+        try await until("the first list") { lines(seen).count == 1 }
+        var description = FetchDescription(.assets)
+        description.predicate = "rating >= 4"
+        description.sort = [SortDescription(key: "rating", ascending: false)]
+        description.limit = 5
+        let ids = try await library.assets(FetchDescription(.assets), count: 100).assets.map(\.id)
+        for rating in [5, 4, 0, 5] {
+            for id in ids.prefix(4) {
+                _ = try await library.perform([.updateAsset(.init(id: .id(id), set: AssetPatch(rating: rating)))])
+            }
+        }
+        let wanted = try await library.assets(description, count: 100)
+        // Applied one after the other, the lines are the list.
+        func list() throws -> [ObjectID] {
+            var list: [ObjectID] = []
+            for line in printed.outputText.split(separator: "\n") {
+                let json = try JSON(parsing: Array(line.utf8))
+                if let details = json["details"] {
+                    list = try ChangeDetails(json: details).apply(to: list)
+                } else {
+                    list = (json["ids"]?.arrayValue ?? []).compactMap { $0.stringValue.flatMap { ObjectID($0) } }
+                }
+            }
+            return list
+        }
+        #expect(printed.wait { _ in (try? list()) == wanted.assets.map(\.id) }, "\(printed.outputText)")
+        printed.signal(SIGINT)
+        #expect(printed.wait(seconds: 20) == 0, "\(printed.errorText)")
+        #expect(run.wait(seconds: 20) == 0, "\(run.errorText)")
+        #expect(lines(seen).count == 2 && lines(seen)[0].contains("\"ids\"") && lines(seen)[1].contains("\"details\""))
+        let refused = try house.safelight(["watch", "--where", "isFavorite == YES"])
+        #expect(refused.status == 2, "\(refused.errors)")
+        await library.close()
+        #expect(house.stop() == [])
+    }
 }

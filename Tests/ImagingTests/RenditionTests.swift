@@ -191,6 +191,23 @@ struct RenditionTests {
         #expect(try TestPixels(together[0].bytes).psnr(TestPixels(alone[0].bytes)) > 30)
     }
 
+    @Test func `a much smaller size of a batch is as good as alone`() throws {
+        guard let file = SharedPhotos.files(["jpg"]).first(where: { $0.lastPathComponent == "42_IndexError.jpg" })
+        else {
+            return print("note: ../shared/photos is not there; batches of real photographs are not compared")
+        }
+        let bytes = SharedPhotos.bytes(file)
+        let options = [256, 2048, 512, 1024].map {
+            RenditionOptions(target: .size(width: $0, height: $0), resizeMode: .exact, format: .png)
+        }
+        let together = try Rendition.renderAll(bytes, options)
+        for (image, options) in zip(together, options) {
+            let alone = try TestPixels(Rendition.render(bytes, options).bytes)
+            let distance = try TestPixels(image.bytes).psnr(alone)
+            #expect(distance > 42, "\(image.pixelWidth) px: \(distance) dB")
+        }
+    }
+
     @Test func `what cannot be done is refused by name`() {
         let bytes = TestPictures.jpeg(width: 16, height: 16)
         let bad: [RenditionOptions] = [

@@ -51,13 +51,21 @@ public final class RawZMTP: Sendable {
         return true
     }
 
-    /// Shakes hands without keys, as a DEALER.
-    public func greet() {
+    /// Shakes hands without keys.
+    public func greet(as kind: String = "DEALER") {
         var greeting: [UInt8] = [0xFF, 0, 0, 0, 0, 0, 0, 0, 0, 0x7F, 3, 0] + Array("NULL".utf8)
         greeting += [UInt8](repeating: 0, count: 64 - greeting.count)
         send(greeting)
-        let ready = [5] + Array("READY".utf8) + [11] + Array("Socket-Type".utf8) + [0, 0, 0, 6] + Array("DEALER".utf8)
+        let ready =
+            [5] + Array("READY".utf8) + [11] + Array("Socket-Type".utf8) + [0, 0, 0, UInt8(kind.utf8.count)]
+            + Array(kind.utf8)
         send([4, UInt8(ready.count)] + ready)
+    }
+
+    /// Shakes hands as a subscriber, and asks for a topic.
+    public func subscribe(_ topic: String) {
+        greet(as: "SUB")
+        send([0, UInt8(1 + topic.utf8.count), 1] + Array(topic.utf8))
     }
 
     /// The head of a frame that says to be so long.

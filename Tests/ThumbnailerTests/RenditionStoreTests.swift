@@ -115,7 +115,7 @@ struct RenditionStoreTests {
     }
 
     @Test func `the memory gives up what was used longest ago`() throws {
-        let memory = RenditionMemory(budget: 3 * 1256)
+        let memory = RenditionMemory<RenditionKey>(budget: 3 * 1256)
         for number in 1...3 { memory.insert(rendition(1000), try key(number)) }
         #expect(memory.rendition(try key(1)) != nil)
         memory.insert(rendition(1000), try key(4))
@@ -124,5 +124,15 @@ struct RenditionStoreTests {
         memory.insert(rendition(100_000), try key(5))
         #expect(memory.rendition(try key(5)) == nil)
         #expect(memory.size.bytes == 3 * 1256)
+    }
+
+    @Test func `of many uses in memory the disk hears now and then`() throws {
+        let memory = RenditionMemory<RenditionKey>(budget: 10_000)
+        memory.insert(rendition(100), try key(1), now: 1_000_000)
+        let told = try (0..<100).filter { second in
+            try memory.use(key(1), now: Int64(second) * 1_000_000)?.isToBeReported == true
+        }
+        #expect(told == [11, 21, 31, 41, 51, 61, 71, 81, 91])
+        #expect(try memory.use(key(2), now: 0) == nil)
     }
 }

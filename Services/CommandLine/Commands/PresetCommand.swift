@@ -31,14 +31,19 @@ struct PresetCommand: ParsableCommand {
         func folder() throws -> PresetFolder { try PresetFolder(flag: presets) }
     }
 
+    /// How to report; what is kept and forgotten is told on standard error, a preset itself is always JSON.
+    struct Report: ParsableArguments {
+        @Flag(help: "Write JSON: a line for each.") var json = false
+    }
+
     /// `safelight preset list`
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Print the names, and what each does.")
         @OptionGroup var place: Place
-        @Flag(help: "Write JSON: a line for each.") var json = false
+        @OptionGroup var report: Report
 
         func run() throws {
-            let (folder, output) = (try place.folder(), Output(json: json))
+            let (folder, output) = (try place.folder(), Output(json: report.json))
             for name in try folder.names() {
                 let preset = try folder.read(name)
                 try output.result(preset.json) {
@@ -53,9 +58,10 @@ struct PresetCommand: ParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Print a preset's list.")
         @Argument(help: "Its name.") var name: String
         @OptionGroup var place: Place
+        @OptionGroup var report: Report
 
         func run() throws {
-            try Output(json: true).line(try place.folder().read(name).list.json.prettyText)
+            try Output(json: report.json).line(try place.folder().read(name).list.json.prettyText)
         }
     }
 
@@ -65,6 +71,7 @@ struct PresetCommand: ParsableCommand {
         @Argument(help: "Its name.") var name: String
         @OptionGroup var adjustments: AdjustmentOptions
         @Flag(help: "In place of one of that name.") var replace = false
+        @OptionGroup var report: Report
 
         func run() throws {
             let folder = try adjustments.place.folder()
@@ -106,6 +113,7 @@ struct PresetCommand: ParsableCommand {
         @Argument(help: "Files.") var files: [String]
         @Flag(help: "In place of those of the same name.") var replace = false
         @OptionGroup var place: Place
+        @OptionGroup var report: Report
 
         func run() throws {
             let folder = try place.folder()
@@ -113,7 +121,7 @@ struct PresetCommand: ParsableCommand {
             let presets = try files.flatMap { try PresetFolder.presets(inFile: $0) }
             for preset in presets { try PresetFolder.check(preset.name) }
             for preset in presets { try folder.write(preset, replacing: replace) }
-            Output(json: false).note("took \(Quantities.count(presets.count, "preset"))")
+            Output(json: report.json).note("took \(Quantities.count(presets.count, "preset"))")
         }
     }
 
@@ -124,11 +132,12 @@ struct PresetCommand: ParsableCommand {
         )
         @Argument(help: "Names.") var names: [String] = []
         @OptionGroup var place: Place
+        @OptionGroup var report: Report
 
         func run() throws {
             let folder = try place.folder()
             let presets = try (names.isEmpty ? try folder.names() : names).map { try folder.read($0).json }
-            try Output(json: true).line((["version": 1, "presets": .array(presets)] as JSON).prettyText)
+            try Output(json: report.json).line((["version": 1, "presets": .array(presets)] as JSON).prettyText)
         }
     }
 
@@ -137,6 +146,7 @@ struct PresetCommand: ParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Forget presets.")
         @Argument(help: "Names.") var names: [String]
         @OptionGroup var place: Place
+        @OptionGroup var report: Report
 
         func run() throws {
             let folder = try place.folder()

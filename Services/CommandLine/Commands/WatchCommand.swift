@@ -21,6 +21,11 @@ struct WatchCommand: LibraryCommand {
             --token-file a change counts as done when its command has succeeded: after a crash the command may see \
             that one change again. Where the history no longer reaches back, it is run once with \
             {"expired": ...} and SAFELIGHT_EXPIRED=1, and must fetch anew.
+
+            With --fetch it follows the result of a fetch, which --where, --sort, --limit, --offset, --hidden and \
+            --album describe: first the whole list ("ids"), then what changes in it ("details": removed, inserted, \
+            moved, changed), so that the list is always exactly the library's. A command gets the same on its standard \
+            input.
             """
     )
 
@@ -58,9 +63,14 @@ struct WatchCommand: LibraryCommand {
     )
     var tokenFile: String?
 
+    @Flag(name: .customLong("fetch"), help: "Follow the result of a fetch.")
+    var isFetch = false
+
+    @OptionGroup(title: "With --fetch") var fetch: FetchOptions
+
     @OptionGroup var client: ClientOptions
 
-    var services: [ServiceName] { since == "start" ? [.catalog, .changeBroker] : [.changeBroker] }
+    var services: [ServiceName] { since == "start" || isFetch ? [.catalog, .changeBroker] : [.changeBroker] }
 
     func validate() throws {
         if let count, count < 1 { throw ValidationError("--count is at least 1") }
@@ -68,14 +78,30 @@ struct WatchCommand: LibraryCommand {
             throw ValidationError("a topic has 1 to \(FeedTopic.maxBytes) bytes")
         }
         if exec?.isEmpty == true { throw ValidationError("--exec needs a command") }
+        guard isFetch || fetch.isEmpty else {
+            throw ValidationError("--where, --sort, --limit, --offset, --hidden and --album are for watch --fetch")
+        }
+        guard !isFetch || (topic.isEmpty && since == nil && tokenFile == nil) else {
+            throw ValidationError("--fetch begins with the whole list: leave out --topic, --since and --token-file")
+        }
         guard (1...86_400).contains(execSeconds) else { throw ValidationError("--exec-seconds is 1 to 86400") }
     }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
         // A command that does not read its input must not end the watch.
         signal(SIGPIPE, SIG_IGN)
+        let program = exec.map { ChangeProgram(command: $0, time: .seconds(execSeconds)) }
+        if isFetch {
+            let watch = FetchWatch(
+                program: program,
+                stopsAtFailure: execFailure == .stop,
+                count: count ?? Int.max,
+                output: output
+            )
+            return try await watch.run(library.live(try await fetch.fetch(in: library)))
+        }
         let watch = ChangeWatch(
-            program: exec.map { ChangeProgram(command: $0, time: .seconds(execSeconds)) },
+            program: program,
             stopsAtFailure: execFailure == .stop,
             count: count ?? Int.max,
             output: output

@@ -43,6 +43,11 @@ struct FetchOptions: ParsableArguments {
     )
     var album: String?
 
+    /// Nothing was said.
+    var isEmpty: Bool {
+        predicate == nil && sort.isEmpty && limit == 0 && offset == 0 && !hidden && album == nil
+    }
+
     /// The fetch; an album's title is looked up in the library.
     func fetch(in library: PhotoLibrary) async throws -> FetchDescription {
         var container: ObjectID?

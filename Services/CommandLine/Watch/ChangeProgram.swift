@@ -59,7 +59,8 @@ struct ChangeProgram: Sendable {
         )
     }
 
-    private func run(_ json: JSON, _ variables: [String: String]) async throws -> End {
+    /// Runs the command with one line on its standard input.
+    func run(_ json: JSON, _ variables: [String: String]) async throws -> End {
         let line = Array((json.text + "\n").utf8)
         return try await withThrowingTaskGroup(of: End?.self) { group in
             group.addTask { try await execute(line, variables) }

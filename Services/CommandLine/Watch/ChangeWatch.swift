@@ -14,16 +14,7 @@ struct ChangeWatch: Sendable {
     let output: Output
 
     func run(_ feed: ChangeFeed, tokens: TokenFile?) async throws {
-        let stop = StopRequest()
-        let signals = StopSignals(stop)
-        let following = Task { try await follow(feed, tokens, stop) }
-        let stopping = Task {
-            await stop.wait()
-            following.cancel()
-        }
-        defer { stopping.cancel() }
-        try await following.value
-        withExtendedLifetime(signals) {}
+        try await StopRequest.untilStopped { stop in try await follow(feed, tokens, stop) }
     }
 
     private func follow(_ feed: ChangeFeed, _ tokens: TokenFile?, _ stop: StopRequest) async throws {
@@ -82,5 +73,21 @@ struct ChangeWatch: Sendable {
             }
         case .caughtUp: break
         }
+    }
+}
+
+extension StopRequest {
+    /// Does work that has no end of its own, until Ctrl-C cancels it.
+    static func untilStopped(_ work: @escaping @Sendable (StopRequest) async throws -> Void) async throws {
+        let stop = StopRequest()
+        let signals = StopSignals(stop)
+        let working = Task { try await work(stop) }
+        let stopping = Task {
+            await stop.wait()
+            working.cancel()
+        }
+        defer { stopping.cancel() }
+        try await working.value
+        withExtendedLifetime(signals) {}
     }
 }

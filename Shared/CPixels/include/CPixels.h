@@ -113,4 +113,11 @@ void safelight_round_to_bytes(uint16_t *pixels, size_t count);
 
 /* Counts values of red, green and blue and of brightness in 256 steps each: 4 times 256 counters. */
 void safelight_histogram(const uint16_t *pixels, size_t count, uint32_t *counters);
+
+/* Makes a picture smaller, or as large, by Lanczos with three lobes, each output pixel from all source pixels below it.
+   With has_opacity colours are weighted by their alpha. Writes all of the output; scratch has as many numbers as
+   safelight_reduce_scratch says. */
+size_t safelight_reduce_scratch(size_t source_width, size_t source_height, size_t width, size_t height);
+void safelight_reduce(const uint16_t *source, size_t source_width, size_t source_height, uint16_t *output, size_t width,
+                      size_t height, int has_opacity, float *scratch);
 #endif

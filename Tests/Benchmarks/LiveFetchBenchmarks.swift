@@ -1,0 +1,213 @@
+import Contracts
+import Foundation
+import JSONValue
+import PhotoClient
+import PhotoModel
+
+/// What one change costs the change-broker: against the number of live fetches, and against the size of the library.
+enum LiveFetchBenchmarks {
+    static func run(_ bench: Bench) async throws {
+        guard bench.wants("live") else { return }
+        let alone = try await Watched(bench, assets: 10_000, "one")
+        try await alone.observe(Watched.indexed(1, of: alone))
+        for count in [100, 10_000] where bench.wants("live.fetches.\(count)") {
+            let many = try await Watched(bench, assets: 10_000, "many-\(count)")
+            try await many.observe(Watched.indexed(bench.amount(count, quick: min(count, 50)), of: many))
+            try await compare(
+                bench,
+                "live.fetches.\(count)",
+                ours: ("\(count) live fetches found by an index", many),
+                peer: ("1 live fetch", alone),
+                aim: .ratio(1.3)
+            )
+            await many.stop()
+        }
+        if bench.wants("live.unindexed") {
+            let unindexed = try await Watched(bench, assets: 10_000, "unindexed")
+            let count = bench.amount(1000, quick: 20)
+            try await unindexed.observe(Watched.unindexed(count))
+            try await compare(
+                bench,
+                "live.unindexed",
+                ours: ("\(count) live fetches that no index finds (caption CONTAINS)", unindexed),
+                peer: ("1 live fetch", alone),
+                aim: nil
+            )
+            await unindexed.stop()
+        }
+        await alone.stop()
+        try await sizes(bench)
+    }
+
+    /// The same whole-library lists over a small library and over a large one.
+    private static func sizes(_ bench: Bench) async throws {
+        let assets = bench.isLarge ? 1_000_000 : 100_000
+        guard bench.wants("live.library") else { return }
+        let small = try await Watched(bench, assets: 10_000, "small")
+        let large = try await Watched(bench, assets: assets, "large")
+        for one in [small, large] { try await one.observe(Watched.whole) }
+        let memory = large.memory - large.memoryBefore
+        let figures = try await large.figures()
+        let rows = figures["rows"]?.intValue ?? 0
+        bench.remark(
+            Remark(
+                name: "live.memory",
+                text: "memory of the broker for each object of \(Watched.whole.count) whole-library lists of \(assets) "
+                    + "assets; it counts \(Figure.text(Double(figures["bytes"]?.intValue ?? 0) / Double(max(1, rows))))",
+                value: Double(memory) / Double(max(1, rows)),
+                unit: "bytes"
+            )
+        )
+        try await compare(
+            bench,
+            "live.library",
+            ours: ("\(Watched.whole.count) whole-library lists over \(assets) assets", large),
+            peer: ("the same over 10,000 assets", small),
+            aim: .ratio(1.3)
+        )
+        await small.stop()
+        await large.stop()
+    }
+
+    private static func compare(
+        _ bench: Bench,
+        _ name: String,
+        ours: (text: String, house: Watched),
+        peer: (text: String, house: Watched),
+        aim: Aim?
+    ) async throws {
+        let changes = bench.amount(2000, quick: 50)
+        ours.house.forget()
+        peer.house.forget()
+        try await bench.compare(
+            [
+                Comparison(
+                    name: name,
+                    ours: "broker, one change of a favourite, " + ours.text,
+                    peer: peer.text,
+                    unit: "µs of processor a change",
+                    smallerIsBetter: true,
+                    aim: aim
+                )
+            ],
+            ours: { [try await ours.house.cost(of: changes)] },
+            peer: { [try await peer.house.cost(of: changes)] },
+            notes: { ["A: \(ours.house.counts)", "B: \(peer.house.counts)"] }
+        )
+    }
+}
+
+/// A catalog and a broker with live fetches.
+private final class Watched {
+    private let services: Services
+    private let favourites: Favourites
+    private let sample: [Asset]
+    private(set) var memoryBefore = 0
+    /// The fetches that were looked at, the predicates evaluated and the messages made, since ``forget()``.
+    private var spent = (records: 0.0, candidates: 0.0, predicates: 0.0, messages: 0.0)
+
+    init(_ bench: Bench, assets: Int, _ name: String) async throws {
+        let library = try await bench.libraries.folder(assets: assets, for: "live-\(name)")
+        services = try Services(bench.place, "live-\(name)", library: library)
+        try await services.start("catalog")
+        try await services.start("change-broker")
+        favourites = try await Favourites(services.client)
+        sample = try await services.client.assets(FetchDescription(.assets), count: 1000).assets
+        memoryBefore = memory
+    }
+
+    func stop() async { await services.stop() }
+
+    private var broker: Int32 { services.process("change-broker") }
+
+    var memory: Int { ProcessTable.proportionalBytes(broker) }
+
+    func figures() async throws -> JSONObject {
+        try await services.client.changeBroker.figures()["feed"]?["fetches"]?.objectValue ?? [:]
+    }
+
+    // MARK: Fetches
+
+    /// Of mixed kinds, each reading something of its own: the number that one asset touches does not grow with them.
+    static func indexed(_ count: Int, of house: Watched) -> [FetchDescription] {
+        (0..<count).map { number in
+            var fetch = FetchDescription(.assets)
+            switch number % 5 {
+            case 0: fetch.ids = [house.sample[number / 5 % house.sample.count].id]
+            case 1: fetch.predicate = .string("originalFilename == \"picture \(number).jpg\"")
+            case 2: fetch.predicate = .string("ANY keywords == \"word \(number)\"")
+            case 3: fetch.predicate = .string("pixelWidth BETWEEN {\(number * 10), \(number * 10 + 9)}")
+            default: fetch.predicate = .string("burstIdentifier == \"burst \(number)\" AND isFavorite == TRUE")
+            }
+            fetch.sort = [SortDescription(key: "creationDate", ascending: number % 2 == 0)]
+            // Lists of one identifier come again beyond the sample: a limit tells them apart.
+            fetch.limit = 10 + number
+            return fetch
+        }
+    }
+
+    static func unindexed(_ count: Int) -> [FetchDescription] {
+        (0..<count).map { number in
+            var fetch = FetchDescription(.assets)
+            fetch.predicate = .string("caption CONTAINS[cd] \"words \(number)\"")
+            return fetch
+        }
+    }
+
+    /// Lists of everything, of different orders and windows.
+    static let whole: [FetchDescription] = (0..<4).map { number in
+        var fetch = FetchDescription(.assets)
+        fetch.sort = [SortDescription(key: number < 2 ? "creationDate" : "addedDate", ascending: number % 2 == 0)]
+        if number == 3 { fetch.limit = 100 }
+        return fetch
+    }
+
+    func observe(_ fetches: [FetchDescription]) async throws {
+        let broker = services.client.changeBroker
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for lane in 0..<4 {
+                group.addTask {
+                    for number in stride(from: lane, to: fetches.count, by: 4) {
+                        _ = try await broker.ask(FetchObserve(fetch: fetches[number]), deadline: .seconds(120))
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    // MARK: Cost
+
+    func forget() { spent = (0, 0, 0, 0) }
+
+    /// Microseconds of the broker's processor time for one change.
+    func cost(of changes: Int) async throws -> Double {
+        try await settled()
+        let (before, time) = (try await figures(), ProcessTable.threadSeconds(broker))
+        _ = try await favourites.rate(changes, outstanding: 8)
+        try await settled()
+        let (after, end) = (try await figures(), ProcessTable.threadSeconds(broker))
+        func grown(_ name: String) -> Double {
+            Double((after[name]?.intValue ?? 0) - (before[name]?.intValue ?? 0))
+        }
+        spent.records += grown("records")
+        spent.candidates += grown("candidates")
+        spent.predicates += grown("predicatesEvaluated")
+        spent.messages += grown("messages")
+        guard after["broken"] == 0 else { throw BenchmarkError("a live fetch was given up") }
+        return (end - time) / Double(changes) * 1e6
+    }
+
+    private func settled() async throws {
+        let head = try await services.client.currentToken().token.sequence
+        while try await services.client.changeBroker.ask(FeedHeadRequest()).result.sequence < head {
+            try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
+    var counts: String {
+        func each(_ number: Double) -> String { Figure.text(number / max(1, spent.records)) }
+        return "\(each(spent.candidates)) fetches looked at, \(each(spent.predicates)) predicates evaluated, "
+            + "\(each(spent.messages)) messages a change"
+    }
+}

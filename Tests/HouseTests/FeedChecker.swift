@@ -1,0 +1,156 @@
+import Contracts
+import Foundation
+import JSONValue
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+/// One subscriber's record of what it was told.
+struct FeedReader: Sendable {
+    let told = Recording<[Int64: [UInt8]]>([:])
+    /// Changes that were out of order or left something out.
+    let problems = Recording<[String]>([])
+    /// Where it was told to begin anew.
+    let expired = Recording<[ChangeToken]>([])
+    let task: Task<Void, any Error>
+
+    /// - Parameter pause: how long the reader takes for each change
+    init(_ library: PhotoLibrary, since token: ChangeToken, pause: Duration = .zero) {
+        task = Task { [told, problems, expired] in
+            var last = token.sequence
+            for try await event in library.changes(since: token) {
+                switch event {
+                case .caughtUp: continue
+                case .expired(let head, _):
+                    last = head.sequence
+                    expired.withLock { $0.append(head) }
+                case .change(let record):
+                    if record.sequence != last + 1 { problems.withLock { $0.append("\(last) -> \(record.sequence)") } }
+                    last = record.sequence
+                    told.withLock { $0[record.sequence] = record.bytes }
+                    if pause > .zero { try await Task.sleep(for: pause) }
+                }
+            }
+        }
+    }
+}
+
+/// Holds what subscribers were told to the catalog's own table, which it reads from the database file itself: neither
+/// the catalog nor the broker nor a client of theirs has a say in it.
+enum FeedChecker {
+    /// A catalog and a broker over a generated library, while the body runs.
+    static func withHouse(
+        assets: Int = 50,
+        environment: [String: String] = [:],
+        _ body: (RunningHouse, PhotoLibrary, [ObjectID]) async throws -> Void
+    ) async throws {
+        let house = try RunningHouse("faults", environment: environment)
+        let made = try RunningProgram.run(
+            "catalog",
+            ["generate", "--assets", "\(assets)"],
+            environment: house.environment
+        )
+        #expect(made.status == 0, "\(made.errors)")
+        try house.start([.catalog, .changeBroker])
+        let library = try house.library()
+        let ids = try await library.assets(FetchDescription(.assets), count: 1000).assets.map(\.id)
+        try await body(house, library, ids)
+        await library.close()
+        #expect(house.stop() == [])
+    }
+
+    /// Captions, so many at a time.
+    static func commit(_ count: Int, _ ids: [ObjectID], _ library: PhotoLibrary, lanes: Int = 8) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for lane in 0..<lanes {
+                group.addTask {
+                    for number in stride(from: lane, to: count, by: lanes) {
+                        let patch = AssetPatch(caption: .some("\(number) \(Int.random(in: 0..<1_000_000))"))
+                        _ = try await library.perform([
+                            .updateAsset(.init(id: .id(ids[number % ids.count]), set: patch))
+                        ])
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    /// The records after a moment, as they stand in the database file.
+    static func table(_ house: RunningHouse, after token: ChangeToken) throws -> [Int64: [UInt8]] {
+        let query = "SELECT sequence || ' ' || hex(record) FROM change WHERE sequence > \(token.sequence)"
+        let read = try RunningProgram.run(
+            "/usr/bin/sqlite3",
+            ["-readonly", "-cmd", ".timeout 10000", house.folder.file("library/library.sqlite"), query]
+        )
+        guard read.status == 0 else { throw HouseError(description: "the table cannot be read: \(read.errors)") }
+        var table: [Int64: [UInt8]] = [:]
+        for line in read.output.split(separator: "\n") {
+            guard let space = line.firstIndex(of: " "), let sequence = Int64(line[..<space]) else { continue }
+            table[sequence] = Self.bytes(ofHex: line[line.index(after: space)...].utf8)
+        }
+        return table
+    }
+
+    private static func bytes(ofHex digits: Substring.UTF8View) -> [UInt8] {
+        func value(_ digit: UInt8) -> UInt8 { digit < 58 ? digit - 48 : digit - 55 }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(digits.count / 2)
+        var high: UInt8?
+        for digit in digits {
+            if let upper = high {
+                bytes.append(upper << 4 | value(digit))
+                high = nil
+            } else {
+                high = value(digit)
+            }
+        }
+        return bytes
+    }
+
+    /// Every reader has exactly the catalog's records, byte for byte, in order, within a minute.
+    static func expectComplete(_ readers: [FeedReader], _ house: RunningHouse, after token: ChangeToken) async throws {
+        let table = try table(house, after: token)
+        for (number, reader) in readers.enumerated() {
+            try await until("reader \(number) is complete") { reader.told.current.count >= table.count }
+            let told = reader.told.current
+            let wrong = Set(table.keys).union(told.keys).filter { table[$0] != told[$0] }.sorted()
+            #expect(wrong.isEmpty, "reader \(number) of \(readers.count) is wrong at \(wrong.prefix(10))")
+            #expect(reader.problems.current == [], "reader \(number)")
+            reader.task.cancel()
+        }
+    }
+
+    /// Waits for what has no event of its own.
+    static func until(_ what: String, seconds: Int = 60, _ condition: () async throws -> Bool) async throws {
+        let clock = ContinuousClock()
+        let end = clock.now + .seconds(seconds)
+        while try await !condition() {
+            guard clock.now < end else { throw HouseError(description: "\(what): not within \(seconds) s") }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
+    /// KiB of memory that a service holds.
+    static func resident(_ house: RunningHouse, _ service: RunningHouse.Service = .changeBroker) -> Int {
+        guard let program = house.program(service),
+            let status = try? String(contentsOfFile: "/proc/\(program.processIdentifier)/status", encoding: .utf8),
+            let line = status.split(separator: "\n").first(where: { $0.hasPrefix("VmRSS") })
+        else { return 0 }
+        return Int(line.filter(\.isNumber)) ?? 0
+    }
+
+    /// Lets this process, and the services it starts, open more files.
+    ///
+    /// - Returns: how many
+    static func raiseDescriptors(to wanted: Int) -> Int {
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        if limit.rlim_cur < rlim_t(wanted) {
+            limit.rlim_cur = min(rlim_t(wanted), limit.rlim_max)
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        }
+        return Int(clamping: limit.rlim_cur)
+    }
+}

@@ -35,7 +35,8 @@ struct WatchTests {
         let library = try house.library()
         let (seen, token) = (house.folder.file("seen"), house.folder.file("token"))
         let command = """
-            read -r line; printf '%s %s %s %s\\n' "$SAFELIGHT_SEQUENCE" "$SAFELIGHT_TOKEN" "$SAFELIGHT_TOPICS" \
+            read -r line; [ -n "$line" ] || exit 1
+            printf '%s %s %s %s\\n' "$SAFELIGHT_SEQUENCE" "$SAFELIGHT_TOKEN" "$SAFELIGHT_TOPICS" \
             "$(printf %s "$line" | tr -dc '{' | head -c 1)" >>\(seen)
             """
         let arguments = ["--since", "start", "--token-file", token, "--exec", command]

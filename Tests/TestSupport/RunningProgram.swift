@@ -2,15 +2,18 @@ public import Foundation
 import Synchronization
 
 /// One of the real executables, started by a test.
+///
+/// By `posix_spawn(3)` itself: Foundation's `Process` was seen to crash in `run` while many tests start programs.
 public final class RunningProgram: Sendable {
     public let name: String
     public let processIdentifier: Int32
-    private let process: Mutex<Process>
-    private let exited: DispatchSemaphore
-    private let output: Mutex<Data>
-    private let errors: Mutex<Data>
+    private let ending = Mutex<Int32?>(nil)
+    private let exited = DispatchSemaphore(value: 0)
+    private let output = Mutex(Data())
+    private let errors = Mutex(Data())
     private let drains = DispatchGroup()
     private let arrived = DispatchSemaphore(value: 0)
+    private static let starting = Mutex(())
 
     /// Starts a program; `arguments` and `environment` are added to the test's own environment.
     public init(_ name: String, _ arguments: [String] = [], environment: [String: String] = [:], input: Data? = nil)
@@ -18,56 +21,111 @@ public final class RunningProgram: Sendable {
     {
         self.name = name
         let path = name.contains("/") ? name : TestPlace.executables + "/" + name
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: path)
-        process.arguments = arguments
-        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-        let outputPipe = Pipe()
-        let errorPipe = Pipe()
-        process.standardOutput = outputPipe
-        process.standardError = errorPipe
-        let exited = DispatchSemaphore(value: 0)
-        let arrived = self.arrived
-        process.terminationHandler = { _ in
-            exited.signal()
-            arrived.signal()
+        let variables = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        // One at a time, so that no program gets another one's ends.
+        let (output, errors, words, number) = try Self.starting.withLock { _ in
+            let (output, errors, words) = (try Self.pipe(), try Self.pipe(), try input.map { _ in try Self.pipe() })
+            let number = try Self.spawn(
+                [path] + arguments,
+                variables.map { "\($0)=\($1)" },
+                input: words?.reading,
+                output: output.writing,
+                errors: errors.writing
+            )
+            return (output, errors, words, number)
         }
-        if let input {
-            let inputPipe = Pipe()
-            process.standardInput = inputPipe
-            try process.run()
-            inputPipe.fileHandleForWriting.write(input)
-            try inputPipe.fileHandleForWriting.close()
-        } else {
-            process.standardInput = FileHandle.nullDevice
-            try process.run()
+        processIdentifier = number
+        for descriptor in [output.writing, errors.writing, words?.reading].compactMap(\.self) { close(descriptor) }
+        if let words, let input {
+            try FileHandle(fileDescriptor: words.writing, closeOnDealloc: true).write(contentsOf: input)
         }
-        self.processIdentifier = process.processIdentifier
-        self.process = Mutex(process)
-        self.exited = exited
-        self.output = Mutex(Data())
-        self.errors = Mutex(Data())
-        drain(outputPipe) { program, data in program.output.withLock { $0.append(data) } }
-        drain(errorPipe) { program, data in
+        drain(output.reading) { program, data in program.output.withLock { $0.append(data) } }
+        drain(errors.reading) { program, data in
             program.errors.withLock { kept in
                 kept.append(data)
                 if kept.count > 4 << 20 { kept = Data(kept.suffix(2 << 20)) }
             }
         }
+        reap()
     }
 
-    private func drain(_ pipe: Pipe, _ take: @escaping @Sendable (RunningProgram, Data) -> Void) {
-        let handle = pipe.fileHandleForReading
+    private static func pipe() throws -> (reading: Int32, writing: Int32) {
+        var ends: [Int32] = [0, 0]
+        guard Foundation.pipe(&ends) == 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EMFILE) }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        return (ends[0], ends[1])
+    }
+
+    private static func spawn(
+        _ arguments: [String],
+        _ environment: [String],
+        input: Int32?,
+        output: Int32,
+        errors: Int32
+    ) throws -> Int32 {
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        if let input {
+            posix_spawn_file_actions_adddup2(&actions, input, 0)
+        } else {
+            posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        }
+        posix_spawn_file_actions_adddup2(&actions, output, 1)
+        posix_spawn_file_actions_adddup2(&actions, errors, 2)
+        // What the tests themselves have open stays theirs; what is closed meanwhile does no harm.
+        for entry in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd") {
+            if let descriptor = Int32(entry), descriptor > 2 { posix_spawn_file_actions_addclose(&actions, descriptor) }
+        }
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        posix_spawnattr_setsigmask(&attributes, &signals)
+        for signal in [SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGCHLD] { sigaddset(&signals, signal) }
+        posix_spawnattr_setsigdefault(&attributes, &signals)
+        // A group of its own: a Ctrl-C at the tests does not reach it.
+        posix_spawnattr_setpgroup(&attributes, 0)
+        posix_spawnattr_setflags(
+            &attributes,
+            Int16(POSIX_SPAWN_SETSIGMASK) | Int16(POSIX_SPAWN_SETSIGDEF) | Int16(POSIX_SPAWN_SETPGROUP)
+        )
+        let (words, variables) = (arguments.map { strdup($0) } + [nil], environment.map { strdup($0) } + [nil])
+        defer { for text in words + variables { free(text) } }
+        var number: Int32 = 0
+        let problem = posix_spawn(&number, arguments[0], &actions, &attributes, words, variables)
+        guard problem == 0 else { throw POSIXError(POSIXErrorCode(rawValue: problem) ?? .ENOENT) }
+        return number
+    }
+
+    private func reap() {
+        let (number, exited, arrived) = (processIdentifier, exited, arrived)
+        Thread.detachNewThread { [weak self] in
+            var status: Int32 = 0
+            while waitpid(number, &status, 0) < 0, errno == EINTR {}
+            // The status it exited with, or the number of the signal.
+            let ending = status & 0x7F == 0 ? status >> 8 & 0xFF : status & 0x7F
+            self?.ending.withLock { $0 = ending }
+            exited.signal()
+            arrived.signal()
+        }
+    }
+
+    private func drain(_ descriptor: Int32, _ take: @escaping @Sendable (RunningProgram, Data) -> Void) {
         let drains = self.drains
         drains.enter()
         Thread.detachNewThread { [weak self] in
+            var bytes = [UInt8](repeating: 0, count: 64 << 10)
             while true {
-                let data = handle.availableData
-                guard !data.isEmpty else { break }
+                let count = read(descriptor, &bytes, bytes.count)
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { break }
                 guard let self else { continue }
-                take(self, data)
+                take(self, Data(bytes[..<count]))
                 self.arrived.signal()
             }
+            close(descriptor)
             self?.arrived.signal()
             drains.leave()
         }
@@ -88,7 +146,7 @@ public final class RunningProgram: Sendable {
         return true
     }
 
-    public var isRunning: Bool { process.withLock { $0.isRunning } }
+    public var isRunning: Bool { ending.withLock { $0 == nil } }
     public var outputText: String { output.withLock { String(decoding: $0, as: UTF8.self) } }
     public var errorText: String { errors.withLock { String(decoding: $0, as: UTF8.self) } }
 
@@ -104,7 +162,7 @@ public final class RunningProgram: Sendable {
             return nil
         }
         exited.signal()
-        return process.withLock { $0.terminationStatus }
+        return ending.withLock { $0 }
     }
 
     /// `kill -9`, and the process is gone when this returns.

@@ -181,12 +181,12 @@ struct FetchServiceTests {
                 credit: 1 << 16
             )
             let opened = Task { for try await _ in stream {} }
-            while catalog.service.tail.waiting == 0 { await Task.yield() }
+            while catalog.service.tail.waiting == 0, !Task.isCancelled { await Task.yield() }
             opened.cancel()
-            while catalog.service.tail.waiting > 0 { await Task.yield() }
+            while catalog.service.tail.waiting > 0, !Task.isCancelled { await Task.yield() }
             // Another one stays open over the stop.
             let second = Task { for try await _ in stream {} }
-            while catalog.service.tail.waiting == 0 { await Task.yield() }
+            while catalog.service.tail.waiting == 0, !Task.isCancelled { await Task.yield() }
             second.cancel()
         }
     }

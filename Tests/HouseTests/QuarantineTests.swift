@@ -47,6 +47,7 @@ struct QuarantineTests {
         for (client, name) in [(library.thumbnailer, "picture"), (library.editor, "edit")] {
             let stopped = try await workers(client)
             for pid in stopped { kill(pid, SIGSTOP) }
+            let started = ContinuousClock().now
             async let answer: RPCError? =
                 name == "picture" ? image(id, side: 64, library) : edit(id, library)
             while try await number("busy", client) == 0 { await Task.yield() }
@@ -58,6 +59,7 @@ struct QuarantineTests {
             service?.signal(SIGCONT)
             let error = await answer
             #expect(error == nil, "\(name): \(String(describing: error))")
+            #expect(ContinuousClock().now - started < .seconds(3))
             #expect(try await number("crashed", client) == 1)
         }
         // The edit is there once.

@@ -19,6 +19,12 @@ final class ChangeTail: Sendable {
         case older
     }
 
+    private struct Waiter {
+        let sequence: Int64
+        let isClient: Bool
+        let continuation: CheckedContinuation<Bool, Never>
+    }
+
     private struct State {
         var head: Int64
         var entries: [Entry] = []
@@ -27,7 +33,7 @@ final class ChangeTail: Sendable {
         var bytes = 0
         var isClosed = false
         var nextWaiter: UInt64 = 0
-        var waiters: [UInt64: (sequence: Int64, continuation: CheckedContinuation<Bool, Never>)] = [:]
+        var waiters: [UInt64: Waiter] = [:]
         var cancelledEarly: Set<UInt64> = []
     }
 
@@ -42,8 +48,8 @@ final class ChangeTail: Sendable {
     /// The newest committed sequence.
     var head: Int64 { state.withLock { $0.head } }
 
-    /// How many wait for a record.
-    var waiting: Int { state.withLock { $0.waiters.count } }
+    /// How many clients wait for a record.
+    var waiting: Int { state.withLock { state in state.waiters.values.count { $0.isClient } } }
 
     /// Takes the records of a commit, in order.
     func append(_ entries: [Entry], head: Int64) {
@@ -88,8 +94,9 @@ final class ChangeTail: Sendable {
 
     /// Waits until a sequence is committed.
     ///
+    /// - Parameter isClient: false for the parts of the service itself, which always wait and are not counted
     /// - Returns: whether it is: false where the task was cancelled or the service stops
-    func wait(for sequence: Int64) async -> Bool {
+    func wait(for sequence: Int64, isClient: Bool = true) async -> Bool {
         let id = state.withLock { state in
             state.nextWaiter += 1
             return state.nextWaiter
@@ -99,7 +106,7 @@ final class ChangeTail: Sendable {
                 let answer: Bool? = state.withLock { state in
                     if state.head >= sequence { return true }
                     if state.isClosed || state.cancelledEarly.contains(id) { return false }
-                    state.waiters[id] = (sequence, continuation)
+                    state.waiters[id] = Waiter(sequence: sequence, isClient: isClient, continuation: continuation)
                     return nil
                 }
                 if let answer { continuation.resume(returning: answer) }

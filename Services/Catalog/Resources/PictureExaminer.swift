@@ -120,7 +120,7 @@ struct PictureExaminer: Service {
         }
         var kept = position
         counts.reach(position)
-        while !Task.isCancelled, await tail.wait(for: position + 1) {
+        while !Task.isCancelled, await tail.wait(for: position + 1, isClient: false) {
             let (start, newest) = (position, tail.head)
             let records = try await store.read { reader in
                 try reader.history.records(after: start, through: newest, count: Self.page, bytes: 1 << 20)

@@ -68,25 +68,24 @@ struct CatalogConfiguration: Sendable {
 
     /// Refuses values that cannot be.
     func validate() throws(HostingError) {
-        func require(_ isGood: Bool, _ setting: String, _ reason: String) throws(HostingError) {
-            if !isGood { throw .badSetting(source: setting, reason: reason) }
-        }
-        try require(library.hasPrefix("/"), "--library", "\(library) is no absolute path")
-        try require((1...64).contains(workers), "--workers", "1 to 64 workers")
-        try require((1...100_000).contains(writeQueue), "--write-queue", "1 to 100000 transactions")
-        try require((1...36_500).contains(historyDays), "--history-days", "1 to 36500 days")
-        try require((0...36_500).contains(recentDays), "--recent-days", "0 to 36500 days")
-        try require((0...36_500).contains(trashDays), "--trash-days", "0 to 36500 days")
-        try require(historyBytes >= 1 << 20, "--history-bytes", "at least 1048576 bytes")
-        try require(maxFileBytes > 0, "--max-file-bytes", "at least one byte")
-        try require((0...(1 << 40)).contains(resultCacheBytes), "--result-cache-bytes", "0 to 1 TiB")
-        try require((1...64).contains(readers), "--readers", "1 to 64 connections")
-        try require(
+        try HostingError.require(library.hasPrefix("/"), "--library", "\(library) is no absolute path")
+        try HostingError.require((1...64).contains(workers), "--workers", "1 to 64 workers")
+        try HostingError.require((1...100_000).contains(writeQueue), "--write-queue", "1 to 100000 transactions")
+        try HostingError.require((1...36_500).contains(historyDays), "--history-days", "1 to 36500 days")
+        try HostingError.require((0...36_500).contains(recentDays), "--recent-days", "0 to 36500 days")
+        try HostingError.require((0...36_500).contains(trashDays), "--trash-days", "0 to 36500 days")
+        try HostingError.require(historyBytes >= 1 << 20, "--history-bytes", "at least 1048576 bytes")
+        try HostingError.require(maxFileBytes > 0, "--max-file-bytes", "at least one byte")
+        try HostingError.require((0...(1 << 40)).contains(resultCacheBytes), "--result-cache-bytes", "0 to 1 TiB")
+        try HostingError.require((1...64).contains(readers), "--readers", "1 to 64 connections")
+        try HostingError.require(
             checkSeconds.isFinite && (0...86_400).contains(checkSeconds),
             "--check-seconds",
             "0 to 86400 seconds"
         )
-        for root in importRoots { try require(root.hasPrefix("/"), "--import-root", "\(root) is no absolute path") }
+        for root in importRoots {
+            try HostingError.require(root.hasPrefix("/"), "--import-root", "\(root) is no absolute path")
+        }
     }
 }
 

@@ -22,7 +22,7 @@ struct CatalogHandler: RequestHandler {
     let rescans: RescanDesk
     let services: ServiceIdentities
     let edits: EditReader
-    let figures: Hosting.Figures
+    let state: ServiceState
     let clock: MonotonicClock
     let logger: Logger
 
@@ -100,28 +100,10 @@ struct CatalogHandler: RequestHandler {
             return Reply(try await quarantine.lift(lift).json)
         case .backup(let backup): return Reply(try await backups.backup(backup, incoming, notifier).json)
         case .rescan(let rescan): return Reply(try await rescans.rescan(rescan, incoming, notifier).json)
-        case .discover:
-            return Reply(
-                openRPCDocument(
-                    service: ServiceName.catalog.rawValue,
-                    version: ServiceVersion.current,
-                    methods: CatalogRequest.methods
-                )
-            )
-        case .health: return Reply(health().json)
-        case .figures: return Reply(.object(await figures.json()))
+        case .discover: return Reply(state.document)
+        case .health: return Reply(await state.health().json)
+        case .figures: return Reply(await state.counts())
         }
-    }
-
-    private func health() -> Health.Result {
-        let problems = [writer.problem].compactMap { $0 }
-        return Health.Result(
-            service: ServiceName.catalog.rawValue,
-            version: ServiceVersion.current,
-            isHealthy: problems.isEmpty,
-            problems: problems,
-            sequence: tail.head
-        )
     }
 
     // MARK: Writing

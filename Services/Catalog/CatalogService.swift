@@ -10,7 +10,9 @@ import Storage
 import Synchronization
 
 /// The catalog, wired: the only place that knows all of its parts.
-struct CatalogService: Sendable {
+struct CatalogService: WiredService {
+    static let name = ServiceName.catalog
+
     let configuration: CatalogConfiguration
     let logger: Logger
     let store: LibraryStore
@@ -27,6 +29,7 @@ struct CatalogService: Sendable {
 
     /// Where requests are taken.
     var address: EndpointAddress { servers.address }
+    var addresses: [String] { servers.addresses }
 
     /// Locks and opens the library, starts the workers and binds; requests are taken once the parts run.
     init(
@@ -129,11 +132,13 @@ struct CatalogService: Sendable {
             ),
             services: services,
             edits: EditReader(store: store, services: services),
-            figures: figures,
+            state: ServiceState(Self.name, methods: CatalogRequest.methods, figures: figures) {
+                ([writer.problem].compactMap { $0 }, tail.head)
+            },
             clock: surroundings.clock,
             logger: logger
         )
-        let thread = PollThread(name: "catalog")
+        let thread = try PollThread(name: "catalog")
         let servers = try RequestServers(
             .catalog,
             address: configuration.address,
@@ -203,17 +208,6 @@ struct CatalogService: Sendable {
             // Streams end by themselves before the server waits for its requests.
             ClosingPart("streams") { tail.close() }
         ]
-    }
-
-    /// Serves until a signal.
-    func run(ready: ReadySignal) async throws {
-        try await ServiceHost.run(
-            name: .catalog,
-            logger: logger,
-            endpoints: servers.addresses,
-            ready: ready,
-            parts: parts
-        )
     }
 
     /// Looks at the whole database, where there is one; nobody needs to stop for that.

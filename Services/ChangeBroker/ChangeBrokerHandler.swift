@@ -1,4 +1,5 @@
 import Contracts
+import Hosting
 import JSONValue
 import Messaging
 import PhotoModel
@@ -7,11 +8,8 @@ import PhotoModel
 struct ChangeBrokerHandler: RequestHandler {
     let history: History
     let configuration: ChangeBrokerConfiguration
-    let version: String
+    let state: ServiceState
     let clock: MonotonicClock
-    let figures: @Sendable () async -> JSONObject
-
-    static let service = "change-broker"
 
     private var feed: RecordFeed { history.feed }
     private var desk: FetchDesk { FetchDesk(history: history, configuration: configuration, clock: clock) }
@@ -25,9 +23,9 @@ struct ChangeBrokerHandler: RequestHandler {
         case .observe(let request): Reply(try await desk.observe(request, incoming).json)
         case .unobserve(let request): Reply(try await desk.unobserve(request, incoming).json)
         case .details(let request): Reply(try await desk.details(request, incoming).json)
-        case .discover: Reply(document)
-        case .health: Reply(await health().json)
-        case .figures: Reply(.object(await figures()))
+        case .discover: Reply(state.document)
+        case .health: Reply(await state.health().json)
+        case .figures: Reply(await state.counts())
         }
     }
 
@@ -63,20 +61,5 @@ struct ChangeBrokerHandler: RequestHandler {
             throw Refusal.unavailable.error("the catalog has not been reached yet; ask again")
         }
         return head
-    }
-
-    private var document: JSON {
-        openRPCDocument(service: Self.service, version: version, methods: ChangeBrokerRequest.methods)
-    }
-
-    private func health() async -> Health.Result {
-        let problems = await feed.problems
-        return Health.Result(
-            service: Self.service,
-            version: version,
-            isHealthy: problems.isEmpty,
-            problems: problems,
-            sequence: await feed.token?.sequence ?? 0
-        )
     }
 }

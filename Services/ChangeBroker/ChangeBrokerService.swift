@@ -7,25 +7,27 @@ import PhotoClient
 import ServiceLifecycle
 
 /// The change-broker, wired: the one place where its parts meet. The command and the tests make it alike.
-struct ChangeBrokerService: Sendable {
+struct ChangeBrokerService: WiredService {
+    static let name = ServiceName.changeBroker
+
     /// Where requests are answered, with the port that was found.
     let requestsAddress: EndpointAddress
     /// Where live messages are published.
     let feedAddress: EndpointAddress
 
     let feed: RecordFeed
-    private let addresses: [String]
+    let addresses: [String]
     private let servers: RequestServers
     private let thread: PollThread
     private let follower: CatalogFollower
-    private let logger: Logger
+    let logger: Logger
     private let leaseCheck: Duration
 
     /// Binds both addresses; nothing runs yet.
     ///
     /// - Throws: ``MessagingError`` where an address cannot be used
     init(_ configuration: ChangeBrokerConfiguration, logger: Logger) throws {
-        let thread = PollThread(name: "broker")
+        let thread = try PollThread(name: "broker")
         var limits = MessagingLimits()
         // Everything here can be asked again: readers need not be waited for.
         limits.drainTimeout = .seconds(2)
@@ -70,9 +72,10 @@ struct ChangeBrokerService: Sendable {
             handler: ChangeBrokerHandler(
                 history: History(feed: feed, catalog: catalog),
                 configuration: configuration,
-                version: ServiceVersion.current,
-                clock: .system,
-                figures: { await figures.json() }
+                state: ServiceState(Self.name, methods: ChangeBrokerRequest.methods, figures: figures) {
+                    (await feed.problems, await feed.token?.sequence ?? 0)
+                },
+                clock: .system
             )
         )
         figures.section("feed") { await feed.figures() }
@@ -93,23 +96,17 @@ struct ChangeBrokerService: Sendable {
         self.leaseCheck = configuration.fetchLeaseCheck
     }
 
-    /// Runs until a signal.
-    func run(ready: ReadySignal) async throws {
-        try await ServiceHost.run(
-            name: .changeBroker,
-            logger: logger,
-            endpoints: addresses,
-            ready: ready,
-            parts: [
-                ClosingPart("sockets") { [thread] in await thread.shutdown() },
-                LoopPart("head messages") { [feed] in await feed.publishHeads() },
-                LoopPart("leases") { [self] in await expireLeases() },
-                LoopPart("the catalog's records") { [follower] in await follower.run() },
-            ] + servers.parts + [
-                // Stopped first: followers would keep the server waiting.
-                ClosingPart("followers") { [feed] in await feed.dismissFollowers() }
-            ]
-        )
+    /// The parts in the order in which they lean on each other; they stop last to first.
+    var parts: [any Service] {
+        [
+            ClosingPart("sockets") { [thread] in await thread.shutdown() },
+            LoopPart("head messages") { [feed] in await feed.publishHeads() },
+            LoopPart("leases") { [self] in await expireLeases() },
+            LoopPart("the catalog's records") { [follower] in await follower.run() },
+        ] + servers.parts + [
+            // Stopped first: followers would keep the server waiting.
+            ClosingPart("followers") { [feed] in await feed.dismissFollowers() }
+        ]
     }
 
     /// Ends observations whose lease has run out, until cancelled.

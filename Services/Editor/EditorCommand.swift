@@ -2,7 +2,6 @@ import ArgumentParser
 import Foundation
 import Hosting
 import Imaging
-import Messaging
 
 /// `editor`: applies adjustments and commits them.
 @main
@@ -43,7 +42,6 @@ struct EditorCommand: AsyncParsableCommand {
         let logger = try service.logger(ServiceName.editor.rawValue)
         let endpoints = try endpoints.resolve()
         var configuration = EditorConfiguration(
-            address: endpoints[.editor],
             endpoints: endpoints,
             library: try library.resolve(),
             workers: workers ?? max(1, ProcessInfo.processInfo.activeProcessorCount),
@@ -54,7 +52,7 @@ struct EditorCommand: AsyncParsableCommand {
         )
         configuration.workerLimits = try worker.resolve(configuration.workerLimits)
         if check {
-            print(try await EditorCheck(configuration, logger: logger).run())
+            print(try await configuration.check(logger))
             return
         }
         configuration.door = try listening.resolve(logger: logger)

@@ -1,10 +1,7 @@
 import Hosting
-import Messaging
 
 /// What an editor is started with, checked.
 struct EditorConfiguration: Sendable {
-    /// Where it answers requests.
-    var address: EndpointAddress
     /// For clients on other machines; none: only this one's.
     var door: PublicDoor?
     /// Where all services are.
@@ -23,8 +20,8 @@ struct EditorConfiguration: Sendable {
     var patience: Int = 30
     /// Bytes of a render that travels with its transaction; a larger one is uploaded before it.
     var largestAttachment: Int = 7 << 20
-    /// The workers' program; nil for this one.
-    var executable: String?
+    /// The workers' program.
+    var executable = WorkerPool.ownExecutable
     var workerLimits = EditorConfiguration.usualWorkerLimits
 
     /// A picture of 100 megapixels and its resampled copy must fit; a small file must be written, with ImageMagick's
@@ -38,16 +35,10 @@ struct EditorConfiguration: Sendable {
 
     /// - Throws: ``HostingError/badSetting(source:reason:)`` naming the flag.
     func validate() throws(HostingError) {
-        guard (1...64).contains(workers) else { throw .badSetting(source: "--workers", reason: "it is 1 to 64") }
-        guard (1...100_000).contains(queue) else { throw .badSetting(source: "--queue", reason: "it is 1 to 100000") }
-        guard queuePerAsset >= 1 else {
-            throw .badSetting(source: "--queue-per-asset", reason: "it is 1 or more")
-        }
-        guard (16...100_000).contains(published) else {
-            throw .badSetting(source: "--published", reason: "it is 16 to 100000")
-        }
-        guard (0...86_400).contains(patience) else {
-            throw .badSetting(source: "--patience", reason: "it is 0 to 86400 seconds")
-        }
+        try HostingError.require((1...64).contains(workers), "--workers", "it is 1 to 64")
+        try HostingError.require((1...100_000).contains(queue), "--queue", "it is 1 to 100000")
+        try HostingError.require(queuePerAsset >= 1, "--queue-per-asset", "it is 1 or more")
+        try HostingError.require((16...100_000).contains(published), "--published", "it is 16 to 100000")
+        try HostingError.require((0...86_400).contains(patience), "--patience", "it is 0 to 86400 seconds")
     }
 }

@@ -6,7 +6,7 @@ import Messaging
 /// One request, one call, one reply.
 struct EditorHandler: RequestHandler {
     let edits: EditDesk
-    let state: EditorState
+    let state: ServiceState
 
     @concurrent
     func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
@@ -22,7 +22,7 @@ struct EditorHandler: RequestHandler {
         case .undo(let undo): Reply(try await edits.undo(undo, for: request.identity).json)
         case .discover: Reply(state.document)
         case .health: Reply(await state.health().json)
-        case .figures: Reply(.object(await state.figures.all.json()))
+        case .figures: Reply(await state.counts())
         }
     }
 }

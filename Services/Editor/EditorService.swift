@@ -7,14 +7,16 @@ import PhotoClient
 import ServiceLifecycle
 
 /// The one place where the parts of the editor meet.
-struct EditorService: Sendable {
+struct EditorService: WiredService {
+    static let name = ServiceName.editor
+
     /// Where it answers, with the port that was found.
     let address: EndpointAddress
     let figures: EditFigures
-    private let addresses: [String]
-    private let parts: [any Service]
-    private let locks: [EndpointLock]
-    private let logger: Logger
+    let addresses: [String]
+    let parts: [any Service]
+    let locks: [any Sendable]
+    let logger: Logger
 
     /// Binds and starts the workers; requests are answered once it runs.
     ///
@@ -25,7 +27,7 @@ struct EditorService: Sendable {
         locks = try configuration.endpoints.claim(for: .editor)
         let resources = ResourceFolder(library: configuration.library)
         let workers = WorkerPool(
-            executable: configuration.executable ?? WorkerPool.ownExecutable,
+            executable: configuration.executable,
             count: configuration.workers,
             limits: configuration.workerLimits,
             queueLimit: configuration.queue,
@@ -58,12 +60,18 @@ struct EditorService: Sendable {
         )
         let handler = EditorHandler(
             edits: edits,
-            state: EditorState(catalog: library.catalog, resources: resources, workers: workers, figures: figures)
+            state: ServiceState(
+                Self.name,
+                methods: EditorRequest.methods + EditorRequest.notifications,
+                figures: figures.all,
+                resources: resources,
+                workers: workers
+            ) { () throws(RPCError) in try await library.catalog.health(deadline: .seconds(2)) }
         )
-        let thread = PollThread(name: "editor")
+        let thread = try PollThread(name: "editor")
         let servers = try RequestServers(
             .editor,
-            address: configuration.address,
+            address: configuration.endpoints[.editor],
             door: configuration.door,
             thread: thread,
             limits: limits,
@@ -114,37 +122,18 @@ struct EditorService: Sendable {
         limits.inboxMessages = 256
         limits.inboxBytes = 8 << 20
         let address = configuration.endpoints[.edits]
-        var pullers = [try Puller(address: address, thread: thread, limits: limits, logger: logger)]
+        var pullers = [try Puller(address: address, thread: thread, limits: limits)]
         if let door = configuration.door {
             pullers.append(
                 try Puller(
                     address: door.address(of: .edits),
                     thread: thread,
                     limits: limits,
-                    security: door.security(of: .edits),
-                    logger: logger
+                    security: door.security(of: .edits)
                 )
             )
         }
         return pullers
-    }
-
-    /// Serves until SIGTERM or SIGINT.
-    func run(ready: ReadySignal) async throws {
-        try await ServiceHost.run(
-            name: .editor,
-            logger: logger,
-            endpoints: addresses,
-            ready: ready,
-            parts: parts
-        )
-        withExtendedLifetime(locks) {}
-    }
-
-    /// Serves until the task is cancelled, for tests.
-    func serve() async throws {
-        try await ServiceGroup(services: parts, logger: logger).run()
-        withExtendedLifetime(locks) {}
     }
 }
 

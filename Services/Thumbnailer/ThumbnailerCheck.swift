@@ -1,37 +1,22 @@
 import Hosting
 import Logging
 
-/// `--check`: what would keep the service from its work, without serving.
-struct ThumbnailerCheck {
-    private let configuration: ThumbnailerConfiguration
-    private let logger: Logger
-
-    init(_ configuration: ThumbnailerConfiguration, logger: Logger) {
-        self.configuration = configuration
-        self.logger = logger
-    }
-
+/// `--check` and `--verify-cache`: what would keep the service from its work, without serving.
+extension ThumbnailerConfiguration {
     /// The settings as they took effect, for people.
     ///
     /// - Throws: the first thing that is wrong.
-    func run() async throws -> String {
-        try configuration.validate()
-        let pool = WorkerPool(
-            executable: configuration.executable ?? WorkerPool.ownExecutable,
-            count: 1,
-            limits: configuration.workerLimits,
-            logger: logger
-        )
-        try await pool.start()
-        await pool.stop(graceSeconds: 1)
+    func check(_ logger: Logger) async throws -> String {
+        try validate()
+        try await WorkerPool.check(executable: executable, limits: workerLimits, logger: logger)
         return """
-            requests at  \(configuration.address)
-            catalog at   \(configuration.endpoints[.catalog])
-            library      \(configuration.library)
-            cache        \(configuration.cache), at most \(configuration.cacheBytes >> 20) MiB
-            memory       at most \(configuration.memoryBytes >> 20) MiB
-            workers      \(configuration.workers), and a worker starts
-            queue        \(configuration.queue)
+            requests at  \(endpoints[.thumbnailer])
+            catalog at   \(endpoints[.catalog])
+            library      \(library)
+            cache        \(cache), at most \(cacheBytes >> 20) MiB
+            memory       at most \(memoryBytes >> 20) MiB
+            workers      \(workers), and a worker starts
+            queue        \(queue)
             The settings are good.
             """
     }
@@ -40,9 +25,9 @@ struct ThumbnailerCheck {
     ///
     /// - Throws: where a service uses the cache, and where anything in it is wrong
     func verifyCache() throws -> String {
-        let lock = try ThumbnailerService.lock(cache: configuration.cache)
+        let lock = try ThumbnailerService.lock(cache: cache)
         defer { withExtendedLifetime(lock) {} }
-        let audit = CacheAudit(root: configuration.cache, mayHoldPartial: true)
+        let audit = CacheAudit(root: cache, mayHoldPartial: true)
         guard audit.problems.isEmpty else {
             throw CacheError(description: audit.problems.prefix(100).joined(separator: "\n"))
         }

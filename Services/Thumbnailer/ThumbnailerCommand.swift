@@ -2,7 +2,6 @@ import ArgumentParser
 import Foundation
 import Hosting
 import Imaging
-import Messaging
 
 /// `thumbnailer`: images at a size, made once and kept.
 @main
@@ -54,11 +53,11 @@ struct ThumbnailerCommand: AsyncParsableCommand {
         let logger = try service.logger(ServiceName.thumbnailer.rawValue)
         var configuration = try resolved()
         if check {
-            print(try await ThumbnailerCheck(configuration, logger: logger).run())
+            print(try await configuration.check(logger))
             return
         }
         if verifyCache {
-            print(try ThumbnailerCheck(configuration, logger: logger).verifyCache())
+            print(try configuration.verifyCache())
             return
         }
         configuration.door = try listening.resolve(logger: logger)
@@ -68,7 +67,6 @@ struct ThumbnailerCommand: AsyncParsableCommand {
     private func resolved() throws -> ThumbnailerConfiguration {
         let endpoints = try endpoints.resolve()
         var configuration = ThumbnailerConfiguration(
-            address: endpoints[.thumbnailer],
             endpoints: endpoints,
             library: try library.resolve(),
             cache: try cacheFolder(),

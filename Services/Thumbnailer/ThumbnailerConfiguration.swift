@@ -1,10 +1,7 @@
 import Hosting
-import Messaging
 
 /// What a thumbnailer is started with, checked.
 struct ThumbnailerConfiguration: Sendable {
-    /// Where it answers requests.
-    var address: EndpointAddress
     /// For clients on other machines; none: only this one's.
     var door: PublicDoor?
     /// Where all services are.
@@ -21,8 +18,8 @@ struct ThumbnailerConfiguration: Sendable {
     var workers: Int
     /// Pictures that may be made or wait for it.
     var queue: Int = 256
-    /// The workers' program; nil for this one.
-    var executable: String?
+    /// The workers' program.
+    var executable = WorkerPool.ownExecutable
     var workerLimits = ThumbnailerConfiguration.usualWorkerLimits
 
     /// A full-size picture of 100 megapixels must fit; a small file must be written, with ImageMagick's policy.
@@ -35,12 +32,10 @@ struct ThumbnailerConfiguration: Sendable {
 
     /// - Throws: ``HostingError/badSetting(source:reason:)`` naming the flag.
     func validate() throws(HostingError) {
-        guard cache.hasPrefix("/") else {
-            throw .badSetting(source: "--cache", reason: "\(cache) is no absolute path")
-        }
-        guard cacheBytes >= 0 else { throw .badSetting(source: "--cache-mib", reason: "it is 0 or more") }
-        guard memoryBytes >= 0 else { throw .badSetting(source: "--memory-mib", reason: "it is 0 or more") }
-        guard (1...64).contains(workers) else { throw .badSetting(source: "--workers", reason: "it is 1 to 64") }
-        guard (1...100_000).contains(queue) else { throw .badSetting(source: "--queue", reason: "it is 1 to 100000") }
+        try HostingError.require(cache.hasPrefix("/"), "--cache", "\(cache) is no absolute path")
+        try HostingError.require(cacheBytes >= 0, "--cache-mib", "it is 0 or more")
+        try HostingError.require(memoryBytes >= 0, "--memory-mib", "it is 0 or more")
+        try HostingError.require((1...64).contains(workers), "--workers", "it is 1 to 64")
+        try HostingError.require((1...100_000).contains(queue), "--queue", "it is 1 to 100000")
     }
 }

@@ -9,7 +9,7 @@ struct ThumbnailerHandler: RequestHandler {
     let data: DataService
     let sheets: SheetService
     let caches: CachingManagers
-    let state: ThumbnailerState
+    let state: ServiceState
 
     @concurrent
     func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
@@ -27,7 +27,7 @@ struct ThumbnailerHandler: RequestHandler {
         case .closeCache(let cache): try caches.close(cache, owner: owner)
         case .discover: return Reply(state.document)
         case .health: return Reply(await state.health().json)
-        case .figures: return Reply(.object(await state.figures.all.json()))
+        case .figures: return Reply(await state.counts())
         }
         return Reply(Done().json)
     }

@@ -9,15 +9,17 @@ import ServiceLifecycle
 import Storage
 
 /// The one place where the parts of the thumbnailer meet.
-struct ThumbnailerService: Sendable {
+struct ThumbnailerService: WiredService {
+    static let name = ServiceName.thumbnailer
+
     /// Where it answers, with the port that was found.
     let address: EndpointAddress
     let desk: PictureDesk
     let figures: PictureFigures
-    private let addresses: [String]
-    private let parts: [any Service]
-    private let locks: [any Sendable]
-    private let logger: Logger
+    let addresses: [String]
+    let parts: [any Service]
+    let locks: [any Sendable]
+    let logger: Logger
 
     /// Binds and starts the workers; requests are answered once it runs.
     ///
@@ -44,7 +46,7 @@ struct ThumbnailerService: Sendable {
         let disk = try RenditionStore(root: configuration.cache, budget: configuration.cacheBytes)
         let figures = PictureFigures()
         self.figures = figures
-        let thread = PollThread(name: "thumbnailer")
+        let thread = try PollThread(name: "thumbnailer")
         let limits = MessagingLimits()
         func client(_ name: EndpointName) throws(MessagingError) -> ServiceClient {
             try ServiceClient(
@@ -87,16 +89,17 @@ struct ThumbnailerService: Sendable {
             data: DataService(source: source, desk: desk),
             sheets: SheetService(source: source, desk: desk, largestAttachment: limits.maxAttachmentBytes),
             caches: caches,
-            state: ThumbnailerState(
-                catalog: catalog,
+            state: ServiceState(
+                Self.name,
+                methods: ThumbnailerRequest.methods,
+                figures: figures.all,
                 resources: resources,
-                workers: renderer.workers,
-                figures: figures
-            )
+                workers: renderer.workers
+            ) { () throws(RPCError) in try await catalog.health(deadline: .seconds(2)) }
         )
         let servers = try RequestServers(
             .thumbnailer,
-            address: configuration.address,
+            address: configuration.endpoints[.thumbnailer],
             door: configuration.door,
             thread: thread,
             limits: limits,
@@ -119,24 +122,6 @@ struct ThumbnailerService: Sendable {
             ] + servers.parts
     }
 
-    /// Serves until SIGTERM or SIGINT.
-    func run(ready: ReadySignal) async throws {
-        try await ServiceHost.run(
-            name: .thumbnailer,
-            logger: logger,
-            endpoints: addresses,
-            ready: ready,
-            parts: parts
-        )
-        withExtendedLifetime(locks) {}
-    }
-
-    /// Serves until the task is cancelled, for tests.
-    func serve() async throws {
-        try await ServiceGroup(services: parts, logger: logger).run()
-        withExtendedLifetime(locks) {}
-    }
-
     /// Keeps other processes out of a cache's folder.
     static func lock(cache: String) throws -> LockFile {
         try LockFile(
@@ -155,7 +140,7 @@ struct ThumbnailerService: Sendable {
     ) -> Renderer {
         func pool(_ count: Int, _ limits: WorkerLimits) -> WorkerPool {
             WorkerPool(
-                executable: configuration.executable ?? WorkerPool.ownExecutable,
+                executable: configuration.executable,
                 count: count,
                 limits: limits,
                 queueLimit: configuration.queue + 16,

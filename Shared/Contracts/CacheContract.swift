@@ -11,10 +11,8 @@ public struct OpenCache: Request {
 
     public init(allowsHighQuality: Bool = true) { self.allowsHighQuality = allowsHighQuality }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "Opens a caching manager; its lease is ten minutes, renewed by use.",
-        unknown: .refused,
         blank: OpenCache(),
         [
             .defaulted(
@@ -62,13 +60,11 @@ public struct ConfigureCache: Request {
         self.allowsHighQuality = allowsHighQuality
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "Changes a caching manager; what it prepares from now on follows.",
-        unknown: .refused,
         blank: ConfigureCache(cache: "", allowsHighQuality: true),
         [
-            .required("cache", \.cache, .text(maxBytes: 64), "The caching manager."),
+            .cache(\.cache),
             .required("allowsCachingHighQualityImages", \.allowsHighQuality, .flag, "As in cache.open."),
         ]
     )
@@ -117,7 +113,7 @@ public protocol CachingRequest: Request where Result == Done {
 extension CachingRequest {
     static var fields: [JSONField<Self>] {
         [
-            .required("cache", \.cache, .text(maxBytes: 64), "The caching manager."),
+            .cache(\.cache),
             .required(
                 "assets",
                 \.images.assets,
@@ -176,10 +172,8 @@ public struct StartCaching: CachingRequest {
         self.images = images
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "Prepares images of assets; answers when they are on the list.",
-        unknown: .refused,
         blank: StartCaching(cache: "", images: CachedImages(assets: [], targetSize: .maximum)),
         fields
     )
@@ -197,10 +191,8 @@ public struct StopCaching: CachingRequest {
         self.images = images
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "Takes images off the list of a caching manager; needs the values they were started with.",
-        unknown: .refused,
         blank: StopCaching(cache: "", images: CachedImages(assets: [], targetSize: .maximum)),
         fields
     )
@@ -212,12 +204,10 @@ public struct StopAllCaching: Request {
     public static let method = "cache.stopAll"
     public var cache: String
     public init(cache: String) { self.cache = cache }
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "Empties the list of a caching manager.",
-        unknown: .refused,
         blank: StopAllCaching(cache: ""),
-        [.required("cache", \.cache, .text(maxBytes: 64), "The caching manager.")]
+        [.cache(\.cache)]
     )
 }
 
@@ -227,12 +217,10 @@ public struct CloseCache: Request {
     public static let method = "cache.close"
     public var cache: String
     public init(cache: String) { self.cache = cache }
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "Ends a caching manager.",
-        unknown: .refused,
         blank: CloseCache(cache: ""),
-        [.required("cache", \.cache, .text(maxBytes: 64), "The caching manager.")]
+        [.cache(\.cache)]
     )
 }
 
@@ -241,12 +229,10 @@ public struct CacheStatus: Request {
     public static let method = "cache.status"
     public var cache: String
     public init(cache: String) { self.cache = cache }
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "How far a caching manager has come.",
-        unknown: .refused,
         blank: CacheStatus(cache: ""),
-        [.required("cache", \.cache, .text(maxBytes: 64), "The caching manager.")]
+        [.cache(\.cache)]
     )
 
     public struct Result: JSONTabled {

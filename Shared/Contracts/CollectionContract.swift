@@ -15,14 +15,12 @@ public struct FetchKeyAssets: Request {
         self.atLeast = atLeast
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "At most three members that stand for a collection: the cover the user chose, then the first shown.",
-        unknown: .refused,
         blank: FetchKeyAssets(collection: .none),
         [
             .required("collection", \.collection, .id(.assetCollection), "Whose covers."),
-            .optional("atLeast", \.atLeast, .token, "Answer at this moment or a later one."),
+            .atLeast(\.atLeast),
         ]
     )
 
@@ -59,10 +57,8 @@ public struct FetchCan: Request {
 
     public init(ids: [ObjectID]) { self.ids = ids }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "What may be done to assets, collections and lists.",
-        unknown: .refused,
         blank: FetchCan(ids: []),
         [.required("ids", \.ids, .list(of: .id(), limit: FetchAssets.maxPage), "To which.")]
     )
@@ -134,10 +130,8 @@ public struct CreateTransient: Request {
         self.title = title
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "Holds a collection of assets, or a list of collections, for ten minutes after its last use; gone at a restart.",
-        unknown: .refused,
         blank: CreateTransient(),
         [
             .optional("ids", \.ids, .list(of: .id(), limit: FetchDescription.maxIDs), "The members, in this order."),
@@ -186,10 +180,8 @@ public struct ReleaseTransient: Request {
 
     public init(id: ObjectID) { self.id = id }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "Lets a transient collection or list go; nothing where it is gone already.",
-        unknown: .refused,
         blank: ReleaseTransient(id: .none),
         [.required("id", \.id, .id(), "Which.")]
     )

@@ -30,10 +30,8 @@ public struct ChangesDetails: Request {
         self.wantsIncrementalChangeDetails = wantsIncrementalChangeDetails
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "What happened between two moments to the result of a fetch, or to objects.",
-        unknown: .refused,
         blank: ChangesDetails(from: .none),
         [
             .required("from", \.from, .token, "The earlier moment."),

@@ -1,5 +1,4 @@
 public import JSONValue
-public import Messaging
 public import PhotoModel
 
 /// How a list of adjustments meets the one that is there.
@@ -54,35 +53,22 @@ public struct ApplyEdit: Request {
         self.transaction = transaction
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "Renders adjustments of an asset and commits them as one change.",
-        unknown: .refused,
         blank: ApplyEdit(asset: .none, adjustments: AdjustmentList(operations: [])),
         [
-            .required("asset", \.asset, .id(.asset), "The asset."),
+            .asset(\.asset),
             .required("adjustments", \.adjustments, .adjustments, "The operations, in their order."),
-            .defaulted(
-                "mode",
-                \.mode,
-                .name(AdjustmentMode.self),
-                "In place of the operations there are, or after them.",
-                default: .replace
-            ),
-            .optional(
-                "ifContentRevision",
-                \.ifContentRevision,
-                .revision,
-                "Refused as conflict when its pixels have another revision."
-            ),
+            .mode(\.mode),
+            .ifContentRevision(\.ifContentRevision),
             .optional(
                 "ifRevision",
                 \.ifRevision,
                 .revision,
                 "Refused as conflict when it has another revision; the error's data names that."
             ),
-            .defaulted("client", \.client, .text(maxBytes: 128), "The name the client gives itself.", default: ""),
-            .optional("transaction", \.transaction, .text(maxBytes: 128), "The client's name for the transaction."),
+            .client(\.client),
+            .transaction(\.transaction),
         ]
     )
 }
@@ -107,7 +93,7 @@ public struct EditOutcome: JSONTabled {
         unknown: .ignored,
         blank: EditOutcome(asset: .none, token: .none, isChanged: false),
         [
-            .required("asset", \.asset, .id(.asset), "The asset."),
+            .asset(\.asset),
             .required("token", \.token, .token, "The moment after the transaction."),
             .required("sequence", \.sequence, .integer(0...Int64.max), "Its sequence."),
             .required("isChanged", \.isChanged, .flag, "False where there was nothing to change."),
@@ -129,13 +115,11 @@ public struct PreviewEdit: Request {
         self.maximumSide = maximumSide
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "How an edit would look; nothing is committed.",
-        unknown: .refused,
         blank: PreviewEdit(asset: .none, adjustments: AdjustmentList(operations: [])),
         [
-            .required("asset", \.asset, .id(.asset), "The asset."),
+            .asset(\.asset),
             .required("adjustments", \.adjustments, .adjustments, "The operations, in their order."),
             .defaulted("maximumSide", \.maximumSide, .count(16...4096), "Pixels of the longer side.", default: 1024),
         ]
@@ -163,7 +147,7 @@ public struct PreviewEdit: Request {
                 .required("mimeType", \.mimeType, .text(maxBytes: 64), "Media type of the bytes."),
                 .required("pixelWidth", \.pixelWidth, .count(0...1_000_000), "Width."),
                 .required("pixelHeight", \.pixelHeight, .count(0...1_000_000), "Height."),
-                .required("sequence", \.sequence, .integer(0...Int64.max), "The transaction at which it was read."),
+                .sequence(\.sequence),
             ]
         )
     }
@@ -193,33 +177,21 @@ public struct RevertEdit: Request {
         self.transaction = transaction
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "Discards all edits of an asset.",
-        unknown: .refused,
         blank: RevertEdit(asset: .none),
         [
-            .required("asset", \.asset, .id(.asset), "The asset."),
-            .optional(
-                "ifContentRevision",
-                \.ifContentRevision,
-                .revision,
-                "Refused as conflict when its pixels have another revision."
-            ),
-            .optional(
-                "base",
-                \.base,
-                .name(OriginalChoice.self),
-                "Which original is shown from now on, where there is a RAW and a compressed one (spec T-26)."
-            ),
-            .defaulted("client", \.client, .text(maxBytes: 128), "The name the client gives itself.", default: ""),
-            .optional("transaction", \.transaction, .text(maxBytes: 128), "The client's name for the transaction."),
+            .asset(\.asset),
+            .ifContentRevision(\.ifContentRevision),
+            .shownOriginal(\.base),
+            .client(\.client),
+            .transaction(\.transaction),
         ]
     )
 }
 
 /// Every request of the editor.
-public enum EditorRequest: Sendable {
+public enum EditorRequest: ServiceRequest {
     case begin(BeginEditing)
     case apply(ApplyEdits)
     case preview(PreviewEdit)
@@ -233,38 +205,26 @@ public enum EditorRequest: Sendable {
     case health(Health)
     case figures(Figures)
 
-    public static let methods: [MethodDescription] = [
-        MethodDescription(
-            BeginEditing.self,
+    public static let table = MethodTable<EditorRequest>([
+        .method(
+            begin,
             attachments: "Reply: adjustment data, input and display-size image, at the numbers that the result names."
         ),
-        MethodDescription(ApplyEdits.self), MethodDescription(PreviewEdit.self, attachments: "Reply: the image."),
-        MethodDescription(RevertEdit.self), MethodDescription(CopyEdits.self), MethodDescription(SuggestEdit.self),
-        MethodDescription(EditHistory.self), MethodDescription(UndoEdits.self),
-        MethodDescription(CompareEdit.self, attachments: "Reply: the image."),
-        MethodDescription(Discover.self), MethodDescription(Health.self), MethodDescription(Figures.self),
-    ]
+        .method(apply),
+        .method(preview, attachments: "Reply: the image."),
+        .method(revert),
+        .method(copy),
+        .method(suggest),
+        .method(history),
+        .method(undo),
+        .method(compare, attachments: "Reply: the image."),
+        .method(discover),
+        .method(health),
+        .method(figures),
+    ])
 
     /// What is pushed to the edits endpoint instead.
     public static let notifications = [
         MethodDescription(notification: PublishEdit.method, PublishEdit.self, to: "edits")
     ]
-
-    public init(method: String, params: JSON) throws(RPCError) {
-        switch method {
-        case BeginEditing.method: self = .begin(try BeginEditing(params: params))
-        case ApplyEdits.method: self = .apply(try ApplyEdits(params: params))
-        case PreviewEdit.method: self = .preview(try PreviewEdit(params: params))
-        case RevertEdit.method: self = .revert(try RevertEdit(params: params))
-        case CopyEdits.method: self = .copy(try CopyEdits(params: params))
-        case CompareEdit.method: self = .compare(try CompareEdit(params: params))
-        case SuggestEdit.method: self = .suggest(try SuggestEdit(params: params))
-        case EditHistory.method: self = .history(try EditHistory(params: params))
-        case UndoEdits.method: self = .undo(try UndoEdits(params: params))
-        case Discover.method: self = .discover(try Discover(params: params))
-        case Health.method: self = .health(try Health(params: params))
-        case Figures.method: self = .figures(try Figures(params: params))
-        default: throw unknownMethod(method, Self.methods)
-        }
-    }
 }

@@ -64,12 +64,10 @@ public struct EditHistory: Request {
 
     public init(asset: ObjectID) { self.asset = asset }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "The edits of an asset, the oldest first, as far back as the library keeps its changes.",
-        unknown: .refused,
         blank: EditHistory(asset: .none),
-        [.required("asset", \.asset, .id(.asset), "The asset.")]
+        [.asset(\.asset)]
     )
 
     public struct Result: JSONTabled {
@@ -94,7 +92,7 @@ public struct EditHistory: Request {
             unknown: .ignored,
             blank: Result(asset: .none, contentRevision: Revision(0), steps: [], isComplete: false),
             [
-                .required("asset", \.asset, .id(.asset), "The asset."),
+                .asset(\.asset),
                 .required("contentRevision", \.contentRevision, .revision, "Its pixels after the last step."),
                 .required("steps", \.steps, .list(of: .object(EditStep.self), limit: maxSteps), "The oldest first."),
                 .required("isComplete", \.isComplete, .flag, "False where older changes are no longer kept."),
@@ -128,22 +126,15 @@ public struct UndoEdits: Request {
         self.transaction = transaction
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "Takes an asset back to how it was after a step of its history; a new change like any other.",
-        unknown: .refused,
         blank: UndoEdits(asset: .none),
         [
-            .required("asset", \.asset, .id(.asset), "The asset."),
+            .asset(\.asset),
             .optional("step", \.step, .count(0...Int.max), "0 is the original; absent: the step before the last."),
-            .optional(
-                "ifContentRevision",
-                \.ifContentRevision,
-                .revision,
-                "Refused as conflict when its pixels have another revision."
-            ),
-            .defaulted("client", \.client, .text(maxBytes: 128), "The name the client gives itself.", default: ""),
-            .optional("transaction", \.transaction, .text(maxBytes: 128), "The client's name for the transaction."),
+            .ifContentRevision(\.ifContentRevision),
+            .client(\.client),
+            .transaction(\.transaction),
         ]
     )
 }

@@ -56,10 +56,8 @@ public struct ApplyEdits: Request {
         self.transaction = transaction
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "Renders adjustments and commits them, one change for each asset.",
-        unknown: .refused,
         blank: ApplyEdits(),
         [
             .optional("asset", \.asset, .id(.asset), "One asset; exactly one of asset, assets and fetch is given."),
@@ -72,13 +70,7 @@ public struct ApplyEdits: Request {
                 "The operations, in their order.",
                 default: AdjustmentList()
             ),
-            .defaulted(
-                "mode",
-                \.mode,
-                .name(AdjustmentMode.self),
-                "In place of the operations there are, or after them.",
-                default: .replace
-            ),
+            .mode(\.mode),
             .optional(
                 "ifContentRevision",
                 \.ifContentRevision,
@@ -98,9 +90,9 @@ public struct ApplyEdits: Request {
                 "Puts what edits.suggest answers before the operations, as explicit values.",
                 default: false
             ),
-            .defaulted("priority", \.priority, .name(EditPriority.self), "How soon it is rendered.", default: .normal),
-            .defaulted("dryRun", \.dryRun, .flag, "Checks everything, renders and commits nothing.", default: false),
-            .defaulted("client", \.client, .text(maxBytes: 128), "The name the client gives itself.", default: ""),
+            .priority(\.priority),
+            .dryRun(\.dryRun),
+            .client(\.client),
             .optional(
                 "transaction",
                 \.transaction,
@@ -202,10 +194,8 @@ public struct CopyEdits: Request {
         self.transaction = transaction
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "Applies the edit of one asset to others, one change for each.",
-        unknown: .refused,
         blank: CopyEdits(from: .none),
         [
             .required("from", \.from, .id(.asset), "The asset whose adjustments are taken."),
@@ -213,9 +203,9 @@ public struct CopyEdits: Request {
             .optional("fetch", \.fetch, .object(FetchDescription.self), "In place of `to`: what a fetch gives."),
             .defaulted("mode", \.mode, .name(AdjustmentMode.self), "As in edits.apply.", default: .replace),
             .defaulted("geometry", \.geometry, .flag, "Also crop, turn and the like.", default: true),
-            .defaulted("priority", \.priority, .name(EditPriority.self), "How soon it is rendered.", default: .normal),
-            .defaulted("dryRun", \.dryRun, .flag, "Checks everything, renders and commits nothing.", default: false),
-            .defaulted("client", \.client, .text(maxBytes: 128), "The name the client gives itself.", default: ""),
+            .priority(\.priority),
+            .dryRun(\.dryRun),
+            .client(\.client),
             .optional("transaction", \.transaction, .text(maxBytes: 96), "As in edits.apply."),
         ]
     )
@@ -228,12 +218,10 @@ public struct SuggestEdit: Request {
 
     public init(asset: ObjectID) { self.asset = asset }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "Operations that would make the original look better, as explicit values; nothing is committed.",
-        unknown: .refused,
         blank: SuggestEdit(asset: .none),
-        [.required("asset", \.asset, .id(.asset), "The asset.")]
+        [.asset(\.asset)]
     )
 
     public struct Result: JSONTabled {
@@ -263,13 +251,11 @@ public struct CompareEdit: Request {
         self.maximumSide = maximumSide
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "The original and what is shown, side by side.",
-        unknown: .refused,
         blank: CompareEdit(asset: .none),
         [
-            .required("asset", \.asset, .id(.asset), "The asset."),
+            .asset(\.asset),
             .defaulted(
                 "maximumSide",
                 \.maximumSide,

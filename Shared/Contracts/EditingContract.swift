@@ -87,13 +87,11 @@ public struct BeginEditing: Request {
         self.skipsInput = skipsInput
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "The right version of an asset for an editor, its adjustment data, and a token for asset.edit.",
-        unknown: .refused,
         blank: BeginEditing(asset: .none),
         [
-            .required("asset", \.asset, .id(.asset), "The asset."),
+            .asset(\.asset),
             .defaulted(
                 "canHandle",
                 \.canHandle,
@@ -210,7 +208,7 @@ public struct BeginEditing: Request {
                     .list(of: .text(maxBytes: 128), limit: 16),
                     "Types that asset.edit takes as render, the usual one first."
                 ),
-                .required("sequence", \.sequence, .integer(0...Int64.max), "The transaction at which it was read."),
+                .sequence(\.sequence),
             ]
         )
     }

@@ -1,5 +1,4 @@
 public import JSONValue
-public import Messaging
 public import PhotoModel
 
 /// The topics of the live feed (DESIGN 3.3).
@@ -93,10 +92,8 @@ public struct ChangesSince: Request {
         ]
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "A page of the history after a token.",
-        unknown: .refused,
         blank: ChangesSince(token: nil),
         fields(token: \.token, limit: \.limit, topics: \.topics)
     )
@@ -116,10 +113,8 @@ public struct FeedSince: Request {
         self.topics = topics
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "A page of the history after a token.",
-        unknown: .refused,
         blank: FeedSince(token: nil),
         ChangesSince.fields(token: \.token, limit: \.limit, topics: \.topics)
     )
@@ -149,10 +144,8 @@ public struct ChangesFollow: Request {
 
     public init(token: ChangeToken?) { self.token = token }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "History after a token, then each new record as it is committed, until cancelled. Open it with credit.",
-        unknown: .refused,
         blank: ChangesFollow(token: nil),
         [.optional("token", \.token, .token, "The last token seen; absent: from now on.")]
     )
@@ -174,10 +167,8 @@ public struct FeedFollow: Request {
         self.topics = topics
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "History after a token, then each new record, at the reader's own pace. Open it with credit.",
-        unknown: .refused,
         blank: FeedFollow(token: nil),
         [
             .optional("token", \.token, .token, "The last token seen; absent: from now on."),
@@ -230,17 +221,11 @@ public struct FeedHeadRequest: Request {
     public typealias Result = FeedHead
     public static let method = "feed.head"
     public init() {}
-    public static let table = JSONTable(
-        method,
-        "Where the feed stands.",
-        unknown: .refused,
-        blank: FeedHeadRequest(),
-        []
-    )
+    public static let table = parameters("Where the feed stands.", blank: FeedHeadRequest())
 }
 
 /// Every request of the change-broker.
-public enum ChangeBrokerRequest: Sendable {
+public enum ChangeBrokerRequest: ServiceRequest {
     case since(FeedSince)
     case follow(FeedFollow)
     case head(FeedHeadRequest)
@@ -251,27 +236,15 @@ public enum ChangeBrokerRequest: Sendable {
     case health(Health)
     case figures(Figures)
 
-    public static let methods: [MethodDescription] = [
-        MethodDescription(FeedSince.self), MethodDescription(FeedFollow.self), MethodDescription(FeedHeadRequest.self),
-        MethodDescription(FetchObserve.self), MethodDescription(FetchUnobserve.self),
-        MethodDescription(FetchDetails.self), MethodDescription(Discover.self), MethodDescription(Health.self),
-        MethodDescription(Figures.self),
-    ]
-}
-
-extension ChangeBrokerRequest {
-    public init(method: String, params: JSON) throws(RPCError) {
-        switch method {
-        case FeedSince.method: self = .since(try FeedSince(params: params))
-        case FeedFollow.method: self = .follow(try FeedFollow(params: params))
-        case FeedHeadRequest.method: self = .head(try FeedHeadRequest(params: params))
-        case FetchObserve.method: self = .observe(try FetchObserve(params: params))
-        case FetchUnobserve.method: self = .unobserve(try FetchUnobserve(params: params))
-        case FetchDetails.method: self = .details(try FetchDetails(params: params))
-        case Discover.method: self = .discover(try Discover(params: params))
-        case Health.method: self = .health(try Health(params: params))
-        case Figures.method: self = .figures(try Figures(params: params))
-        default: throw unknownMethod(method, Self.methods)
-        }
-    }
+    public static let table = MethodTable<ChangeBrokerRequest>([
+        .method(since),
+        .method(follow),
+        .method(head),
+        .method(observe),
+        .method(unobserve),
+        .method(details),
+        .method(discover),
+        .method(health),
+        .method(figures),
+    ])
 }

@@ -1,82 +1,6 @@
 public import JSONValue
 public import PhotoModel
 
-/// `fetch.lists`: folders and lists of moments (spec S-06, S-07, T-05).
-public struct FetchLists: Request {
-    public static let method = "fetch.lists"
-    public var fetch: FetchDescription
-    public var token: ChangeToken?
-    public var from: Int
-    public var count: Int
-    public var atLeast: ChangeToken?
-
-    public init(
-        fetch: FetchDescription,
-        token: ChangeToken? = nil,
-        from: Int = 0,
-        count: Int = 100,
-        atLeast: ChangeToken? = nil
-    ) {
-        self.fetch = fetch
-        self.token = token
-        self.from = from
-        self.count = count
-        self.atLeast = atLeast
-    }
-
-    public static let table = JSONTable(
-        method,
-        "A page of the folders or lists of moments that a fetch gives.",
-        unknown: .refused,
-        blank: FetchLists(fetch: FetchDescription(.lists)),
-        [
-            .defaulted(
-                "fetch",
-                \.fetch,
-                .object(FetchDescription.self),
-                "Which lists in which order.",
-                default: FetchDescription(.lists)
-            ),
-            .optional("token", \.token, .token, "The moment of the result; absent: now."),
-            .defaulted("from", \.from, .count(0...Int.max), "Position of the first object of the page.", default: 0),
-            .defaulted("count", \.count, .count(0...FetchAssets.maxPage), "Objects of the page.", default: 100),
-            .optional("atLeast", \.atLeast, .token, "Answer at this moment or a later one."),
-        ]
-    )
-
-    public struct Result: JSONTabled {
-        public var token: ChangeToken
-        public var sequence: Int64
-        public var count: Int
-        public var lists: [CollectionList]
-
-        public init(token: ChangeToken, count: Int, lists: [CollectionList]) {
-            self.token = token
-            self.sequence = token.sequence
-            self.count = count
-            self.lists = lists
-        }
-
-        public static let table = JSONTable(
-            "ListPage",
-            "A page of lists.",
-            unknown: .ignored,
-            blank: Result(token: .none, count: 0, lists: []),
-            [
-                .required("token", \.token, .token, "The moment of the result."),
-                .required("sequence", \.sequence, .integer(0...Int64.max), "The transaction at which it was read."),
-                .required("count", \.count, .count(0...Int.max), "Objects of the whole result."),
-                .required(
-                    "lists",
-                    \.lists,
-                    .list(of: .object(CollectionList.self), limit: FetchAssets.maxPage),
-                    "The page."
-                ),
-            ]
-        )
-    }
-}
-
 /// `fetch.counts`: how many each of several fetches gives, without reading what (spec S-29, S-39, P-18).
 public struct FetchCounts: Request {
     public static let method = "fetch.counts"
@@ -99,10 +23,8 @@ public struct FetchCounts: Request {
 
     public static let maxFetches = 1000
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "How many each of several fetches gives.",
-        unknown: .refused,
         blank: FetchCounts(fetches: []),
         [
             .required(
@@ -113,7 +35,7 @@ public struct FetchCounts: Request {
             ),
             .optional("token", \.token, .token, "The moment of the results; absent: now."),
             .defaulted("byMediaType", \.byMediaType, .flag, "Also how many of each kind of medium.", default: false),
-            .optional("atLeast", \.atLeast, .token, "Answer at this moment or a later one."),
+            .atLeast(\.atLeast),
         ]
     )
 
@@ -177,10 +99,8 @@ public struct FindInFetch: Request {
         self.atLeast = atLeast
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "Where objects stand in the result of a fetch.",
-        unknown: .refused,
         blank: FindInFetch(fetch: FetchDescription(.assets), ids: []),
         [
             .required("fetch", \.fetch, .object(FetchDescription.self), "Which result."),
@@ -188,7 +108,7 @@ public struct FindInFetch: Request {
             .required("ids", \.ids, .list(of: .id(), limit: FetchAssets.maxPage), "What is looked for."),
             .defaulted("from", \.from, .count(0...Int.max), "Looks from this position on.", default: 0),
             .optional("count", \.count, .count(0...Int.max), "Looks at so many positions; absent: all."),
-            .optional("atLeast", \.atLeast, .token, "Answer at this moment or a later one."),
+            .atLeast(\.atLeast),
         ]
     )
 
@@ -235,10 +155,8 @@ public struct FetchObjects: Request {
         self.atLeast = atLeast
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "The assets at some positions of a result, in the order of the positions.",
-        unknown: .refused,
         blank: FetchObjects(fetch: FetchDescription(.assets), at: []),
         [
             .required("fetch", \.fetch, .object(FetchDescription.self), "Which result."),
@@ -249,9 +167,9 @@ public struct FetchObjects: Request {
                 .list(of: .count(0...Int.max), limit: FetchAssets.maxPage),
                 "Positions; beyond the end is a range_error."
             ),
-            .optional("atLeast", \.atLeast, .token, "Answer at this moment or a later one."),
+            .atLeast(\.atLeast),
         ]
     )
 
-    public typealias Result = FetchAssets.Result
+    public typealias Result = AssetPage
 }

@@ -7,26 +7,14 @@ public struct Discover: Request {
     public typealias Result = FreeForm
     public static let method = "rpc.discover"
     public init() {}
-    public static let table = JSONTable(
-        method,
-        "The OpenRPC document of this service.",
-        unknown: .refused,
-        blank: Discover(),
-        []
-    )
+    public static let table = parameters("The OpenRPC document of this service.", blank: Discover())
 }
 
 /// `health`: whether the service can do its work.
 public struct Health: Request {
     public static let method = "health"
     public init() {}
-    public static let table = JSONTable(
-        method,
-        "Whether the service can do its work.",
-        unknown: .refused,
-        blank: Health(),
-        []
-    )
+    public static let table = parameters("Whether the service can do its work.", blank: Health())
 
     public struct Result: JSONTabled {
         public var service: String
@@ -72,11 +60,5 @@ public struct Figures: Request {
     public typealias Result = FreeForm
     public static let method = "figures"
     public init() {}
-    public static let table = JSONTable(
-        method,
-        "Counters and gauges of the service.",
-        unknown: .refused,
-        blank: Figures(),
-        []
-    )
+    public static let table = parameters("Counters and gauges of the service.", blank: Figures())
 }

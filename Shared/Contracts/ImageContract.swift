@@ -64,13 +64,11 @@ public struct ImageRequest: Request {
         self.atLeast = atLeast
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "An image of an asset at a size.",
-        unknown: .refused,
         blank: ImageRequest(asset: .none, targetSize: .maximum),
         [
-            .required("asset", \.asset, .id(.asset), "The asset."),
+            .asset(\.asset),
             .required("targetSize", \.targetSize, .targetSize, "Pixels wanted, or \"max\"."),
             .defaulted(
                 "contentMode",
@@ -100,7 +98,7 @@ public struct ImageRequest: Request {
                 .object(UnitRect.self),
                 "Part of the displayed image, in units of its sides; needs resizeMode exact."
             ),
-            .defaulted("version", \.version, .name(ImageVersion.self), "With the edits or without.", default: .current),
+            .version(\.version),
             .defaulted("format", \.format, .name(DeliveredFormat.self), "Format of the bytes.", default: .jpeg),
             .defaulted("quality", \.quality, .count(1...100), "Of lossy formats.", default: 85),
             .defaulted(
@@ -125,7 +123,7 @@ public struct ImageRequest: Request {
                 default: false
             ),
             .optional("cache", \.cache, .text(maxBytes: 64), "The caching manager that may have prepared it."),
-            .optional("atLeast", \.atLeast, .token, "Show the library at this moment or a later one."),
+            .atLeast(\.atLeast),
         ]
     )
 
@@ -186,9 +184,9 @@ public struct ImageRequest: Request {
                 pixelHeight: 0
             ),
             [
-                .required("asset", \.asset, .id(.asset), "The asset."),
+                .asset(\.asset),
                 .required("contentRevision", \.contentRevision, .revision, "The pixels' revision that is shown."),
-                .required("sequence", \.sequence, .integer(0...Int64.max), "The transaction at which it was read."),
+                .sequence(\.sequence),
                 .required("mimeType", \.mimeType, .text(maxBytes: 64), "Media type of the bytes."),
                 .required("pixelWidth", \.pixelWidth, .count(0...1_000_000), "True width."),
                 .required("pixelHeight", \.pixelHeight, .count(0...1_000_000), "True height."),
@@ -267,14 +265,12 @@ public struct ImageData: Request {
         self.atLeast = atLeast
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "The bytes of the largest representation of an asset.",
-        unknown: .refused,
         blank: ImageData(asset: .none),
         [
-            .required("asset", \.asset, .id(.asset), "The asset."),
-            .defaulted("version", \.version, .name(ImageVersion.self), "With the edits or without.", default: .current),
+            .asset(\.asset),
+            .version(\.version),
             .defaulted(
                 "networkAccessAllowed",
                 \.isNetworkAccessAllowed,
@@ -282,7 +278,7 @@ public struct ImageData: Request {
                 "Whether the original may be fetched from elsewhere.",
                 default: false
             ),
-            .optional("atLeast", \.atLeast, .token, "Show the library at this moment or a later one."),
+            .atLeast(\.atLeast),
         ]
     )
 
@@ -344,9 +340,9 @@ public struct ImageData: Request {
                 pixelHeight: 0
             ),
             [
-                .required("asset", \.asset, .id(.asset), "The asset."),
+                .asset(\.asset),
                 .required("contentRevision", \.contentRevision, .revision, "The pixels' revision that is delivered."),
-                .required("sequence", \.sequence, .integer(0...Int64.max), "The transaction at which it was read."),
+                .sequence(\.sequence),
                 .required("digest", \.digest, .text(maxBytes: 64), "SHA-256 of the bytes."),
                 .required("size", \.size, .integer(0...Int64.max), "Bytes."),
                 .required("contentType", \.contentType, .text(maxBytes: 128), "Uniform type identifier."),

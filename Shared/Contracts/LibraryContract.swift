@@ -19,10 +19,8 @@ public struct BackupLibrary: Request {
         self.verifies = verifies
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "Copies the library at one moment; again to the same folder it copies what is new.",
-        unknown: .refused,
         blank: BackupLibrary(target: ""),
         [
             .required("target", \.target, .text(maxBytes: 4096), "A folder on the catalog's machine."),
@@ -81,10 +79,8 @@ public struct RescanLibrary: Request {
 
     public init(root: String? = nil) { self.root = root }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "Compares referenced files with the disk: changed, moved, missing and new ones.",
-        unknown: .refused,
         blank: RescanLibrary(),
         [.optional("root", \.root, .text(maxBytes: 4096), "A folder; absent: all that are configured.")]
     )

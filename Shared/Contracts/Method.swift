@@ -6,6 +6,8 @@ public protocol Request: JSONTabled {
     associatedtype Result: JSONTabled
     /// The name on the wire, for example `fetch.assets`.
     static var method: String { get }
+    /// Reads the parameters; a fault is answered `invalid_params`, naming the parameter.
+    init(params: JSON) throws(RPCError)
 }
 
 /// A method for the documents (OpenRPC 1.3).
@@ -40,13 +42,20 @@ public struct MethodDescription: Sendable {
 }
 
 extension Request {
-    /// Reads the parameters; a fault is answered `invalid_params`, naming the parameter.
-    public init(params: JSON) throws(RPCError) {
+    /// The table of a request: what it does not name is refused, because a misspelt option must not pass for a default.
+    static func parameters(_ summary: String, blank: Self, _ fields: [JSONField<Self>] = []) -> JSONTable<Self> {
+        JSONTable(method, summary, unknown: .refused, blank: blank, fields)
+    }
+
+    public init(params: JSON) throws(RPCError) { self = try Self.read(params) }
+
+    /// Reads the parameters by the table.
+    static func read(_ params: JSON) throws(RPCError) -> Self {
         do throws(JSONProblem) {
-            self = try Self.table.decode(params)
+            return try table.decode(params)
         } catch {
             throw Refusal.invalidParams.error(
-                "\(Self.method): \(error.description)",
+                "\(method): \(error.description)",
                 ["parameter": .string(error.path.joined(separator: "."))]
             )
         }

@@ -102,28 +102,14 @@ public struct FetchObserve: Request {
         self.form = form
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "Keeps the result of a fetch current: its changes are published on a topic of its own.",
-        unknown: .refused,
         blank: FetchObserve(fetch: FetchDescription(.assets)),
         [
-            .defaulted(
-                "fetch",
-                \.fetch,
-                .object(FetchDescription.self),
-                "Which entities in which order.",
-                default: FetchDescription(.assets)
-            ),
+            .fetch(\.fetch, "Which entities in which order.", of: .assets),
             .optional("token", \.token, .token, "The moment of the result at hand; its details are answered."),
-            .defaulted(
-                "incremental",
-                \.isIncremental,
-                .flag,
-                "False: only whether it changed, and the after list.",
-                default: true
-            ),
-            .defaulted("form", \.form, .name(DetailsForm.self), "In which form details are given.", default: .details),
+            .incremental(\.isIncremental),
+            .form(\.form),
         ]
     )
 
@@ -164,10 +150,8 @@ public struct FetchUnobserve: Request {
 
     public init(observation: String) { self.observation = observation }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "Gives an observation up; it ends when nobody else holds it.",
-        unknown: .refused,
         blank: FetchUnobserve(observation: ""),
         [.required("observation", \.observation, .text(maxBytes: 64), "As fetch.observe answered it.")]
     )
@@ -194,22 +178,14 @@ public struct FetchDetails: Request {
         self.form = form
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "What became of an observed result since a token.",
-        unknown: .refused,
         blank: FetchDetails(observation: "", token: .none),
         [
             .required("observation", \.observation, .text(maxBytes: 64), "As fetch.observe answered it."),
             .required("token", \.token, .token, "The moment of the list at hand."),
-            .defaulted(
-                "incremental",
-                \.isIncremental,
-                .flag,
-                "False: only whether it changed, and the after list.",
-                default: true
-            ),
-            .defaulted("form", \.form, .name(DetailsForm.self), "In which form details are given.", default: .details),
+            .incremental(\.isIncremental),
+            .form(\.form),
         ]
     )
 }
@@ -230,19 +206,11 @@ public struct FetchKeys: Request {
         self.maxCount = maxCount
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "A whole result as keys in their order, for who keeps it current. Open it with credit.",
-        unknown: .refused,
         blank: FetchKeys(fetch: FetchDescription(.assets), maxCount: Int(Int32.max)),
         [
-            .defaulted(
-                "fetch",
-                \.fetch,
-                .object(FetchDescription.self),
-                "Which entities in which order.",
-                default: FetchDescription(.assets)
-            ),
+            .fetch(\.fetch, "Which entities in which order.", of: .assets),
             .defaulted(
                 "maxCount",
                 \.maxCount,

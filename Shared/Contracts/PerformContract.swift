@@ -1,5 +1,5 @@
 public import JSONValue
-import Messaging
+public import Messaging
 public import PhotoModel
 
 /// `changes.perform`: one transaction (spec S-71 to S-84 and section 10).
@@ -35,10 +35,8 @@ public struct PerformChanges: Request {
         self.recall = recall
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "One transaction: all of its requests or none, once for each transaction id.",
-        unknown: .refused,
         blank: PerformChanges(requests: []),
         [
             .required(
@@ -47,8 +45,8 @@ public struct PerformChanges: Request {
                 .list(of: .changeRequest, limit: ChangeRecord.maxEntities),
                 "Applied in this order; later ones see earlier ones."
             ),
-            .defaulted("client", \.client, .text(maxBytes: 128), "The name the client gives itself.", default: ""),
-            .optional("transaction", \.transaction, .text(maxBytes: 128), "The client's name for the transaction."),
+            .client(\.client),
+            .transaction(\.transaction),
             .optional("onBehalfOf", \.onBehalfOf, .text(maxBytes: 256), "For services: the client they act for."),
             .optional(
                 "requestDigest",
@@ -66,8 +64,13 @@ public struct PerformChanges: Request {
         ]
     )
 
+    public init(params: JSON) throws(RPCError) {
+        try Self.refuseNested(params)
+        self = try Self.read(params)
+    }
+
     /// A transaction inside a transaction (spec T-29).
-    static func refuseNested(_ params: JSON) throws(RPCError) {
+    private static func refuseNested(_ params: JSON) throws(RPCError) {
         guard let index = params["requests"]?.arrayValue?.firstIndex(where: { $0["type"] == .string(method) }) else {
             return
         }
@@ -130,13 +133,7 @@ public struct PerformChanges: Request {
 public struct CurrentToken: Request {
     public static let method = "changes.token"
     public init() {}
-    public static let table = JSONTable(
-        method,
-        "The library's present moment.",
-        unknown: .refused,
-        blank: CurrentToken(),
-        []
-    )
+    public static let table = parameters("The library's present moment.", blank: CurrentToken())
 
     public struct Result: JSONTabled {
         public var token: ChangeToken

@@ -48,7 +48,7 @@ public struct PublishEdit: Sendable, Hashable, JSONTabled {
         blank: PublishEdit(id: "", asset: .none, adjustments: AdjustmentList()),
         [
             .required("id", \.id, .editName, "Your own name for the edit, another for each."),
-            .required("asset", \.asset, .id(.asset), "The asset."),
+            .asset(\.asset),
             .defaulted(
                 "adjustments",
                 \.adjustments,
@@ -62,13 +62,7 @@ public struct PublishEdit: Sendable, Hashable, JSONTabled {
             .defaulted("revert", \.revert, .flag, "Discards all edits, as edits.revert does.", default: false),
             .optional("step", \.step, .count(0...Int.max), "Back to a step of the history, as edits.undo does."),
             .optional("after", \.predecessor, .editName, "Your previous edit of the asset: applied after it."),
-            .defaulted(
-                "mode",
-                \.mode,
-                .name(AdjustmentMode.self),
-                "In place of the operations there are, or after them.",
-                default: .replace
-            ),
+            .mode(\.mode),
             .optional(
                 "ifContentRevision",
                 \.ifContentRevision,
@@ -189,10 +183,8 @@ public struct EditsStatus: Request {
         self.onBehalfOf = onBehalfOf
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "Where edits stand that this identity has published.",
-        unknown: .refused,
         blank: EditsStatus(ids: []),
         [
             .required("ids", \.ids, .list(of: .editName, limit: maxIDs), "The publisher's names for them."),
@@ -282,10 +274,8 @@ public struct EditsPending: Request {
         self.limit = limit
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "Edits that were accepted and are not finished, oldest first. For services.",
-        unknown: .refused,
         blank: EditsPending(),
         [
             .optional("after", \.after, .integer(0...Int64.max), "Those accepted after this sequence."),

@@ -95,10 +95,8 @@ public struct ReportHarm: Request {
         self.failures = failures
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "Tells that a worker crashed or hung over stored bytes; after two times they are set aside. For services.",
-        unknown: .refused,
         blank: ReportHarm(digest: "", name: "", reason: "", service: ""),
         [
             .required("digest", \.digest, .text(maxBytes: 64), "SHA-256 of the bytes."),
@@ -143,10 +141,8 @@ public struct ListQuarantine: Request {
         self.count = count
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "What was set aside because workers came to harm over it, the latest first.",
-        unknown: .refused,
         blank: ListQuarantine(),
         [
             .defaulted("from", \.from, .count(0...Int.max), "Position of the first entry of the page.", default: 0),
@@ -189,10 +185,8 @@ public struct LiftQuarantine: Request {
 
     public init(digest: String?) { self.digest = digest }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "Lets bytes that were set aside be tried again, and forgets what they did.",
-        unknown: .refused,
         blank: LiftQuarantine(digest: nil),
         [.optional("digest", \.digest, .text(maxBytes: 64), "SHA-256 of the bytes; absent: all of them.")]
     )
@@ -207,12 +201,5 @@ public struct LiftQuarantine: Request {
             blank: Result(lifted: 0),
             [.required("lifted", \.lifted, .count(0...Int.max), "How many were set aside before.")]
         )
-    }
-}
-
-extension FetchAssets.Result {
-    /// Why bytes that one of the page's assets has are opened no more; nil where they may be.
-    public func quarantine(of digest: String) -> QuarantinedResource? {
-        quarantined.first { $0.digest == digest }
     }
 }

@@ -22,13 +22,11 @@ public struct ReadResource: Request {
         self.length = length
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "The bytes of a resource, whole or in part.",
-        unknown: .refused,
         blank: ReadResource(asset: .none, type: .photo),
         [
-            .required("asset", \.asset, .id(.asset), "The asset."),
+            .asset(\.asset),
             .defaulted("type", \.type, .name(ResourceType.self), "Which of its resources.", default: .photo),
             .defaulted("offset", \.offset, .integer(0...Int64.max), "First byte.", default: 0),
             .optional("length", \.length, .integer(0...Int64.max), "Bytes; absent: to the end."),
@@ -72,10 +70,8 @@ public struct SupportsResources: Request {
 
     public init(types: [ResourceType]) { self.types = types }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "Whether a new asset can have resources of these types.",
-        unknown: .refused,
         blank: SupportsResources(types: []),
         [.required("types", \.types, .list(of: .name(ResourceType.self), limit: 64), "The types, one for each file.")]
     )
@@ -105,10 +101,8 @@ public struct BeginUpload: Request {
 
     public init(size: Int64? = nil) { self.size = size }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "Begins an upload; its lease is ten minutes, renewed by each append.",
-        unknown: .refused,
         blank: BeginUpload(),
         [.optional("size", \.size, .integer(0...Int64.max), "The size of the whole, where it is known.")]
     )
@@ -147,10 +141,8 @@ public struct AppendUpload: Request {
         self.offset = offset
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "Appends the attachment to an upload.",
-        unknown: .refused,
         blank: AppendUpload(upload: "", offset: 0),
         [
             .required("upload", \.upload, .text(maxBytes: 64), "The upload."),
@@ -183,10 +175,8 @@ public struct FinishUpload: Request {
         self.digest = digest
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "Completes an upload, so that a change request may name it.",
-        unknown: .refused,
         blank: FinishUpload(upload: ""),
         [
             .required("upload", \.upload, .text(maxBytes: 64), "The upload."),
@@ -225,10 +215,8 @@ public struct CancelUpload: Request {
     public static let method = "upload.cancel"
     public var upload: String
     public init(upload: String) { self.upload = upload }
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "Forgets an upload.",
-        unknown: .refused,
         blank: CancelUpload(upload: ""),
         [.required("upload", \.upload, .text(maxBytes: 64), "The upload.")]
     )

@@ -1,5 +1,4 @@
 public import JSONValue
-public import Messaging
 public import PhotoModel
 
 /// `image.sheet`: a contact sheet, several assets as one picture.
@@ -31,10 +30,8 @@ public struct ImageSheet: Request {
         self.atLeast = atLeast
     }
 
-    public static let table = JSONTable(
-        method,
+    public static let table = parameters(
         "A contact sheet: several assets as one picture.",
-        unknown: .refused,
         blank: ImageSheet(assets: []),
         [
             .required("assets", \.assets, .list(of: .id(.asset), limit: maxAssets), "The assets, row by row."),
@@ -47,8 +44,8 @@ public struct ImageSheet: Request {
                 "Text below each picture; none: the file name.",
                 default: []
             ),
-            .defaulted("version", \.version, .name(ImageVersion.self), "With the edits or without.", default: .current),
-            .optional("atLeast", \.atLeast, .token, "Show the library at this moment or a later one."),
+            .version(\.version),
+            .atLeast(\.atLeast),
         ]
     )
 
@@ -77,7 +74,7 @@ public struct ImageSheet: Request {
                 .required("mimeType", \.mimeType, .text(maxBytes: 64), "Media type of the bytes."),
                 .required("pixelWidth", \.pixelWidth, .count(0...1_000_000), "Width."),
                 .required("pixelHeight", \.pixelHeight, .count(0...1_000_000), "Height."),
-                .required("sequence", \.sequence, .integer(0...Int64.max), "The transaction at which it was read."),
+                .sequence(\.sequence),
                 .defaulted("failed", \.failed, .members, "Assets without a picture, and why.", default: [:]),
             ]
         )
@@ -85,7 +82,7 @@ public struct ImageSheet: Request {
 }
 
 /// Every request of the thumbnailer.
-public enum ThumbnailerRequest: Sendable {
+public enum ThumbnailerRequest: ServiceRequest {
     case image(ImageRequest)
     case data(ImageData)
     case sheet(ImageSheet)
@@ -100,37 +97,23 @@ public enum ThumbnailerRequest: Sendable {
     case health(Health)
     case figures(Figures)
 
-    public static let methods: [MethodDescription] = [
-        MethodDescription(
-            ImageRequest.self,
+    public static let table = MethodTable<ThumbnailerRequest>([
+        .method(
+            image,
             attachments: "Reply and image.degraded: the image, in one or more frames; above \(ImageDelivery.inReply) "
                 + "bytes notifications image.chunk bring it before the reply."
         ),
-        MethodDescription(ImageData.self, attachments: "As image.request."),
-        MethodDescription(ImageSheet.self, attachments: "Reply: the picture."),
-        MethodDescription(OpenCache.self), MethodDescription(ConfigureCache.self),
-        MethodDescription(StartCaching.self), MethodDescription(StopCaching.self),
-        MethodDescription(StopAllCaching.self), MethodDescription(CloseCache.self),
-        MethodDescription(CacheStatus.self),
-        MethodDescription(Discover.self), MethodDescription(Health.self), MethodDescription(Figures.self),
-    ]
-
-    public init(method: String, params: JSON) throws(RPCError) {
-        switch method {
-        case ImageRequest.method: self = .image(try ImageRequest(params: params))
-        case ImageData.method: self = .data(try ImageData(params: params))
-        case OpenCache.method: self = .openCache(try OpenCache(params: params))
-        case ConfigureCache.method: self = .configureCache(try ConfigureCache(params: params))
-        case StartCaching.method: self = .startCaching(try StartCaching(params: params))
-        case StopCaching.method: self = .stopCaching(try StopCaching(params: params))
-        case StopAllCaching.method: self = .stopAllCaching(try StopAllCaching(params: params))
-        case CloseCache.method: self = .closeCache(try CloseCache(params: params))
-        case CacheStatus.method: self = .cacheStatus(try CacheStatus(params: params))
-        case ImageSheet.method: self = .sheet(try ImageSheet(params: params))
-        case Discover.method: self = .discover(try Discover(params: params))
-        case Health.method: self = .health(try Health(params: params))
-        case Figures.method: self = .figures(try Figures(params: params))
-        default: throw unknownMethod(method, Self.methods)
-        }
-    }
+        .method(data, attachments: "As image.request."),
+        .method(sheet, attachments: "Reply: the picture."),
+        .method(openCache),
+        .method(configureCache),
+        .method(startCaching),
+        .method(stopCaching),
+        .method(stopAllCaching),
+        .method(closeCache),
+        .method(cacheStatus),
+        .method(discover),
+        .method(health),
+        .method(figures),
+    ])
 }

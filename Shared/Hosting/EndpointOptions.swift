@@ -54,33 +54,20 @@ public struct EndpointOptions: ParsableArguments {
     /// Throws ``HostingError/badSetting(source:reason:)`` naming the flag or the variable.
     public func resolve(environment: (String) -> String? = { Environment[$0] }) throws(HostingError) -> Endpoints {
         let folder = RunFolder(flag: run, environment: environment)
-        var addresses: [EndpointName: EndpointAddress] = [:]
         var remote: TCPHost?
         if let text = host ?? environment("SAFELIGHT_HOST") {
             remote = try TCPHost(text, source: host == nil ? "SAFELIGHT_HOST" : "--host")
         }
-        for name in EndpointName.allCases {
+        return try Endpoints(folder: folder, security: try security(environment)) { name throws(HostingError) in
             let flag = flag(for: name)
-            let text = flag ?? environment(name.variable)
             do throws(MessagingError) {
-                guard let text else {
-                    if let remote {
-                        addresses[name] = try remote.address(of: name)
-                    } else {
-                        addresses[name] = try Self.address(name, in: folder)
-                    }
-                    continue
-                }
-                addresses[name] = try EndpointAddress(text)
+                if let text = flag ?? environment(name.variable) { return try EndpointAddress(text) }
+                if let remote { return try remote.address(of: name) }
+                return try EndpointAddress("ipc://\(folder.path)/\(name.file)")
             } catch {
                 throw .badSetting(source: flag == nil ? name.variable : "--\(name.flag)", reason: "\(error)")
             }
         }
-        return Endpoints(folder: folder, addresses: addresses, security: try security(environment))
-    }
-
-    private static func address(_ name: EndpointName, in folder: RunFolder) throws(MessagingError) -> EndpointAddress {
-        try EndpointAddress("ipc://\(folder.path)/\(name.file)")
     }
 
     /// What protects connections over TCP: nothing where no keys are given, and then only this machine can be called.
@@ -130,18 +117,33 @@ public struct Endpoints: Sendable, Equatable {
     public let folder: RunFolder
     /// What protects connections to addresses over TCP.
     public let security: SocketSecurity
-    private let addresses: [EndpointName: EndpointAddress]
+    private let catalog, thumbnailer, editor, broker, feed, edits: EndpointAddress
 
-    init(folder: RunFolder, addresses: [EndpointName: EndpointAddress], security: SocketSecurity = .none) {
+    init(
+        folder: RunFolder,
+        security: SocketSecurity,
+        address: (EndpointName) throws(HostingError) -> EndpointAddress
+    ) throws(HostingError) {
         self.folder = folder
-        self.addresses = addresses
         self.security = security
+        catalog = try address(.catalog)
+        thumbnailer = try address(.thumbnailer)
+        editor = try address(.editor)
+        broker = try address(.broker)
+        feed = try address(.feed)
+        edits = try address(.edits)
     }
 
     /// The address of an endpoint.
     public subscript(name: EndpointName) -> EndpointAddress {
-        guard let address = addresses[name] else { preconditionFailure("every endpoint has an address") }
-        return address
+        switch name {
+        case .catalog: catalog
+        case .thumbnailer: thumbnailer
+        case .editor: editor
+        case .broker: broker
+        case .feed: feed
+        case .edits: edits
+        }
     }
 
     /// What protects a connection to an endpoint: on this machine the run folder does.

@@ -13,6 +13,13 @@ public enum HostingError: Error, Sendable, Equatable, CustomStringConvertible {
     /// A file cannot be locked.
     case cannotLock(path: String, reason: String)
 
+    /// Refuses a setting that cannot be.
+    ///
+    /// - Throws: ``badSetting(source:reason:)`` unless it is good
+    public static func require(_ isGood: Bool, _ source: String, _ reason: String) throws(HostingError) {
+        if !isGood { throw .badSetting(source: source, reason: reason) }
+    }
+
     public var description: String {
         switch self {
         case .unsafeRunFolder(let path, let reason):

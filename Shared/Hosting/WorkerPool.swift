@@ -156,6 +156,17 @@ public final class WorkerPool: Sendable {
         return try outcome.get()
     }
 
+    /// Starts one worker and ends it again: whether any can be started, for `--check`.
+    public static func check(
+        executable: String = WorkerPool.ownExecutable,
+        limits: WorkerLimits,
+        logger: Logger
+    ) async throws {
+        let pool = WorkerPool(executable: executable, count: 1, limits: limits, logger: logger)
+        try await pool.start()
+        await pool.stop(graceSeconds: 1)
+    }
+
     /// Ends all workers and waits until they are gone.
     ///
     /// Waiting jobs fail with `worker_unavailable`; running ones have

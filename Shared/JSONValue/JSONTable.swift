@@ -36,6 +36,9 @@ public struct JSONType<Value>: Sendable {
 
 /// One member of an object: declared once, it parses, validates, writes and documents.
 public struct JSONField<Root>: Sendable {
+    /// Where the member's value stands in Swift.
+    public typealias Path<Value> = any WritableKeyPath<Root, Value> & Sendable
+
     public let name: String
     public let summary: String
     public let isRequired: Bool
@@ -46,7 +49,7 @@ public struct JSONField<Root>: Sendable {
     /// A member that must be there.
     public static func required<Value>(
         _ name: String,
-        _ path: any WritableKeyPath<Root, Value> & Sendable,
+        _ path: Path<Value>,
         _ type: JSONType<Value>,
         _ summary: String
     ) -> JSONField {
@@ -66,7 +69,7 @@ public struct JSONField<Root>: Sendable {
     /// A member that may be absent or null; nil is not written.
     public static func optional<Value>(
         _ name: String,
-        _ path: any WritableKeyPath<Root, Value?> & Sendable,
+        _ path: Path<Value?>,
         _ type: JSONType<Value>,
         _ summary: String
     ) -> JSONField {
@@ -86,7 +89,7 @@ public struct JSONField<Root>: Sendable {
     /// A member of a patch: absent leaves the property alone, null clears it.
     public static func patch<Value>(
         _ name: String,
-        _ path: any WritableKeyPath<Root, Value??> & Sendable,
+        _ path: Path<Value??>,
         _ type: JSONType<Value>,
         _ summary: String
     ) -> JSONField {
@@ -106,7 +109,7 @@ public struct JSONField<Root>: Sendable {
     /// A member with a value of its own where it is absent; `isWritten` says whether that value is written out.
     public static func defaulted<Value: Equatable & Sendable>(
         _ name: String,
-        _ path: any WritableKeyPath<Root, Value> & Sendable,
+        _ path: Path<Value>,
         _ type: JSONType<Value>,
         _ summary: String,
         default value: Value,
@@ -274,34 +277,31 @@ extension JSONType where Value == String {
     }
 }
 
-extension JSONType where Value == Int64 {
-    public static func integer(_ range: ClosedRange<Int64> = Int64.min...Int64.max) -> JSONType {
+extension JSONType where Value: FixedWidthInteger & Sendable {
+    /// A whole number.
+    private static func whole(_ range: ClosedRange<Value>) -> JSONType {
         JSONType(
-            schema: ["type": "integer", "minimum": .int(range.lowerBound), "maximum": .int(range.upperBound)],
+            schema: [
+                "type": "integer", "minimum": .int(Int64(clamping: range.lowerBound)),
+                "maximum": .int(Int64(clamping: range.upperBound)),
+            ],
             decode: { (json: JSON) throws(JSONProblem) in
-                guard let number = json.intValue, range.contains(number) else {
+                guard let number = json.intValue.flatMap(Value.init(exactly:)), range.contains(number) else {
                     throw JSONProblem("expected a whole number from \(range.lowerBound) to \(range.upperBound)")
                 }
                 return number
             },
-            encode: { .int($0) }
+            encode: { .int(Int64(clamping: $0)) }
         )
     }
 }
 
+extension JSONType where Value == Int64 {
+    public static func integer(_ range: ClosedRange<Int64> = Int64.min...Int64.max) -> JSONType { whole(range) }
+}
+
 extension JSONType where Value == Int {
-    public static func count(_ range: ClosedRange<Int>) -> JSONType {
-        JSONType(
-            schema: ["type": "integer", "minimum": JSON(range.lowerBound), "maximum": JSON(range.upperBound)],
-            decode: { (json: JSON) throws(JSONProblem) in
-                guard let number = json.intValue.flatMap(Int.init(exactly:)), range.contains(number) else {
-                    throw JSONProblem("expected a whole number from \(range.lowerBound) to \(range.upperBound)")
-                }
-                return number
-            },
-            encode: { JSON($0) }
-        )
-    }
+    public static func count(_ range: ClosedRange<Int>) -> JSONType { whole(range) }
 }
 
 extension JSONType where Value == Double {

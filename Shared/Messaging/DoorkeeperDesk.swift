@@ -1,7 +1,7 @@
 import CZeroMQ
 
 /// The doorkeeper's socket: answers libzmq's questions, on a thread of its own because lists are files.
-actor DoorkeeperDesk {
+actor DoorkeeperDesk: SocketOwner {
     private weak let doorkeeper: Doorkeeper?
     private let thread: PollThread
     private let clock: MonotonicClock
@@ -18,7 +18,7 @@ actor DoorkeeperDesk {
 
     /// Binds; from then on questions are answered.
     init(doorkeeper: Doorkeeper, context: MessagingContext, clock: MonotonicClock) throws(MessagingError) {
-        let thread = PollThread(name: "doorkeeper", context: context)
+        let thread = try PollThread(name: "doorkeeper", context: context)
         let socket = try Socket(ZMQ_ROUTER, context: context)
         try socket.set(ZMQ_LINGER, 0 as Int32)
         try socket.set(ZMQ_SNDHWM, 0 as Int32)
@@ -28,30 +28,19 @@ actor DoorkeeperDesk {
         self.thread = thread
         self.clock = clock
         self.doorbell = thread.loop.makeDoorbell()
-        let handle = SocketHandle(socket)
         self.holder = SocketHolder(socket)
-        let holder = holder
-        thread.loop.add(
-            PollClient(
-                doorbell: doorbell,
-                socket: handle,
-                monitor: nil,
-                turn: { [weak self] in self.map { desk in desk.assumeIsolated { $0.turn() } } },
-                close: { [weak self] in self?.assumeIsolated { $0.close() } },
-                dispose: { holder.close() }
-            )
-        )
+        thread.loop.add(self, holder, doorbell)
     }
 
     deinit { thread.loop.remove(doorbell) }
 
-    private func close() {
+    func closeNow() {
         guard holder.socket != nil else { return }
         thread.loop.remove(doorbell)
         holder.close()
     }
 
-    private func turn() -> Turn {
+    func turn() -> Turn {
         guard holder.socket != nil else { return Turn(wantsInput: false) }
         var turn = Turn()
         turn.isHungry = answerQuestions()

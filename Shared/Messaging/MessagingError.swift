@@ -10,6 +10,8 @@ public enum MessagingError: Error, Sendable, Equatable, CustomStringConvertible 
     case noCurve
     /// libzmq has no context or no socket left, usually because file descriptors ran out.
     case noSocket(reason: String)
+    /// The system has no thread, or no file descriptor for one, left.
+    case noThread(reason: String)
     /// Binding failed.
     case cannotBind(EndpointAddress, reason: String)
     /// Connecting failed at once; a peer that is merely absent is no error.
@@ -31,6 +33,8 @@ public enum MessagingError: Error, Sendable, Equatable, CustomStringConvertible 
             "this libzmq has no CURVE; install one that was built with libsodium"
         case .noSocket(let reason):
             "no ZeroMQ socket can be opened: \(reason); raise the limit of open files"
+        case .noThread(let reason):
+            "no thread can be started for sockets: \(reason); raise the limits of open files and of threads"
         case .cannotBind(let address, let reason):
             "cannot listen at \(address): \(reason)"
         case .cannotConnect(let address, let reason):

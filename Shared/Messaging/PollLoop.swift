@@ -2,15 +2,6 @@ import CZeroMQ
 import Glibc
 import Synchronization
 
-/// A socket's pointer on its way to the thread that owns it.
-///
-/// Sendable because the hand-over is under a lock and the one who hands it over does not use it again.
-struct SocketHandle: @unchecked Sendable {
-    let pointer: UnsafeMutableRawPointer
-
-    init(_ socket: borrowing Socket) { pointer = socket.pointer }
-}
-
 /// What an owner of sockets wants after its turn.
 struct Turn {
     var wantsInput = true
@@ -40,11 +31,9 @@ final class Doorbell: Sendable {
 }
 
 /// One owner of sockets as the loop sees it.
-struct PollClient: Sendable {
+private struct PollClient: Sendable {
     let doorbell: Doorbell
-    /// The socket whose input and output matter; `monitor` is always read.
-    let socket: SocketHandle
-    let monitor: SocketHandle?
+    let handles: PollHandles
     /// One turn on the thread; `nil` when the owner is gone.
     let turn: @Sendable () -> Turn?
     /// Tells the owner to close, when the thread closes everything.
@@ -77,9 +66,10 @@ final class PollLoop: Sendable {
     private let thread = Atomic<UInt>(0)
     private let wakeup: Int32
 
-    init() {
-        wakeup = eventfd(0, Int32(EFD_NONBLOCK | EFD_CLOEXEC))
-        precondition(wakeup >= 0, "no file descriptor is left for a poll thread")
+    init() throws(MessagingError) {
+        let descriptor = eventfd(0, Int32(EFD_NONBLOCK | EFD_CLOEXEC))
+        guard descriptor >= 0 else { throw .noThread(reason: String(cString: strerror(errno))) }
+        wakeup = descriptor
     }
 
     deinit { Glibc.close(wakeup) }
@@ -89,14 +79,14 @@ final class PollLoop: Sendable {
     func setExecutor(_ executor: PollThread) { shared.withLock { $0.executor = executor } }
 
     /// Starts the thread with all signals blocked: they belong to others, and each would interrupt libzmq.
-    func start(name: String) {
+    func start(name: String) throws(MessagingError) {
         var all = sigset_t()
         var before = sigset_t()
         sigfillset(&all)
         pthread_sigmask(SIG_SETMASK, &all, &before)
         defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
         var number = pthread_t()
-        let hint = Unmanaged.passRetained(Start(loop: self, name: name)).toOpaque()
+        let start = Unmanaged.passRetained(Start(loop: self, name: name))
         let status = pthread_create(
             &number,
             nil,
@@ -107,9 +97,12 @@ final class PollLoop: Sendable {
                 start.loop.run()
                 return nil
             },
-            hint
+            start.toOpaque()
         )
-        precondition(status == 0, "the system starts no further thread")
+        guard status == 0 else {
+            start.release()
+            throw .noThread(reason: String(cString: strerror(status)))
+        }
         pthread_detach(number)
     }
 
@@ -132,9 +125,19 @@ final class PollLoop: Sendable {
 
     func makeDoorbell() -> Doorbell { Doorbell(self) }
 
-    func add(_ client: PollClient) {
+    /// Takes in the owner of a socket, as the last thing that its initialiser does.
+    ///
+    /// The owner is not kept alive: with its `deinit` it takes its doorbell away, and then the socket is closed here.
+    func add<Held: ~Copyable>(_ owner: some SocketOwner, _ holder: SocketHolder<Held>, _ doorbell: Doorbell) {
+        let client = PollClient(
+            doorbell: doorbell,
+            handles: holder.handles,
+            turn: { [weak owner] in owner.map { owner in owner.assumeIsolated { $0.turn() } } },
+            close: { [weak owner] in owner?.assumeIsolated { $0.closeNow() } },
+            dispose: { holder.close() }
+        )
         shared.withLock { $0.arriving.append(client) }
-        client.doorbell.ring()
+        doorbell.ring()
     }
 
     func remove(_ doorbell: Doorbell) {
@@ -239,10 +242,10 @@ final class PollLoop: Sendable {
         for seat in seats {
             let events = (seat.turn.wantsInput ? ZMQ_POLLIN : 0) | (seat.turn.wantsOutput ? ZMQ_POLLOUT : 0)
             items.append(
-                zmq_pollitem_t(socket: seat.client.socket.pointer, fd: 0, events: Int16(events), revents: 0)
+                zmq_pollitem_t(socket: seat.client.handles.socket, fd: 0, events: Int16(events), revents: 0)
             )
-            if let monitor = seat.client.monitor {
-                items.append(zmq_pollitem_t(socket: monitor.pointer, fd: 0, events: Int16(ZMQ_POLLIN), revents: 0))
+            if let monitor = seat.client.handles.monitor {
+                items.append(zmq_pollitem_t(socket: monitor, fd: 0, events: Int16(ZMQ_POLLIN), revents: 0))
             }
             if let wakeAt = seat.wakeAt { nearest = min(nearest, max(0, wakeAt - now)) }
             if seat.turn.isHungry { nearest = 0 }
@@ -263,7 +266,7 @@ final class PollLoop: Sendable {
         for index in seats.indices {
             seats[index].isReady = count > 0 && items[position].revents != 0
             position += 1
-            if seats[index].client.monitor != nil {
+            if seats[index].client.handles.monitor != nil {
                 if count > 0, items[position].revents != 0 { seats[index].isReady = true }
                 position += 1
             }

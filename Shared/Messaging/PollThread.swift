@@ -9,11 +9,13 @@ public final class PollThread: SerialExecutor, Sendable {
     let context: MessagingContext
 
     /// Starts the thread; the system shows the first fifteen bytes of `name` for it.
-    public init(name: String, context: MessagingContext = .shared) {
+    ///
+    /// Throws ``MessagingError/noThread(reason:)`` where the system has none.
+    public init(name: String, context: MessagingContext = .shared) throws(MessagingError) {
         self.context = context
-        self.loop = PollLoop()
+        self.loop = try PollLoop()
         loop.setExecutor(self)
-        loop.start(name: name)
+        try loop.start(name: name)
     }
 
     deinit { loop.stop() }
@@ -33,6 +35,7 @@ public final class PollThread: SerialExecutor, Sendable {
         UnownedSerialExecutor(ordinary: self)
     }
 
+    /// The answer to `assumeIsolated`, for which only a trap says no (`SerialExecutor`): the loop calls it, on the thread.
     public func checkIsolated() {
         precondition(loop.isCurrent, "this runs on the poll thread only")
     }

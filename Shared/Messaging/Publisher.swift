@@ -4,7 +4,7 @@ public import Logging
 import Synchronization
 
 /// Tells many subscribers at once: XPUB. Lossy by design; whoever needs every message detects gaps and reads again.
-public actor Publisher {
+public actor Publisher: SocketOwner {
     /// What subscribers ask for, as the publisher sees it.
     public typealias SubscriptionHook = @Sendable (_ topic: String, _ isSubscribed: Bool) -> Void
 
@@ -52,19 +52,8 @@ public actor Publisher {
         self.listening = security.domain.map { domain in
             thread.context.doorkeeper.listen(to: domain) { _ in queue.askForRestart() }
         }
-        let handle = SocketHandle(socket)
         self.holder = SocketHolder(socket)
-        let holder = holder
-        thread.loop.add(
-            PollClient(
-                doorbell: doorbell,
-                socket: handle,
-                monitor: nil,
-                turn: { [weak self] in self.map { publisher in publisher.assumeIsolated { $0.turn() } } },
-                close: { [weak self] in self?.assumeIsolated { $0.closeNow() } },
-                dispose: { holder.close() }
-            )
-        )
+        thread.loop.add(self, holder, doorbell)
     }
 
     deinit { thread.loop.remove(doorbell) }
@@ -113,13 +102,13 @@ public actor Publisher {
     /// Stops listening; what was not sent is lost.
     public func close() async { closeNow() }
 
-    private func closeNow() {
+    func closeNow() {
         guard holder.socket != nil else { return }
         thread.loop.remove(doorbell)
         holder.close()
     }
 
-    private func turn() -> Turn {
+    func turn() -> Turn {
         guard holder.socket != nil else { return Turn(wantsInput: false) }
         if queue.takeRestart() { disconnectAll() }
         if isAway { isAway = holder.socket?.rebind(boundAddress) != true }

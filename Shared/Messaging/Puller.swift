@@ -1,6 +1,5 @@
 import CZeroMQ
 public import JSONValue
-public import Logging
 
 /// A message that somebody pushed, and who.
 public struct PulledMessage: Sendable, Equatable {
@@ -11,12 +10,11 @@ public struct PulledMessage: Sendable, Equatable {
 
 /// Takes in what pushers send: PULL. Loses nothing it has read: when its reader is slow it stops reading, and the pushers
 /// wait.
-public actor Puller {
+public actor Puller: SocketOwner {
     private let thread: PollThread
     /// Of the list of keys, over CURVE.
     private let domain: String?
     private let limits: MessagingLimits
-    private let logger: Logger
     private let doorbell: Doorbell
     private nonisolated let inbox: Mailbox<PulledMessage>
     private let holder: SocketHolder<Socket>
@@ -32,8 +30,7 @@ public actor Puller {
         address: EndpointAddress,
         thread: PollThread,
         limits: MessagingLimits = .init(),
-        security: SocketSecurity = .none,
-        logger: Logger
+        security: SocketSecurity = .none
     ) throws(MessagingError) {
         let socket = try Socket(ZMQ_PULL, context: thread.context)
         try socket.configure(limits, send: 1, receive: limits.receiveHighWaterMark, linger: .zero, hasHeartbeat: false)
@@ -41,23 +38,11 @@ public actor Puller {
         self.thread = thread
         self.domain = security.domain
         self.limits = limits
-        self.logger = logger
         let doorbell = thread.loop.makeDoorbell()
         self.doorbell = doorbell
         self.inbox = Mailbox(maxElements: limits.inboxMessages, maxBytes: limits.inboxBytes) { doorbell.ring() }
-        let handle = SocketHandle(socket)
         self.holder = SocketHolder(socket)
-        let holder = holder
-        thread.loop.add(
-            PollClient(
-                doorbell: doorbell,
-                socket: handle,
-                monitor: nil,
-                turn: { [weak self] in self.map { puller in puller.assumeIsolated { $0.turn() } } },
-                close: { [weak self] in self?.assumeIsolated { $0.closeNow() } },
-                dispose: { holder.close() }
-            )
-        )
+        thread.loop.add(self, holder, doorbell)
     }
 
     deinit {
@@ -80,7 +65,7 @@ public actor Puller {
     /// What was read can still be taken from ``messages``.
     public func close() async { closeNow() }
 
-    private func closeNow() {
+    func closeNow() {
         guard holder.socket != nil else { return }
         thread.loop.remove(doorbell)
         holder.close()
@@ -93,7 +78,7 @@ public actor Puller {
         return holder.map { thread.context.doorkeeper.isAdmitted($0, to: domain) } ?? false
     }
 
-    private func turn() -> Turn {
+    func turn() -> Turn {
         guard holder.socket != nil else { return Turn(wantsInput: false) }
         for _ in 0..<limits.receiveBudget {
             guard !inbox.isFull() else { return Turn(wantsInput: false) }

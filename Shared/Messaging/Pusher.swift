@@ -1,14 +1,12 @@
 import CZeroMQ
 import DequeModule
 public import JSONValue
-public import Logging
 import Synchronization
 
 /// Pushes messages to a ``Puller``: PUSH. There is no receipt: what must arrive is sent again until its effect is seen.
-public actor Pusher {
+public actor Pusher: SocketOwner {
     private let thread: PollThread
     private let limits: MessagingLimits
-    private let logger: Logger
     private let doorbell: Doorbell
     private nonisolated let room: ByteGate
     private nonisolated let arriving = Mutex<[OutgoingMessage]?>([])
@@ -23,8 +21,7 @@ public actor Pusher {
         address: EndpointAddress,
         thread: PollThread,
         limits: MessagingLimits = .init(),
-        security: SocketSecurity = .none,
-        logger: Logger
+        security: SocketSecurity = .none
     ) throws(MessagingError) {
         let socket = try Socket(ZMQ_PUSH, context: thread.context)
         try socket.configure(
@@ -38,22 +35,10 @@ public actor Pusher {
         try socket.connect(address, security: security)
         self.thread = thread
         self.limits = limits
-        self.logger = logger
         self.doorbell = thread.loop.makeDoorbell()
         self.room = ByteGate(available: limits.outboxBytesPerConnection, ceiling: limits.outboxBytesPerConnection)
-        let handle = SocketHandle(socket)
         self.holder = SocketHolder(socket)
-        let holder = holder
-        thread.loop.add(
-            PollClient(
-                doorbell: doorbell,
-                socket: handle,
-                monitor: nil,
-                turn: { [weak self] in self.map { pusher in pusher.assumeIsolated { $0.turn() } } },
-                close: { [weak self] in self?.assumeIsolated { $0.closeNow() } },
-                dispose: { holder.close() }
-            )
-        )
+        thread.loop.add(self, holder, doorbell)
     }
 
     deinit { thread.loop.remove(doorbell) }
@@ -83,7 +68,7 @@ public actor Pusher {
     /// Closes the connection; what libzmq has taken still leaves within the linger time, the rest is lost.
     public func close() async { closeNow() }
 
-    private func closeNow() {
+    func closeNow() {
         guard holder.socket != nil else { return }
         takeArriving()
         _ = flush()
@@ -112,7 +97,7 @@ public actor Pusher {
         return false
     }
 
-    private func turn() -> Turn {
+    func turn() -> Turn {
         guard holder.socket != nil else { return Turn(wantsInput: false) }
         takeArriving()
         return Turn(wantsOutput: flush())

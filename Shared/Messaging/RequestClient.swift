@@ -5,7 +5,7 @@ public import Logging
 
 /// Asks the service at one address. Connects when it can and again when the connection breaks; requests that were not
 /// sent yet wait for it until their deadline.
-public actor RequestClient {
+public actor RequestClient: SocketOwner {
     let thread: PollThread
     let limits: MessagingLimits
     let logger: Logger
@@ -59,19 +59,8 @@ public actor RequestClient {
         self.calls = CallTable(window: limits.requestsPerConnection)
         self.doorbell = thread.loop.makeDoorbell()
         self.outbox = ClientOutbox(doorbell: doorbell, bytes: limits.outboxBytesPerConnection)
-        let handles = (SocketHandle(socket.socket), SocketHandle(socket.monitor))
         self.holder = SocketHolder(socket)
-        let holder = holder
-        thread.loop.add(
-            PollClient(
-                doorbell: doorbell,
-                socket: handles.0,
-                monitor: handles.1,
-                turn: { [weak self] in self.map { client in client.assumeIsolated { $0.turn() } } },
-                close: { [weak self] in self?.assumeIsolated { $0.closeNow() } },
-                dispose: { holder.close() }
-            )
-        )
+        thread.loop.add(self, holder, doorbell)
     }
 
     deinit { thread.loop.remove(doorbell) }

@@ -99,7 +99,7 @@ extension RequestServer {
             }
             stage = .draining(until: .max)
         case .flushing(let until) where now >= until || blocked.isEmpty:
-            close()
+            closeNow()
         default: break
         }
     }

@@ -5,7 +5,7 @@ public import Logging
 /// Answers requests at one address: JSON-RPC 2.0 over a ROUTER socket.
 ///
 /// A frame is read on the poll thread, decided on the pool, and written back on the poll thread.
-public actor RequestServer {
+public actor RequestServer: SocketOwner {
     let thread: PollThread
     /// Of the list of keys, over CURVE.
     let domain: String?
@@ -93,19 +93,8 @@ public actor RequestServer {
             ceiling: limits.outboxBytes,
             lineBound: limits.outboxBytes
         )
-        let handles = (SocketHandle(socket.socket), SocketHandle(socket.monitor))
         self.holder = SocketHolder(socket)
-        let holder = holder
-        thread.loop.add(
-            PollClient(
-                doorbell: doorbell,
-                socket: handles.0,
-                monitor: handles.1,
-                turn: { [weak self] in self.map { server in server.assumeIsolated { $0.turn() } } },
-                close: { [weak self] in self?.assumeIsolated { $0.close() } },
-                dispose: { holder.close() }
-            )
-        )
+        thread.loop.add(self, holder, doorbell)
     }
 
     deinit { thread.loop.remove(doorbell) }
@@ -147,7 +136,7 @@ public actor RequestServer {
     }
 
     /// Closes the sockets and ends every request: the last thing, or the end of the poll thread.
-    func close() {
+    func closeNow() {
         guard stage != .closed else { return }
         stage = .closed
         for connection in connections.byRouting.values { end(connection, .stopping) }

@@ -107,16 +107,3 @@ struct Socket: ~Copyable {
         if address.host?.hasPrefix("[") == true { try set(ZMQ_IPV6, 1 as Int32) }
     }
 }
-
-/// What an actor has of its socket: closed on the poll thread, whoever lets go of the actor.
-///
-/// Sendable because the socket is touched on its poll thread only: in the actor's isolation, which is that thread, and
-/// by the poll loop.
-final class SocketHolder<Held: ~Copyable>: @unchecked Sendable {
-    var socket: Held?
-
-    init(_ socket: consuming Held) { self.socket = consume socket }
-
-    /// On the poll thread.
-    func close() { socket = nil }
-}

@@ -3,7 +3,7 @@ public import JSONValue
 public import Logging
 
 /// Hears what a publisher tells. Connects again by itself; what is lost meanwhile is found by a ``GapDetector`` above.
-public actor Subscriber {
+public actor Subscriber: SocketOwner {
     /// What happens to the connection.
     public enum Event: Sendable, Equatable {
         /// The publisher is reached, for the first time or again; subscriptions follow by themselves.
@@ -55,19 +55,8 @@ public actor Subscriber {
         self.doorbell = thread.loop.makeDoorbell()
         self.inbox = Mailbox(maxElements: limits.inboxMessages, maxBytes: limits.inboxBytes)
         (self.events, self.eventSink) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(16))
-        let handles = (SocketHandle(socket.socket), SocketHandle(socket.monitor))
         self.holder = SocketHolder(socket)
-        let holder = holder
-        thread.loop.add(
-            PollClient(
-                doorbell: doorbell,
-                socket: handles.0,
-                monitor: handles.1,
-                turn: { [weak self] in self.map { subscriber in subscriber.assumeIsolated { $0.turn() } } },
-                close: { [weak self] in self?.assumeIsolated { $0.closeNow() } },
-                dispose: { holder.close() }
-            )
-        )
+        thread.loop.add(self, holder, doorbell)
     }
 
     deinit {
@@ -125,7 +114,7 @@ public actor Subscriber {
     /// Closes the connection and ends ``messages`` and ``events``.
     public func close() async { closeNow() }
 
-    private func closeNow() {
+    func closeNow() {
         guard holder.socket != nil else { return }
         thread.loop.remove(doorbell)
         holder.close()
@@ -133,7 +122,7 @@ public actor Subscriber {
         eventSink.finish()
     }
 
-    private func turn() -> Turn {
+    func turn() -> Turn {
         guard holder.socket != nil else { return Turn(wantsInput: false) }
         for event in holder.socket?.events() ?? [] {
             switch event {

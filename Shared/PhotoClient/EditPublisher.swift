@@ -52,8 +52,7 @@ public actor EditPublisher {
             address: library.endpoints.edits,
             thread: library.thread,
             limits: library.limits,
-            security: library.endpoints.security(for: library.endpoints.edits),
-            logger: library.logger
+            security: library.endpoints.security(for: library.endpoints.edits)
         )
     }
 

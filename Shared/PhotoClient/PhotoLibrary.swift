@@ -36,7 +36,7 @@ public final class PhotoLibrary: Sendable {
         limits: MessagingLimits = MessagingLimits(),
         logger: Logger
     ) throws(MessagingError) {
-        let thread = PollThread(name: "library")
+        let thread = try PollThread(name: "library")
         self.endpoints = endpoints
         self.client = client
         self.thread = thread

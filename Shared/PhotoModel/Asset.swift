@@ -108,7 +108,7 @@ public struct Membership: Sendable, Hashable, JSONTabled {
         "Membership",
         "An asset's place in a collection.",
         unknown: .ignored,
-        blank: Membership(collection: .root, key: OrderKey.between(nil, nil)),
+        blank: Membership(collection: .root, key: OrderKey.after(nil)),
         [
             .required("collection", \.collection, .id(.assetCollection), "The album."),
             .required("key", \.key, .orderKey, "Sorts the members of the album, by its bytes."),

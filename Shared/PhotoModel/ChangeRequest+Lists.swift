@@ -27,7 +27,7 @@ extension ChangeRequest {
             unknown: .refused,
             blank: CreateList(title: ""),
             [
-                .optional("ref", \.ref, .text(maxBytes: ObjectReference.maxPlaceholderBytes), "Placeholder for it."),
+                .ref(\.ref),
                 .required("title", \.title, .text(maxBytes: 1024), "Its name."),
                 .optional("parent", \.parent, .reference, "The folder it stands in, at the end; absent: the root."),
                 .defaulted(
@@ -74,7 +74,7 @@ extension ChangeRequest {
                 .optional("title", \.title, .text(maxBytes: 1024), "Its new name."),
                 .defaulted("edits", \.edits, .memberEdits, "Steps, in order.", default: []),
                 .optional("snapshot", \.snapshot, .token, "The moment at which the indexes were read."),
-                .optional("ifRevision", \.ifRevision, .revision, "Refused as conflict when it has another revision."),
+                .ifRevision(\.ifRevision),
             ]
         )
     }

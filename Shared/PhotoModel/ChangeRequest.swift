@@ -56,7 +56,7 @@ public enum ChangeRequest: Sendable, Hashable {
             unknown: .refused,
             blank: CreateAsset(resources: []),
             [
-                .optional("ref", \.ref, .text(maxBytes: ObjectReference.maxPlaceholderBytes), "Placeholder for it."),
+                .ref(\.ref),
                 .required("resources", \.resources, .list(of: .object(NewResource.self), limit: 16), "Its bytes."),
                 .defaulted("set", \.set, .object(AssetPatch.self), "Properties to be set.", default: AssetPatch()),
                 .defaulted(
@@ -131,7 +131,7 @@ public enum ChangeRequest: Sendable, Hashable {
                 ),
                 .defaulted("addKeywords", \.addKeywords, words, "Keywords it shall have too.", default: []),
                 .defaulted("removeKeywords", \.removeKeywords, words, "Keywords it shall not have.", default: []),
-                .optional("ifRevision", \.ifRevision, .revision, "Refused as conflict when it has another revision."),
+                .ifRevision(\.ifRevision),
             ]
         )
     }
@@ -192,24 +192,14 @@ public enum ChangeRequest: Sendable, Hashable {
                 .required("id", \.id, .id(.asset), "The asset."),
                 .required("render", \.render, .object(NewResource.self), "The rendered picture, upright."),
                 .required("adjustmentData", \.adjustmentData, .object(AdjustmentData.self), "How it was made."),
-                .optional(
-                    "ifContentRevision",
-                    \.ifContentRevision,
-                    .revision,
-                    "Refused as conflict when its pixels have another revision."
-                ),
+                .ifContentRevision(\.ifContentRevision),
                 .optional(
                     "inputToken",
                     \.inputToken,
                     .editInput,
                     "What editing.begin answered; refused as conflict when the pixels have changed since."
                 ),
-                .optional(
-                    "edit",
-                    \.publishedEdit,
-                    .editName,
-                    "For services: the accepted edit that is applied with it; refused as conflict when it is finished."
-                ),
+                .publishedEdit(\.publishedEdit),
             ]
         )
     }
@@ -241,24 +231,9 @@ public enum ChangeRequest: Sendable, Hashable {
             blank: RevertAsset(id: .none),
             [
                 .required("id", \.id, .id(.asset), "The asset."),
-                .optional(
-                    "ifContentRevision",
-                    \.ifContentRevision,
-                    .revision,
-                    "Refused as conflict when its pixels have another revision."
-                ),
-                .optional(
-                    "base",
-                    \.base,
-                    .name(OriginalChoice.self),
-                    "Which original is shown from now on, where there is a RAW and a compressed one (spec T-26)."
-                ),
-                .optional(
-                    "edit",
-                    \.publishedEdit,
-                    .editName,
-                    "For services: the accepted edit that is applied with it; refused as conflict when it is finished."
-                ),
+                .ifContentRevision(\.ifContentRevision),
+                .shownOriginal(\.base),
+                .publishedEdit(\.publishedEdit),
             ]
         )
     }
@@ -288,7 +263,7 @@ public enum ChangeRequest: Sendable, Hashable {
             unknown: .refused,
             blank: CreateCollection(title: ""),
             [
-                .optional("ref", \.ref, .text(maxBytes: ObjectReference.maxPlaceholderBytes), "Placeholder for it."),
+                .ref(\.ref),
                 .required("title", \.title, .text(maxBytes: 1024), "Its name."),
                 .defaulted(
                     "add",
@@ -368,7 +343,7 @@ public enum ChangeRequest: Sendable, Hashable {
                     .object(FetchDescription.self),
                     "The fetch in whose result they stand; absent: the album's without options."
                 ),
-                .optional("ifRevision", \.ifRevision, .revision, "Refused as conflict when it has another revision."),
+                .ifRevision(\.ifRevision),
             ]
         )
     }

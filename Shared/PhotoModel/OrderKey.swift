@@ -30,44 +30,68 @@ public struct OrderKey: Sendable, Hashable, Comparable, CustomStringConvertible 
         left.text.utf8.lexicographicallyPrecedes(right.text.utf8)
     }
 
-    /// A key after `lower` and before `upper`; `nil` stands for the open end.
-    ///
-    /// - Precondition: `lower < upper` where both are given.
-    public static func between(_ lower: OrderKey?, _ upper: OrderKey?) -> OrderKey {
-        keys(count: 1, between: lower, and: upper)[0]
+    /// A key after another one; `nil` stands for the open end.
+    public static func after(_ lower: OrderKey?) -> OrderKey {
+        let low = lower?.places ?? []
+        return OrderKey(digits: trimmed(step(low) ?? midpoint(low, nil)))
     }
 
-    /// Keys in ascending order between two others, spread evenly so that they stay short.
-    public static func keys(count: Int, between lower: OrderKey?, and upper: OrderKey?) -> [OrderKey] {
-        precondition(count >= 0)
-        if let lower, let upper { precondition(lower < upper, "order keys \(lower) and \(upper) are out of order") }
-        guard count > 0 else { return [] }
-        let low = lower.map { $0.text.utf8.map { value[$0] ?? 0 } } ?? []
-        let high = upper.map { $0.text.utf8.map { value[$0] ?? 0 } }
+    /// Keys in ascending order after another one.
+    public static func keys(count: Int, after lower: OrderKey?) -> [OrderKey] {
+        var keys: [OrderKey] = []
+        keys.reserveCapacity(max(0, count))
+        var last = lower?.places ?? []
+        while keys.count < count {
+            guard let next = step(last) else { return keys + spread(count - keys.count, last, nil) }
+            last = next
+            keys.append(OrderKey(digits: trimmed(next)))
+        }
+        return keys
+    }
+
+    /// Keys in ascending order between two others, spread evenly so that they stay short; `nil` stands for the open end.
+    ///
+    /// - Throws: where `lower` does not stand before `upper`: there is nothing between them
+    public static func keys(
+        count: Int,
+        between lower: OrderKey?,
+        and upper: OrderKey?
+    ) throws(OutOfOrder) -> [OrderKey] {
         // Appending is by far the commonest, and albums with the newest first are filled from the front: step the
         // leading digits instead of halving what is left of the space.
-        guard let high else { return appended(count, after: low) }
-        if lower == nil { return prepended(count, before: high) }
-        return spread(count, low, high)
+        guard count > 0 else { return [] }
+        guard let upper else { return keys(count: count, after: lower) }
+        guard let lower else { return prepended(count, before: upper.places) }
+        guard lower < upper else { throw OutOfOrder(lower: lower, upper: upper) }
+        return spread(count, lower.places, upper.places)
     }
+
+    /// Two keys with nothing between them.
+    public struct OutOfOrder: Error, CustomStringConvertible {
+        let lower: OrderKey
+        let upper: OrderKey
+
+        public var description: String { "order keys \(lower) and \(upper) are out of order" }
+    }
+
+    /// The digits by value.
+    private var places: [Int] { text.utf8.map { Self.value[$0] ?? 0 } }
 
     /// The length of the prefix that appended keys count up; 62^6 of them fit before keys must grow.
     private static let stepDigits = 6
 
-    private static func appended(_ count: Int, after low: [Int]) -> [OrderKey] {
-        var current = Array((low + Array(repeating: 0, count: stepDigits)).prefix(stepDigits))
-        if low.isEmpty { current[0] = 1 }
-        var keys: [OrderKey] = []
-        keys.reserveCapacity(count)
-        for made in 0..<count {
-            guard let next = incremented(current) else {
-                let last = keys.last.map { $0.text.utf8.map { value[$0] ?? 0 } } ?? low
-                return keys + spread(count - made, last, nil)
+    /// The leading digits, one up; nil where there is no room above them.
+    private static func step(_ low: [Int]) -> [Int]? {
+        var digits = Array((low + Array(repeating: 0, count: stepDigits)).prefix(stepDigits))
+        if low.isEmpty { digits[0] = 1 }
+        for position in digits.indices.reversed() {
+            if digits[position] < 61 {
+                digits[position] += 1
+                return digits
             }
-            current = next
-            keys.append(OrderKey(digits: trimmed(current)))
+            digits[position] = 0
         }
-        return keys
+        return nil
     }
 
     private static func prepended(_ count: Int, before high: [Int]) -> [OrderKey] {
@@ -82,18 +106,6 @@ public struct OrderKey: Sendable, Hashable, Comparable, CustomStringConvertible 
             }
             return OrderKey(digits: trimmed(digits.reversed()))
         }
-    }
-
-    private static func incremented(_ digits: [Int]) -> [Int]? {
-        var result = digits
-        for position in result.indices.reversed() {
-            if result[position] < 61 {
-                result[position] += 1
-                return result
-            }
-            result[position] = 0
-        }
-        return nil
     }
 
     private static func trimmed(_ digits: [Int]) -> [Int] {

@@ -47,7 +47,7 @@ final class SyntheticCatalog: RequestHandler {
         )
         record.assets = [EntityChange(before: asset, after: after)]
         template = record
-        thread = PollThread(name: "synthetic")
+        thread = try PollThread(name: "synthetic")
     }
 
     /// Serves until the task is cancelled.

@@ -167,7 +167,7 @@ struct CatalogProgramTests {
         let client: RequestClient
 
         init(_ folder: TemporaryFolder) throws {
-            thread = PollThread(name: "client")
+            thread = try PollThread(name: "client")
             client = try RequestClient(
                 address: try EndpointAddress("ipc://\(folder.file("run/catalog.sock"))"),
                 thread: thread,

@@ -139,7 +139,7 @@ struct FetchDifferentialTests {
         count: Int
     ) async throws -> [Asset] {
         var result = TransactionResult()
-        for key in OrderKey.keys(count: 2, between: nil, and: nil) {
+        for key in OrderKey.keys(count: 2, after: nil) {
             var album = AssetCollection(
                 id: ObjectID(.assetCollection, milliseconds: 1, using: &library.random),
                 revision: Revision(1)

@@ -32,7 +32,7 @@ final class RunningCatalog: Sendable {
         configuration.workerExecutable = TestPlace.executables + "/catalog"
         change(&configuration)
         service = try await CatalogService(configuration, surroundings: surroundings, logger: Self.logger)
-        thread = PollThread(name: "client")
+        thread = try PollThread(name: "client")
         client = try RequestClient(address: service.address, thread: thread, logger: Self.logger)
         group = ServiceGroup(
             configuration: ServiceGroupConfiguration(

@@ -35,7 +35,7 @@ struct BrokerRoom: Sendable {
         let library = try PhotoLibrary(endpoints: endpoints, client: "test", limits: limits, logger: logger)
         let heads = try Subscriber(
             address: endpoints.feed,
-            thread: PollThread(name: "test-heads"),
+            thread: try PollThread(name: "test-heads"),
             limits: limits,
             logger: logger
         )
@@ -79,7 +79,7 @@ struct BrokerRoom: Sendable {
         _ handler: any RequestHandler,
         while body: @Sendable () async throws -> Value
     ) async throws -> Value {
-        let thread = PollThread(name: "test-server")
+        let thread = try PollThread(name: "test-server")
         var limits = MessagingLimits()
         limits.drainTimeout = .zero
         let server = try RequestServer(
@@ -134,7 +134,11 @@ struct BrokerRoom: Sendable {
 
     /// A plain subscriber, as a script has it, whose subscriptions have arrived.
     func subscriber(_ topics: [String]) async throws -> Subscriber {
-        let subscriber = try Subscriber(address: endpoints.feed, thread: PollThread(name: "test"), logger: Self.logger)
+        let subscriber = try Subscriber(
+            address: endpoints.feed,
+            thread: try PollThread(name: "test"),
+            logger: Self.logger
+        )
         await subscriber.subscribe(topics)
         await subscriber.subscribe([FeedTopic.head])
         // Who subscribes to head is sent one at once.

@@ -88,7 +88,7 @@ struct ChangeFeedTests {
         try await BrokerRoom.with { room in
             var limits = MessagingLimits()
             limits.inboxMessages = 2
-            let thread = PollThread(name: "test-slow")
+            let thread = try PollThread(name: "test-slow")
             let feed = ChangeFeed(
                 broker: room.library.changeBroker,
                 feed: room.endpoints.feed,

@@ -46,7 +46,6 @@ struct Studio: Sendable {
         }
         let endpoints = try EndpointOptions.parse(["--run", folder.file("run")]).resolve { _ in nil }
         var configuration = EditorConfiguration(
-            address: endpoints[.editor],
             endpoints: endpoints,
             library: folder.file("library"),
             workers: 2,
@@ -55,7 +54,7 @@ struct Studio: Sendable {
         configure(&configuration)
         let editor = try await EditorService(configuration, logger: logger)
         let thumbnailer = withThumbnailer ? try await Self.thumbnailer(folder, endpoints) : nil
-        let thread = PollThread(name: "test")
+        let thread = try PollThread(name: "test")
         let server = try RequestServer(
             address: endpoints[.catalog],
             thread: thread,
@@ -86,7 +85,6 @@ struct Studio: Sendable {
     ) async throws -> ThumbnailerService {
         try await ThumbnailerService(
             ThumbnailerConfiguration(
-                address: endpoints[.thumbnailer],
                 endpoints: endpoints,
                 library: folder.file("library"),
                 cache: folder.file("cache"),

@@ -253,7 +253,7 @@ struct ServiceHostTests {
         let lines = LogLines()
         let python = PythonPool()
         try await python.pool.start()
-        let thread = PollThread(name: "test")
+        let thread = try PollThread(name: "test")
         let server = try RequestServer(
             address: EndpointAddress("ipc://\(folder.path)/x.sock"),
             thread: thread,

@@ -47,7 +47,7 @@ struct LiveFetchTests {
 
         let feed = try Subscriber(
             address: house.address("feed"),
-            thread: PollThread(name: "test-live"),
+            thread: try PollThread(name: "test-live"),
             logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         )
         await feed.subscribe([FeedTopic.head])

@@ -35,7 +35,7 @@ struct PoisonEditTests {
 
     private static func pusher(_ house: RunningHouse, _ thread: PollThread) throws -> Pusher {
         let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
-        return try Pusher(address: house.address("edits"), thread: thread, logger: logger)
+        return try Pusher(address: house.address("edits"), thread: thread)
     }
 
     @Test func `each broken edit fails by name and the queue goes on`() async throws {
@@ -52,7 +52,7 @@ struct PoisonEditTests {
         let asset = try await Self.picture(library)
         var random = SeededRandom(named: "poison edits")
         let stranger = ObjectID(.asset, milliseconds: 1, using: &random)
-        let thread = PollThread(name: "test")
+        let thread = try PollThread(name: "test")
         let pusher = try Self.pusher(house, thread)
         func edit(_ id: String, _ asset: ObjectID, after: String? = nil, _ mode: AdjustmentMode = .replace)
             -> PublishEdit
@@ -127,7 +127,7 @@ struct PoisonEditTests {
         try house.start([.catalog, .changeBroker, .editor])
         let library = try house.library()
         let (large, small) = (try await Self.picture(library, 3600), try await Self.picture(library, seed: 2))
-        let thread = PollThread(name: "test")
+        let thread = try PollThread(name: "test")
         let pusher = try Self.pusher(house, thread)
         // What a decoder does that crashes: its process is gone in the middle of the work. Workers are stopped as soon as
         // they are seen, so that one of them always is in the middle when it is killed.

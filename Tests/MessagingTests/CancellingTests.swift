@@ -166,7 +166,7 @@ struct CancellingTests {
     {
         try await MessagingRoom.with { room in
             let moments = Moments()
-            let thread = PollThread(name: "first")
+            let thread = try PollThread(name: "first")
             let first = try RequestServer(
                 address: room.address(.ipc),
                 thread: thread,

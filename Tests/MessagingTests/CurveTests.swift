@@ -88,14 +88,12 @@ struct CurveTests {
             let puller = try Puller(
                 address: room.address(.tcp),
                 thread: room.serverThread,
-                security: curve.serving,
-                logger: room.logger
+                security: curve.serving
             )
             let pusher = try Pusher(
                 address: puller.boundAddress,
                 thread: room.clientThread,
-                security: curve.client("bob"),
-                logger: room.logger
+                security: curve.client("bob")
             )
             var pulled = puller.messages.makeAsyncIterator()
             for number in 0..<100 {
@@ -260,7 +258,7 @@ struct CurveTests {
     @Test func `without a doorkeeper nobody comes in`() async throws {
         try await MessagingRoom.with { room in
             // A context of its own, in which no list was ever given.
-            let thread = PollThread(name: "closed", context: MessagingContext())
+            let thread = try PollThread(name: "closed", context: MessagingContext())
             let keys = try CurveKeyPair.generate()
             let server = try RequestServer(
                 address: room.address(.tcp),
@@ -309,10 +307,10 @@ struct CurveTests {
                 try RequestServer(address: open, thread: room.serverThread, logger: room.logger, handler: Echo())
             }
             #expect(throws: MessagingError.needsCurve(open)) {
-                try Puller(address: open, thread: room.serverThread, logger: room.logger)
+                try Puller(address: open, thread: room.serverThread)
             }
             #expect(throws: MessagingError.wrongSecurity(open)) {
-                try Puller(address: open, thread: room.serverThread, security: curve.client("ann"), logger: room.logger)
+                try Puller(address: open, thread: room.serverThread, security: curve.client("ann"))
             }
             let far = try EndpointAddress("tcp://192.0.2.1:5571")
             #expect(throws: MessagingError.needsCurve(far)) {

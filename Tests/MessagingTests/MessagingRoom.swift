@@ -14,8 +14,8 @@ struct MessagingRoom {
     }
 
     let folder: URL
-    let serverThread = PollThread(name: "test-server")
-    let clientThread = PollThread(name: "test-client")
+    let serverThread: PollThread
+    let clientThread: PollThread
     let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
     static func with<Result>(_ body: (MessagingRoom) async throws -> Result) async throws -> Result {
@@ -32,6 +32,8 @@ struct MessagingRoom {
     }
 
     private init() throws {
+        serverThread = try PollThread(name: "test-server")
+        clientThread = try PollThread(name: "test-client")
         folder = URL(fileURLWithPath: NSTemporaryDirectory()).appendingPathComponent("m-\(UUID().uuidString.prefix(8))")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     }

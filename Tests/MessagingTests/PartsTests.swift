@@ -67,11 +67,11 @@ struct PartsTests {
 
     @Test func `after its thread has shut down everything refuses and nothing waits`() async throws {
         try await MessagingRoom.with { room in
-            let thread = PollThread(name: "short")
+            let thread = try PollThread(name: "short")
             let address = try room.address(.ipc)
             let client = try RequestClient(address: address, thread: thread, logger: room.logger)
             let subscriber = try Subscriber(address: address, thread: thread, logger: room.logger)
-            let pusher = try Pusher(address: address, thread: thread, logger: room.logger)
+            let pusher = try Pusher(address: address, thread: thread)
             let server = try RequestServer(address: address, thread: thread, logger: room.logger, handler: Echo())
             let serving = Task { await server.run() }
             let call = Task { try await client.call("hello", deadline: .seconds(50)) }

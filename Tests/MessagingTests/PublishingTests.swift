@@ -123,7 +123,7 @@ struct PublishingTests {
 
     @Test func `events tell of connections, and topics are heard again after the publisher comes back`() async throws {
         try await MessagingRoom.with { room in
-            let thread = PollThread(name: "first")
+            let thread = try PollThread(name: "first")
             let address = try room.address(.ipc, "feed")
             let first = try Publisher(address: address, thread: thread, logger: room.logger)
             let subscriber = try Subscriber(address: address, thread: room.clientThread, logger: room.logger)
@@ -173,14 +173,12 @@ struct PublishingTests {
             let puller = try Puller(
                 address: room.address(kind, "edits"),
                 thread: room.serverThread,
-                limits: limits,
-                logger: room.logger
+                limits: limits
             )
             let pusher = try Pusher(
                 address: puller.boundAddress,
                 thread: room.clientThread,
-                limits: limits,
-                logger: room.logger
+                limits: limits
             )
             for number in 0..<40 { try await pusher.push([[UInt8(number)], Bytes(repeating: 1, count: 40_000)]) }
             // Time itself is the matter here: several heartbeats that nobody could have answered.
@@ -203,14 +201,12 @@ struct PublishingTests {
             let puller = try Puller(
                 address: room.address(kind, "edits"),
                 thread: room.serverThread,
-                limits: limits,
-                logger: room.logger
+                limits: limits
             )
             let pusher = try Pusher(
                 address: puller.boundAddress,
                 thread: room.clientThread,
-                limits: limits,
-                logger: room.logger
+                limits: limits
             )
             let pushing = Task {
                 for number in 0..<200 {

@@ -183,7 +183,7 @@ struct RoundTripTests {
         try await MessagingRoom.with { room in
             // A context of its own stands for the process of the service.
             let context = MessagingContext()
-            let thread = PollThread(name: "service", context: context)
+            let thread = try PollThread(name: "service", context: context)
             var limits = MessagingLimits()
             limits.linger = .seconds(20)
             let server = try RequestServer(

@@ -24,8 +24,8 @@ struct EditPublisherTests {
     ) async throws {
         try await ClientRoom.with { room in
             let pushed = Noted<String>()
-            let thread = PollThread(name: "test-editor")
-            let puller = try Puller(address: room.endpoints.edits, thread: thread, logger: ClientRoom.logger)
+            let thread = try PollThread(name: "test-editor")
+            let puller = try Puller(address: room.endpoints.edits, thread: thread)
             let reading = Task {
                 for await message in puller.messages {
                     if case .edit(let edit, _) = PublishedMessage(frames: message.frames) { pushed.add(edit.id) }

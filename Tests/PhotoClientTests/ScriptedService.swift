@@ -55,7 +55,7 @@ struct ClientRoom {
         _ script: @escaping ScriptedHandler.Script,
         while body: @Sendable () async throws -> Value
     ) async throws -> Value {
-        let thread = PollThread(name: "test-server")
+        let thread = try PollThread(name: "test-server")
         var limits = MessagingLimits()
         limits.drainTimeout = .zero
         let server = try RequestServer(

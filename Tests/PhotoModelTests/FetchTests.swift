@@ -61,10 +61,10 @@ struct FetchTests {
     @Test func `without sort descriptors each kind has its order`() throws {
         let first = asset(1) {
             $0.addedDate = 9
-            $0.memberships = [Membership(collection: album, key: OrderKey.between(nil, nil))]
+            $0.memberships = [Membership(collection: album, key: OrderKey.after(nil))]
         }
         let second = asset(2) {
-            $0.memberships = [Membership(collection: album, key: OrderKey.between(first.memberships[0].key, nil))]
+            $0.memberships = [Membership(collection: album, key: OrderKey.after(first.memberships[0].key))]
         }
         #expect(try Fetch(.assets(.library)).areInIncreasingOrder(second, first))
         #expect(try Fetch(.assets(.collection(album))).areInIncreasingOrder(first, second))

@@ -52,7 +52,7 @@ struct ObjectIDTests {
 
 @Suite(.timeLimit(.minutes(TestEnvironment.rounds(1))))
 struct OrderKeyTests {
-    @Test func `random insertions keep the order and make no key twice`() {
+    @Test func `random insertions keep the order and make no key twice`() throws {
         var random = SeededRandom(named: "order keys")
         var keys: [OrderKey] = []
         for _ in 0..<TestEnvironment.rounds(3000) {
@@ -60,7 +60,7 @@ struct OrderKeyTests {
             let lower = index > 0 ? keys[index - 1] : nil
             let upper = index < keys.count ? keys[index] : nil
             let count = random.one(in: 20) ? Int.random(in: 0...40, using: &random) : 1
-            let new = OrderKey.keys(count: count, between: lower, and: upper)
+            let new = try OrderKey.keys(count: count, between: lower, and: upper)
             #expect(new.count == count)
             let neighbours = [lower].compactMap(\.self) + new + [upper].compactMap(\.self)
             #expect(zip(neighbours, neighbours.dropFirst()).allSatisfy { $0 < $1 })
@@ -73,29 +73,29 @@ struct OrderKeyTests {
     @Test func `appending a hundred thousand keeps keys short`() {
         var last: OrderKey?
         for _ in 0..<100_000 {
-            let key = OrderKey.between(last, nil)
+            let key = OrderKey.after(last)
             if let last, !(last < key) { Issue.record("\(key) does not follow \(last)") }
             last = key
         }
         #expect((last?.text.utf8.count ?? 99) <= 6)
     }
 
-    @Test func `putting a hundred thousand in front keeps keys short`() {
+    @Test func `putting a hundred thousand in front keeps keys short`() throws {
         var first: OrderKey?
         for _ in 0..<100_000 {
-            let key = OrderKey.between(nil, first)
+            let key = try #require(OrderKey.keys(count: 1, between: nil, and: first).first)
             if let first, !(key < first) { Issue.record("\(key) does not precede \(first)") }
             first = key
         }
         #expect((first?.text.utf8.count ?? 99) <= 6)
     }
 
-    @Test func `a thousand insertions at one spot stay within the limit`() {
+    @Test func `a thousand insertions at one spot stay within the limit`() throws {
         for isFront in [true, false] {
-            var lower = OrderKey.between(nil, nil)
-            var upper = OrderKey.between(lower, nil)
+            var lower = OrderKey.after(nil)
+            var upper = OrderKey.after(lower)
             for _ in 0..<1000 {
-                let key = OrderKey.between(lower, upper)
+                let key = try #require(OrderKey.keys(count: 1, between: lower, and: upper).first)
                 if !(lower < key && key < upper) { Issue.record("\(key) is not between \(lower) and \(upper)") }
                 if isFront { upper = key } else { lower = key }
             }
@@ -104,22 +104,29 @@ struct OrderKeyTests {
         }
     }
 
-    @Test func `many keys at once stay short`() {
+    @Test func `many keys at once stay short`() throws {
         let (low, high) = (OrderKey("a"), OrderKey("b"))
-        #expect(OrderKey.keys(count: 100_000, between: low, and: high).allSatisfy { $0.text.utf8.count <= 6 })
-        #expect(OrderKey.keys(count: 100_000, between: nil, and: low).allSatisfy { $0.text.utf8.count <= 6 })
-        #expect(OrderKey.keys(count: 100_000, between: high, and: nil).allSatisfy { $0.text.utf8.count <= 6 })
+        for (lower, upper) in [(low, high), (nil, low), (high, nil)] {
+            let keys = try OrderKey.keys(count: 100_000, between: lower, and: upper)
+            #expect(keys.allSatisfy { $0.text.utf8.count <= 6 })
+        }
     }
 
     @Test func `the ends of the space are no wall`() throws {
         let last = try #require(OrderKey(String(repeating: "z", count: 6)))
-        let more = OrderKey.keys(count: 100, between: last, and: nil)
+        let more = OrderKey.keys(count: 100, after: last)
         #expect(zip([last] + more, more).allSatisfy { $0 < $1 })
         let first = try #require(OrderKey("000001"))
-        let less = OrderKey.keys(count: 100, between: nil, and: first)
+        let less = try OrderKey.keys(count: 100, between: nil, and: first)
         #expect(zip(less, less.dropFirst() + [first]).allSatisfy { $0 < $1 })
         let tiny: OrderKey = try #require(OrderKey("00000000001"))
-        #expect(OrderKey.between(nil, tiny) < tiny)
+        #expect(try OrderKey.keys(count: 1, between: nil, and: tiny).allSatisfy { $0 < tiny })
+    }
+
+    @Test func `between keys that are not in order there is nothing`() throws {
+        let (low, high) = (OrderKey.after(nil), OrderKey.after(OrderKey.after(nil)))
+        #expect(throws: OrderKey.OutOfOrder.self) { try OrderKey.keys(count: 1, between: high, and: low) }
+        #expect(throws: OrderKey.OutOfOrder.self) { try OrderKey.keys(count: 1, between: low, and: low) }
     }
 
     @Test(arguments: ["", "0", "a0", "a-", "é", " a", String(repeating: "a", count: 513)])

@@ -54,7 +54,6 @@ struct Darkroom: Sendable {
         }
         let endpoints = try EndpointOptions.parse(["--run", folder.file("run")]).resolve { _ in nil }
         var configuration = ThumbnailerConfiguration(
-            address: endpoints[.thumbnailer],
             endpoints: endpoints,
             library: folder.file("library"),
             cache: folder.file("cache"),
@@ -62,7 +61,7 @@ struct Darkroom: Sendable {
             executable: TestPlace.executables + "/thumbnailer"
         )
         configure(&configuration)
-        let thread = PollThread(name: "test")
+        let thread = try PollThread(name: "test")
         let service = try await ThumbnailerService(configuration, logger: logger)
         let server = try RequestServer(
             address: endpoints[.catalog],

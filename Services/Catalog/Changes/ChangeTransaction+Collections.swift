@@ -87,7 +87,7 @@ extension ChangeTransaction {
         }
         guard !new.isEmpty else { return }
         let last = try lastKeys[id] ?? state.lastMemberKey(of: id)
-        for (var asset, key) in zip(new, OrderKey.keys(count: new.count, between: last, and: nil)) {
+        for (var asset, key) in zip(new, OrderKey.keys(count: new.count, after: last)) {
             asset.memberships.append(Membership(collection: id, key: key))
             lastKeys[id] = key
             try set(asset)
@@ -148,7 +148,7 @@ extension ChangeTransaction {
             let lower = try anchor.flatMap { try asset($0)?.orderKey(in: id) }
             let members = Set(run.members)
             let upper = try memberKey(after: lower, in: id, passingOver: members)
-            let keys = OrderKey.keys(count: run.members.count, between: lower, and: upper)
+            let keys = try OrderKey.keys(count: run.members.count, between: lower, and: upper)
             try checkLength(keys, of: id)
             for (member, key) in zip(run.members, keys) {
                 var asset = try existingAsset(member)

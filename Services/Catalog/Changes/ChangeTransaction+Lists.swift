@@ -73,7 +73,7 @@ extension ChangeTransaction {
     func nextChildKey(in parent: ObjectID) throws -> OrderKey {
         let touched = touchedChildren(of: parent).map(\.key)
         let last = [try state.lastChildKey(of: parent), touched.max()].compactMap { $0 }.max()
-        return OrderKey.between(last, nil)
+        return OrderKey.after(last)
     }
 
     /// Collections and folders that this transaction touched and that stand in a folder now.
@@ -213,7 +213,7 @@ extension ChangeTransaction {
             let anchor = try script.neighbour(before: run) { try isChild($0, of: id) }
             let lower = try anchor.flatMap { try place(of: $0)?.key }
             let upper = try child(after: lower, in: id, passingOver: Set(run.members))?.key
-            let keys = OrderKey.keys(count: run.members.count, between: lower, and: upper)
+            let keys = try OrderKey.keys(count: run.members.count, between: lower, and: upper)
             try checkLength(keys, of: id)
             for (child, key) in zip(run.members, keys) { try put(child, in: id, at: key) }
         }

@@ -132,7 +132,7 @@ struct LibraryGenerator: Sendable {
         var result = TransactionResult()
         let count = min(step, albumsLeft)
         albumsLeft -= count
-        let keys = OrderKey.keys(count: count, between: albums.last?.parentKey, and: nil)
+        let keys = OrderKey.keys(count: count, after: albums.last?.parentKey)
         for key in keys {
             var album = AssetCollection(
                 id: ObjectID(.assetCollection, milliseconds: Self.start / 1000, using: &random),
@@ -281,7 +281,7 @@ struct LibraryGenerator: Sendable {
         _ touched: inout [Int: (before: AssetCollection, after: AssetCollection)]
     ) {
         let album = touched[index]?.after ?? albums[index]
-        let key = OrderKey.between(lastKeys[index], nil)
+        let key = OrderKey.after(lastKeys[index])
         lastKeys[index] = key
         asset.memberships.append(Membership(collection: album.id, key: key))
         var after = album

@@ -20,10 +20,8 @@ struct AlbumCommand: AsyncParsableCommand {
         @OptionGroup var client: ClientOptions
 
         func run(in library: PhotoLibrary, output: Output) async throws {
-            var table = TextTable([
-                .init(title: "id"), .init(title: "photos", alignment: .right), .init(title: "title", width: 80),
-            ])
             guard !smart else { return try await AlbumCommand.listSmart(library, output) }
+            var table = AlbumCommand.table
             let fetch = try Fetch(.collections(type: .album, subtype: nil)).wireForm
             var position = 0
             while true {
@@ -40,13 +38,17 @@ struct AlbumCommand: AsyncParsableCommand {
         }
     }
 
+    fileprivate static var table: TextTable {
+        TextTable([
+            .init(title: "id"), .init(title: "photos", alignment: .right), .init(title: "title", width: 80),
+        ])
+    }
+
     /// Smart albums that hold something, and how much.
     fileprivate static func listSmart(_ library: PhotoLibrary, _ output: Output) async throws {
         let fetches = try SmartAlbum.allCases.map { try Fetch(.assets(.smartAlbum($0))).wireForm }
         let counts = try await library.counts(fetches).counts
-        var table = TextTable([
-            .init(title: "id"), .init(title: "photos", alignment: .right), .init(title: "title", width: 80),
-        ])
+        var table = Self.table
         for (album, count) in zip(SmartAlbum.allCases, counts) {
             if output.isJSON { try output.json(["id": .string(album.id.text), "count": JSON(count)]) }
             table.add([album.id.text, "\(count)", album.words.title])
@@ -58,13 +60,11 @@ struct AlbumCommand: AsyncParsableCommand {
     struct Create: LibraryCommand {
         static let configuration = CommandConfiguration(abstract: "Make an album.")
         @Argument(help: "Its title.") var title: String
-        @Option(name: .customLong("in"), help: ArgumentHelp("The folder it stands in.", valueName: "id|title"))
-        var folder: String?
+        @OptionGroup var place: FolderOption
         @OptionGroup var client: ClientOptions
 
         func run(in library: PhotoLibrary, output: Output) async throws {
-            var parent: ObjectReference?
-            if let folder { parent = .id(try await Albums.folder(folder, in: library).id) }
+            let parent = try await place.reference(in: library)
             let result = try await library.perform([
                 .createCollection(.init(ref: "album", title: title, parent: parent))
             ])
@@ -93,11 +93,11 @@ struct AlbumCommand: AsyncParsableCommand {
             abstract: "Put assets at the end of an album; those in it stay where they are."
         )
         @Argument(help: "Identifier or title.") var album: String
-        @Argument(help: "Identifiers, or - for standard input.") var ids: [String]
+        @OptionGroup var assets: Identifiers
         @OptionGroup var client: ClientOptions
 
         func run(in library: PhotoLibrary, output: Output) async throws {
-            let ids = try Identifiers.read(ids)
+            let ids = try assets.read()
             let album = try await Albums.find(album, in: library)
             try await Transactions.perform(ids, in: library, output, "added", besides: 1) { ids in
                 [.updateCollection(.init(id: .id(album.id), add: ids.map { .id($0) }))]
@@ -111,11 +111,11 @@ struct AlbumCommand: AsyncParsableCommand {
             abstract: "Take assets out of an album; they stay in the library."
         )
         @Argument(help: "Identifier or title.") var album: String
-        @Argument(help: "Identifiers, or - for standard input.") var ids: [String]
+        @OptionGroup var assets: Identifiers
         @OptionGroup var client: ClientOptions
 
         func run(in library: PhotoLibrary, output: Output) async throws {
-            let ids = try Identifiers.read(ids)
+            let ids = try assets.read()
             let album = try await Albums.find(album, in: library)
             try await Transactions.perform(ids, in: library, output, "removed", besides: 1) { ids in
                 [.updateCollection(.init(id: .id(album.id), remove: ids))]
@@ -146,9 +146,7 @@ struct AlbumCommand: AsyncParsableCommand {
                     )
                 )
             ])
-            try output.result(result.json) {
-                [result.isChanged ? "moved, change #\(result.sequence)" : "nothing to change"]
-            }
+            try Transactions.tellMoved(result, output)
         }
     }
 

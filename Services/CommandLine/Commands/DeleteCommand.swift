@@ -9,8 +9,7 @@ import SystemPackage
 struct DeleteCommand: LibraryCommand {
     static let configuration = CommandConfiguration(commandName: "delete", abstract: "Delete assets.")
 
-    @Argument(help: "Identifiers, or - for standard input.")
-    var ids: [String]
+    @OptionGroup var assets: Identifiers
 
     @Flag(name: .shortAndLong, help: "Do not ask.")
     var yes = false
@@ -18,7 +17,7 @@ struct DeleteCommand: LibraryCommand {
     @OptionGroup var client: ClientOptions
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        let ids = try Identifiers.read(ids)
+        let ids = try assets.read()
         try Confirmation.ask("Delete \(Quantities.count(ids.count, "asset"))?", isGiven: yes)
         try await Transactions.perform(ids, in: library, output, "deleted") { [.deleteAssets(.init(ids: $0))] }
     }

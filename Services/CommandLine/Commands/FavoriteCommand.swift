@@ -9,8 +9,7 @@ struct FavoriteCommand: LibraryCommand {
         abstract: "Mark assets as favorites, or no longer."
     )
 
-    @Argument(help: "Identifiers, or - for standard input.")
-    var ids: [String]
+    @OptionGroup var assets: Identifiers
 
     @Flag(help: "No longer a favorite.")
     var off = false
@@ -18,10 +17,12 @@ struct FavoriteCommand: LibraryCommand {
     @OptionGroup var client: ClientOptions
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        let ids = try Identifiers.read(ids)
-        let patch = AssetPatch(isFavorite: !off)
-        try await Transactions.perform(ids, in: library, output, off ? "no longer favorites" : "favorites") { ids in
-            ids.map { .updateAsset(.init(id: .id($0), set: patch)) }
-        }
+        try await Transactions.set(
+            AssetPatch(isFavorite: !off),
+            of: try assets.read(),
+            in: library,
+            output,
+            off ? "no longer favorites" : "favorites"
+        )
     }
 }

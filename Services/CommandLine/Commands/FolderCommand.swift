@@ -54,13 +54,11 @@ struct FolderCommand: AsyncParsableCommand {
     struct Create: LibraryCommand {
         static let configuration = CommandConfiguration(abstract: "Make a folder.")
         @Argument(help: "Its title.") var title: String
-        @Option(name: .customLong("in"), help: ArgumentHelp("The folder it stands in.", valueName: "id|title"))
-        var folder: String?
+        @OptionGroup var place: FolderOption
         @OptionGroup var client: ClientOptions
 
         func run(in library: PhotoLibrary, output: Output) async throws {
-            var parent: ObjectReference?
-            if let folder { parent = .id(try await Albums.folder(folder, in: library).id) }
+            let parent = try await place.reference(in: library)
             let result = try await library.perform([.createList(.init(ref: "folder", title: title, parent: parent))])
             try output.result(result.json) { ["\(result.id("folder")?.text ?? "")  \(title.printable)"] }
         }
@@ -98,9 +96,7 @@ struct FolderCommand: AsyncParsableCommand {
             }
             let folder = try await Albums.folder(folder, in: library)
             let result = try await library.perform([.updateList(.init(id: .id(folder.id), edits: [.add(children)]))])
-            try output.result(result.json) {
-                [result.isChanged ? "moved, change #\(result.sequence)" : "nothing to change"]
-            }
+            try Transactions.tellMoved(result, output)
         }
     }
 

@@ -9,8 +9,7 @@ struct HideCommand: LibraryCommand {
         abstract: "Leave assets out of usual fetches, or show them again."
     )
 
-    @Argument(help: "Identifiers, or - for standard input.")
-    var ids: [String]
+    @OptionGroup var assets: Identifiers
 
     @Flag(help: "Show them again.")
     var off = false
@@ -18,10 +17,12 @@ struct HideCommand: LibraryCommand {
     @OptionGroup var client: ClientOptions
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        let ids = try Identifiers.read(ids)
-        let patch = AssetPatch(isHidden: !off)
-        try await Transactions.perform(ids, in: library, output, off ? "shown again" : "hidden") { ids in
-            ids.map { .updateAsset(.init(id: .id($0), set: patch)) }
-        }
+        try await Transactions.set(
+            AssetPatch(isHidden: !off),
+            of: try assets.read(),
+            in: library,
+            output,
+            off ? "shown again" : "hidden"
+        )
     }
 }

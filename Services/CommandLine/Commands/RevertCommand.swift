@@ -12,15 +12,14 @@ struct RevertCommand: LibraryCommand {
         abstract: "Discard all edits of assets: back to the originals."
     )
 
-    @Argument(help: "Identifiers, or - for standard input.")
-    var ids: [String]
+    @OptionGroup var assets: Identifiers
 
     @OptionGroup var client: ClientOptions
 
     var services: [ServiceName] { [.editor] }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        for id in try Identifiers.read(ids) {
+        for id in try assets.read() {
             let request = RevertEdit(
                 asset: id,
                 client: library.client,

@@ -11,13 +11,12 @@ struct ShowCommand: LibraryCommand {
         abstract: "Show every fact about assets: dates, place, camera, files, albums."
     )
 
-    @Argument(help: "Identifiers, or - for standard input.")
-    var ids: [String]
+    @OptionGroup var assets: Identifiers
 
     @OptionGroup var client: ClientOptions
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        for (index, id) in try Identifiers.read(ids).enumerated() {
+        for (index, id) in try assets.read().enumerated() {
             let page = try await library.assets([id])
             guard let asset = page.assets.first else {
                 throw CommandFailure(message: "there is no asset \(id)", name: Refusal.identifierNotFound.rawValue)

@@ -30,6 +30,26 @@ enum Transactions {
         }
     }
 
+    /// Gives assets the same properties.
+    static func set(
+        _ patch: AssetPatch,
+        of ids: [ObjectID],
+        in library: PhotoLibrary,
+        _ output: Output,
+        _ words: String
+    ) async throws {
+        try await perform(ids, in: library, output, words) { ids in
+            ids.map { .updateAsset(.init(id: .id($0), set: patch)) }
+        }
+    }
+
+    /// Tells what became of a change of places.
+    static func tellMoved(_ result: PerformChanges.Result, _ output: Output) throws {
+        try output.result(result.json) {
+            [result.isChanged ? "moved, change #\(result.sequence)" : "nothing to change"]
+        }
+    }
+
     static func split(_ ids: [ObjectID], by size: Int) -> [[ObjectID]] {
         stride(from: 0, to: ids.count, by: size).map { Array(ids[$0..<min($0 + size, ids.count)]) }
     }

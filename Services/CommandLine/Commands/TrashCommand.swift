@@ -11,14 +11,13 @@ struct TrashCommand: LibraryCommand {
         discussion: "`safelight fetch --trash` lists them, `safelight untrash` takes them out again."
     )
 
-    @Argument(help: "Identifiers, or - for standard input.")
-    var ids: [String]
+    @OptionGroup var assets: Identifiers
 
     @OptionGroup var client: ClientOptions
 
     func run(in library: PhotoLibrary, output: Output) async throws {
         // Albums and moments are touched besides.
-        try await Transactions.perform(try Identifiers.read(ids), in: library, output, "in the trash", besides: 500) {
+        try await Transactions.perform(try assets.read(), in: library, output, "in the trash", besides: 500) {
             [.trashAssets(.init(ids: $0))]
         }
     }
@@ -31,13 +30,12 @@ struct UntrashCommand: LibraryCommand {
         abstract: "Take assets out of the trash, back into their albums."
     )
 
-    @Argument(help: "Identifiers, or - for standard input.")
-    var ids: [String]
+    @OptionGroup var assets: Identifiers
 
     @OptionGroup var client: ClientOptions
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        try await Transactions.perform(try Identifiers.read(ids), in: library, output, "restored", besides: 500) {
+        try await Transactions.perform(try assets.read(), in: library, output, "restored", besides: 500) {
             [.restoreAssets(.init(ids: $0))]
         }
     }

@@ -1,3 +1,4 @@
+import ArgumentParser
 import Contracts
 import JSONValue
 import PhotoClient
@@ -12,21 +13,7 @@ enum Albums {
             if let album = page.collections.first { return album }
             throw CommandFailure(message: "there is no album \(id)", name: "identifier_not_found")
         }
-        let albums = try await titled(text, in: library)
-        guard let album = albums.first else {
-            throw CommandFailure(
-                message: "there is no album \"\(text)\"; `safelight album list` shows those there are",
-                name: "identifier_not_found"
-            )
-        }
-        guard albums.count == 1 else {
-            throw CommandFailure(
-                message: "more than one album is called \"\(text)\"; name it by its identifier: "
-                    + albums.map(\.id.text).joined(separator: ", "),
-                name: "multiple_identifiers"
-            )
-        }
-        return album
+        return try one(of: try await titled(text, in: library), "album", text)
     }
 
     /// What assets can be in: an album, smart album, moment or folder.
@@ -47,21 +34,25 @@ enum Albums {
 
     /// The folder with an identifier or a title.
     static func folder(_ text: String, in library: PhotoLibrary) async throws -> CollectionList {
-        let folders = try await folders(text, in: library)
-        guard let folder = folders.first else {
+        try one(of: try await folders(text, in: library), "folder", text)
+    }
+
+    /// The one that a text may mean; several are named in the error.
+    private static func one<Entity: Identified>(of found: [Entity], _ kind: String, _ text: String) throws -> Entity {
+        guard let first = found.first else {
             throw CommandFailure(
-                message: "there is no folder \"\(text)\"; `safelight folder list` shows those there are",
+                message: "there is no \(kind) \"\(text)\"; `safelight \(kind) list` shows those there are",
                 name: "identifier_not_found"
             )
         }
-        guard folders.count == 1 else {
+        guard found.count == 1 else {
             throw CommandFailure(
-                message: "more than one folder is called \"\(text)\"; name it by its identifier: "
-                    + folders.map(\.id.text).joined(separator: ", "),
+                message: "more than one \(kind) is called \"\(text)\"; name it by its identifier: "
+                    + found.map(\.id.text).joined(separator: ", "),
                 name: "multiple_identifiers"
             )
         }
-        return folder
+        return first
     }
 
     private static func folders(_ text: String, in library: PhotoLibrary) async throws -> [CollectionList] {
@@ -80,5 +71,25 @@ enum Albums {
         let predicate = try Predicate(format: "title == %@", arguments: [.string(title)], of: .assetCollection)
         let fetch = try Fetch(.collections(type: .album, subtype: nil), predicate: predicate)
         return try await library.collections(fetch.wireForm, count: 10).collections
+    }
+}
+
+/// What an identifier names.
+private protocol Identified {
+    var id: ObjectID { get }
+}
+
+extension AssetCollection: Identified {}
+extension CollectionList: Identified {}
+
+/// `--in`: where something new is put.
+struct FolderOption: ParsableArguments {
+    @Option(name: .customLong("in"), help: ArgumentHelp("The folder it stands in.", valueName: "id|title"))
+    var folder: String?
+
+    /// The folder; nil for the root.
+    func reference(in library: PhotoLibrary) async throws -> ObjectReference? {
+        guard let folder else { return nil }
+        return .id(try await Albums.folder(folder, in: library).id)
     }
 }

@@ -1,7 +1,14 @@
+import ArgumentParser
 import PhotoModel
 
 /// Identifiers as they are typed: whole, or `-` for one on each line of standard input.
-enum Identifiers {
+struct Identifiers: ParsableArguments {
+    @Argument(help: "Identifiers, or - for standard input.")
+    var ids: [String]
+
+    /// The assets that were named.
+    func read() throws -> [ObjectID] { try Self.read(ids) }
+
     /// More than this are refused.
     static let limit = 1_000_000
 

@@ -179,17 +179,8 @@ struct CatalogHandler: RequestHandler {
         let left = incoming.deadlineMicroseconds.subtractingReportingOverflow(clock.nowMicroseconds())
         let patience = min(left.overflow ? .max : left.partialValue / 4 * 3, 30_000_000)
         let tail = tail
-        let isReached = await withTaskGroup(of: Bool.self) { group in
-            group.addTask { await tail.wait(for: token.sequence) }
-            group.addTask {
-                try? await Task.sleep(for: .microseconds(max(0, patience)))
-                return false
-            }
-            let first = await group.next() ?? false
-            group.cancelAll()
-            return first
-        }
-        guard isReached else {
+        let isReached = await Waiting.atMost(.microseconds(max(0, patience))) { await tail.wait(for: token.sequence) }
+        guard isReached == true else {
             throw Refusal.behind.error(
                 "the catalog is at \(tail.head) and has not reached \(token.sequence); ask again later",
                 ["head": .string(ChangeToken(library: head.library, sequence: tail.head).description)]

@@ -23,7 +23,7 @@ struct CatalogFollower: Sendable {
                 } catch {
                     if error.refusal == .tokenExpired { await restart() } else { await feed.lose(error.message) }
                 }
-                try? await Task.sleep(for: configuration.catalogPause)
+                await Waiting.beforeRetry(configuration.catalogPause)
             }
             group.cancelAll()
         }
@@ -57,7 +57,7 @@ struct CatalogFollower: Sendable {
 
     /// History gets shorter at its far end while the feed runs.
     private func refreshOldest() async {
-        while (try? await Task.sleep(for: configuration.catalogInterval)) != nil {
+        for await _ in Waiting.ticks(every: configuration.catalogInterval) {
             if let current = try? await catalog.ask(CurrentToken(), deadline: .seconds(5)).result {
                 await feed.note(oldest: current.oldest)
             }

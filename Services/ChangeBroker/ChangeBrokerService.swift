@@ -111,7 +111,7 @@ struct ChangeBrokerService: WiredService {
 
     /// Ends observations whose lease has run out, until cancelled.
     private func expireLeases() async {
-        while (try? await Task.sleep(for: leaseCheck)) != nil {
+        for await _ in Waiting.ticks(every: leaseCheck) {
             await feed.expireFetches(now: MonotonicClock.system.nowMicroseconds())
         }
     }

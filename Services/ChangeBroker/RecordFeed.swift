@@ -160,11 +160,11 @@ actor RecordFeed {
         let (interval, spacing) = (configuration.headInterval, configuration.headSpacing)
         await withTaskGroup { group in
             group.addTask { [headSink] in
-                while (try? await Task.sleep(for: interval)) != nil { headSink.yield() }
+                for await _ in Waiting.ticks(every: interval) { headSink.yield() }
             }
             for await _ in headSignal {
                 await publishHead()
-                guard (try? await Task.sleep(for: spacing)) != nil else { break }
+                await Waiting.forCalm(spacing)
             }
             group.cancelAll()
         }

@@ -71,7 +71,7 @@ final class AssetSource: Sendable {
     func doubt(_ digest: String) { book.withLock { $0.forget(digest) } }
 
     /// Follows the feed until cancelled; where it ends, takes it up again.
-    func follow(_ feed: ChangeFeed, pause: Duration = .seconds(1), logger: Logger) async throws {
+    func follow(_ feed: ChangeFeed, pause: Duration = .seconds(1), logger: Logger) async {
         let feed = feed.confirming { [self] token in
             let now = clock.nowMicroseconds()
             book.withLock { $0.confirm(token, now: now) }
@@ -90,7 +90,7 @@ final class AssetSource: Sendable {
                 logger.warning("the feed cannot be followed", metadata: ["why": "\(error.message)"])
             }
             book.withLock { $0.forget() }
-            try await Task.sleep(for: pause)
+            await Waiting.beforeRetry(pause)
         }
     }
 

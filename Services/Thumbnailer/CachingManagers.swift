@@ -149,7 +149,7 @@ final class CachingManagers: Sendable {
     func run() async {
         await withDiscardingTaskGroup { group in
             group.addTask {
-                while (try? await Task.sleep(for: Self.sweep)) != nil {
+                for await _ in Waiting.ticks(every: Self.sweep) {
                     let now = self.clock.nowMicroseconds()
                     self.carryOut(self.state.withLock { $0.table.expire(now: now) })
                 }

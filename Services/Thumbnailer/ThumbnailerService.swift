@@ -118,7 +118,7 @@ struct ThumbnailerService: WiredService {
                 ClosingPart("sockets") { await thread.shutdown() }, WorkerPoolPart(renderer.workers),
                 WorkerPoolPart(renderer.quickWorkers), LoopPart("pictures") { await desk.run() },
                 LoopPart("caching") { await caches.run() },
-                LoopPart("feed") { try await source.follow(feed, logger: logger) },
+                LoopPart("feed") { await source.follow(feed, logger: logger) },
             ] + servers.parts
     }
 

@@ -2,6 +2,7 @@ import ArgumentParser
 import Dispatch
 import Glibc
 public import Logging
+import Messaging
 public import ServiceLifecycle
 import Synchronization
 
@@ -98,21 +99,14 @@ public enum ServiceHost {
 
     // After the first signal: waits for a second one or for the time, and ends the process; cancelled in the usual case.
     private static func lastResort(after signals: AsyncStream<Int32>, _ logger: Logger) async {
-        await withTaskGroup(of: String?.self) { group in
-            group.addTask {
-                for await _ in signals { return "a second signal" }
-                return nil
-            }
-            group.addTask {
-                let time = Duration.seconds(graceSeconds + cancelSeconds)
-                return (try? await Task.sleep(for: time)) == nil ? nil : "parts did not stop in time"
-            }
-            if let reason = await group.next() ?? nil {
-                logger.critical("service ended hard", metadata: ["service.reason": "\(reason)"])
-                _exit(1)
-            }
-            group.cancelAll()
+        let isSecond = await Waiting.atMost(.seconds(graceSeconds + cancelSeconds)) {
+            for await _ in signals { return true }
+            return false
         }
+        guard isSecond != false, !Task.isCancelled else { return }
+        let reason = isSecond == true ? "a second signal" : "parts did not stop in time"
+        logger.critical("service ended hard", metadata: ["service.reason": "\(reason)"])
+        _exit(1)
     }
 
     private static func ignoreSignals() {

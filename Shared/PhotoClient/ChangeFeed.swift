@@ -217,9 +217,6 @@ final class FeedReader {
 ///
 /// - Throws: `user_cancelled` when the task is cancelled meanwhile
 func pause(_ duration: Duration) async throws(RPCError) {
-    do {
-        try await Task.sleep(for: duration)
-    } catch {
-        throw Refusal.userCancelled.error("the task that waited was cancelled")
-    }
+    await Waiting.beforeRetry(duration)
+    guard !Task.isCancelled else { throw Refusal.userCancelled.error("the task that waited was cancelled") }
 }

@@ -203,8 +203,8 @@ public actor EditPublisher {
                 if await bell.next(isolation: #isolation) == nil { return }
                 continue
             }
-            let left = max(20_000, due - clock.nowMicroseconds())
-            try? await Task.sleep(for: .microseconds(left))
+            // What is due at once is asked about together.
+            await Waiting.until(max(due, clock.nowMicroseconds() + 20_000), of: clock)
             somethingChanged()
         }
     }

@@ -9,6 +9,11 @@ enum Manners {
             || file.path.contains("/Store/")
     }
 
+    /// Where waiting has its names; and the end of libzmq, which has no task to wait in.
+    static func mayWait(_ file: House.File) -> Bool {
+        ["Waiting.swift", "MessagingContext.swift"].contains(file.name)
+    }
+
     static let longestFile = 450
 }
 
@@ -49,6 +54,12 @@ struct MannersTests {
             in: \.code,
             of: house.productFiles,
             "it blocks"
+        )
+        expectNone(
+            /\.sleep\(|\basyncAfter\(/,
+            in: \.code,
+            of: house.productFiles.filter { !Manners.mayWait($0) },
+            "it sleeps: wait for an event, or say by a function of Waiting for what"
         )
     }
 

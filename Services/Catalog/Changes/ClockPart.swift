@@ -1,4 +1,5 @@
 import Logging
+import Messaging
 import ServiceLifecycle
 
 /// Makes the changes that nobody asks for: what the passing of time does to recently added assets and to the trash, once
@@ -11,10 +12,8 @@ struct ClockPart: Service {
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
-            while !Task.isCancelled {
-                await pass()
-                try? await Task.sleep(for: .microseconds(interval))
-            }
+            await pass()
+            for await _ in Waiting.ticks(every: .microseconds(interval)) { await pass() }
         }
     }
 

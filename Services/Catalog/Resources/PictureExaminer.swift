@@ -86,7 +86,7 @@ struct PictureExaminer: Service {
                     return
                 } catch {
                     logger.warning("pictures are not looked into for now", metadata: ["error": "\(error)"])
-                    try? await Task.sleep(for: .seconds(10))
+                    await Waiting.beforeRetry(.seconds(10))
                 }
             }
         }

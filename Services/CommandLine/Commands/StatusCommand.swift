@@ -100,8 +100,8 @@ struct StatusCommand: LibraryCommand {
         let end = clock.now + time
         while true {
             let state = await state(of: service, in: library, deadline: max(end - clock.now, .milliseconds(1)))
-            guard isPatient, !state.isHealthy, clock.now + pause < end else { return state }
-            guard (try? await clock.sleep(for: pause)) != nil else { return state }
+            guard isPatient, !state.isHealthy, clock.now + pause < end, !Task.isCancelled else { return state }
+            await Waiting.beforeNextLook(pause)
         }
     }
 

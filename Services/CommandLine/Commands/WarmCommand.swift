@@ -2,6 +2,7 @@ import ArgumentParser
 import Contracts
 import Hosting
 import JSONValue
+import Messaging
 import PhotoClient
 import PhotoModel
 
@@ -89,7 +90,7 @@ struct WarmCommand: LibraryCommand {
                 _ = try await library.thumbnailer.ask(StopAllCaching(cache: cache))
                 return status
             }
-            try await Task.sleep(for: Self.pause)
+            await Waiting.beforeNextLook(Self.pause)
         }
     }
 }

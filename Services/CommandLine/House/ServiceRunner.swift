@@ -1,5 +1,6 @@
 import Glibc
 import Hosting
+import Messaging
 import Subprocess
 import Synchronization
 import SystemPackage
@@ -99,7 +100,7 @@ final class ServiceRunner: Sendable {
                 await self.stop.wait()
                 guard self.stop.isRequested else { return }
                 try? execution.send(signal: .terminate)
-                guard (try? await Task.sleep(for: Self.stopTime)) != nil else { return }
+                guard await Waiting.patiently(Self.stopTime) else { return }
                 try? execution.send(signal: .kill, toProcessGroup: true)
             }
             // Both streams end with the process, and then there is nothing left to stop.

@@ -1,5 +1,6 @@
 import Dispatch
 import Glibc
+import Messaging
 import Synchronization
 
 /// A wish to stop, made once, that any number of tasks may wait for.
@@ -47,12 +48,7 @@ final class StopRequest: Sendable {
     ///
     /// - Returns: whether it was made
     func wait(atMost time: Duration) async -> Bool {
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask { await self.wait() }
-            group.addTask { try? await Task.sleep(for: time) }
-            await group.next()
-            group.cancelAll()
-        }
+        await Waiting.atMost(time) { await self.wait() }
         return isRequested
     }
 }

@@ -1,5 +1,6 @@
 import Glibc
 import JSONValue
+import Messaging
 import PhotoModel
 import Subprocess
 import SystemPackage
@@ -62,19 +63,8 @@ struct ChangeProgram: Sendable {
     /// Runs the command with one line on its standard input.
     func run(_ json: JSON, _ variables: [String: String]) async throws -> End {
         let line = Array((json.text + "\n").utf8)
-        return try await withThrowingTaskGroup(of: End?.self) { group in
-            group.addTask { try await execute(line, variables) }
-            group.addTask {
-                try? await Task.sleep(for: time)
-                return nil
-            }
-            let first = try await group.next() ?? nil
-            group.cancelAll()
-            if let first { return first }
-            // Being cancelled, it ends the command and all that it started.
-            _ = try? await group.next()
-            return .outOfTime
-        }
+        // Being cancelled, it ends the command and all that it started.
+        return try await Waiting.atMost(time) { try await execute(line, variables) } ?? .outOfTime
     }
 
     private func execute(_ line: [UInt8], _ variables: [String: String]) async throws -> End {

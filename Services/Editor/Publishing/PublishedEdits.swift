@@ -122,7 +122,7 @@ actor PublishedEdits {
                 quietly.warning("accepted edits cannot be taken up, asking again", ["error": "\(error.message)"])
                 var pause = Duration.seconds(2)
                 if case .again(let short) = tries.next(after: error, isConditional: false) { pause = short }
-                try? await Task.sleep(for: pause)
+                await Waiting.beforeRetry(pause)
             }
         }
     }
@@ -224,7 +224,7 @@ actor PublishedEdits {
                     quietly.warning("an edit is not taken on", metadata(of: queued, error))
                     return
                 }
-                try? await Task.sleep(for: pause)
+                await Waiting.beforeRetry(pause)
             }
         }
     }
@@ -260,7 +260,7 @@ actor PublishedEdits {
                 switch tries.next(after: error, isConditional: queued.edit.ifContentRevision != nil) {
                 case .again(let pause):
                     logger.debug("an edit did not succeed yet", metadata: metadata(of: queued, error))
-                    try? await Task.sleep(for: pause)
+                    await Waiting.beforeRetry(pause)
                     continue
                 case .fails:
                     if let state = await end(queued, error) { finish(queued.key, state) }
@@ -296,7 +296,7 @@ actor PublishedEdits {
                         answer(key, nil)
                         break
                     }
-                    try? await Task.sleep(for: pause)
+                    await Waiting.beforeRetry(pause)
                 }
             }
         case .end(let failure):
@@ -338,7 +338,7 @@ actor PublishedEdits {
                     quietly.warning("an edit could not be ended and is set aside", metadata(of: queued, error))
                     return .failed
                 }
-                try? await Task.sleep(for: pause)
+                await Waiting.beforeRetry(pause)
             }
         }
         return nil
@@ -358,8 +358,7 @@ actor PublishedEdits {
     /// All have the same patience, so the deadlines come in their order.
     private func expireTheLate() async {
         for await deadline in deadlines.stream {
-            let left = deadline - clock.nowMicroseconds()
-            if left > 0 { try? await Task.sleep(for: .microseconds(left)) }
+            await Waiting.until(deadline, of: clock)
             if Task.isCancelled { return }
             errands += queue.expire(now: clock.nowMicroseconds()).map { .end($0) }
             bell.continuation.yield()

@@ -88,44 +88,34 @@ struct ServeCommand: AsyncParsableCommand {
 
     /// The settings by flag, then by variable, then the default.
     func settings(environment: (String) -> String? = { Hosting.Environment[$0] }) throws -> CatalogConfiguration {
-        func number<Value: FixedWidthInteger>(
+        func set<Value: LosslessStringConvertible>(
+            _ value: inout Value,
             _ flag: Value?,
             _ variable: String,
-            _ fallback: Value
-        ) throws(HostingError) -> Value {
-            if let flag { return flag }
-            guard let text = environment(variable) else { return fallback }
-            guard let value = Value(text) else {
-                throw .badSetting(source: variable, reason: "\(text) is no whole number")
+            _ kind: String = "whole number"
+        ) throws(HostingError) {
+            if let flag { return value = flag }
+            guard let text = environment(variable) else { return }
+            guard let number = Value(text) else {
+                throw .badSetting(source: variable, reason: "\(text) is no \(kind)")
             }
-            return value
+            value = number
         }
         var settings = CatalogConfiguration(
             library: try libraryOptions.resolve(environment: environment),
             address: try endpoints.resolve(environment: environment)[.catalog]
         )
-        settings.workers = try number(workers, "SAFELIGHT_CATALOG_WORKERS", settings.workers)
+        try set(&settings.workers, workers, "SAFELIGHT_CATALOG_WORKERS")
         settings.workerLimits = try worker.resolve(settings.workerLimits, environment: environment)
-        settings.maxFileBytes = try number(maxFileBytes, "SAFELIGHT_MAX_FILE_BYTES", settings.maxFileBytes)
-        settings.writeQueue = try number(writeQueue, "SAFELIGHT_WRITE_QUEUE", settings.writeQueue)
-        settings.resultCacheBytes = try number(
-            resultCacheBytes,
-            "SAFELIGHT_RESULT_CACHE_BYTES",
-            settings.resultCacheBytes
-        )
-        settings.historyDays = try number(historyDays, "SAFELIGHT_HISTORY_DAYS", settings.historyDays)
-        settings.historyBytes = try number(historyBytes, "SAFELIGHT_HISTORY_BYTES", settings.historyBytes)
-        settings.recentDays = try number(recentDays, "SAFELIGHT_RECENT_DAYS", settings.recentDays)
-        settings.trashDays = try number(trashDays, "SAFELIGHT_TRASH_DAYS", settings.trashDays)
-        settings.readers = try number(readers, "SAFELIGHT_READERS", settings.readers)
-        if let seconds = checkSeconds {
-            settings.checkSeconds = seconds
-        } else if let text = environment("SAFELIGHT_CHECK_SECONDS") {
-            guard let seconds = Double(text) else {
-                throw HostingError.badSetting(source: "SAFELIGHT_CHECK_SECONDS", reason: "\(text) is no number")
-            }
-            settings.checkSeconds = seconds
-        }
+        try set(&settings.maxFileBytes, maxFileBytes, "SAFELIGHT_MAX_FILE_BYTES")
+        try set(&settings.writeQueue, writeQueue, "SAFELIGHT_WRITE_QUEUE")
+        try set(&settings.resultCacheBytes, resultCacheBytes, "SAFELIGHT_RESULT_CACHE_BYTES")
+        try set(&settings.historyDays, historyDays, "SAFELIGHT_HISTORY_DAYS")
+        try set(&settings.historyBytes, historyBytes, "SAFELIGHT_HISTORY_BYTES")
+        try set(&settings.recentDays, recentDays, "SAFELIGHT_RECENT_DAYS")
+        try set(&settings.trashDays, trashDays, "SAFELIGHT_TRASH_DAYS")
+        try set(&settings.readers, readers, "SAFELIGHT_READERS")
+        try set(&settings.checkSeconds, checkSeconds, "SAFELIGHT_CHECK_SECONDS", "number")
         settings.importRoots =
             importRoot.isEmpty
             ? environment("SAFELIGHT_IMPORT_ROOTS").map { $0.split(separator: ":").map(String.init) } ?? []

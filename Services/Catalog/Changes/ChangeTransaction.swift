@@ -147,45 +147,43 @@ struct ChangeTransaction<State: LibraryState> {
 
     // MARK: Touching
 
-    mutating func set(_ asset: Asset) throws { try set(asset.id, asset) }
-
-    mutating func remove(asset id: ObjectID) throws { try set(id, nil as Asset?) }
-
-    private mutating func set(_ id: ObjectID, _ asset: Asset?) throws {
-        let original = assets.state(of: id) == nil ? try state.asset(id) : nil
-        assets.set(id, to: asset, from: original)
+    mutating func set(_ asset: Asset) throws {
+        try assets.set(asset.id, to: asset, from: state.asset)
         try checkLimit()
     }
 
-    mutating func set(_ collection: AssetCollection) throws { try set(collection.id, collection) }
-
-    mutating func remove(collection id: ObjectID) throws { try set(id, nil as AssetCollection?) }
-
-    private mutating func set(_ id: ObjectID, _ collection: AssetCollection?) throws {
-        let original = collections.state(of: id) == nil ? try state.collection(id) : nil
-        collections.set(id, to: collection, from: original)
+    mutating func remove(asset id: ObjectID) throws {
+        try assets.set(id, to: nil, from: state.asset)
         try checkLimit()
     }
 
-    mutating func set(_ list: CollectionList) throws { try set(list.id, list) }
+    mutating func set(_ collection: AssetCollection) throws {
+        try setDerived(collection.id, collection)
+        try checkLimit()
+    }
 
-    mutating func remove(list id: ObjectID) throws { try set(id, nil as CollectionList?) }
+    mutating func remove(collection id: ObjectID) throws {
+        try setDerived(id, nil as AssetCollection?)
+        try checkLimit()
+    }
 
-    private mutating func set(_ id: ObjectID, _ list: CollectionList?) throws {
-        let original = lists.state(of: id) == nil ? try state.list(id) : nil
-        lists.set(id, to: list, from: original)
+    mutating func set(_ list: CollectionList) throws {
+        try setDerived(list.id, list)
+        try checkLimit()
+    }
+
+    mutating func remove(list id: ObjectID) throws {
+        try setDerived(id, nil as CollectionList?)
         try checkLimit()
     }
 
     /// Sets what follows from other changes: it does not count towards the limit.
     mutating func setDerived(_ id: ObjectID, _ collection: AssetCollection?) throws {
-        let original = collections.state(of: id) == nil ? try state.collection(id) : nil
-        collections.set(id, to: collection, from: original)
+        try collections.set(id, to: collection, from: state.collection)
     }
 
     mutating func setDerived(_ id: ObjectID, _ list: CollectionList?) throws {
-        let original = lists.state(of: id) == nil ? try state.list(id) : nil
-        lists.set(id, to: list, from: original)
+        try lists.set(id, to: list, from: state.list)
     }
 
     mutating func changeChildren(of id: ObjectID, by step: Int) throws {

@@ -48,10 +48,11 @@ struct Touched<Entity> {
     /// The entity now; `nil` where it is untouched, `.some(nil)` where it is gone.
     func state(of id: ObjectID) -> Entity?? { current[id] }
 
-    mutating func set(_ id: ObjectID, to entity: Entity?, from original: @autoclosure () -> Entity?) {
+    /// - Parameter original: asked for how the entity was, where this is the first touch
+    mutating func set(_ id: ObjectID, to entity: Entity?, from original: (ObjectID) throws -> Entity?) rethrows {
         if current[id] == nil {
+            before[id] = .some(try original(id))
             order.append(id)
-            before[id] = .some(original())
         }
         current[id] = .some(entity)
     }

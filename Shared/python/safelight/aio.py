@@ -14,7 +14,7 @@ import zmq.asyncio
 
 from .errors import SafelightError
 from .feed import Feed
-from .library import PAUSES, Places, hear, read, secure
+from .library import PAUSES, Ear, Places, hear, is_told, read, secure
 from .live import LiveList
 
 
@@ -95,30 +95,22 @@ class AsyncLibrary:
 
     async def changes(self, since=None, topics=(), events=False):
         """As `Library.changes`."""
-        machine, ear = Feed(since, topics), _Ear(self, topics or ["changes"])
-        try:
+        machine = Feed(since, topics)
+        with _Ear(self, topics or ["changes"]) as ear:
             while True:
                 for event in await self._feed_step(machine, ear):
-                    kind = type(event).__name__
-                    if events or kind == "Change":
+                    if is_told(event, events):
                         yield event
-                    elif kind == "Expired":
-                        raise SafelightError("token_expired", "the history does not reach back to the token; fetch again",
-                                             3105, dict(event))
-        finally:
-            ear.close()
 
     async def live(self, fetch):
         """As `Library.live`."""
-        machine, told, ear = LiveList(fetch), 0, _Ear(self, [])
-        try:
+        machine, told = LiveList(fetch), 0
+        with _Ear(self, []) as ear:
             while True:
                 await self._live_step(machine, ear)
                 if machine.version > told and machine.want == ("live",):
                     told = machine.version
                     yield machine
-        finally:
-            ear.close()
 
     async def _feed_step(self, machine, ear):
         want = machine.want
@@ -161,18 +153,7 @@ class AsyncLibrary:
             await asyncio.sleep(PAUSES[2])
 
 
-class _Ear:
-    def __init__(self, library, topics):
-        self._socket = secure(library._context.socket(zmq.SUB), library.keys)
-        self._topics = set()
-        for topic in ["head", *topics]:
-            self.subscribe(topic)
-        self._socket.connect(library.places.feed)
-
-    def subscribe(self, topic):
-        self._topics.add(topic)
-        self._socket.subscribe(topic)
-
+class _Ear(Ear):
     async def next(self, seconds):
         end = time.monotonic() + seconds
         while await self._socket.poll(max(0, end - time.monotonic()) * 1000):
@@ -180,6 +161,3 @@ class _Ear:
             if message:
                 return message
         return None
-
-    def close(self):
-        self._socket.close()

@@ -134,12 +134,8 @@ class Library:
         with Ear(self, topics or ["changes"]) as ear:
             while True:
                 for event in feed_step(self, machine, ear):
-                    kind = type(event).__name__
-                    if events or kind == "Change":
+                    if is_told(event, events):
                         yield event
-                    elif kind == "Expired":
-                        raise SafelightError("token_expired", "the history does not reach back to the token; fetch again",
-                                             3105, dict(event))
 
     def live(self, fetch):
         """The list of identifiers that a fetch of assets gives, again whenever it changed: an iterator of `LiveList`,
@@ -192,6 +188,15 @@ def read(frames, topics):
         return topic, json.loads(frames[1])
     except (ValueError, IndexError):
         return topic, None
+
+
+def is_told(event, events):
+    """Whether who follows changes is told of an event; that the token has expired is raised where no events are wanted."""
+    kind = type(event).__name__
+    if kind == "Expired" and not events:
+        raise SafelightError("token_expired", "the history does not reach back to the token; fetch again", 3105,
+                             dict(event))
+    return events or kind == "Change"
 
 
 def feed_step(library, machine, ear):

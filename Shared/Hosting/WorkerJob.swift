@@ -107,12 +107,4 @@ public enum WorkerFailure: Error, Sendable, Equatable {
         case .cancelled: "the request was cancelled"
         }
     }
-
-    /// Whether the bytes of the job are to blame, so that trying again would end the same way.
-    public var blamesJob: Bool {
-        switch self {
-        case .crashed, .exited, .timedOut, .refused, .resultTooLarge, .malformedResult: true
-        case .queueFull, .unavailable, .cancelled: false
-        }
-    }
 }

@@ -75,15 +75,9 @@ public actor Publisher: SocketOwner {
         queue.put(message)
     }
 
-    /// Called on the poll thread with each subscription and its end; it must not wait.
+    /// Has the hook called on the poll thread with each subscription and its end; it must not wait.
     ///
     /// A topic is told again when somebody else subscribes to it.
-    public nonisolated var onSubscribe: SubscriptionHook? {
-        get { hook.withLock { $0 } }
-        set { hook.withLock { $0 = newValue } }
-    }
-
-    /// Sets ``onSubscribe``; for publishers that are kept in a `let`.
     public nonisolated func setOnSubscribe(_ hook: @escaping SubscriptionHook) {
         self.hook.withLock { $0 = hook }
     }

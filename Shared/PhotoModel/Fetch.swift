@@ -183,20 +183,4 @@ public struct Fetch: Sendable, Hashable {
         fetch.limit = max(0, limit)
         return fetch
     }
-
-    /// The same fetch of what passes another condition besides, as smart albums are made.
-    ///
-    /// - Throws: `limit_exceeded`; `invalid_predicate` for a predicate of another class
-    public func filtered(by condition: Predicate) throws(PredicateError) -> Fetch {
-        guard condition.entityClass == kind.entityClass else {
-            throw PredicateError(
-                .invalidPredicate,
-                "a predicate of \(condition.entityClass.rawValue) in a fetch of \(kind.entityClass.rawValue)",
-                entityClass: kind.entityClass
-            )
-        }
-        var fetch = self
-        if let predicate { fetch.predicate = try predicate.and(condition) } else { fetch.predicate = condition }
-        return fetch
-    }
 }

@@ -39,19 +39,6 @@ public struct Predicate: Sendable, Hashable {
         self.root = root.normalized()
     }
 
-    /// Both conditions at once, in normal form.
-    ///
-    /// - Throws: `limit_exceeded`; `invalid_predicate` where the classes differ
-    public func and(_ other: Predicate) throws(PredicateError) -> Predicate {
-        guard entityClass == other.entityClass else {
-            throw PredicateError(
-                .invalidPredicate,
-                "a condition on \(other.entityClass.rawValue) says nothing about \(entityClass.rawValue)"
-            )
-        }
-        return try Predicate(.and([root, other.root]), of: entityClass)
-    }
-
     /// Whether an entity passes.
     public func evaluate(_ subject: some PredicateSubject) -> Bool { root.evaluate(subject) }
 }

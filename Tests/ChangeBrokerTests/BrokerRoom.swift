@@ -11,48 +11,26 @@ import Testing
 
 /// A fake catalog and a real broker, each of which can be away for a while.
 struct BrokerRoom: Sendable {
-    let folder: TemporaryFolder
-    let catalog: FakeCatalog
-    let endpoints: ServiceEndpoints
-    let library: PhotoLibrary
+    let room: ClientRoom
+    let catalog = FakeCatalog()
     /// Hears how far the broker has come.
     private let heads: Subscriber
-    static let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    static let logger = ClientRoom.logger
+
+    var folder: TemporaryFolder { room.folder }
+    var endpoints: ServiceEndpoints { room.endpoints }
+    var library: PhotoLibrary { room.library }
 
     static func with(_ body: (BrokerRoom) async throws -> Void) async throws {
-        let folder = try TemporaryFolder("broker")
-        func address(_ name: String) throws -> EndpointAddress { try EndpointAddress("ipc://\(folder.file(name))") }
-        let endpoints = ServiceEndpoints(
-            catalog: try address("catalog"),
-            thumbnailer: try address("thumbnailer"),
-            editor: try address("editor"),
-            changeBroker: try address("broker"),
-            feed: try address("feed"),
-            edits: try address("edits")
-        )
-        var limits = MessagingLimits()
-        limits.reconnectIntervalMax = .milliseconds(100)
-        let library = try PhotoLibrary(endpoints: endpoints, client: "test", limits: limits, logger: logger)
-        let heads = try Subscriber(
-            address: endpoints.feed,
-            thread: try PollThread(name: "test-heads"),
-            limits: limits,
-            logger: logger
-        )
-        await heads.subscribe([FeedTopic.head])
-        let room = BrokerRoom(
-            folder: folder,
-            catalog: FakeCatalog(),
-            endpoints: endpoints,
-            library: library,
-            heads: heads
-        )
-        do {
-            try await body(room)
-            await library.close()
-        } catch {
-            await library.close()
-            throw error
+        try await ClientRoom.with { room in
+            let heads = try Subscriber(
+                address: room.endpoints.feed,
+                thread: try PollThread(name: "test-heads"),
+                limits: ClientRoom.limits,
+                logger: logger
+            )
+            await heads.subscribe([FeedTopic.head])
+            try await body(BrokerRoom(room: room, heads: heads))
         }
     }
 
@@ -70,33 +48,7 @@ struct BrokerRoom: Sendable {
 
     /// The catalog answers while the body runs.
     func withCatalog<Value: Sendable>(_ body: @Sendable () async throws -> Value) async throws -> Value {
-        try await serving(endpoints.catalog, FakeCatalogHandler(catalog: catalog), while: body)
-    }
-
-    /// A handler answers at an address while the body runs; what is under way at the end is cut off.
-    func serving<Value: Sendable>(
-        _ address: EndpointAddress,
-        _ handler: any RequestHandler,
-        while body: @Sendable () async throws -> Value
-    ) async throws -> Value {
-        let thread = try PollThread(name: "test-server")
-        var limits = MessagingLimits()
-        limits.drainTimeout = .zero
-        let server = try RequestServer(
-            address: address,
-            thread: thread,
-            limits: limits,
-            logger: Self.logger,
-            handler: handler
-        )
-        return try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { await server.run() }
-            let result: Result<Value, any Error>
-            do { result = .success(try await body()) } catch { result = .failure(error) }
-            group.cancelAll()
-            await thread.shutdown()
-            return try result.get()
-        }
+        try await room.serving(endpoints.catalog, FakeCatalogHandler(catalog: catalog), while: body)
     }
 
     /// The broker runs while the body does.

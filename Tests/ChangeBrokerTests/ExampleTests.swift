@@ -106,8 +106,8 @@ struct ExampleTests {
     @Test func `newest_five saves five pictures`() async throws {
         guard let python = Self.python else { return }
         try await BrokerRoom.with { room in
-            try await room.serving(room.endpoints.catalog, PhotoShop()) {
-                try await room.serving(room.endpoints.thumbnailer, PhotoShop()) {
+            try await room.room.serving(room.endpoints.catalog, PhotoShop()) {
+                try await room.room.serving(room.endpoints.thumbnailer, PhotoShop()) {
                     let program = try RunningProgram(
                         "/bin/sh",
                         ["-c", "cd \(room.folder.path) && exec \(python) \(script("newest_five.py"))"],

@@ -102,12 +102,7 @@ struct Studio: Sendable {
 
     /// The refusal of a request; nil where it succeeds.
     func refusal<R: Request>(_ request: R) async -> RPCError? {
-        do throws(RPCError) {
-            _ = try await client.ask(request)
-            return nil
-        } catch {
-            return error
-        }
+        await client.refusal(of: request)
     }
 
     /// The bytes of a resource of an asset.

@@ -42,7 +42,15 @@ struct MixedEditsTests {
         let house = try RunningHouse("mixed")
         try house.start([.catalog, .changeBroker, .editor])
         let library = try house.library()
-        let (assets, originals) = try await Self.pictures(in: library, &random)
+        let (assets, originals) = try await TestPictures.take(Self.assetCount, into: library) { index in
+            TestPictures.jpeg(
+                width: 96,
+                height: 64,
+                orientation: 1 + index % 8,
+                date: "2024:06:01 12:30:00",
+                seed: random.next()
+            )
+        }
         let beginning = try await library.currentToken().token
         let plans = Self.plans(assets, &random)
         let start = Date()
@@ -109,30 +117,6 @@ struct MixedEditsTests {
     }
 
     // MARK: - Scripts
-
-    private static func pictures(in library: PhotoLibrary, _ random: inout SeededRandom) async throws
-        -> ([ObjectID], [ObjectID: Bytes])
-    {
-        var ids: [ObjectID] = []
-        var originals: [ObjectID: Bytes] = [:]
-        for index in 0..<assetCount {
-            let bytes = TestPictures.jpeg(
-                width: 96,
-                height: 64,
-                orientation: 1 + index % 8,
-                date: "2024:06:01 12:30:00",
-                seed: random.next()
-            )
-            let made = try await library.perform(
-                [.createAsset(.init(ref: "a", resources: [NewResource(source: .attachment(0))]))],
-                attachments: [bytes]
-            )
-            let id = try #require(made.id("a"))
-            ids.append(id)
-            originals[id] = bytes
-        }
-        return (ids, originals)
-    }
 
     private static func plans(_ assets: [ObjectID], _ random: inout SeededRandom) -> [[Plan]] {
         (0..<scripts).map { script in

@@ -138,19 +138,9 @@ struct PublishingTests {
     private static func pictures(_ count: Int, in library: PhotoLibrary, _ random: inout SeededRandom) async throws
         -> ([ObjectID], [ObjectID: Bytes])
     {
-        var ids: [ObjectID] = []
-        var originals: [ObjectID: Bytes] = [:]
-        for _ in 0..<count {
-            let bytes = TestPictures.jpeg(width: 96, height: 64, seed: random.next())
-            let made = try await library.perform(
-                [.createAsset(.init(ref: "a", resources: [NewResource(source: .attachment(0))]))],
-                attachments: [bytes]
-            )
-            let id = try #require(made.id("a"))
-            ids.append(id)
-            originals[id] = bytes
+        try await TestPictures.take(count, into: library) { _ in
+            TestPictures.jpeg(width: 96, height: 64, seed: random.next())
         }
-        return (ids, originals)
     }
 
     /// The edits of each script: of every asset, in chains along `after`.

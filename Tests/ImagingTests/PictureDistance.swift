@@ -61,23 +61,3 @@ enum Quadrant: String {
         [(0.2, 0.2), (0.8, 0.2), (0.2, 0.8), (0.8, 0.8)].map { Quadrant(pixels.colour($0, $1)) }
     }
 }
-
-/// Runs a program that may be missing.
-enum Tool {
-    static func path(_ name: String) -> String? {
-        ["/usr/bin/", "/usr/local/bin/"].map { $0 + name }.first { FileManager.default.isExecutableFile(atPath: $0) }
-    }
-
-    static func run(_ path: String, _ arguments: [String]) throws -> Data {
-        let process = Process()
-        process.executableURL = URL(filePath: path)
-        process.arguments = arguments
-        let pipe = Pipe()
-        process.standardOutput = pipe
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        let data = pipe.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        return data
-    }
-}

@@ -5,21 +5,10 @@ import TestSupport
 import Testing
 
 enum ExifTool {
-    static let path = ["/usr/bin/exiftool", "/usr/local/bin/exiftool"].first(
-        where: FileManager.default.isExecutableFile
-    )
+    static let path = Tool.path("exiftool")
 
     static func run(_ path: String, _ arguments: [String]) throws -> String {
-        let process = Process()
-        process.executableURL = URL(filePath: path)
-        process.arguments = arguments
-        let pipe = Pipe()
-        process.standardOutput = pipe
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        let data = pipe.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        return String(decoding: data, as: UTF8.self)
+        String(decoding: try Tool.run(path, arguments), as: UTF8.self)
     }
 }
 

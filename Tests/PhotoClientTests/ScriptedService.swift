@@ -1,8 +1,6 @@
 import Contracts
 import JSONValue
-import Logging
 import Messaging
-import PhotoClient
 import PhotoModel
 import Synchronization
 import TestSupport
@@ -18,66 +16,14 @@ struct ScriptedHandler: RequestHandler {
     }
 }
 
-/// A folder with endpoints, and a library that is connected to them.
-struct ClientRoom {
-    let folder: TemporaryFolder
-    let endpoints: ServiceEndpoints
-    let library: PhotoLibrary
-    static let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-
-    static func with<Value>(_ body: (ClientRoom) async throws -> Value) async throws -> Value {
-        let folder = try TemporaryFolder("client")
-        func address(_ name: String) throws -> EndpointAddress { try EndpointAddress("ipc://\(folder.file(name))") }
-        let endpoints = ServiceEndpoints(
-            catalog: try address("catalog"),
-            thumbnailer: try address("thumbnailer"),
-            editor: try address("editor"),
-            changeBroker: try address("broker"),
-            feed: try address("feed"),
-            edits: try address("edits")
-        )
-        var limits = MessagingLimits()
-        limits.reconnectIntervalMax = .milliseconds(100)
-        let library = try PhotoLibrary(endpoints: endpoints, client: "test", limits: limits, logger: logger)
-        do {
-            let value = try await body(ClientRoom(folder: folder, endpoints: endpoints, library: library))
-            await library.close()
-            return value
-        } catch {
-            await library.close()
-            throw error
-        }
-    }
-
-    /// Serves at an address while the body runs; what is under way at the end is cut off.
+extension ClientRoom {
+    /// Serves at an address while the body runs.
     func serving<Value: Sendable>(
         _ address: EndpointAddress,
         _ script: @escaping ScriptedHandler.Script,
         while body: @Sendable () async throws -> Value
     ) async throws -> Value {
-        let thread = try PollThread(name: "test-server")
-        var limits = MessagingLimits()
-        limits.drainTimeout = .zero
-        let server = try RequestServer(
-            address: address,
-            thread: thread,
-            limits: limits,
-            logger: Self.logger,
-            handler: ScriptedHandler(script: script)
-        )
-        return try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { await server.run() }
-            do {
-                let value = try await body()
-                group.cancelAll()
-                await thread.shutdown()
-                return value
-            } catch {
-                group.cancelAll()
-                await thread.shutdown()
-                throw error
-            }
-        }
+        try await serving(address, ScriptedHandler(script: script), while: body)
     }
 }
 

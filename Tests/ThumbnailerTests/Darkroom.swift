@@ -123,12 +123,7 @@ struct Darkroom: Sendable {
 
     /// The refusal of a request; nil where it succeeds.
     func refusal<R: Request>(_ request: R) async -> RPCError? {
-        do throws(RPCError) {
-            _ = try await client.ask(request)
-            return nil
-        } catch {
-            return error
-        }
+        await client.refusal(of: request)
     }
 
     var renders: Int64 { service.figures.renders.total }

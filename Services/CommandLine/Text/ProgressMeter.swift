@@ -30,11 +30,6 @@ struct ProgressMeter: Sendable {
         return Double(done - first.done) / Self.seconds(elapsed - first.time)
     }
 
-    /// Pieces a second over the whole time.
-    var meanRate: Double? {
-        done > 0 && elapsed > .zero ? Double(done) / Self.seconds(elapsed) : nil
-    }
-
     /// nil before anything can be said.
     var remaining: Duration? {
         guard let rate, rate > 0 else { return nil }

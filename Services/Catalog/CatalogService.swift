@@ -41,25 +41,8 @@ struct CatalogService: WiredService {
         let folder = configuration.library
         try LibraryFolder.make(folder)
         lock = try LibraryLock(folder)
-        let resources = try ResourceStore(root: "\(folder)/resources")
-        let cleared = try resources.clearIncoming()
-        if cleared > 0 { logger.info("unfinished files removed", metadata: ["count": "\(cleared)"]) }
-        var options = DatabaseFileOptions()
-        options.readers = configuration.readers
-        options.checkSeconds = configuration.checkSeconds
-        let store = try LibraryStore(
-            folder: folder,
-            options: options,
-            now: surroundings.now(),
-            newHistory: surroundings.makeName(),
-            logger: logger
-        )
-        if store.database.check == .unfinished {
-            logger.notice(
-                "the database is larger than could be checked at the start; catalog --check looks at all of it",
-                metadata: ["seconds": "\(configuration.checkSeconds)"]
-            )
-        }
+        let resources = try Self.openResources(folder, logger)
+        let store = try Self.openStore(configuration, surroundings, logger)
         let workers = WorkerPool(
             executable: configuration.workerExecutable,
             count: configuration.workers,
@@ -148,7 +131,6 @@ struct CatalogService: WiredService {
             logger: logger,
             handler: handler
         )
-        figures.section("requests") { await servers.figures() }
         let examiner = PictureExaminer(
             store: store,
             tail: tail,
@@ -159,6 +141,57 @@ struct CatalogService: WiredService {
             limits: configuration.workerLimits,
             logger: logger
         )
+        self.configuration = configuration
+        self.logger = logger
+        self.store = store
+        self.writer = writer
+        self.tail = tail
+        self.resources = resources
+        self.servers = servers
+        self.handler = handler
+        self.uploads = uploads
+        self.workers = workers
+        self.examiner = examiner
+        self.thread = thread
+        report(to: figures, fetches, quarantine)
+    }
+
+    private static func openResources(_ folder: String, _ logger: Logger) throws -> ResourceStore {
+        let resources = try ResourceStore(root: "\(folder)/resources")
+        let cleared = try resources.clearIncoming()
+        if cleared > 0 { logger.info("unfinished files removed", metadata: ["count": "\(cleared)"]) }
+        return resources
+    }
+
+    private static func openStore(
+        _ configuration: CatalogConfiguration,
+        _ surroundings: CatalogSurroundings,
+        _ logger: Logger
+    ) throws -> LibraryStore {
+        var options = DatabaseFileOptions()
+        options.readers = configuration.readers
+        options.checkSeconds = configuration.checkSeconds
+        let store = try LibraryStore(
+            folder: configuration.library,
+            options: options,
+            now: surroundings.now(),
+            newHistory: surroundings.makeName(),
+            logger: logger
+        )
+        if store.database.check == .unfinished {
+            logger.notice(
+                "the database is larger than could be checked at the start; catalog --check looks at all of it",
+                metadata: ["seconds": "\(configuration.checkSeconds)"]
+            )
+        }
+        return store
+    }
+
+    /// Names the parts that count, for `figures`.
+    private func report(to figures: Hosting.Figures, _ fetches: FetchEngine, _ quarantine: Quarantine) {
+        let (servers, workers, examiner, writer) = (servers, workers, examiner, writer)
+        let (store, tail, uploads) = (store, tail, uploads)
+        figures.section("requests") { await servers.figures() }
         figures.section("workers") { workers.figures() }
         figures.section("examiner") { examiner.figures }
         figures.section("writes") {
@@ -180,18 +213,6 @@ struct CatalogService: WiredService {
         figures.section("library") {
             (try? await store.read { try $0.figures() }) ?? [:]
         }
-        self.configuration = configuration
-        self.logger = logger
-        self.store = store
-        self.writer = writer
-        self.tail = tail
-        self.resources = resources
-        self.servers = servers
-        self.handler = handler
-        self.uploads = uploads
-        self.workers = workers
-        self.examiner = examiner
-        self.thread = thread
     }
 
     /// The parts in the order in which they lean on each other; they stop last to first.

@@ -192,9 +192,7 @@ extension EditDesk {
         _ notifier: Notifier,
         _ body: @escaping @Sendable (ObjectID) async throws(RPCError) -> JSON
     ) async throws(RPCError) -> JSON {
-        var results = [JSON](repeating: .null, count: assets.count)
-        var (done, failed, isChanged) = (0, 0, false)
-        var last: ChangeToken?
+        var tally = Tally(assets)
         let step = max(1, assets.count / 100)
         await withTaskGroup(of: (Int, Result<JSON, RPCError>).self) { group in
             var next = 0
@@ -210,47 +208,70 @@ extension EditDesk {
             }
             for _ in 0..<Self.width { start() }
             while let (index, result) = await group.next() {
-                switch result {
-                case .success(let outcome):
-                    done += 1
-                    results[index] = outcome
-                    if outcome["isChanged"]?.boolValue == true { isChanged = true }
-                    if let token = outcome["token"]?.stringValue.flatMap({ ChangeToken($0) }),
-                        token.sequence > last?.sequence ?? -1
-                    {
-                        last = token
-                    }
-                case .failure(let error):
-                    failed += 1
-                    results[index] = [
-                        "asset": .string(assets[index].text),
-                        "error": ["name": .string(error.name), "message": .string(error.message)],
-                    ]
-                }
-                if (done + failed) % step == 0 || done + failed == assets.count {
+                tally.take(result, of: index)
+                if tally.finished % step == 0 || tally.finished == assets.count {
                     // Nobody has to listen.
-                    _ = try? await notifier.notify(
-                        Self.progress,
-                        ["done": JSON(done), "failed": JSON(failed), "total": JSON(assets.count)]
-                    )
+                    _ = try? await notifier.notify(Self.progress, tally.progress)
                 }
                 start()
             }
         }
         guard !Task.isCancelled else {
             throw Refusal.userCancelled.error(
-                "cancelled after \(done) of \(assets.count) assets; what was done stays done",
-                ["done": JSON(done), "failed": JSON(failed), "total": JSON(assets.count)]
+                "cancelled after \(tally.done) of \(assets.count) assets; what was done stays done",
+                tally.progress
             )
         }
-        return EditOutcomes(
-            token: last,
-            isChanged: isChanged,
-            done: done,
-            failed: failed,
-            dryRun: dryRun,
-            results: results
-        ).json
+        return tally.outcomes(dryRun: dryRun).json
+    }
+
+    /// What came of the assets of one request so far.
+    private struct Tally {
+        private let assets: [ObjectID]
+        private var results: [JSON]
+        private var isChanged = false
+        private var last: ChangeToken?
+        private(set) var done = 0
+        private var failed = 0
+
+        init(_ assets: [ObjectID]) {
+            self.assets = assets
+            results = [JSON](repeating: .null, count: assets.count)
+        }
+
+        var finished: Int { done + failed }
+
+        var progress: JSONObject {
+            ["done": JSON(done), "failed": JSON(failed), "total": JSON(assets.count)]
+        }
+
+        mutating func take(_ result: Result<JSON, RPCError>, of index: Int) {
+            switch result {
+            case .success(let outcome):
+                done += 1
+                results[index] = outcome
+                if outcome["isChanged"]?.boolValue == true { isChanged = true }
+                let token = outcome["token"]?.stringValue.flatMap { ChangeToken($0) }
+                if let token, token.sequence > last?.sequence ?? -1 { last = token }
+            case .failure(let error):
+                failed += 1
+                results[index] = [
+                    "asset": .string(assets[index].text),
+                    "error": ["name": .string(error.name), "message": .string(error.message)],
+                ]
+            }
+        }
+
+        func outcomes(dryRun: Bool) -> EditOutcomes {
+            EditOutcomes(
+                token: last,
+                isChanged: isChanged,
+                done: done,
+                failed: failed,
+                dryRun: dryRun,
+                results: results
+            )
+        }
     }
 
     /// Assets of one request that are under way at a time.

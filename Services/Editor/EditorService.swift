@@ -79,20 +79,7 @@ struct EditorService: WiredService {
             handler: handler
         )
         let pullers = try Self.pullers(configuration, thread: thread, logger: logger)
-        let publishing = PublishedEdits(
-            catalog: edits.catalog,
-            desk: edits,
-            inboxes: pullers,
-            limit: configuration.published,
-            // One renders while another commits.
-            width: configuration.workers + 1,
-            rules: EditQueue.Limits(
-                strangers: configuration.published / 2,
-                patience: Int64(configuration.patience) * 1_000_000
-            ),
-            figures: figures.published,
-            logger: logger
-        )
+        let publishing = Self.publishing(configuration, desk: edits, inboxes: pullers, logger: logger)
         figures.all.section("published") { await publishing.json() }
         address = servers.address
         addresses = servers.addresses + pullers.map(\.boundAddress.description)
@@ -108,6 +95,28 @@ struct EditorService: WiredService {
             ] + servers.parts + [
                 LoopPart("published edits") { await publishing.run() }
             ]
+    }
+
+    private static func publishing(
+        _ configuration: EditorConfiguration,
+        desk: EditDesk,
+        inboxes: [Puller],
+        logger: Logger
+    ) -> PublishedEdits {
+        PublishedEdits(
+            catalog: desk.catalog,
+            desk: desk,
+            inboxes: inboxes,
+            limit: configuration.published,
+            // One renders while another commits.
+            width: configuration.workers + 1,
+            rules: EditQueue.Limits(
+                strangers: configuration.published / 2,
+                patience: Int64(configuration.patience) * 1_000_000
+            ),
+            figures: desk.figures.published,
+            logger: logger
+        )
     }
 
     /// Where edits are pushed to, on this machine and, where there is a door to the network, from there.

@@ -27,21 +27,9 @@ struct ThumbnailerService: WiredService {
     init(_ configuration: ThumbnailerConfiguration, logger: Logger) async throws {
         try configuration.validate()
         self.logger = logger
-        var locks: [any Sendable] = try configuration.endpoints.claim(for: .thumbnailer)
-        do {
-            try FileManager.default.createDirectory(
-                atPath: configuration.cache,
-                withIntermediateDirectories: true,
-                attributes: [.posixPermissions: 0o750]
-            )
-        } catch {
-            throw CacheError(
-                description: "the cache folder \(configuration.cache) cannot be made: \(error.localizedDescription); "
-                    + "choose another --cache"
-            )
-        }
-        locks.append(try Self.lock(cache: configuration.cache))
-        self.locks = locks
+        let locks: [any Sendable] = try configuration.endpoints.claim(for: .thumbnailer)
+        try Self.makeFolder(configuration.cache)
+        self.locks = locks + [try Self.lock(cache: configuration.cache)]
         let resources = ResourceFolder(library: configuration.library)
         let disk = try RenditionStore(root: configuration.cache, budget: configuration.cacheBytes)
         let figures = PictureFigures()
@@ -120,6 +108,21 @@ struct ThumbnailerService: WiredService {
                 LoopPart("caching") { await caches.run() },
                 LoopPart("feed") { await source.follow(feed, logger: logger) },
             ] + servers.parts
+    }
+
+    private static func makeFolder(_ cache: String) throws(CacheError) {
+        do {
+            try FileManager.default.createDirectory(
+                atPath: cache,
+                withIntermediateDirectories: true,
+                attributes: [.posixPermissions: 0o750]
+            )
+        } catch {
+            throw CacheError(
+                description: "the cache folder \(cache) cannot be made: \(error.localizedDescription); "
+                    + "choose another --cache"
+            )
+        }
     }
 
     /// Keeps other processes out of a cache's folder.

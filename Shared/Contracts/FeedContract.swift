@@ -75,9 +75,9 @@ public struct ChangesSince: Request {
     }
 
     static func fields<Root>(
-        token: any WritableKeyPath<Root, ChangeToken?> & Sendable,
-        limit: any WritableKeyPath<Root, Int> & Sendable,
-        topics: any WritableKeyPath<Root, [String]> & Sendable
+        token: JSONField<Root>.Path<ChangeToken?>,
+        limit: JSONField<Root>.Path<Int>,
+        topics: JSONField<Root>.Path<[String]>
     ) -> [JSONField<Root>] {
         [
             .optional("token", token, .token, "The last token seen; absent: from the oldest kept."),

@@ -51,6 +51,7 @@ public enum Waiting {
 
     /// What ``Waiting/ticks(every:)`` gives.
     public struct Ticks: AsyncSequence, AsyncIteratorProtocol, Sendable {
+        public typealias Element = Void
         public typealias Failure = Never
 
         let interval: Duration

@@ -4,6 +4,7 @@ import JSONValue
 import Logging
 import Messaging
 import PhotoClient
+import PhotoModel
 import ServiceLifecycle
 
 /// The change-broker, wired: the one place where its parts meet. The command and the tests make it alike.

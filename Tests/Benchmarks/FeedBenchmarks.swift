@@ -11,7 +11,7 @@ enum FeedBenchmarks {
     static func run(_ bench: Bench) async throws {
         guard bench.wants("feed") else { return }
         let services = try Services(bench.place, "feed")
-        let source = SyntheticCatalog()
+        let source = try SyntheticCatalog()
         let address = services.client.endpoints.catalog
         let serving = Task { try await source.run(at: address) }
         try await services.start("change-broker")

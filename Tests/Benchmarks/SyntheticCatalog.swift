@@ -27,7 +27,7 @@ final class SyntheticCatalog: RequestHandler {
     /// Records in one notification, about what the catalog sends.
     private static let batch: Int64 = 128
 
-    init() {
+    init() throws {
         var random = SeededRandom(seed: 4)
         var asset = Asset(id: ObjectID(.asset, milliseconds: 1_700_000_000_000, using: &random))
         asset.mediaType = .image

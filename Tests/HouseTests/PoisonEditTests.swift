@@ -34,8 +34,7 @@ struct PoisonEditTests {
     }
 
     private static func pusher(_ house: RunningHouse, _ thread: PollThread) throws -> Pusher {
-        let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
-        return try Pusher(address: house.address("edits"), thread: thread)
+        try Pusher(address: house.address("edits"), thread: thread)
     }
 
     @Test func `each broken edit fails by name and the queue goes on`() async throws {

@@ -95,12 +95,4 @@ struct PredicateTreeTests {
         }
         #expect(PredicateKey(named: "", of: entityClass) == nil)
     }
-
-    @Test func `two conditions are joined only within a class`() throws {
-        let rating = try Predicate(format: "rating > 1", of: .asset)
-        let hidden = try Predicate(format: "isHidden", of: .asset)
-        #expect(try rating.and(hidden) == Predicate(format: "isHidden AND rating > 1", of: .asset))
-        let title = try Predicate(format: "title == 'x'", of: .collection)
-        #expect(throws: PredicateError.self) { try rating.and(title) }
-    }
 }

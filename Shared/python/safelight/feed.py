@@ -79,9 +79,6 @@ class Feed:
     def unreadable(self):
         self._miss()
 
-    def reconnected(self):
-        self._asking = True
-
     def _is_ours(self, library):
         if self.library is None or library in self._past:
             return False

@@ -224,7 +224,7 @@ def hear(machine, message):
         return []
     topic, content = message
     if content is None:
-        machine.unreadable() if hasattr(machine, "unreadable") else machine.reconnected()
+        machine.unreadable()
     elif topic == "head":
         machine.head(content, time.monotonic())
     else:

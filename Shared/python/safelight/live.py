@@ -116,5 +116,5 @@ class LiveList:
         elif now - self._behind_since >= CONFIRM_AFTER:
             self._asking = True
 
-    def reconnected(self):
+    def unreadable(self):
         self._asking = True

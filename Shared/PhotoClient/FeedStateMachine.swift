@@ -88,9 +88,6 @@ struct FeedStateMachine: Sendable {
     /// A live message could not be read.
     mutating func unreadable() { miss() }
 
-    /// The connection to the feed is a new one.
-    mutating func reconnected() { detector.reconnected() }
-
     /// Whether a message is of the reader's history. Where it is of another one, history has to say whether that is the
     /// end of ours.
     private mutating func isOurs(_ other: String) -> Bool {

@@ -4,14 +4,20 @@
 /// has room again soon, and should lose nothing; one that stands still should cost the others nothing. So a full queue
 /// is waited for a little; where that does not help, nobody is waited for a hundred times as long.
 struct Patience {
+    /// What a wait is at least.
+    let shortest: Duration
     /// When the wait began that goes on now, and when the next may begin, in microseconds.
     private var began: Int64?
     private var restsUntil = Int64.min
     /// How often it went on without somebody.
     private(set) var lost = 0
 
-    /// How long a wait may be, for so many subscriptions: each takes its share of the processors.
-    static func longest(subscriptions: Int) -> Int64 { 20_000 + 500 * Int64(min(max(subscriptions, 0), 360)) }
+    init(shortest: Duration) { self.shortest = shortest }
+
+    /// How long a wait may be in microseconds, for so many subscriptions: each takes its share of the processors.
+    func longest(subscriptions: Int) -> Int64 {
+        shortest.microseconds.addingClamped(500 * Int64(min(max(subscriptions, 0), 360)))
+    }
 
     /// Somebody's queue is full.
     ///
@@ -23,7 +29,7 @@ struct Patience {
         }
         let start = began ?? now
         began = start
-        let longest = Self.longest(subscriptions: subscriptions)
+        let longest = longest(subscriptions: subscriptions)
         guard now - start > longest else { return true }
         began = nil
         restsUntil = now.addingClamped(longest * 100)

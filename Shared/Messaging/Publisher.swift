@@ -27,7 +27,7 @@ public actor Publisher {
     /// Messages taken from the queue, and how many of them have left.
     private var leaving: [OutgoingMessage] = []
     private var left = 0
-    private var patience = Patience()
+    private var patience: Patience
     private var counts = (sent: 0, bytes: 0, subscriptions: 0, strange: 0, failed: 0, restarts: 0)
 
     /// The address with the port that was found, where the given one left it open.
@@ -53,6 +53,7 @@ public actor Publisher {
         self.boundAddress = try socket.bind(address, security: security)
         self.thread = thread
         self.limits = limits
+        self.patience = Patience(shortest: limits.publishPatience)
         self.logger = logger
         self.doorbell = thread.loop.makeDoorbell()
         let queue = PublishQueue(maxBytes: limits.outboxBytes, doorbell: doorbell)

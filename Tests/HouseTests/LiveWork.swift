@@ -193,8 +193,10 @@ struct LiveWork {
             if let folder = done.id("folder") { folders.append(folder) }
             return done.token
         } catch {
-            // One of its requests deletes what another changes; what was picked is gone; a folder would hold itself.
-            guard error.refusal == .identifierNotFound || error.refusal == .cycle else { throw error }
+            // One of its requests deletes what another changes; what was picked is gone; a folder would hold itself; what
+            // stands in the root cannot be taken out.
+            let expected: [Refusal] = [.identifierNotFound, .cycle, .changeNotSupported]
+            guard error.refusal.map(expected.contains) == true else { throw error }
             refused[error.name, default: 0] += 1
             return try await library.currentToken().token
         }

@@ -35,11 +35,7 @@ final class WireBroker {
         case .nats:
             options = ["-a", "127.0.0.1", "-p", "-1", "--ports_file_dir", folder, "-l", "\(folder)/nats.log"]
         }
-        // A shell that ends it when this process ends, however that comes.
-        child = try Child(
-            ["-c", "\"$@\" & trap 'kill $!; wait' EXIT; trap exit TERM; cat >/dev/null", "sh", program] + options,
-            program: "/bin/sh"
-        )
+        child = try Child(options, program: program)
         for _ in 0..<500 {
             if server == .nats { endpoint = Self.port(in: folder) ?? "" }
             if (try? WireSocket(server, endpoint)) != nil { return }

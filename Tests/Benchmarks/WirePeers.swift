@@ -35,7 +35,7 @@ final class WireBroker {
         case .nats:
             options = ["-a", "127.0.0.1", "-p", "-1", "--ports_file_dir", folder, "-l", "\(folder)/nats.log"]
         }
-        child = try Child(options, program: program)
+        child = try Child(options, program: program, ending: SIGKILL)
         for _ in 0..<500 {
             if server == .nats { endpoint = Self.port(in: folder) ?? "" }
             if (try? WireSocket(server, endpoint)) != nil { return }

@@ -19,19 +19,7 @@ enum CommitBenchmarks {
         let catalog = services.process("catalog")
 
         let many = bench.amount(3_000, quick: 200)
-        var spent = (seconds: 0.0, own: 0.0, commits: 0)
-        let ours: Run = {
-            let before = (ProcessTable.processorSeconds(catalog), ProcessTable.processorSeconds(getpid()))
-            let rate = try await favourites.rate(many, outstanding: 64)
-            spent.seconds += ProcessTable.processorSeconds(catalog) - before.0
-            spent.own += ProcessTable.processorSeconds(getpid()) - before.1
-            spent.commits += many
-            return [rate]
-        }
-        let cost = {
-            let each = { (seconds: Double) in Figure.text(seconds / Double(max(1, spent.commits)) * 1e6) }
-            return ["catalog \(each(spent.seconds)) µs of processor a change, client \(each(spent.own)) µs"]
-        }
+        let (ours, cost) = rate(of: favourites, many, outstanding: 64, catalog)
         try await bench.compare(
             [
                 Comparison(
@@ -59,6 +47,7 @@ enum CommitBenchmarks {
             ours: ours,
             peer: { [try await database.rate(bench.amount(16_000, quick: 1_600), group: 16)] }
         )
+        try await clients(bench, services, database, catalog)
         let few = bench.amount(1_000, quick: 100)
         try await bench.compare(
             [
@@ -76,38 +65,98 @@ enum CommitBenchmarks {
         )
         await services.stop()
     }
+
+    /// As many connections as clients, each of which waits for its change before it sends the next.
+    private static func clients(
+        _ bench: Bench,
+        _ services: Services,
+        _ database: BareDatabase,
+        _ catalog: Int32
+    ) async throws {
+        guard bench.wants("commits.32") else { return }
+        let clients = try (0..<32).map { _ in try services.connect() }
+        let favourites = try await Favourites(clients)
+        let (ours, cost) = rate(
+            of: favourites,
+            bench.amount(3_200, quick: 320),
+            outstanding: clients.count,
+            catalog
+        )
+        try await bench.compare(
+            [
+                Comparison(
+                    name: "commits.32",
+                    ours: "catalog, 32 clients, 1 favourite change outstanding each",
+                    peer: "bare SQLite FULL, 1 row of 1 KiB a commit",
+                    unit: "changes/s",
+                    aim: nil
+                )
+            ],
+            ours: ours,
+            peer: { [try await database.rate(bench.amount(3_000, quick: 200), group: 1)] },
+            notes: cost
+        )
+        for client in clients { await client.close() }
+    }
+
+    /// A run of so many changes, and what the changes of all its runs cost.
+    private static func rate(
+        of favourites: Favourites,
+        _ count: Int,
+        outstanding: Int,
+        _ catalog: Int32
+    ) -> (run: Run, cost: () -> [String]) {
+        var spent = (seconds: 0.0, own: 0.0, commits: 0)
+        let run: Run = {
+            let before = (ProcessTable.processorSeconds(catalog), ProcessTable.processorSeconds(getpid()))
+            let rate = try await favourites.rate(count, outstanding: outstanding)
+            spent.seconds += ProcessTable.processorSeconds(catalog) - before.0
+            spent.own += ProcessTable.processorSeconds(getpid()) - before.1
+            spent.commits += count
+            return [rate]
+        }
+        let cost = {
+            let each = { (seconds: Double) in Figure.text(seconds / Double(max(1, spent.commits)) * 1e6) }
+            return ["catalog \(each(spent.seconds)) µs of processor a change, client \(each(spent.own)) µs"]
+        }
+        return (run, cost)
+    }
 }
 
 /// Turns favourites on and off, so that each change changes something.
 final class Favourites: Sendable {
-    private let client: PhotoLibrary
+    private let clients: [PhotoLibrary]
     private let assets: [ObjectID]
     private let next = Mutex(0)
 
-    init(_ client: PhotoLibrary) async throws {
-        self.client = client
+    convenience init(_ client: PhotoLibrary) async throws { try await self.init([client]) }
+
+    /// - Parameter clients: at least one; whatever is outstanding at once is shared among them
+    init(_ clients: [PhotoLibrary]) async throws {
+        self.clients = clients
         var fetch = FetchDescription(.assets)
         fetch.predicate = "isFavorite == NO"
-        assets = try await client.assets(fetch, count: 1000).assets.map(\.id)
+        assets = try await clients[0].assets(fetch, count: 1000).assets.map(\.id)
         guard !assets.isEmpty else { throw BenchmarkError("the library has no assets") }
     }
 
     /// Changes the next asset.
-    func change() async throws {
+    func change(by client: Int = 0) async throws {
         let number = next.withLock { number in
             defer { number += 1 }
             return number
         }
         let patch = AssetPatch(isFavorite: (number / assets.count).isMultiple(of: 2))
-        let done = try await client.perform([.updateAsset(.init(id: .id(assets[number % assets.count]), set: patch))])
+        let changes: [ChangeRequest] = [.updateAsset(.init(id: .id(assets[number % assets.count]), set: patch))]
+        let done = try await clients[client % clients.count].perform(changes)
         guard done.isChanged else { throw BenchmarkError("a change changed nothing") }
     }
 
     func rate(_ count: Int, outstanding: Int) async throws -> Double {
         let time = try await seconds {
             try await withThrowingTaskGroup(of: Void.self) { group in
-                for _ in 0..<outstanding {
-                    group.addTask { for _ in 0..<count / outstanding { try await self.change() } }
+                for client in 0..<outstanding {
+                    group.addTask { for _ in 0..<count / outstanding { try await self.change(by: client) } }
                 }
                 try await group.waitForAll()
             }

@@ -19,7 +19,12 @@ enum CommitBenchmarks {
         let catalog = services.process("catalog")
 
         let many = bench.amount(3_000, quick: 200)
-        let (ours, cost) = rate(of: favourites, many, outstanding: 64, catalog)
+        let (ours, cost) = rate(
+            of: favourites,
+            many,
+            by: Array(repeating: services.client, count: 64),
+            catalog
+        )
         try await bench.compare(
             [
                 Comparison(
@@ -47,7 +52,7 @@ enum CommitBenchmarks {
             ours: ours,
             peer: { [try await database.rate(bench.amount(16_000, quick: 1_600), group: 16)] }
         )
-        try await clients(bench, services, database, catalog)
+        try await clients(bench, services, favourites, database)
         let few = bench.amount(1_000, quick: 100)
         try await bench.compare(
             [
@@ -70,17 +75,16 @@ enum CommitBenchmarks {
     private static func clients(
         _ bench: Bench,
         _ services: Services,
-        _ database: BareDatabase,
-        _ catalog: Int32
+        _ favourites: Favourites,
+        _ database: BareDatabase
     ) async throws {
         guard bench.wants("commits.32") else { return }
         let clients = try (0..<32).map { _ in try services.connect() }
-        let favourites = try await Favourites(clients)
         let (ours, cost) = rate(
             of: favourites,
             bench.amount(3_200, quick: 320),
-            outstanding: clients.count,
-            catalog
+            by: clients,
+            services.process("catalog")
         )
         try await bench.compare(
             [
@@ -103,13 +107,13 @@ enum CommitBenchmarks {
     private static func rate(
         of favourites: Favourites,
         _ count: Int,
-        outstanding: Int,
+        by clients: [PhotoLibrary],
         _ catalog: Int32
     ) -> (run: Run, cost: () -> [String]) {
         var spent = (seconds: 0.0, own: 0.0, commits: 0)
         let run: Run = {
             let before = (ProcessTable.processorSeconds(catalog), ProcessTable.processorSeconds(getpid()))
-            let rate = try await favourites.rate(count, outstanding: outstanding)
+            let rate = try await favourites.rate(count, by: clients)
             spent.seconds += ProcessTable.processorSeconds(catalog) - before.0
             spent.own += ProcessTable.processorSeconds(getpid()) - before.1
             spent.commits += count
@@ -125,43 +129,47 @@ enum CommitBenchmarks {
 
 /// Turns favourites on and off, so that each change changes something.
 final class Favourites: Sendable {
-    private let clients: [PhotoLibrary]
+    private let client: PhotoLibrary
     private let assets: [ObjectID]
     private let next = Mutex(0)
 
-    convenience init(_ client: PhotoLibrary) async throws { try await self.init([client]) }
-
-    /// - Parameter clients: at least one; whatever is outstanding at once is shared among them
-    init(_ clients: [PhotoLibrary]) async throws {
-        self.clients = clients
+    init(_ client: PhotoLibrary) async throws {
+        self.client = client
         var fetch = FetchDescription(.assets)
         fetch.predicate = "isFavorite == NO"
-        assets = try await clients[0].assets(fetch, count: 1000).assets.map(\.id)
+        assets = try await client.assets(fetch, count: 1000).assets.map(\.id)
         guard !assets.isEmpty else { throw BenchmarkError("the library has no assets") }
     }
 
     /// Changes the next asset.
-    func change(by client: Int = 0) async throws {
+    ///
+    /// - Parameter another: asks for it in place of the usual client
+    func change(by another: PhotoLibrary? = nil) async throws {
         let number = next.withLock { number in
             defer { number += 1 }
             return number
         }
         let patch = AssetPatch(isFavorite: (number / assets.count).isMultiple(of: 2))
         let changes: [ChangeRequest] = [.updateAsset(.init(id: .id(assets[number % assets.count]), set: patch))]
-        let done = try await clients[client % clients.count].perform(changes)
+        let done = try await (another ?? client).perform(changes)
         guard done.isChanged else { throw BenchmarkError("a change changed nothing") }
     }
 
     func rate(_ count: Int, outstanding: Int) async throws -> Double {
+        try await rate(count, by: Array(repeating: client, count: outstanding))
+    }
+
+    /// Changes a second, of clients each of which has one outstanding; a client that stands there often has as many.
+    func rate(_ count: Int, by clients: [PhotoLibrary]) async throws -> Double {
         let time = try await seconds {
             try await withThrowingTaskGroup(of: Void.self) { group in
-                for client in 0..<outstanding {
-                    group.addTask { for _ in 0..<count / outstanding { try await self.change(by: client) } }
+                for client in clients {
+                    group.addTask { for _ in 0..<count / clients.count { try await self.change(by: client) } }
                 }
                 try await group.waitForAll()
             }
         }
-        return Double(count / outstanding * outstanding) / time
+        return Double(count / clients.count * clients.count) / time
     }
 
     func medianMicroseconds(_ count: Int) async throws -> Double {

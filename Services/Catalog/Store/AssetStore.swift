@@ -145,12 +145,12 @@ struct AssetStore {
     // MARK: Writing
 
     /// Writes what a transaction did to assets: insertions, changes and deletions.
-    func save(_ changes: [EntityChange<Asset>], sequence: Int64) throws {
+    ///
+    /// - Parameter counters: take what it does to the library's counts
+    func save(_ changes: [EntityChange<Asset>], sequence: Int64, _ counters: inout CounterChanges) throws {
         try leavePlaces(changes)
-        var counters = CounterChanges()
         for change in changes {
-            counters.count(change.before, by: -1)
-            counters.count(change.after, by: 1)
+            counters.count(change)
             switch (change.before, change.after) {
             case (nil, let after?): try insert(after)
             case (let before?, let after?): try update(before, after)
@@ -163,7 +163,6 @@ struct AssetStore {
             case (nil, nil): break
             }
         }
-        try counters.save(database)
     }
 
     private func run(_ sql: String, _ arguments: StatementArguments) throws {

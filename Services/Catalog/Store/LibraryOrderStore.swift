@@ -53,7 +53,8 @@ struct LibraryOrderStore {
             self.database = database
             ascending = sort.ascending
             column = PredicateTable.asset.column(sort.key)
-            let byID = fetch.pinnedValue(of: .isFavorite) == 1 ? Self.favouritesByID : Self.byID
+            let isOfFavourites = fetch.pinnedValue(of: .isFavorite) == 1
+            let byID = isOfFavourites ? Self.favouritesByID : Self.byID
             switch sort.key {
             case .mediaType: index = "asset_media_type"
             case .mediaSubtypes: index = "asset_media_subtypes"
@@ -66,7 +67,9 @@ struct LibraryOrderStore {
                 left = [
                     Run(condition: byID.condition + " AND +a.burst_identifier IS NULL", hint: byID.hint),
                     Run(
-                        condition: SQLPiece("a.burst_identifier IS NOT NULL"),
+                        condition: SQLPiece(
+                            "a.burst_identifier IS NOT NULL" + (isOfFavourites ? " AND +a.is_favorite = 1" : "")
+                        ),
                         order: "a.burst_identifier \(ascending ? "ASC" : "DESC"), a.id",
                         hint: "INDEXED BY asset_visible_burst"
                     ),

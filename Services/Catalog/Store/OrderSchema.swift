@@ -16,9 +16,10 @@ enum OrderSchema {
         WHERE \(DerivedSchema.condition(.videos, "smart"));
         """
 
-    // Of a burst hardly more than its representative is visible: the others need not be passed over.
+    // Of a burst hardly more than its representative is visible: the others need not be passed over. Whether it is a
+    // favourite costs nothing here, since few assets are of a burst.
     static let bursts = """
-        CREATE INDEX asset_visible_burst ON asset (burst_identifier, id)
+        CREATE INDEX asset_visible_burst ON asset (burst_identifier, id, is_favorite)
         WHERE visible = 1 AND burst_identifier IS NOT NULL;
         """
 

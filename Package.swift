@@ -292,7 +292,7 @@ func target(_ room: Room) -> Target {
             name: room.name,
             dependencies: dependencies,
             path: room.path,
-            cSettings: room.name == "CPixels" ? [.unsafeFlags(["-O2"])] : []
+            cSettings: room.name == "CPixels" ? [.unsafeFlags(["-O2", "-fno-math-errno"])] : []
         )
     case .system(let pkgConfig, let apt):
         return .systemLibrary(name: room.name, path: room.path, pkgConfig: pkgConfig, providers: [.apt([apt])])

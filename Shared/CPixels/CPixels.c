@@ -1,20 +1,21 @@
 #include "CPixels.h"
+#include "Wide.h"
 #include <math.h>
 
 #pragma STDC FP_CONTRACT OFF
 
 enum { CHUNK = 256 };
 
-static inline float clipped(float value) { return value > 0 ? (value < 1 ? value : 1) : 0; }
+INLINED float clipped(float value) { return value > 0 ? (value < 1 ? value : 1) : 0; }
 
-static inline float most(float a, float b) { return a > b ? a : b; }
-static inline float least(float a, float b) { return a < b ? a : b; }
+INLINED float most(float a, float b) { return a > b ? a : b; }
+INLINED float least(float a, float b) { return a < b ? a : b; }
 
-static inline float brightness_of(float red, float green, float blue) {
+INLINED float brightness_of(float red, float green, float blue) {
     return 0.2126f * red + 0.7152f * green + 0.0722f * blue;
 }
 
-static void look_up(const float *table, int is_squared, float *values, size_t count) {
+INLINED void look_up(const float *table, int is_squared, float *values, size_t count) {
     for (size_t i = 0; i < count; i++) values[i] = clipped(values[i]);
     if (is_squared)
         for (size_t i = 0; i < count; i++) values[i] = sqrtf(values[i]);
@@ -27,7 +28,7 @@ static void look_up(const float *table, int is_squared, float *values, size_t co
     }
 }
 
-static void multiply(const float *m, float *red, float *green, float *blue, size_t count) {
+INLINED void multiply(const float *m, float *red, float *green, float *blue, size_t count) {
     for (size_t i = 0; i < count; i++) {
         float r = m[0] * red[i] + m[1] * green[i] + m[2] * blue[i];
         float g = m[3] * red[i] + m[4] * green[i] + m[5] * blue[i];
@@ -38,7 +39,7 @@ static void multiply(const float *m, float *red, float *green, float *blue, size
     }
 }
 
-static void mix_matrix(const float *m, float *red, float *green, float *blue, size_t count) {
+INLINED void mix_matrix(const float *m, float *red, float *green, float *blue, size_t count) {
     for (size_t i = 0; i < count; i++) {
         float r = clipped(red[i]), g = clipped(green[i]), b = clipped(blue[i]);
         red[i] = r + m[9] * (clipped(m[0] * r + m[1] * g + m[2] * b) - r);
@@ -47,7 +48,7 @@ static void mix_matrix(const float *m, float *red, float *green, float *blue, si
     }
 }
 
-static void vibrance(float value, float *red, float *green, float *blue, size_t count) {
+INLINED void vibrance(float value, float *red, float *green, float *blue, size_t count) {
     for (size_t i = 0; i < count; i++) {
         float r = clipped(red[i]), g = clipped(green[i]), b = clipped(blue[i]);
         float chroma = most(r, most(g, b)) - least(r, least(g, b));
@@ -60,24 +61,24 @@ static void vibrance(float value, float *red, float *green, float *blue, size_t 
 }
 
 /* The hue in sextants, 0...6. */
-static inline float hue_of(float r, float g, float b, float high, float chroma) {
+INLINED float hue_of(float r, float g, float b, float high, float chroma) {
     float scale = chroma > 0 ? 1 / chroma : 0;
     float hue = high == r ? (g - b) * scale : (high == g ? 2 + (b - r) * scale : 4 + (r - g) * scale);
     return hue < 0 ? hue + 6 : hue;
 }
 
-static inline float band(const float *bands, int32_t index, float rest) {
+INLINED float band(const float *bands, int32_t index, float rest) {
     return bands[index] + rest * (bands[index + 1] - bands[index]);
 }
 
 /* How much of a channel a pure colour has; shift 0 for red, 4 for green, 2 for blue. */
-static inline float pure(float hue, float shift) {
+INLINED float pure(float hue, float shift) {
     float at = hue + shift;
     at = at >= 6 ? at - 6 : at;
     return clipped(fabsf(at - 3) - 1);
 }
 
-static void bands(const float *n, float *red, float *green, float *blue, size_t count) {
+INLINED void bands(const float *n, float *red, float *green, float *blue, size_t count) {
     for (size_t i = 0; i < count; i++) {
         float r = clipped(red[i]), g = clipped(green[i]), b = clipped(blue[i]);
         float high = most(r, most(g, b)), low = least(r, least(g, b)), chroma = high - low;
@@ -95,7 +96,7 @@ static void bands(const float *n, float *red, float *green, float *blue, size_t 
     }
 }
 
-static void grey_bands(const float *n, float *red, float *green, float *blue, size_t count) {
+INLINED void grey_bands(const float *n, float *red, float *green, float *blue, size_t count) {
     for (size_t i = 0; i < count; i++) {
         float r = clipped(red[i]), g = clipped(green[i]), b = clipped(blue[i]);
         float high = most(r, most(g, b)), low = least(r, least(g, b)), chroma = high - low;
@@ -109,7 +110,7 @@ static void grey_bands(const float *n, float *red, float *green, float *blue, si
     }
 }
 
-static void toning(const float *n, float *red, float *green, float *blue, size_t count) {
+INLINED void toning(const float *n, float *red, float *green, float *blue, size_t count) {
     for (size_t i = 0; i < count; i++) {
         float r = clipped(red[i]), g = clipped(green[i]), b = clipped(blue[i]);
         float y = brightness_of(r, g, b);
@@ -123,7 +124,7 @@ static void toning(const float *n, float *red, float *green, float *blue, size_t
     }
 }
 
-static void vignette(const safelight_colour_step *step, size_t column, size_t row, float *red, float *green,
+INLINED void vignette(const safelight_colour_step *step, size_t column, size_t row, float *red, float *green,
                      float *blue, size_t count) {
     const float *n = step->numbers;
     float gains[CHUNK];
@@ -141,7 +142,7 @@ static void vignette(const safelight_colour_step *step, size_t column, size_t ro
 }
 
 /* A number in -1...1 for a point of the lattice. */
-static inline float noise_at(uint32_t x, uint32_t y, uint32_t seed) {
+INLINED float noise_at(uint32_t x, uint32_t y, uint32_t seed) {
     uint32_t mixed = x * 0x8DA6B343u ^ y * 0xD8163841u ^ seed * 0xCB1AB31Fu;
     mixed ^= mixed >> 16;
     mixed *= 0x7FEB352Du;
@@ -151,7 +152,7 @@ static inline float noise_at(uint32_t x, uint32_t y, uint32_t seed) {
     return (float)(mixed >> 8) * (2.0f / 16777215.0f) - 1;
 }
 
-static void grain(const safelight_colour_step *step, size_t column, size_t row, float *red, float *green, float *blue,
+INLINED void grain(const safelight_colour_step *step, size_t column, size_t row, float *red, float *green, float *blue,
                   size_t count) {
     float strength = step->numbers[0], cells = step->numbers[1];
     float down = ((float)row + 0.5f) * cells;
@@ -173,7 +174,7 @@ static void grain(const safelight_colour_step *step, size_t column, size_t row, 
     }
 }
 
-static void take_steps(const safelight_colour_step *steps, size_t step_count, size_t column, size_t row, float *red,
+INLINED void take_steps(const safelight_colour_step *steps, size_t step_count, size_t column, size_t row, float *red,
                        float *green, float *blue, size_t count) {
     for (size_t s = 0; s < step_count; s++) {
         const safelight_colour_step *step = steps + s;
@@ -196,8 +197,8 @@ static void take_steps(const safelight_colour_step *steps, size_t step_count, si
     }
 }
 
-void safelight_colour_pass(uint16_t *pixels, size_t width, size_t rows, size_t first_row, const float *decode,
-                           const safelight_colour_step *steps, size_t step_count) {
+WIDE void safelight_colour_pass(uint16_t *pixels, size_t width, size_t rows, size_t first_row, const float *decode,
+                                const safelight_colour_step *steps, size_t step_count) {
     float red[CHUNK], green[CHUNK], blue[CHUNK];
     for (size_t row = 0; row < rows; row++) {
         for (size_t column = 0; column < width; column += CHUNK) {
@@ -226,8 +227,8 @@ void safelight_colour_pass(uint16_t *pixels, size_t width, size_t rows, size_t f
     }
 }
 
-void safelight_colour_pass_rgb(uint8_t *pixels, size_t width, size_t rows, size_t first_row, const float *decode,
-                               const safelight_colour_step *steps, size_t step_count) {
+WIDE void safelight_colour_pass_rgb(uint8_t *pixels, size_t width, size_t rows, size_t first_row, const float *decode,
+                                    const safelight_colour_step *steps, size_t step_count) {
     float red[CHUNK], green[CHUNK], blue[CHUNK];
     for (size_t row = 0; row < rows; row++) {
         for (size_t column = 0; column < width; column += CHUNK) {

@@ -257,9 +257,7 @@ public enum AdjustmentRendering {
     /// The taps of a three-lobed Lanczos filter for each phase, each row summing to 1.
     private static let lanczos: [Float] = (0...Int(SAFELIGHT_LANCZOS_PHASES)).flatMap { phase in
         let taps = (0..<Int(SAFELIGHT_LANCZOS_TAPS)).map { tap in
-            let x = Double(phase) / Double(SAFELIGHT_LANCZOS_PHASES) + 2 - Double(tap)
-            if abs(x) < 1e-9 { return 1.0 }
-            return abs(x) >= 3 ? 0 : 3 * sin(.pi * x) * sin(.pi * x / 3) / (.pi * .pi * x * x)
+            LanczosTaps.lanczos(Double(phase) / Double(SAFELIGHT_LANCZOS_PHASES) + 2 - Double(tap))
         }
         let sum = taps.reduce(0, +)
         return taps.map { Float($0 / sum) }

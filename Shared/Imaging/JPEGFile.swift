@@ -34,6 +34,37 @@ final class JPEGReader: @unchecked Sendable {
         }
         if safelight_jpeg_is_cut(pointer) == 1 { throw .truncated }
     }
+
+    /// A region of the picture, whose rows have so many bytes; nothing may have been read yet.
+    func raster(rowBytes: Int, _ region: PixelRect) throws(ImagingError) -> Raster {
+        let kept = 3 * region.width
+        var failure: ImagingError?
+        let pixels = [UInt8](unsafeUninitializedCapacity: kept * region.height) { pixels, count in
+            count = kept * region.height
+            guard let start = pixels.baseAddress else { return }
+            let band = UnsafeMutablePointer<UInt8>.allocate(capacity: 16 * rowBytes)
+            defer { band.deallocate() }
+            do throws(ImagingError) {
+                var row = 0
+                while row < region.y + region.height {
+                    let rows = min(16, region.y + region.height - row)
+                    try read(band, rowBytes: rowBytes, count: rows)
+                    for index in max(0, region.y - row)..<max(rows, region.y - row) {
+                        (start + kept * (row + index - region.y)).update(
+                            from: band + index * rowBytes + 3 * region.x,
+                            count: kept
+                        )
+                    }
+                    row += rows
+                }
+            } catch {
+                failure = error
+                pixels.initialize(repeating: 0)
+            }
+        }
+        if let failure { throw failure }
+        return Raster(width: region.width, height: region.height, pixels: pixels)
+    }
 }
 
 /// A JPEG that is written row by row; used by one thread at a time.

@@ -75,11 +75,11 @@ enum JPEGPass {
                     try stream(reader, rowBytes: 3 * decoded.width, walk, pass, writer, job.output)
                 }
             } else {
-                var raster = try raster(reader, rowBytes: 3 * decoded.width, walk.region)
+                var raster = try reader.raster(rowBytes: 3 * decoded.width, walk.region)
                 var turned = walk
                 if job.isSmaller {
                     let size = walk.isTransposed ? (down, across) : (across, down)
-                    raster = Shrink.rgb(raster, to: size)
+                    raster = raster.reduced(to: size)
                     turned = Walk(orientations: walk.orientations, width: size.0, height: size.1)
                 }
                 let (source, from) = (raster, turned)
@@ -128,48 +128,6 @@ enum JPEGPass {
                 try writer.write(rows.pixels + 3 * region.x, rowBytes: rowBytes, count: rows.count)
             }
         )
-    }
-
-    /// Pixels of eight bits, three a pixel, without gaps.
-    struct Raster: Sendable {
-        var width: Int
-        var height: Int
-        var pixels: [UInt8]
-    }
-
-    /// A region of the stored picture.
-    private static func raster(
-        _ reader: JPEGReader,
-        rowBytes: Int,
-        _ region: PixelRect
-    ) throws(ImagingError) -> Raster {
-        let kept = 3 * region.width
-        var failure: ImagingError?
-        let pixels = [UInt8](unsafeUninitializedCapacity: kept * region.height) { pixels, count in
-            count = kept * region.height
-            guard let start = pixels.baseAddress else { return }
-            let band = UnsafeMutablePointer<UInt8>.allocate(capacity: 16 * rowBytes)
-            defer { band.deallocate() }
-            do throws(ImagingError) {
-                var row = 0
-                while row < region.y + region.height {
-                    let rows = min(16, region.y + region.height - row)
-                    try reader.read(band, rowBytes: rowBytes, count: rows)
-                    for index in max(0, region.y - row)..<max(rows, region.y - row) {
-                        (start + kept * (row + index - region.y)).update(
-                            from: band + index * rowBytes + 3 * region.x,
-                            count: kept
-                        )
-                    }
-                    row += rows
-                }
-            } catch {
-                failure = error
-                pixels.initialize(repeating: 0)
-            }
-        }
-        if let failure { throw failure }
-        return Raster(width: region.width, height: region.height, pixels: pixels)
     }
 
     /// Rows of a raster, turned, to the writer.

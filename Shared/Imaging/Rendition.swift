@@ -26,8 +26,8 @@ public enum Rendition {
         let header = try Picture.header(of: bytes, limits: limits)
         var plans: [RenditionPlan] = []
         for options in options { plans.append(try RenditionPlan(options, for: header)) }
-        guard let eighths = plans.map(\.eighths).max(), let scale = plans.map(\.scale).max() else { return [] }
-        let source = try Decoder.decode(bytes, header, eighths: eighths, scale: scale, limits: limits)
+        guard !plans.isEmpty else { return [] }
+        let source = try RenditionSource(bytes, header, plans, limits: limits)
         var images = [RenderedImage?](repeating: nil, count: plans.count)
         // The largest comes first; much smaller ones are made of it instead of from all pixels.
         var step: (wand: OpaquePointer, width: Int, height: Int)?
@@ -38,8 +38,16 @@ public enum Rendition {
                 plan.isWhole && step.width >= stepRatio * plan.resized.width
                     && step.height >= stepRatio * plan.resized.height ? step.wand : nil
             }
-            let wand = try Wand(copying: origin ?? source.pointer)
-            try shape(wand, plan)
+            let wand: Wand
+            if let origin {
+                wand = try Wand(copying: origin)
+                try wand.resize(plan.resized.width, plan.resized.height)
+            } else {
+                wand = try source.part(plan)
+                let (width, height) = plan.output
+                let centre = (x: (wand.width - width) / 2, y: (wand.height - height) / 2)
+                try wand.crop(PixelRect(x: centre.x, y: centre.y, width: width, height: height))
+            }
             if plans.count > 1, step == nil, plan.isWhole, !plan.isUpscaled, let kept = CloneMagickWand(wand.pointer) {
                 step = (kept, wand.width, wand.height)
             }
@@ -58,28 +66,4 @@ public enum Rendition {
 
     /// How much larger a picture must be that another is made of, so that nobody sees a difference.
     private static let stepRatio = 3
-
-    /// Crops, resizes and cuts the centre out.
-    private static func shape(_ wand: borrowing Wand, _ plan: RenditionPlan) throws(ImagingError) {
-        try wand.crop(RenditionPlan.pixels(of: plan.crop, width: wand.width, height: wand.height))
-        let (across, down) = plan.resized
-        let (width, height) = plan.output
-        // A strip that is filled would grow to many times the target before its centre is cut: cut most of it first.
-        if across > 4 * width || down > 4 * height {
-            let keptWidth = min(wand.width, max(1, wand.width * width / across))
-            let keptHeight = min(wand.height, max(1, wand.height * height / down))
-            try wand.crop(
-                PixelRect(
-                    x: (wand.width - keptWidth) / 2,
-                    y: (wand.height - keptHeight) / 2,
-                    width: keptWidth,
-                    height: keptHeight
-                )
-            )
-            try wand.resize(width, height)
-            return
-        }
-        try wand.resize(across, down)
-        try wand.crop(PixelRect(x: (across - width) / 2, y: (down - height) / 2, width: width, height: height))
-    }
 }

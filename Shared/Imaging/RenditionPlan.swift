@@ -76,6 +76,22 @@ struct RenditionPlan {
         }
     }
 
+    /// What is taken of a picture that was decoded to this size, and the size that it gets before its centre is cut out.
+    func part(of width: Int, _ height: Int) -> (rect: PixelRect, size: (width: Int, height: Int)) {
+        let rect = Self.pixels(of: crop, width: width, height: height)
+        // A strip that is filled would grow to many times the target before its centre is cut: cut most of it first.
+        guard resized.width > 4 * output.width || resized.height > 4 * output.height else { return (rect, resized) }
+        let across = min(rect.width, max(1, rect.width * output.width / resized.width))
+        let down = min(rect.height, max(1, rect.height * output.height / resized.height))
+        let kept = PixelRect(
+            x: rect.x + (rect.width - across) / 2,
+            y: rect.y + (rect.height - down) / 2,
+            width: across,
+            height: down
+        )
+        return (kept, output)
+    }
+
     /// A rectangle of whole pixels, at least one.
     static func pixels(of rect: UnitRect, width: Int, height: Int) -> PixelRect {
         func span(_ start: Double, _ length: Double, _ side: Int) -> (Int, Int) {

@@ -24,14 +24,7 @@ struct Walk: Sendable {
             width: upright.0,
             height: upright.1
         )
-        let one = Self.place(cut.x, cut.y, first, width, height)
-        let other = Self.place(cut.x + cut.width - 1, cut.y + cut.height - 1, first, width, height)
-        region = PixelRect(
-            x: min(one.x, other.x),
-            y: min(one.y, other.y),
-            width: abs(one.x - other.x) + 1,
-            height: abs(one.y - other.y) + 1
-        )
+        region = Self.region(cut, first, width, height)
     }
 
     /// The whole of a stored picture.
@@ -59,6 +52,18 @@ struct Walk: Sendable {
         }
         let start = offset(0, 0)
         return (start, offset(1, 0) - start, offset(0, 1) - start)
+    }
+
+    /// Where a region of the upright picture lies in a stored picture of a size.
+    static func region(_ rect: PixelRect, _ orientation: Int, _ width: Int, _ height: Int) -> PixelRect {
+        let one = place(rect.x, rect.y, orientation, width, height)
+        let other = place(rect.x + rect.width - 1, rect.y + rect.height - 1, orientation, width, height)
+        return PixelRect(
+            x: min(one.x, other.x),
+            y: min(one.y, other.y),
+            width: abs(one.x - other.x) + 1,
+            height: abs(one.y - other.y) + 1
+        )
     }
 
     /// The point of a picture of a size from which an EXIF orientation takes a point of the upright one.

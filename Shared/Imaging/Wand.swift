@@ -11,6 +11,15 @@ struct Wand: ~Copyable {
         self.pointer = pointer
     }
 
+    /// An opaque sRGB picture, whose pixels are to be written.
+    static func blank(_ width: Int, _ height: Int) throws(ImagingError) -> Wand {
+        let wand = try Wand()
+        guard let pixel = NewPixelWand() else { throw .undecodable(reason: "out of memory") }
+        defer { DestroyPixelWand(pixel) }
+        try wand.attempt("beginning", MagickNewImage(wand.pointer, width, height, pixel))
+        return wand
+    }
+
     /// A picture of its own that shares its pixels with another's until one of them changes.
     init(copying pointer: OpaquePointer) throws(ImagingError) {
         guard let copy = CloneMagickWand(pointer) else { throw .undecodable(reason: "out of memory") }
@@ -103,18 +112,20 @@ struct Wand: ~Copyable {
         guard let output = QueueAuthenticPixels(made, 0, 0, width, height, &made.pointee.exception) else {
             throw failure("resizing")
         }
-        let numbers = safelight_reduce_scratch(before.width, before.height, width, height)
-        withUnsafeTemporaryAllocation(of: Float.self, capacity: numbers) { scratch in
-            safelight_reduce(
-                UnsafeRawPointer(pixels).assumingMemoryBound(to: UInt16.self),
-                before.width,
-                before.height,
-                UnsafeMutableRawPointer(output).assumingMemoryBound(to: UInt16.self),
-                width,
-                height,
-                image.pointee.matte == MagickTrue ? 1 : 0,
-                scratch.baseAddress
-            )
+        LanczosTaps(from: before.width, to: width).with { across in
+            LanczosTaps(from: before.height, to: height).with { down in
+                withUnsafeTemporaryAllocation(of: Float.self, capacity: 4 * before.width) { sums in
+                    safelight_reduce(
+                        UnsafeRawPointer(pixels).assumingMemoryBound(to: UInt16.self),
+                        before.width,
+                        across,
+                        down,
+                        UnsafeMutableRawPointer(output).assumingMemoryBound(to: UInt16.self),
+                        image.pointee.matte == MagickTrue ? 1 : 0,
+                        sums.baseAddress
+                    )
+                }
+            }
         }
         guard SyncAuthenticPixels(made, &made.pointee.exception) == MagickTrue,
             let holder = NewMagickWandFromImage(made)

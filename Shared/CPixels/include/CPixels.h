@@ -65,11 +65,6 @@ typedef struct {
     const float *weights;
 } safelight_taps;
 
-/* Resizes pixels of three bytes by a filter in each direction; the starts grow. Writes `rows` rows, the first of which is
-   row `first_row` of the whole. `lines` has room for taps of `down` + 1 rows of three numbers a pixel. */
-void safelight_resize_rgb(const uint8_t *source, size_t row_bytes, const safelight_taps *across,
-                          const safelight_taps *down, size_t first_row, size_t rows, float *lines, uint8_t *output);
-
 enum { SAFELIGHT_LANCZOS_TAPS = 6, SAFELIGHT_LANCZOS_PHASES = 512 };
 
 /* Resamples by a filter of six taps; weights holds the taps of phase 0, 1/512, ... 1, each row summing to 1. The centre
@@ -114,10 +109,15 @@ void safelight_round_to_bytes(uint16_t *pixels, size_t count);
 /* Counts values of red, green and blue and of brightness in 256 steps each: 4 times 256 counters. */
 void safelight_histogram(const uint16_t *pixels, size_t count, uint32_t *counters);
 
-/* Makes a picture smaller, or as large, by Lanczos with three lobes, each output pixel from all source pixels below it.
-   With has_opacity colours are weighted by their alpha. Writes all of the output; scratch has as many numbers as
-   safelight_reduce_scratch says. */
-size_t safelight_reduce_scratch(size_t source_width, size_t source_height, size_t width, size_t height);
-void safelight_reduce(const uint16_t *source, size_t source_width, size_t source_height, uint16_t *output, size_t width,
-                      size_t height, int has_opacity, float *scratch);
+/* Makes a picture smaller, or as large, each output pixel from the taps above it. With has_opacity colours are weighted by
+   their alpha. Writes all of the output; `sums` has room for a row of the source. */
+void safelight_reduce(const uint16_t *source, size_t source_width, const safelight_taps *across,
+                      const safelight_taps *down, uint16_t *output, int has_opacity, float *sums);
+
+/* The same from pixels of three bytes, rows row_bytes apart: `rows` rows of the result, the first of which is row
+   `first_row` of the whole, either as three bytes a pixel or as opaque pixels of four numbers; the other is null. `sums`
+   has room for a row of the source and one number. */
+void safelight_reduce_rgb(const uint8_t *source, size_t row_bytes, size_t source_width, const safelight_taps *across,
+                          const safelight_taps *down, size_t first_row, size_t rows, uint8_t *bytes, uint16_t *pixels,
+                          float *sums);
 #endif

@@ -1,5 +1,6 @@
 import GRDB
 import PhotoModel
+import Storage
 import TestSupport
 import Testing
 

@@ -26,9 +26,9 @@ final class Bench {
     /// So much work, or a little of it in the short form.
     func amount(_ usual: Int, quick: Int) -> Int { isQuick ? quick : usual }
 
-    /// Whether one of the names is asked for, or a part of what it names.
+    /// Whether one of the names is asked for.
     func wants(_ names: String...) -> Bool {
-        only.isEmpty || names.contains { name in only.contains { name.hasPrefix($0) || $0.hasPrefix(name + ".") } }
+        only.isEmpty || names.contains { name in only.contains { name.hasPrefix($0) } }
     }
 
     /// Whether one of the names in a group is asked for, or all of them: `feed` has `feed.live.10`.

@@ -10,7 +10,7 @@ import Synchronization
 /// Durable changes: the real catalog against bare SQLite with the same promise.
 enum CommitBenchmarks {
     static func run(_ bench: Bench) async throws {
-        guard bench.wants("commits") else { return }
+        guard bench.wants(group: "commits") else { return }
         let library = try await bench.libraries.folder(assets: 10_000, for: "commits")
         let services = try Services(bench.place, "commits", library: library)
         try await services.start("catalog")

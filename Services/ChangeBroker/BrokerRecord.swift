@@ -1,88 +1,190 @@
 import Contracts
 import JSONValue
+import Messaging
 import PhotoModel
 
 /// A change record on its way through the broker: what has to be known of it, and the rest as it came.
 ///
-/// The broker passes records on without reading them whole, so that one of a newer catalog keeps what this broker does
-/// not know.
+/// The broker passes records on without reading them whole: that is quick, and one of a newer catalog keeps what this
+/// broker does not know.
 struct BrokerRecord: Sendable {
     /// One entity's part of the record, under the topic that carries it.
     struct Part: Sendable {
+        /// Of `assets`, `collections`, `lists` or `edits`.
+        let member: String
         let topic: String
         let id: String
-        let change: JSON
-
-        /// What PhotoKit tells of a changed object besides (spec S-66), and the names of the members that changed; nothing
-        /// for an edit, which is no object.
-        var details: JSONObject {
-            guard change["before"] != nil || change["after"] != nil else { return [:] }
-            let (before, after) = (change["before"]?.objectValue, change["after"]?.objectValue)
-            var details: JSONObject = ["assetContentChanged": false, "objectWasDeleted": .bool(after == nil)]
-            guard let before, let after else { return details }
-            details["assetContentChanged"] = .bool(before["contentRevision"] != after["contentRevision"])
-            let names = before.members.map(\.name) + after.members.map(\.name).filter { before[$0] == nil }
-            let changed = names.filter { !Self.revisions.contains($0) && before[$0] != after[$0] }
-            details["changedProperties"] = JSON(changed.sorted())
-            return details
-        }
-
-        /// They change with every other member, and say nothing of their own.
-        private static let revisions: Set<String> = ["revision", "contentRevision"]
+        /// Where it stands in the record.
+        fileprivate let range: Range<Int>
     }
 
     let sequence: Int64
     let library: String
-    let json: JSON
-    /// The record's one encoding, made once.
-    let bytes: [UInt8]
+    /// The record as the catalog wrote it: passed on byte by byte.
+    let bytes: Bytes
+    /// The entities it touches.
+    let parts: [Part]
+    private let date: Int64
+    private let origin: Range<Int>
 
-    private static let families = [
-        (member: "assets", topic: "asset."), (member: "collections", topic: "collection."),
-        (member: "lists", topic: "list."), (member: "edits", topic: "edit."),
-    ]
+    private static let topics = ["assets": "asset.", "collections": "collection.", "lists": "list.", "edits": "edit."]
 
+    /// Looks through a record's text.
+    ///
     /// - Throws: what makes it no change record
-    init(_ json: JSON) throws(JSONProblem) {
-        guard let sequence = json["sequence"]?.intValue, sequence > 0 else { throw JSONProblem("has no sequence") }
-        guard let library = json["library"]?.stringValue, library.utf8.count <= 32 else {
-            throw JSONProblem("has no library")
+    init(_ bytes: Bytes) throws(JSONProblem) {
+        var (sequence, library, date): (Int64?, String?, Int64?)
+        var origin: Range<Int>?
+        var parts: [Part] = []
+        var nameless: String?
+        do throws(JSONError) {
+            try JSONCursor.reading(bytes) { (cursor) throws(JSONError) in
+                try cursor.enterObject()
+                while let name = try cursor.nextMember() {
+                    switch name {
+                    case "sequence": sequence = try cursor.integer()
+                    case "library":
+                        let isText = try cursor.peek() == UInt8(ascii: "\"")
+                        if isText { library = try cursor.string() } else { try cursor.skip() }
+                    case "date": date = try cursor.integer()
+                    case "origin":
+                        let isObject = try cursor.peek() == UInt8(ascii: "{")
+                        let range = try cursor.skip()
+                        if isObject { origin = range }
+                    default:
+                        guard let topic = Self.topics[name] else {
+                            try cursor.skip()
+                            continue
+                        }
+                        if try !Self.read(&cursor, name, topic, into: &parts) { nameless = name }
+                    }
+                }
+            }
+        } catch {
+            throw JSONProblem("is not JSON: \(error)")
         }
-        guard json["date"]?.intValue != nil, json["origin"]?.objectValue != nil else {
-            throw JSONProblem("has no date or no origin")
-        }
+        guard let sequence, sequence > 0 else { throw JSONProblem("has no sequence") }
+        guard let library, library.utf8.count <= 32 else { throw JSONProblem("has no library") }
+        guard let date, let origin else { throw JSONProblem("has no date or no origin") }
+        if let nameless { throw JSONProblem("has an entity without an identifier", path: [nameless]) }
         self.sequence = sequence
         self.library = library
-        self.json = json
-        self.bytes = json.bytes
-        for (member, _) in Self.families {
-            guard let changes = json[member] else { continue }
-            guard let list = changes.arrayValue, list.allSatisfy({ Self.id(of: $0) != nil }) else {
-                throw JSONProblem("has an entity without an identifier", path: [member])
-            }
+        self.bytes = bytes
+        self.parts = parts
+        self.date = date
+        self.origin = origin
+    }
+
+    /// Reads a list of entities.
+    ///
+    /// - Returns: false where it is none, or one of them has no identifier
+    private static func read(
+        _ cursor: inout JSONCursor,
+        _ member: String,
+        _ topic: String,
+        into parts: inout [Part]
+    ) throws(JSONError) -> Bool {
+        guard try cursor.peek() == UInt8(ascii: "[") else {
+            try cursor.skip()
+            return false
         }
+        var isWhole = true
+        try cursor.enterArray()
+        while try cursor.nextElement() {
+            guard try cursor.peek() == UInt8(ascii: "{") else {
+                try cursor.skip()
+                isWhole = false
+                continue
+            }
+            let start = cursor.offset
+            // An edit has its id itself, an entity in the state before or after.
+            var (own, before, after): (String?, String?, String?)
+            try cursor.enterObject()
+            while let name = try cursor.nextMember() {
+                switch name {
+                case "id": own = try identifier(&cursor)
+                case "before": before = try entity(&cursor)
+                case "after": after = try entity(&cursor)
+                default: try cursor.skip()
+                }
+            }
+            guard let id = own ?? after ?? before else {
+                isWhole = false
+                continue
+            }
+            parts.append(Part(member: member, topic: topic + id, id: id, range: start..<cursor.offset))
+        }
+        return isWhole
+    }
+
+    private static func identifier(_ cursor: inout JSONCursor) throws(JSONError) -> String? {
+        if try cursor.peek() == UInt8(ascii: "\"") { return try cursor.string() }
+        try cursor.skip()
+        return nil
+    }
+
+    private static func entity(_ cursor: inout JSONCursor) throws(JSONError) -> String? {
+        guard try cursor.peek() == UInt8(ascii: "{") else {
+            try cursor.skip()
+            return nil
+        }
+        try cursor.enterObject()
+        while let name = try cursor.nextMember() {
+            guard name == "id" else {
+                try cursor.skip()
+                continue
+            }
+            let id = try identifier(&cursor)
+            try cursor.leave()
+            return id
+        }
+        return nil
     }
 
     var token: ChangeToken { ChangeToken(library: library, sequence: sequence) }
 
-    /// The entities it touches.
-    var parts: [Part] {
-        Self.families.flatMap { member, topic in
-            (json[member]?.arrayValue ?? []).compactMap { change in
-                Self.id(of: change).map { Part(topic: topic + $0, id: $0, change: change) }
-            }
-        }
-    }
-
     /// The identifiers it touches, under the names of the record's members.
     var identifiers: [(member: String, ids: [String])] {
-        Self.families.compactMap { member, _ in
-            json[member]?.arrayValue.map { (member, $0.compactMap(Self.id(of:))) }
+        var found: [(member: String, ids: [String])] = []
+        for part in parts {
+            if found.last?.member == part.member {
+                found[found.count - 1].ids.append(part.id)
+            } else {
+                found.append((part.member, [part.id]))
+            }
         }
+        return found
     }
 
-    /// An edit has its id itself, an entity in the state before or after.
-    private static func id(of change: JSON) -> String? {
-        (change["id"] ?? change["after"]?["id"] ?? change["before"]?["id"])?.stringValue
+    /// The members that every message about it begins with.
+    var head: JSONObject {
+        var head: JSONObject = ["sequence": .int(sequence), "library": .string(library), "date": .int(date)]
+        head["origin"] = value(at: origin)
+        return head
     }
+
+    /// One entity's part, read.
+    func change(_ part: Part) -> JSON { value(at: part.range) }
+
+    /// What the catalog wrote badly is null.
+    private func value(at range: Range<Int>) -> JSON { (try? JSON(parsing: bytes[range])) ?? .null }
+}
+
+extension BrokerRecord {
+    /// What PhotoKit tells of a changed object besides (spec S-66), and the names of the members that changed; nothing for
+    /// an edit, which is no object.
+    static func details(of change: JSON) -> JSONObject {
+        guard change["before"] != nil || change["after"] != nil else { return [:] }
+        let (before, after) = (change["before"]?.objectValue, change["after"]?.objectValue)
+        var details: JSONObject = ["assetContentChanged": false, "objectWasDeleted": .bool(after == nil)]
+        guard let before, let after else { return details }
+        details["assetContentChanged"] = .bool(before["contentRevision"] != after["contentRevision"])
+        let names = before.members.map(\.name) + after.members.map(\.name).filter { before[$0] == nil }
+        let changed = names.filter { !revisions.contains($0) && before[$0] != after[$0] }
+        details["changedProperties"] = JSON(changed.sorted())
+        return details
+    }
+
+    /// They change with every other member, and say nothing of their own.
+    private static let revisions: Set<String> = ["revision", "contentRevision"]
 }

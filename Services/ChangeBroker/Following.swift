@@ -28,13 +28,13 @@ struct Following: Sendable {
     func run(_ request: FeedFollow, from identity: String, notifier: Notifier) async throws(RPCError) -> FollowEnd {
         let feed = history.feed
         guard var cursor = await startToken(request) else { throw Self.notReady }
-        let (id, signal) = try await feed.addFollower(identity)
+        let (id, signal) = try await feed.addFollower(identity, at: cursor)
         do throws(RPCError) {
             // Who begins at the present learns where that is.
             if request.token == nil { try await notifier.notify(FeedFollow.progress, ["token": token(cursor)]) }
             var told = Told(token: cursor, time: clock.nowMicroseconds())
             for await _ in signal {
-                while try await step(request, &cursor, &told, notifier) {}
+                while try await step(request, &cursor, &told, notifier) { await feed.follower(id, isAt: cursor) }
                 await feed.follower(id, isAt: cursor)
                 if told.token != cursor, clock.nowMicroseconds() - told.time >= Self.progressPause {
                     try await progress(cursor, &told, notifier)

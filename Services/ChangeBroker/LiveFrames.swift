@@ -28,8 +28,9 @@ enum LiveFrames {
     static func part(_ part: BrokerRecord.Part, of record: BrokerRecord, previous: Int64, limit: Int) -> [UInt8] {
         var message = start(record, previous: previous)
         let bare = message
-        message["change"] = part.change
-        for (name, value) in part.details.members { message[name] = value }
+        let change = record.change(part)
+        message["change"] = change
+        for (name, value) in BrokerRecord.details(of: change).members { message[name] = value }
         let frame = JSON.object(message).bytes
         guard frame.count > limit else { return frame }
         message = bare
@@ -52,8 +53,7 @@ enum LiveFrames {
     static func head(_ head: FeedHead) -> [UInt8] { head.json.bytes }
 
     private static func start(_ record: BrokerRecord, previous: Int64) -> JSONObject {
-        var message: JSONObject = [:]
-        for name in ["sequence", "library", "date", "origin"] { message[name] = record.json[name] }
+        var message = record.head
         message["previous"] = .int(previous)
         message["token"] = .string(record.token.description)
         return message

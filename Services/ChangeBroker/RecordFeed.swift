@@ -13,7 +13,7 @@ actor RecordFeed {
     /// New at each start, and where what was observed is gone.
     private(set) var instance: String
     let configuration: ChangeBrokerConfiguration
-    private let publishers: [Publisher]
+    private nonisolated let publishers: [Publisher]
     let wanted: WantedTopics
     let logger: Logger
     /// Says that a head message is due.
@@ -110,22 +110,22 @@ actor RecordFeed {
     /// Takes records in, in the order of their sequences, and publishes them.
     ///
     /// - Throws: what is wrong with a record; those before it are taken in
-    func take(_ records: [JSON]) throws(JSONProblem) {
+    func take(_ records: [BrokerRecord]) throws(JSONProblem) {
         guard ring != nil else { return }
         defer { wake() }
-        for json in records {
-            do throws(JSONProblem) {
-                try publish(try BrokerRecord(json))
-            } catch {
-                counts.unreadable += 1
-                throw error
-            }
-        }
+        for record in records { try publish(record) }
     }
+
+    /// Waits while subscribers have much to read: history is in the catalog, and can come a little later.
+    nonisolated func waitForSubscribers() async { for publisher in publishers { await publisher.waitForRoom() } }
+
+    /// A record of the catalog could not be read.
+    func noteUnreadable() { counts.unreadable += 1 }
 
     private func publish(_ record: BrokerRecord) throws(JSONProblem) {
         guard let head = ring?.head, let library = ring?.library else { return }
         guard record.library == library else {
+            counts.unreadable += 1
             throw JSONProblem("is of the history \(record.library), not \(library)")
         }
         guard record.sequence > head else { return }
@@ -232,7 +232,12 @@ actor RecordFeed {
     // MARK: Followers
 
     /// Registers a follower: its signal comes whenever there may be something new, and once a second.
-    func addFollower(_ identity: String) throws(RPCError) -> (id: UInt64, signal: AsyncStream<Void>) {
+    ///
+    /// - Parameter token: where it begins, of those that read the history
+    func addFollower(
+        _ identity: String,
+        at token: ChangeToken? = nil
+    ) throws(RPCError) -> (id: UInt64, signal: AsyncStream<Void>) {
         guard !isStopping else { throw Refusal.unavailable.error("the change-broker is stopping; ask again") }
         guard followers.count < configuration.maxFollowers else {
             throw Refusal.limitExceeded.error(
@@ -242,7 +247,7 @@ actor RecordFeed {
         }
         lastFollower += 1
         let (signal, sink) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        followers[lastFollower] = Follower(identity: identity, signal: sink)
+        followers[lastFollower] = Follower(identity: identity, signal: sink, token: token)
         sink.yield()
         return (lastFollower, signal)
     }
@@ -269,7 +274,13 @@ actor RecordFeed {
         let head = ring?.head ?? 0
         let lags = followers.sorted { $0.key < $1.key }.prefix(Self.listedFollowers).map { id, follower -> JSON in
             let lag = follower.token.map { max(0, head - $0.sequence) } ?? 0
-            return ["id": JSON(Int(clamping: id)), "identity": .string(follower.identity), "lag": .int(lag)]
+            var figures: JSONObject = [
+                "id": JSON(Int(clamping: id)), "identity": .string(follower.identity), "lag": .int(lag),
+            ]
+            // Of one that is further back than the ring nobody has counted them.
+            let bytes = follower.token.map { ring?.bytes(after: $0.sequence) } ?? 0
+            if let bytes { figures["lagBytes"] = JSON(bytes) }
+            return .object(figures)
         }
         return [
             "head": .int(head), "oldest": .int(oldest), "library": .string(ring?.library ?? ""),

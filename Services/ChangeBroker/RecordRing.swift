@@ -9,6 +9,8 @@ struct RecordRing: Sendable {
         let record: Bytes
         let topics: [String]
         let weight: Int
+        /// Encoded bytes of all records up to this one.
+        let end: Int
     }
 
     let maxCount: Int
@@ -18,6 +20,8 @@ struct RecordRing: Sendable {
     private(set) var floor: Int64
     /// Bytes that the records take, about.
     private(set) var bytes = 0
+    /// Encoded bytes of all records so far, those that are gone included.
+    private var total = 0
 
     private var entries: Deque<Entry> = []
     /// The newest record that each topic carried, as far as the ring reaches.
@@ -49,7 +53,10 @@ struct RecordRing: Sendable {
     /// Takes in the next record; the oldest make room.
     mutating func append(_ record: BrokerRecord, topics: [String]) {
         let weight = record.bytes.count + topics.count * Self.weightPerTopic
-        entries.append(Entry(sequence: record.sequence, record: record.bytes, topics: topics, weight: weight))
+        total += record.bytes.count
+        entries.append(
+            Entry(sequence: record.sequence, record: record.bytes, topics: topics, weight: weight, end: total)
+        )
         bytes += weight
         for topic in topics { newest[topic] = record.sequence }
         while entries.count > maxCount || bytes > maxBytes, let oldest = entries.popFirst() {
@@ -86,6 +93,14 @@ struct RecordRing: Sendable {
             page.sequence = entry.sequence
         }
         return page
+    }
+
+    /// Encoded bytes of the records after a sequence; nil below the floor, where the catalog has some of them.
+    func bytes(after sequence: Int64) -> Int? {
+        guard sequence >= floor else { return nil }
+        let position = position(after: sequence)
+        guard position < entries.endIndex else { return 0 }
+        return total - entries[position].end + entries[position].record.count
     }
 
     private func position(after sequence: Int64) -> Int {

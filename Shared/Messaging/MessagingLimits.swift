@@ -41,6 +41,9 @@ public struct MessagingLimits: Sendable {
     public var receiveHighWaterMark: Int32 = 128
     /// Messages that a publisher queues for one subscriber before it loses some; at 8 KiB each this is 8 MiB.
     public var publishHighWaterMark: Int32 = 1000
+    /// How long a publisher waits for a subscriber whose queue is full, at least; half a millisecond more for each
+    /// subscription, up to 360 of them.
+    public var publishPatience: Duration = .milliseconds(20)
     /// Topics of one subscriber; subscriptions are messages and get lost beyond a high-water mark (libzmq #4064).
     public var topicsPerSubscriber = 8192
     /// Messages waiting in a subscriber, a puller or a stream without credit.

@@ -4,6 +4,8 @@ import Synchronization
 /// What comes back for a call.
 enum CallElement: Sendable {
     case notification(method: String, params: JSON, attachments: [Bytes], bytes: Int)
+    /// One whose params were not read.
+    case encoded(EncodedNotification, bytes: Int)
     case reply(Reply)
 }
 
@@ -18,19 +20,23 @@ final class OutgoingCall: Sendable {
     let deadline: Int64
     /// Whether notifications are wanted.
     let wantsNotifications: Bool
+    /// Whether they are wanted as they came.
+    let wantsEncoded: Bool
 
     init(
         id: Int64,
         message: OutgoingMessage,
         inbox: Mailbox<CallElement>,
         deadline: Int64,
-        wantsNotifications: Bool
+        wantsNotifications: Bool,
+        wantsEncoded: Bool = false
     ) {
         self.id = id
         self.message = Mutex(message)
         self.inbox = inbox
         self.deadline = deadline
         self.wantsNotifications = wantsNotifications
+        self.wantsEncoded = wantsEncoded
     }
 
     var pending: OutgoingMessage? { message.withLock { $0 } }

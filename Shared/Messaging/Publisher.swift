@@ -4,6 +4,8 @@ public import Logging
 import Synchronization
 
 /// Tells many subscribers at once: XPUB. Lossy by design; whoever needs every message detects gaps and reads again.
+///
+/// A reader whose queue is full is waited for a moment, as ``Patience`` says; then it loses what does not fit.
 public actor Publisher {
     /// What subscribers ask for, as the publisher sees it.
     public typealias SubscriptionHook = @Sendable (_ topic: String, _ isSubscribed: Bool) -> Void
@@ -22,6 +24,10 @@ public actor Publisher {
     /// Not listening for the moment, after everyone was disconnected.
     private var isAway = false
     private let holder: SocketHolder<Socket>
+    /// Messages taken from the queue, and how many of them have left.
+    private var leaving: [OutgoingMessage] = []
+    private var left = 0
+    private var patience: Patience
     private var counts = (sent: 0, bytes: 0, subscriptions: 0, strange: 0, failed: 0, restarts: 0)
 
     /// The address with the port that was found, where the given one left it open.
@@ -42,9 +48,12 @@ public actor Publisher {
         let receive = Int32(clamping: 2 * limits.topicsPerSubscriber + 1000)
         try socket.configure(limits, send: limits.publishHighWaterMark, receive: receive, linger: .zero)
         try socket.set(ZMQ_XPUB_VERBOSE, 1 as Int32)
+        // Full queues are told; what is done about them is decided here.
+        try socket.set(ZMQ_XPUB_NODROP, 1 as Int32)
         self.boundAddress = try socket.bind(address, security: security)
         self.thread = thread
         self.limits = limits
+        self.patience = Patience(shortest: limits.publishPatience)
         self.logger = logger
         self.doorbell = thread.loop.makeDoorbell()
         let queue = PublishQueue(maxBytes: limits.outboxBytes, doorbell: doorbell)
@@ -86,6 +95,10 @@ public actor Publisher {
         queue.put(message)
     }
 
+    /// Waits while much is on its way to the subscribers: for those whose records can wait, so that nobody who reads loses
+    /// any of them.
+    public nonisolated func waitForRoom() async { await queue.waitForRoom() }
+
     /// Called on the poll thread with each subscription and its end; it must not wait.
     ///
     /// A topic is told again when somebody else subscribes to it.
@@ -106,6 +119,7 @@ public actor Publisher {
             "published": JSON(counts.sent), "bytesOut": JSON(counts.bytes), "outboxBytes": JSON(waiting),
             "dropped": JSON(dropped), "refused": JSON(refused), "subscriptions": JSON(counts.subscriptions),
             "strangeMessages": JSON(counts.strange), "sendFailures": JSON(counts.failed),
+            "sentWithoutSome": JSON(patience.lost),
             "restarts": JSON(counts.restarts),
         ]
     }
@@ -117,24 +131,64 @@ public actor Publisher {
         guard holder.socket != nil else { return }
         thread.loop.remove(doorbell)
         holder.close()
+        queue.close()
     }
 
     private func turn() -> Turn {
         guard holder.socket != nil else { return Turn(wantsInput: false) }
         if queue.takeRestart() { disconnectAll() }
         if isAway { isAway = holder.socket?.rebind(boundAddress) != true }
-        for message in queue.drain() {
-            // An XPUB without NODROP never says that it is full: it drops for the slow ones alone.
-            if holder.socket?.send(message) == .sent {
-                counts.sent += 1
-                counts.bytes += message.byteCount
-            } else {
-                counts.failed += 1
-            }
-        }
-        return Turn(isHungry: readSubscriptions(), wakeAfter: isAway ? Self.rebindPause : nil)
+        let isWaiting = !sendLeaving()
+        var wakeAfter = isAway ? Self.rebindPause : nil
+        if isWaiting { wakeAfter = Self.fullPause }
+        return Turn(isHungry: readSubscriptions(), wakeAfter: wakeAfter)
     }
 
+    /// Sends what there is.
+    ///
+    /// - Returns: false where it waits for somebody's queue
+    private func sendLeaving() -> Bool {
+        var bytes = 0
+        defer { queue.settle(bytes) }
+        while true {
+            if left == leaving.count {
+                (leaving, left) = (queue.drain(), 0)
+                if leaving.isEmpty { return true }
+            }
+            let message = leaving[left]
+            switch holder.socket?.send(message) {
+            case .sent:
+                patience.moved()
+                note(message, isSent: true)
+            case .full:
+                let now = MonotonicClock.system.nowMicroseconds()
+                if patience.waits(at: now, subscriptions: counts.subscriptions) { return false }
+                note(message, isSent: sendToThoseWithRoom(message))
+            default: note(message, isSent: false)
+            }
+            bytes += message.byteCount
+            left += 1
+        }
+    }
+
+    private func note(_ message: OutgoingMessage, isSent: Bool) {
+        guard isSent else {
+            counts.failed += 1
+            return
+        }
+        counts.sent += 1
+        counts.bytes += message.byteCount
+    }
+
+    /// Those without lose it, and everything until they have read half of what they have; they are waited for no more.
+    private func sendToThoseWithRoom(_ message: OutgoingMessage) -> Bool {
+        guard (try? holder.socket?.set(ZMQ_XPUB_NODROP, 0 as Int32)) != nil else { return false }
+        defer { try? holder.socket?.set(ZMQ_XPUB_NODROP, 1 as Int32) }
+        return holder.socket?.send(message) == .sent
+    }
+
+    /// How long a full queue is left alone.
+    private static let fullPause: Int64 = 1000
     private static let rebindPause: Int64 = 2000
 
     /// Ends every connection and listens again: libzmq 4.3.4 can disconnect no single peer. All of them come back by
@@ -167,11 +221,14 @@ public actor Publisher {
     }
 }
 
-/// Messages on their way to the poll thread, bounded by bytes.
+/// Messages on their way to libzmq, bounded by bytes.
 private final class PublishQueue: Sendable {
     private struct State {
         var messages: [OutgoingMessage] = []
+        /// Of these, and of those that were taken out and have not left.
         var bytes = 0
+        var waiting: [CheckedContinuation<Void, Never>] = []
+        var isClosed = false
         var dropped = 0
         var refused = 0
         var wantsRestart = false
@@ -221,11 +278,42 @@ private final class PublishQueue: Sendable {
 
     func drain() -> [OutgoingMessage] {
         state.withLock { state in
-            defer {
-                state.messages = []
-                state.bytes = 0
-            }
+            defer { state.messages = [] }
             return state.messages
         }
+    }
+
+    /// Bytes that may be on their way before those wait who can.
+    private static let comfortable = 4 << 20
+
+    func waitForRoom() async {
+        guard state.withLock({ $0.bytes > Self.comfortable && !$0.isClosed }) else { return }
+        await withCheckedContinuation { continuation in
+            let isFree = state.withLock { state in
+                if state.bytes > Self.comfortable, !state.isClosed {
+                    state.waiting.append(continuation)
+                    return false
+                }
+                return true
+            }
+            if isFree { continuation.resume() }
+        }
+    }
+
+    /// So many bytes have left.
+    func settle(_ bytes: Int) {
+        let freed: [CheckedContinuation<Void, Never>] = state.withLock { state in
+            state.bytes -= bytes
+            guard state.bytes <= Self.comfortable / 2 || state.isClosed else { return [] }
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for continuation in freed { continuation.resume() }
+    }
+
+    /// Nothing will leave any more: nobody waits for it.
+    func close() {
+        state.withLock { $0.isClosed = true }
+        settle(0)
     }
 }

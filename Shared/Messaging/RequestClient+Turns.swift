@@ -60,6 +60,7 @@ extension RequestClient {
         switch command {
         case .open(let call):
             calls.add(call)
+            if call.wantsEncoded { hasEncodedCalls = true }
             nextDeadline = min(nextDeadline, patience(with: call))
         case .takeBack(let call):
             tellTakenBack(call)
@@ -142,6 +143,7 @@ extension RequestClient {
     }
 
     private func take(_ message: IncomingMessage) {
+        if hasEncodedCalls, takeEncoded(message) { return }
         guard message.violation == nil, let frame = message.frames.first,
             let json = try? JSON(parsing: frame, limits: limits.json), case .object(let object) = json
         else {
@@ -173,7 +175,20 @@ extension RequestClient {
             return
         }
         guard call.wantsNotifications else { return }
-        let element = CallElement.notification(method: method, params: params, attachments: attachments, bytes: bytes)
+        put(.notification(method: method, params: params, attachments: attachments, bytes: bytes), bytes, for: call)
+    }
+
+    /// Hands a notification over as it is where it is wanted so; false where it has to be read.
+    private func takeEncoded(_ message: IncomingMessage) -> Bool {
+        guard message.violation == nil, message.frames.count == 1, let frame = message.frames.first,
+            let (id, notification) = EncodedNotification.outline(of: frame), let call = calls.about(id),
+            call.wantsEncoded
+        else { return false }
+        put(.encoded(notification, bytes: message.totalBytes), message.totalBytes, for: call)
+        return true
+    }
+
+    private func put(_ element: CallElement, _ bytes: Int, for call: OutgoingCall) {
         if call.inbox.put(element, bytes: bytes) { return }
         tellTakenBack(call)
         call.inbox.finish(

@@ -17,6 +17,8 @@ public actor RequestClient {
     var control: Deque<OutgoingMessage> = []
     var nextDeadline = Int64.max
     var isFull = false
+    /// Whether a request was ever opened here whose notifications are wanted as they came.
+    var hasEncodedCalls = false
     /// Whether the service has shaken hands: what is sent before can be lost in a socket that is just being closed.
     ///
     /// Over inproc there are no hands to shake.
@@ -103,7 +105,7 @@ public actor RequestClient {
         case .cancelled:
             takeBack(call)
             throw .cancelled("the task that waited was cancelled")
-        case .element(.notification), .end(nil):
+        case .element(.notification), .element(.encoded), .end(nil):
             throw .internalError("the service answered without a result")
         }
     }
@@ -127,6 +129,26 @@ public actor RequestClient {
             attachments: attachments,
             deadline: deadline,
             credit: credit
+        )
+    }
+
+    /// The same with the notifications as they came, for those who pass them on.
+    public nonisolated func encodedStream(
+        _ method: String,
+        _ params: JSON = [:],
+        deadline: Duration? = nil,
+        credit: Int? = nil
+    ) -> EncodedStream {
+        EncodedStream(
+            stream: RequestStream(
+                client: self,
+                method: method,
+                params: params,
+                attachments: [],
+                deadline: deadline,
+                credit: credit,
+                isEncoded: true
+            )
         )
     }
 
@@ -171,7 +193,8 @@ public actor RequestClient {
     nonisolated func send(
         _ draft: Draft,
         inbox: Mailbox<CallElement>,
-        isStream: Bool
+        isStream: Bool,
+        isEncoded: Bool = false
     ) throws(RPCError) -> OutgoingCall {
         let charge = Charge(bytes: draft.byteCount, gates: [outbox.room])
         let call = OutgoingCall(
@@ -179,7 +202,8 @@ public actor RequestClient {
             message: OutgoingMessage(draft.frames, charge: charge),
             inbox: inbox,
             deadline: draft.deadline,
-            wantsNotifications: isStream
+            wantsNotifications: isStream,
+            wantsEncoded: isEncoded
         )
         guard outbox.post(.open(call)) else { throw Self.closed }
         return call

@@ -21,6 +21,8 @@ public struct RequestStream: AsyncSequence, Sendable {
     let attachments: [Bytes]
     let deadline: Duration?
     let credit: Int?
+    /// Notifications come as they are.
+    var isEncoded = false
 
     /// Sends the request.
     public func makeAsyncIterator() -> Iterator {
@@ -39,7 +41,24 @@ public struct RequestStream: AsyncSequence, Sendable {
         public mutating func next(
             isolation actor: isolated (any Actor)? = #isolation
         ) async throws(RPCError) -> StreamElement? {
-            try await session.next()
+            switch try await session.next() {
+            case .notification(let method, let params, let attachments, _):
+                .notification(method: method, params: params, attachments: attachments)
+            case .encoded(let notification, _):
+                .notification(method: notification.method, params: try notification.params(), attachments: [])
+            case .reply(let reply): .reply(reply)
+            case nil: nil
+            }
+        }
+
+        /// The same with a notification as it came.
+        mutating func nextEncoded() async throws(RPCError) -> EncodedElement? {
+            switch try await session.next() {
+            case .notification(let method, let params, _, _): .notification(EncodedNotification(method, params))
+            case .encoded(let notification, _): .notification(notification)
+            case .reply(let reply): .reply(reply)
+            case nil: nil
+            }
         }
     }
 
@@ -67,7 +86,7 @@ public struct RequestStream: AsyncSequence, Sendable {
                 guard stream.client.outbox.room.takeIfOpen(draft.byteCount) else {
                     throw .busy("too many bytes of requests wait for the service; wait for answers")
                 }
-                call = try stream.client.send(draft, inbox: inbox, isStream: true)
+                call = try stream.client.send(draft, inbox: inbox, isStream: true, isEncoded: stream.isEncoded)
             } catch {
                 call = nil
                 refusal = error
@@ -78,7 +97,7 @@ public struct RequestStream: AsyncSequence, Sendable {
             if let call, !isOver { stream.client.takeBack(call) }
         }
 
-        func next() async throws(RPCError) -> StreamElement? {
+        func next() async throws(RPCError) -> CallElement? {
             if let refusal {
                 self.refusal = nil
                 isOver = true
@@ -86,12 +105,12 @@ public struct RequestStream: AsyncSequence, Sendable {
             }
             guard let call, !isOver else { return nil }
             switch await inbox.take() {
-            case .element(.notification(let method, let params, let attachments, let bytes)):
-                returnCredit(bytes, of: call)
-                return .notification(method: method, params: params, attachments: attachments)
-            case .element(.reply(let reply)):
-                isOver = true
-                return .reply(reply)
+            case .element(let element):
+                switch element {
+                case .notification(_, _, _, let bytes), .encoded(_, let bytes): returnCredit(bytes, of: call)
+                case .reply: isOver = true
+                }
+                return element
             case .end(let failure):
                 isOver = true
                 if let failure { throw failure }

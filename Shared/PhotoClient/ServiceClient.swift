@@ -70,6 +70,11 @@ public final class ServiceClient: Sendable {
         ServiceStream(requests.stream(R.method, request.json, deadline: deadline, credit: credit))
     }
 
+    /// The same with the notifications as they came, for those who pass them on without reading them.
+    public func encodedStream<R: Request>(_ request: R, credit: Int) -> EncodedStream {
+        requests.encodedStream(R.method, request.json, credit: credit)
+    }
+
     /// Whether the service can do its work.
     public func health(deadline: Duration = .seconds(5)) async throws(RPCError) -> Health.Result {
         try await ask(Health(), deadline: deadline).result

@@ -31,6 +31,9 @@ final class Bench {
         only.isEmpty || names.contains { name in only.contains { name.hasPrefix($0) } }
     }
 
+    /// Whether one of the names in a group is asked for, or all of them: `feed` has `feed.live.10`.
+    func wants(group: String) -> Bool { wants(group) || only.contains { $0.hasPrefix(group + ".") } }
+
     /// Measures, unless other names were asked for.
     ///
     /// - Parameter notes: asked after the runs

@@ -8,7 +8,9 @@ struct BenchmarksCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "Benchmarks",
         abstract: "Measures the house against named peers and limits.",
-        subcommands: [MeasureCommand.self, EchoCommand.self, PublishCommand.self, SubscribeCommand.self],
+        subcommands: [
+            MeasureCommand.self, EchoCommand.self, PublishCommand.self, SubscribeCommand.self, WireCommand.self,
+        ],
         defaultSubcommand: MeasureCommand.self
     )
 }

@@ -14,9 +14,13 @@ final class Child {
     private let input = Pipe()
     private let output = Pipe()
     private var buffer = Data()
+    private let ending: Int32
 
     /// Starts one of the hidden subcommands, or any other program.
-    init(_ arguments: [String], program: String? = nil) throws {
+    ///
+    /// - Parameter ending: the signal that ends it. A program of others inherits blocked signals, and needs SIGKILL.
+    init(_ arguments: [String], program: String? = nil, ending: Int32 = SIGTERM) throws {
+        self.ending = ending
         process.executableURL = URL(fileURLWithPath: program ?? Place.ownProgram)
         process.arguments = arguments
         process.standardInput = input
@@ -26,7 +30,7 @@ final class Child {
 
     deinit {
         try? input.fileHandleForWriting.close()
-        if process.isRunning { process.terminate() }
+        if process.isRunning { kill(process.processIdentifier, ending) }
         process.waitUntilExit()
     }
 

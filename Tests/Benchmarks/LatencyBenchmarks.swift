@@ -7,7 +7,7 @@ enum LatencyBenchmarks {
     private static let perSecond = 1000
 
     static func run(_ bench: Bench) async throws {
-        guard bench.wants("latency") else { return }
+        guard bench.wants(group: "latency") else { return }
         let library = try await bench.libraries.folder(assets: 10_000, for: "latency")
         let services = try Services(bench.place, "latency", library: library)
         try await services.start("catalog")
@@ -15,7 +15,7 @@ enum LatencyBenchmarks {
         let favourites = try await Favourites(services.client)
         let count = bench.amount(2 * perSecond, quick: 300)
         for subscribers in [10, 100] {
-            guard bench.wants("latency.\(subscribers)") else { continue }
+            guard bench.wants(group: "latency.\(subscribers)") else { continue }
             let ours = try await Subscribers(services.client.endpoints.feed.description, subscribers)
             // The peer's bytes are as many as those of a real message.
             let bytes = try await ours.batch(1) { try await favourites.change() }.bytes

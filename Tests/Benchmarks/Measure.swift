@@ -4,6 +4,8 @@ enum Aim: Sendable {
     case ratio(Double)
     /// A itself.
     case figure(Double)
+    /// A itself, or where that is missed A over B.
+    case figureOrRatio(Double, Double)
 }
 
 /// Ours (A) against a named peer or limit (B), in the same run.
@@ -23,6 +25,8 @@ struct Comparison: Sendable {
         return switch aim {
         case .ratio(let ratio): "ratio \(sign) \(Figure.ratio(ratio))"
         case .figure(let figure): "A \(sign) \(Figure.text(figure))"
+        case .figureOrRatio(let figure, let ratio):
+            "A \(sign) \(Figure.text(figure)), or ratio \(sign) \(Figure.ratio(ratio))"
         case nil: "–"
         }
     }
@@ -77,30 +81,33 @@ struct Outcome: Sendable {
         pairs = peer.count
     }
 
+    /// A figure and what it is to reach; of two ways the one that is met, else the nearer one.
+    private var goal: (value: Double, wanted: Double) {
+        switch comparison.aim {
+        case .ratio(let wanted): return (ratio.median, wanted)
+        case .figure(let wanted): return (ours.median, wanted)
+        case .figureOrRatio(let figure, let wanted):
+            let byFigure = ours.median / figure
+            let byRatio = ratio.median / wanted
+            let isFigure = comparison.smallerIsBetter ? byFigure < byRatio : byFigure > byRatio
+            return isFigure ? (ours.median, figure) : (ratio.median, wanted)
+        case nil: return (ratio.median, 1)
+        }
+    }
+
     /// Whether the A/A spread exceeds half of what separates the figure from its aim, or from the peer where it has none.
     var isResolved: Bool {
-        let (value, wanted) =
-            switch comparison.aim {
-            case .ratio(let wanted): (ratio.median, wanted)
-            case .figure(let wanted): (ours.median, wanted)
-            case nil: (ratio.median, 1)
-            }
+        let (value, wanted) = goal
         // One that came out differently from itself every time the same way is no better known.
         let spread = max(same.maximum, 1) - min(same.minimum, 1)
         return spread * value <= abs(value - wanted) / 2
     }
 
     var verdict: Verdict {
-        let isReached: Bool
-        switch comparison.aim {
-        case .ratio(let wanted):
-            isReached = comparison.smallerIsBetter ? ratio.median <= wanted : ratio.median >= wanted
-        case .figure(let wanted):
-            isReached = comparison.smallerIsBetter ? ours.median <= wanted : ours.median >= wanted
-        case nil: return isResolved ? .noAim : .notResolved
-        }
+        guard comparison.aim != nil else { return isResolved ? .noAim : .notResolved }
         guard isResolved else { return .notResolved }
-        return isReached ? .met : .missed
+        let (value, wanted) = goal
+        return (comparison.smallerIsBetter ? value <= wanted : value >= wanted) ? .met : .missed
     }
 }
 

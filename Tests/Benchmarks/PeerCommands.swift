@@ -90,81 +90,20 @@ struct SubscribeCommand: ParsableCommand {
             }
         }
         Peer.say("ready")
-        while let command = readLine() {
-            guard let count = command.split(separator: " ").last.flatMap({ Int($0) }) else { continue }
-            var batch = Batch(subscribers: subscribers, count: count)
-            Peer.say("go")
-            while !batch.isDone {
-                let found = zmq_poll(&items, Int32(items.count), 3000)
-                if found == 0 { break }
-                for (index, socket) in sockets.enumerated() where items[index].revents != 0 {
-                    for _ in 0..<64 { guard try batch.take(index, socket) else { break } }
-                }
+        try Peer.measureBatches(subscribers: subscribers) { batch in
+            guard zmq_poll(&items, Int32(items.count), Peer.patience) > 0 else { return }
+            for (index, socket) in sockets.enumerated() where items[index].revents != 0 {
+                for _ in 0..<64 { guard try Self.take(index, socket, into: &batch) else { break } }
             }
-            Peer.say(batch.json.text)
         }
     }
-}
-
-/// What the subscribers got of one batch.
-private struct Batch {
-    let count: Int
-    private var received: [Int]
-    private var last: [Int64]
-    private var lost = 0
-    private var delivered = 0
-    private var bytes = 0
-    private var first: Int64 = 0
-    private var newest: Int64 = 0
-    private var delays: [Int64] = []
-    private var open: Int
-
-    init(subscribers: Int, count: Int) {
-        self.count = count
-        received = Array(repeating: 0, count: subscribers)
-        last = Array(repeating: 0, count: subscribers)
-        open = subscribers
-    }
-
-    var isDone: Bool { open == 0 }
 
     /// Takes one message; false where there is none.
-    mutating func take(_ index: Int, _ socket: BareSocket) throws -> Bool {
+    private static func take(_ index: Int, _ socket: BareSocket, into batch: inout Batch) throws -> Bool {
         guard let (isChange, _) = try socket.receive(wait: false, { $0.count == 7 }) else { return false }
-        guard isChange else {
-            while let (_, more) = try socket.receive({ _ in }), more {}
-            return true
-        }
-        let now = Clocks.microseconds()
-        guard
-            let (numbers, _) = try socket.receive({ frame in
-                bytes = frame.count
-                return (
-                    LiveFrame.number(LiveFrame.sequence, in: frame) ?? 0, LiveFrame.number(LiveFrame.date, in: frame)
-                )
-            })
-        else { return false }
-        if first == 0 { first = now }
-        newest = now
-        let missed = last[index] == 0 ? 0 : Int(numbers.0 - last[index] - 1)
-        last[index] = numbers.0
-        lost += missed
-        delivered += 1
-        if delays.count < 1_000_000, let date = numbers.1 { delays.append(Clocks.wallMicroseconds() - date) }
-        let isOpen = received[index] < count
-        received[index] += 1 + missed
-        if isOpen, received[index] >= count { open -= 1 }
+        if isChange { return try socket.receive({ batch.take(index, $0) }) != nil }
+        while let (_, more) = try socket.receive({ _ in }), more {}
         return true
-    }
-
-    var json: JSON {
-        let sorted = delays.sorted()
-        func delay(_ part: Double) -> JSON { .int(sorted.isEmpty ? 0 : sorted[Int(Double(sorted.count - 1) * part)]) }
-        return [
-            "delivered": JSON(delivered), "lost": JSON(max(lost, received.count * count - delivered)),
-            "microseconds": .int(newest - first), "bytes": JSON(bytes), "p50": delay(0.5), "p99": delay(0.99),
-            "slowest": delay(1),
-        ]
     }
 }
 
@@ -174,6 +113,22 @@ enum Peer {
     static func say(_ line: String) {
         print(line)
         fflush(nil)
+    }
+
+    /// How long a subscriber waits for a message before it looks at the clock, in milliseconds.
+    static let patience = 500
+
+    /// Measures the batches that are asked for on the standard input.
+    ///
+    /// - Parameter turn: takes what has come, and waits no longer than ``patience`` for it
+    static func measureBatches(subscribers: Int, turn: (inout Batch) throws -> Void) throws {
+        while let command = readLine() {
+            guard let count = command.split(separator: " ").last.flatMap({ Int($0) }) else { continue }
+            var batch = Batch(subscribers: subscribers, count: count)
+            say("go")
+            while !batch.isDone { try turn(&batch) }
+            say(batch.json.text)
+        }
     }
 
     /// Ends this process when its standard input ends: a peer never outlives the benchmark.

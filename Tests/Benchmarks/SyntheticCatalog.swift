@@ -93,22 +93,22 @@ final class SyntheticCatalog: RequestHandler {
 
     private func tell(after token: ChangeToken?, _ notifier: Notifier) async throws(RPCError) -> Reply {
         var position = token?.sequence ?? head
-        let record = template.json.objectValue ?? [:]
+        // Encoded once: what is measured is who passes them on, not who makes them.
+        var record = template.bytes
         state.withLock { $0.followers += 1 }
         while !Task.isCancelled {
             await grown(beyond: position)
             let last = min(head, position + Self.batch)
-            let records = (position + 1...max(position + 1, last)).map { sequence -> JSON in
-                var record = record
-                record["sequence"] = .int(sequence)
-                return .object(record)
+            var params = Array("{\"records\":[".utf8)
+            params.reserveCapacity((record.count + 1) * Int(last - position) + 256)
+            for sequence in position + 1...max(position + 1, last) {
+                LiveFrame.write(sequence, to: LiveFrame.sequence, in: &record)
+                if sequence > position + 1 { params.append(UInt8(ascii: ",")) }
+                params += record
             }
             position = last
-            let token = ChangeToken(library: library, sequence: position)
-            try await notifier.notify(
-                ChangesFollow.notification,
-                ["records": .array(records), "token": .string(token.description)]
-            )
+            params += Array("],\"token\":\"\(ChangeToken(library: library, sequence: position))\"}".utf8)
+            try await notifier.notify(ChangesFollow.notification, encoded: params)
         }
         return Reply(FollowEnd(token: ChangeToken(library: library, sequence: position)).json)
     }

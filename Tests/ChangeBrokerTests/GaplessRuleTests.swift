@@ -55,7 +55,7 @@ private struct Simulation {
     /// The broker takes in what it lacks, and publishes it.
     mutating func follow() throws {
         for record in log where record.sequence > ring.head {
-            let record = try BrokerRecord(record.json)
+            let record = try BrokerRecord(record.json.bytes)
             // Now and then a message is too large.
             let limit = chance(0.05) ? 10 : 1 << 20
             send(FeedTopic.changes, LiveFrames.changes(record, previous: ring.head, limit: limit))

@@ -207,7 +207,9 @@ struct HistoryTests {
                     let lags = await broker.feed.figures()["followers"]?["lags"]?.arrayValue
                     #expect(lags?.count == 1)
                     let lag = lags?.first?["lag"]?.intValue ?? 0
-                    #expect(lag == 0 || lag > 380)
+                    #expect(lag > 380)
+                    let behind = await room.catalog.records.suffix(Int(lag)).reduce(0) { $0 + $1.bytes.count }
+                    #expect(lags?.first?["lagBytes"]?.intValue == Int64(behind))
                     while seen.last != 400 {
                         guard case .notification(_, let params, _) = try await events.next() else { return }
                         seen += sequences(params["records"]?.arrayValue ?? [])

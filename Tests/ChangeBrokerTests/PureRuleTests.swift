@@ -17,7 +17,11 @@ func brokerRecord(_ sequence: Int64, _ ids: [ObjectID] = [assetID(1)], caption: 
         asset.caption = caption
         return EntityChange(before: nil, after: asset)
     }
-    return try BrokerRecord(record.json)
+    return try BrokerRecord(record.json.bytes)
+}
+
+extension BrokerRecord {
+    var json: JSON { get throws { try JSON(parsing: bytes) } }
 }
 
 @Suite(.timeLimit(.minutes(5)))
@@ -67,6 +71,18 @@ struct RecordRingTests {
         #expect(two?.sequence == 12)
         // A single record is a page even where it is larger than the page may be.
         #expect(sequences(page(ring, after: 10, bytes: 1)) == [11])
+    }
+
+    @Test func `the ring tells how many bytes come after a sequence, as far as it reaches`() throws {
+        var ring = ring(count: 4)
+        #expect(ring.bytes(after: 10) == 0)
+        try append(11...20, to: &ring)
+        let sizes = try (11...20).map { try brokerRecord($0).bytes.count }
+        #expect(ring.bytes(after: 20) == 0)
+        #expect(ring.bytes(after: 19) == sizes[9])
+        #expect(ring.bytes(after: 16) == sizes.suffix(4).reduce(0, +))
+        // The catalog has what lies below the floor.
+        #expect(ring.bytes(after: 15) == nil)
     }
 
     @Test func `a filtered page moves on where nothing matches`() throws {
@@ -158,7 +174,7 @@ struct LiveFramesTests {
         #expect(message["library"]?.stringValue == testLibrary)
         #expect(message["origin"]?["identity"] == "uid:1")
         #expect(message["date"] == 9)
-        #expect(message["change"] == record.json["assets"]?.arrayValue?.last)
+        #expect(try message["change"] == record.json["assets"]?.arrayValue?.last)
         let small = try json(LiveFrames.part(part, of: record, previous: 4, limit: 300))
         #expect(small["truncated"] == true)
         #expect(small["change"] == nil)
@@ -172,13 +188,15 @@ struct LiveFramesTests {
     ])
     func `what is no record is refused`(text: String) throws {
         let json = try JSON(parsing: text)
-        #expect(throws: JSONProblem.self) { try BrokerRecord(json) }
+        #expect(throws: JSONProblem.self) { try BrokerRecord(json.bytes) }
     }
 
     @Test func `what a newer catalog says beside is passed on`() throws {
         var object = try #require(try brokerRecord(9).json.objectValue)
         object["weather"] = "fine"
-        let message = try json(LiveFrames.changes(try BrokerRecord(.object(object)), previous: 8, limit: 1 << 18))
+        let message = try json(
+            LiveFrames.changes(try BrokerRecord(JSON.object(object).bytes), previous: 8, limit: 1 << 18)
+        )
         #expect(message["weather"] == "fine")
     }
 }

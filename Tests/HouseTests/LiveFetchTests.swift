@@ -37,14 +37,7 @@ struct LiveFetchTests {
         #expect(generated.status == 0, "\(generated.errors)")
         try house.start([.catalog, .changeBroker])
         let library = try house.library()
-        var ids: [ObjectID] = []
-        for try await asset in library.allAssets(FetchDescription(.assets)) { ids.append(asset.id) }
-        let collections = try await library.collections(FetchDescription(.collections), count: 1000).collections
-        let albums = collections.filter { $0.type == .album }.map(\.id)
-        // Smart albums and moments hold what assets say of themselves.
-        let derived = collections.filter { $0.type != .album }.map(\.id)
-        #expect(ids.count > 300 && albums.count == 6 && derived.count > 20)
-
+        var work = try await LiveWork(library)
         let feed = try Subscriber(
             address: house.address("feed"),
             thread: PollThread(name: "test-live"),
@@ -53,10 +46,10 @@ struct LiveFetchTests {
         await feed.subscribe([FeedTopic.head])
         var lists: [String: LiveList] = [:]
         while lists.count < Self.fetches {
-            let fetch = Self.fetch(ids, albums, derived, &random)
+            let fetch = work.fetch(&random)
             guard (try? Fetch(fetch)) != nil else { continue }
             var list = LiveList(fetch: fetch)
-            (list.ids, list.token) = try await Self.fresh(fetch, library)
+            (list.ids, list.token) = try await LiveWork.fresh(fetch, library)
             let observed = try await library.changeBroker.ask(FetchObserve(fetch: fetch, token: list.token)).result
             list.observation = observed.details.observation
             try Self.take(observed.details, into: &list)
@@ -64,11 +57,12 @@ struct LiveFetchTests {
             lists[observed.topic] = list
         }
         var messages = feed.messages.makeAsyncIterator()
+        var clock = Spent()
         for number in 1...Self.transactions {
-            let requests = Self.changes(&ids, albums, &random)
-            let outcome = try await Self.perform(requests, library)
-            guard number % 100 == 0 || number == Self.transactions, let token = outcome else { continue }
+            let token = try await clock.time(\.performing) { try await work.perform(&random) }
+            guard number % 100 == 0 || number == Self.transactions else { continue }
             // Heads come after everything at or below them: then every list is where the catalog is.
+            let reading = clock.start()
             while let message = await messages.next() {
                 let json = try JSON(parsing: message.frames.first ?? [])
                 if message.topic == FeedTopic.head {
@@ -78,8 +72,11 @@ struct LiveFetchTests {
                     lists[message.topic] = list
                 }
             }
+            clock.stop(\.reading, reading)
             for (topic, list) in lists {
-                let (wanted, moment) = try await Self.fresh(list.fetch, library)
+                let (wanted, moment) = try await clock.time(\.fetching) {
+                    try await LiveWork.fresh(list.fetch, library)
+                }
                 #expect(moment == token)
                 guard list.ids == wanted else {
                     Issue.record("after \(number), \(list.fetch.json.text): \(list.ids) is not \(wanted)")
@@ -95,7 +92,8 @@ struct LiveFetchTests {
         let figures = try await library.changeBroker.figures()
         let live = figures["feed"]?["fetches"]
         TestPlace.say(
-            "live fetches: \(live?["candidates"]?.intValue ?? 0) asked, \(live?["messages"]?.intValue ?? 0) told"
+            "live fetches: \(live?["candidates"]?.intValue ?? 0) asked, \(live?["messages"]?.intValue ?? 0) told, "
+                + "\(work.refused) refused; \(clock.text)"
         )
         #expect(live?["broken"] == 0)
         await feed.close()
@@ -105,88 +103,28 @@ struct LiveFetchTests {
 
     // MARK: Parts
 
-    private static func fetch(
-        _ ids: [ObjectID],
-        _ albums: [ObjectID],
-        _ derived: [ObjectID],
-        _ random: inout SeededRandom
-    ) -> FetchDescription {
-        var fetch = FetchDescription(.assets)
-        switch Int.random(in: 0..<9, using: &random) {
-        case 0: fetch.ids = (0..<8).map { _ in random.pick(ids) }
-        case 1, 2, 3: fetch.container = random.pick(albums)
-        case 4, 5: fetch.container = random.pick(derived)
-        default: break
-        }
-        let keys = PredicateClass.asset.keys
-        switch Int.random(in: 0..<6, using: &random) {
-        case 0: break
-        case 1: fetch.predicate = "isFavorite == TRUE"
-        case 2: fetch.predicate = .string("rating >= \(Int.random(in: 1...4, using: &random))")
-        case 3: fetch.predicate = .string("ANY keywords == \"\(random.pick(words))\"")
-        case 4: fetch.predicate = .string("rating == \(Int.random(in: 0...5, using: &random)) OR caption != nil")
-        default:
-            fetch.predicate = RandomEntities.tree(Int.random(in: 1...4, using: &random), of: .asset, using: &random)
-        }
-        for _ in 0..<Int.random(in: 0...2, using: &random) {
-            let key = random.pick(keys.filter(\.isSortable) + [.rating, .isFavorite, .caption, .creationDate])
-            fetch.sort.append(SortDescription(key: key.name, ascending: Bool.random(using: &random)))
-        }
-        if Bool.random(using: &random) { fetch.limit = Int.random(in: 1...30, using: &random) }
-        if random.one(in: 3) { fetch.offset = Int.random(in: 1...15, using: &random) }
-        if random.one(in: 4) { fetch.includeHidden = true }
-        return fetch
-    }
+    /// What the test's own time goes into.
+    private struct Spent {
+        var performing = Duration.zero
+        var reading = Duration.zero
+        var fetching = Duration.zero
 
-    private static let words = ["sea", "hill", "wood"]
+        func start() -> ContinuousClock.Instant { .now }
 
-    private static func changes(
-        _ ids: inout [ObjectID],
-        _ albums: [ObjectID],
-        _ random: inout SeededRandom
-    ) -> [ChangeRequest] {
-        (0..<(random.one(in: 4) ? 6 : 1)).map { _ in
-            let id = random.pick(ids)
-            var patch = AssetPatch()
-            switch Int.random(in: 0..<12, using: &random) {
-            case 0, 1: patch.isFavorite = Bool.random(using: &random)
-            case 2, 3: patch.rating = Int.random(in: 0...5, using: &random)
-            case 4: patch.isHidden = Bool.random(using: &random)
-            case 5: patch.caption = .some(random.one(in: 3) ? nil : random.pick(RandomEntities.texts))
-            case 6: patch.keywords = words.filter { _ in Bool.random(using: &random) }
-            case 7: patch.creationDate = .some(1_600_000_000_000_000 + Int64.random(in: 0...9, using: &random))
-            case 8, 9:
-                return .updateCollection(.init(id: .id(random.pick(albums)), add: [.id(id), .id(random.pick(ids))]))
-            case 10: return .updateCollection(.init(id: .id(random.pick(albums)), remove: [id, random.pick(ids)]))
-            default:
-                guard ids.count > 200, random.one(in: 3) else { break }
-                ids.removeAll { $0 == id }
-                return .deleteAssets(.init(ids: [id]))
-            }
-            return .updateAsset(.init(id: .id(id), set: patch))
+        mutating func stop(_ part: WritableKeyPath<Spent, Duration>, _ start: ContinuousClock.Instant) {
+            self[keyPath: part] += .now - start
         }
-    }
 
-    private static func perform(_ requests: [ChangeRequest], _ library: PhotoLibrary) async throws -> ChangeToken? {
-        do throws(RPCError) {
-            return try await library.perform(requests).token
-        } catch  where error.refusal == .identifierNotFound {
-            // One of its requests deletes what another changes.
-            return try await library.currentToken().token
+        mutating func time<Value>(
+            _ part: WritableKeyPath<Spent, Duration>,
+            _ work: () async throws -> Value
+        ) async rethrows -> Value {
+            let start = start()
+            defer { stop(part, start) }
+            return try await work()
         }
-    }
 
-    private static func fresh(_ fetch: FetchDescription, _ library: PhotoLibrary) async throws -> (
-        [ObjectID], ChangeToken
-    ) {
-        do throws(RPCError) {
-            let page = try await library.assets(fetch, count: 1000)
-            return (page.assets.map(\.id), page.token)
-        } catch {
-            guard error.refusal == .identifierNotFound else { throw error }
-            // A moment goes with its last asset: what it held is nothing now.
-            return ([], try await library.currentToken().token)
-        }
+        var text: String { "performing \(performing), reading \(reading), fetching afresh \(fetching)" }
     }
 
     private static func take(_ details: FetchDetailsResult, into list: inout LiveList) throws {

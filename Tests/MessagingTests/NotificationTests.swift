@@ -36,6 +36,41 @@ struct NotificationTests {
         }
     }
 
+    @Test func `notifications can be taken as they came, and read later`() async throws {
+        try await MessagingRoom.with { room in
+            let handler = Closure { _, notifier in
+                try await notifier.notify("one", ["text": "}\"{", "list": [1, ["id": 7]]])
+                try await notifier.notify("two", encoded: Bytes("{\"a\":[{\"id\":\"x\"}]}".utf8))
+                // What has attachments is read after all.
+                try await notifier.notify("three", ["a": 3], attachments: [[1]])
+                return Reply(["done": true])
+            }
+            try await room.serving(handler: handler) { server in
+                let client = try room.client(server)
+                var found: [String: JSON] = [:]
+                var reply: Reply?
+                for try await element in client.encodedStream("work", credit: 1000) {
+                    switch element {
+                    case .notification(let notification):
+                        var params = try JSON(parsing: notification.frame[notification.range]).objectValue
+                        #expect(params?["id"]?.intValue != nil)
+                        params?["id"] = nil
+                        found[notification.method] = params.map(JSON.object)
+                    case .reply(let last): reply = last
+                    }
+                }
+                #expect(
+                    found == [
+                        "one": ["text": "}\"{", "list": [1, ["id": 7]]], "two": ["a": [["id": "x"]]], "three": ["a": 3],
+                    ]
+                )
+                #expect(reply == Reply(["done": true]))
+                // Other requests of the same client are answered as ever.
+                #expect(try await client.call("work", deadline: .seconds(10)) == Reply(["done": true]))
+            }
+        }
+    }
+
     @Test func `byte credit stops a stream and lets it go on`() async throws {
         try await MessagingRoom.with { room in
             let sent = Counter()

@@ -121,6 +121,54 @@ struct PublishingTests {
         }
     }
 
+    @Test func `a reader that keeps up loses nothing of a burst that its queue does not hold`() async throws {
+        try await MessagingRoom.with { room in
+            var limits = MessagingLimits()
+            limits.publishHighWaterMark = 10
+            // Tests share their processors with others.
+            limits.publishPatience = .seconds(20)
+            let (publisher, moments) = try publisher(room, .ipc, limits: limits)
+            let subscriber = try Subscriber(
+                address: publisher.boundAddress,
+                thread: room.clientThread,
+                logger: room.logger
+            )
+            await subscriber.subscribe(["t"])
+            await moments.wait("+t")
+            async let heard = {
+                var messages = subscriber.messages.makeAsyncIterator()
+                for number in 0..<5000 {
+                    let frame = await messages.next()?.frames.first
+                    guard frame?.first == UInt8(number % 256) else { return number }
+                }
+                return 5000
+            }()
+            for number in 0..<5000 {
+                publisher.publish("t", [Bytes(repeating: UInt8(number % 256), count: 2000)])
+                if number.isMultiple(of: 100) { await publisher.waitForRoom() }
+            }
+            #expect(await heard == 5000)
+            #expect(await publisher.figures()["sentWithoutSome"] == 0)
+        }
+    }
+
+    @Test func `a full queue is waited for a little, and then for long not at all`() {
+        var patience = Patience(shortest: .milliseconds(20))
+        let longest = patience.longest(subscriptions: 10)
+        var waits = [patience.waits(at: 0, subscriptions: 10), patience.waits(at: longest, subscriptions: 10)]
+        // Somebody read: the next wait is a new one.
+        patience.moved()
+        let start = longest + 1
+        waits.append(patience.waits(at: start, subscriptions: 10))
+        let end = start + longest + 1
+        waits.append(patience.waits(at: end, subscriptions: 10))
+        waits.append(patience.waits(at: end + 100 * longest - 1, subscriptions: 10))
+        waits.append(patience.waits(at: end + 100 * longest, subscriptions: 10))
+        #expect(waits == [true, true, true, false, false, true])
+        #expect(patience.lost == 2)
+        #expect(patience.longest(subscriptions: .max) <= 200_000)
+    }
+
     @Test func `events tell of connections, and topics are heard again after the publisher comes back`() async throws {
         try await MessagingRoom.with { room in
             let thread = PollThread(name: "first")

@@ -21,8 +21,8 @@ extension RecordFeed {
     func publishFetches(_ record: BrokerRecord) {
         guard fetches.count > 0 else { return }
         let change: ChangeRecord
-        do throws(JSONProblem) {
-            change = try ChangeRecord(json: record.json)
+        do {
+            change = try ChangeRecord(json: try JSON(parsing: record.bytes))
         } catch {
             // A record of a newer catalog: no result can be carried over it.
             logger.error("a record cannot be read: observed fetches are given up", metadata: ["why": "\(error)"])

@@ -1,0 +1,120 @@
+import Contracts
+import Foundation
+import Messaging
+import PhotoClient
+import PhotoModel
+
+/// The durable feed out of the broker's memory, beside a bare ROUTER and streams of Redis.
+extension FeedBenchmarks {
+    /// What is read, and by how many.
+    private struct Reading {
+        let name: String
+        let text: String
+        let readers: Int
+        /// How many records each of them reads.
+        let records: Int
+        /// How many of them a page has, and its bytes.
+        let page: (records: Int, bytes: Int)
+        let make: @Sendable (BareContext) throws -> any PageReader
+    }
+
+    static func replay(_ bench: Bench, _ services: Services, _ source: SyntheticCatalog, readers: Int) async throws {
+        let names = ["feed.replay.\(readers)", "feed.follow.\(readers)"]
+        guard names.contains(where: { bench.wants(group: $0) }) else { return }
+        let client = services.client.changeBroker
+        let count = bench.amount(readers > 10 ? 5000 : 20_000, quick: 1000)
+        let start = source.head
+        source.grow(by: count)
+        while try await client.ask(FeedHeadRequest()).result.sequence < source.head {
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        let library = try await client.ask(FeedHeadRequest()).result.library
+        let token = ChangeToken(library: library, sequence: start).description
+        let address = client.address.description
+        let page = try await blocking {
+            let reader = try SinceReader(address, token, BareContext())
+            try reader.ask()
+            return (records: try reader.take(), bytes: reader.bytes)
+        }
+        guard page.records > 0 else { throw BenchmarkError("the broker replays nothing") }
+        let since = Reading(
+            name: names[0],
+            text: "feed.since from the broker's memory, \(readers) bare readers",
+            readers: readers,
+            records: count / page.records * page.records,
+            page: page,
+            make: { try SinceReader(address, token, $0) }
+        )
+        let follow = Reading(
+            name: names[1],
+            text: "feed.follow from the broker's memory, \(readers) bare readers",
+            readers: readers,
+            records: count / page.records * page.records,
+            page: page,
+            make: { try FollowReader(address, token, $0) }
+        )
+        for reading in [since, follow] {
+            try await besideRouter(bench, services, reading)
+            try await besideStreams(bench, source, reading)
+        }
+    }
+
+    private static func besideRouter(_ bench: Bench, _ services: Services, _ reading: Reading) async throws {
+        guard bench.wants(reading.name) else { return }
+        let address = "ipc://\(services.run)/\(reading.name).sock"
+        let echo = try Child(["peer-echo", "--endpoint", address, "--reply-bytes", "\(reading.page.bytes)"])
+        try await echo.expect("ready")
+        let records = reading.page.records
+        try await bench.compare(
+            [
+                Comparison(
+                    name: reading.name,
+                    ours: reading.text,
+                    peer: "bare ROUTER, pages of \(reading.page.bytes >> 10) KiB (\(records) records)",
+                    unit: "deliveries/s",
+                    aim: .figure(500_000)
+                )
+            ],
+            ours: { [try await rate(reading, reading.make)] },
+            peer: { [try await rate(reading) { try BareReader(address, records: records, $0) }] }
+        )
+        withExtendedLifetime(echo) {}
+    }
+
+    private static func besideStreams(_ bench: Bench, _ source: SyntheticCatalog, _ reading: Reading) async throws {
+        let name = reading.name + ".redis"
+        guard bench.wants(name) else { return }
+        guard let program = WireBroker.program(.redis) else { return bench.gap(name, WireBroker.missing(.redis)) }
+        let broker = try await WireBroker(.redis, program: program, in: bench.place.folder(name))
+        let endpoint = broker.endpoint
+        let record = source.template.bytes
+        try await blocking { try StreamReader.fill(endpoint, record, count: reading.records) }
+        let count = reading.page.records
+        try await bench.compare(
+            [
+                Comparison(
+                    name: name,
+                    ours: reading.text,
+                    peer: "Redis Streams in memory, XREAD COUNT \(count), the same records and readers, Unix sockets",
+                    unit: "deliveries/s",
+                    aim: .figureOrRatio(500_000, 1)
+                )
+            ],
+            ours: { [try await rate(reading, reading.make)] },
+            peer: { [try await rate(reading) { _ in try StreamReader(endpoint, count: count) }] }
+        )
+        withExtendedLifetime(broker) {}
+    }
+
+    /// All readers on one thread, in this process, whoever serves them; connected before the clock starts.
+    private static func rate(
+        _ reading: Reading,
+        _ make: @escaping @Sendable (BareContext) throws -> any PageReader
+    ) async throws -> Double {
+        try await blocking {
+            let context = try BareContext()
+            let readers = try (0..<reading.readers).map { _ in try make(context) }
+            return try replayRate(readers, records: reading.records)
+        }
+    }
+}

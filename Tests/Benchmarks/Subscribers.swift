@@ -1,0 +1,64 @@
+import Foundation
+import Glibc
+import JSONValue
+
+/// A bare publisher in a process of its own.
+final class BarePublisher {
+    let address: String
+    private let child: Child
+
+    init(_ folder: String, frame: [UInt8]) async throws {
+        let name = UUID().uuidString.prefix(8)
+        address = "ipc://\(folder)/xpub-\(name).sock"
+        let file = "\(folder)/frame-\(name).json"
+        try Data(frame).write(to: URL(fileURLWithPath: file))
+        child = try Child(["peer-publish", "--endpoint", address, "--frame", file])
+        try await child.expect("ready")
+    }
+
+    func burst(_ count: Int) throws { try child.say("burst \(count)") }
+
+    func rate(_ count: Int, perSecond: Int) throws { try child.say("rate \(count) \(perSecond)") }
+}
+
+/// Bare subscribers in a process of their own.
+final class Subscribers {
+    struct Result {
+        let json: JSON
+
+        private func number(_ name: String) -> Double { json[name]?.doubleValue ?? 0 }
+        var lost: Int { Int(number("lost")) }
+        var perSecond: Double { number("delivered") / max(1e-6, number("microseconds") / 1e6) }
+        var median: Double { number("p50") }
+        var nearlySlowest: Double { number("p99") }
+        var bytes: Int { Int(number("bytes")) }
+    }
+
+    private let child: Child
+
+    init(_ address: String, _ count: Int) async throws {
+        child = try Child(["peer-subscribe", "--endpoint", address, "--subscribers", "\(count)"])
+        try await child.expect("ready")
+    }
+
+    /// Those of another server.
+    init(_ broker: WireBroker, _ count: Int) async throws {
+        child = try Child([
+            "peer-wire", "--server", broker.server.rawValue, "--endpoint", broker.endpoint, "--subscribers", "\(count)",
+        ])
+        try await child.expect("ready")
+    }
+
+    /// Stands still: reads nothing, and its connection stays.
+    func stop() { kill(child.process.processIdentifier, SIGSTOP) }
+
+    func goOn() { kill(child.process.processIdentifier, SIGCONT) }
+
+    /// What they got of a batch that `begin` sets off.
+    func batch(_ count: Int, _ begin: () async throws -> Void) async throws -> Result {
+        try child.say("batch \(count)")
+        try await child.expect("go")
+        try await begin()
+        return Result(json: try JSON(parsing: try await child.line()))
+    }
+}

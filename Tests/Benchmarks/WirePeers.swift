@@ -1,0 +1,136 @@
+import ArgumentParser
+import Foundation
+import Glibc
+import TestSupport
+
+/// A server of others in a process of its own, which keeps nothing on disk.
+final class WireBroker {
+    let server: WireServer
+    private(set) var endpoint = ""
+    private let child: Child
+
+    /// Where a server's program is; nil where it is not installed.
+    static func program(_ server: WireServer) -> String? {
+        TestPlace.program(server.program)
+            ?? ["/usr/bin/", "/usr/sbin/"].map { $0 + server.program }
+            .first { FileManager.default.isExecutableFile(atPath: $0) }
+    }
+
+    static func missing(_ server: WireServer) -> String {
+        "\(server.program) is not installed (Debian: \(server.program))"
+    }
+
+    /// Starts it, and waits until it takes connections.
+    init(_ server: WireServer, program: String, in folder: String) async throws {
+        self.server = server
+        let options: [String]
+        switch server {
+        case .redis:
+            endpoint = "\(folder)/redis.sock"
+            options = [
+                "--port", "0", "--unixsocket", endpoint, "--save", "", "--appendonly", "no", "--dir", folder,
+                // Its subscribers lose nothing either: without a limit it keeps for them what they have not read.
+                "--client-output-buffer-limit", "pubsub 0 0 0", "--logfile", "\(folder)/redis.log",
+            ]
+        case .nats:
+            options = ["-a", "127.0.0.1", "-p", "-1", "--ports_file_dir", folder, "-l", "\(folder)/nats.log"]
+        }
+        child = try Child(options, program: program, ending: SIGKILL)
+        for _ in 0..<500 {
+            if server == .nats { endpoint = Self.port(in: folder) ?? "" }
+            if (try? WireSocket(server, endpoint)) != nil { return }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        throw BenchmarkError("\(program) does not start")
+    }
+
+    /// The port that NATS has found for itself.
+    private static func port(in folder: String) -> String? {
+        let files = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        guard let file = files.first(where: { $0.hasSuffix(".ports") }),
+            let text = try? String(contentsOfFile: "\(folder)/\(file)", encoding: .utf8)
+        else { return nil }
+        return text.split(separator: ":").last.map { String($0.prefix(while: \.isNumber)) }
+    }
+
+    /// Publishes so many messages as fast as the server takes them.
+    static func burst(_ count: Int, _ frame: [UInt8], to server: WireServer, _ endpoint: String) throws {
+        var frame = frame
+        let socket = try WireSocket(server, endpoint)
+        var sequence = frame.withUnsafeBytes { LiveFrame.number(LiveFrame.sequence, in: $0) } ?? 0
+        var left = count
+        while left > 0 {
+            // What the server has not taken yet is bounded, as libzmq's queue is.
+            let window = min(left, 1000)
+            var bytes: [UInt8] = []
+            for number in 1...window {
+                sequence += 1
+                LiveFrame.write(sequence, to: LiveFrame.sequence, in: &frame)
+                switch server {
+                case .redis: bytes += WireSocket.command([Array("PUBLISH".utf8), Array("changes".utf8), frame])
+                case .nats: bytes += Array("PUB changes \(frame.count)\r\n".utf8) + frame + [0x0D, 0x0A]
+                }
+                guard bytes.count > 64 << 10 || number == window else { continue }
+                try socket.send(bytes)
+                bytes.removeAll(keepingCapacity: true)
+            }
+            left -= window
+            switch server {
+            case .redis: for _ in 0..<window { try socket.wait { _ in } }
+            case .nats: try greet(socket)
+            }
+        }
+    }
+
+    /// Waits until NATS has read everything before.
+    static func greet(_ socket: WireSocket) throws {
+        try socket.send(Array("PING\r\n".utf8))
+        while try !socket.wait({ piece in
+            guard case .line(let line) = piece else { return false }
+            return line.elementsEqual("PONG".utf8)
+        }) {}
+    }
+}
+
+/// `Benchmarks peer-wire`: bare subscribers of another server on one thread, as `peer-subscribe` are of ours.
+struct WireCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "peer-wire", shouldDisplay: false)
+
+    @Option var server: WireServer
+    @Option var endpoint: String
+    @Option var subscribers: Int
+
+    func run() throws {
+        let sockets = try (0..<subscribers).map { _ in try WireSocket(server, endpoint) }
+        for socket in sockets {
+            switch server {
+            case .redis:
+                try socket.command("SUBSCRIBE", "changes")
+                // A list of three: what it is, the channel, how many there are.
+                for _ in 0..<4 { try socket.wait { _ in } }
+            case .nats:
+                try socket.send(Array("SUB changes 1\r\n".utf8))
+                try WireBroker.greet(socket)
+            }
+        }
+        var items = sockets.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
+        // Of Redis's three texts of a message the last is its content.
+        var texts = Array(repeating: 0, count: subscribers)
+        Peer.say("ready")
+        try Peer.measureBatches(subscribers: subscribers) { batch in
+            guard poll(&items, nfds_t(items.count), Int32(Peer.patience)) > 0 else { return }
+            for (index, socket) in sockets.enumerated() where items[index].revents != 0 {
+                try socket.fill(wait: false)
+                while try socket.next({ (piece) -> Void in
+                    switch piece {
+                    case .list: texts[index] = 0
+                    case .bytes(let frame):
+                        texts[index] += 1
+                        if server == .nats || texts[index] == 3 { batch.take(index, frame) }
+                    case .line: break
+                    }
+                }) != nil {}
+            }
+        }
+    }
+}

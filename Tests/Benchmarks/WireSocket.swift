@@ -1,0 +1,171 @@
+import ArgumentParser
+import Foundation
+import Glibc
+
+/// Brokers of others that are measured beside ours, where Debian's packages of them are installed.
+enum WireServer: String, CaseIterable, ExpressibleByArgument {
+    case redis, nats
+
+    var program: String { "\(rawValue)-server" }
+    var title: String { self == .redis ? "Redis pub/sub" : "NATS" }
+}
+
+/// A connection to one of them: lines and counted bytes. For one thread.
+final class WireSocket {
+    /// One piece of what a server says.
+    enum Piece {
+        /// The head of a list of so many pieces (Redis).
+        case list(Int)
+        /// Counted bytes: a message, an identifier.
+        case bytes(UnsafeRawBufferPointer)
+        /// Anything else that stands on a line of its own.
+        case line(UnsafeRawBufferPointer)
+    }
+
+    let server: WireServer
+    let descriptor: Int32
+    private var buffer = [UInt8](repeating: 0, count: 256 << 10)
+    private var start = 0
+    private var end = 0
+
+    /// - Parameter endpoint: the path of a Unix socket (Redis), or the port on this machine (NATS)
+    init(_ server: WireServer, _ endpoint: String) throws {
+        self.server = server
+        switch server {
+        case .redis: descriptor = try Self.connect(path: endpoint)
+        case .nats:
+            descriptor = try Self.connect(port: UInt16(endpoint) ?? 0)
+            try send(Array("CONNECT {\"verbose\":false,\"pedantic\":false}\r\n".utf8))
+        }
+    }
+
+    deinit { close(descriptor) }
+
+    private static func connect(path: String) throws -> Int32 {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let bytes = Array(path.utf8)
+        guard bytes.count < MemoryLayout.size(ofValue: address.sun_path) else {
+            throw BenchmarkError("\(path) is too long for a Unix socket")
+        }
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
+        return try connect(AF_UNIX, &address)
+    }
+
+    private static func connect(port: UInt16) throws -> Int32 {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        let descriptor = try connect(AF_INET, &address)
+        var one: Int32 = 1
+        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &one, 4)
+        return descriptor
+    }
+
+    private static func connect<Address>(_ family: Int32, _ address: inout Address) throws -> Int32 {
+        let descriptor = socket(family, Int32(SOCK_STREAM.rawValue), 0)
+        let status = withUnsafeBytes(of: &address) { bytes -> Int32 in
+            guard let base = bytes.baseAddress else { return -1 }
+            return Glibc.connect(
+                descriptor,
+                base.assumingMemoryBound(to: sockaddr.self),
+                socklen_t(bytes.count)
+            )
+        }
+        guard status == 0 else {
+            close(descriptor)
+            throw BenchmarkError("a server cannot be reached: \(String(cString: strerror(errno)))")
+        }
+        return descriptor
+    }
+
+    /// Sends all of it; waits for room.
+    func send(_ bytes: [UInt8]) throws {
+        var sent = 0
+        while sent < bytes.count {
+            let count = bytes.withUnsafeBytes {
+                Glibc.send(descriptor, $0.baseAddress?.advanced(by: sent), $0.count - sent, 0)
+            }
+            guard count > 0 else { throw BenchmarkError("a server does not take what is sent to it") }
+            sent += count
+        }
+    }
+
+    /// A command of Redis.
+    static func command(_ words: [[UInt8]]) -> [UInt8] {
+        var bytes = Array("*\(words.count)\r\n".utf8)
+        for word in words { bytes += Array("$\(word.count)\r\n".utf8) + word + [0x0D, 0x0A] }
+        return bytes
+    }
+
+    func command(_ words: String...) throws { try send(Self.command(words.map { Array($0.utf8) })) }
+
+    /// Reads what has come.
+    ///
+    /// - Returns: whether anything did, where it does not wait
+    @discardableResult
+    func fill(wait: Bool = true) throws -> Bool {
+        if start > 0 {
+            buffer.withUnsafeMutableBytes { bytes in
+                guard let base = bytes.baseAddress else { return }
+                memmove(base, base + start, end - start)
+            }
+            (start, end) = (0, end - start)
+        }
+        guard end < buffer.count else { throw BenchmarkError("a server sends more than fits") }
+        let count = buffer.withUnsafeMutableBytes {
+            recv(descriptor, $0.baseAddress?.advanced(by: end), $0.count - end, wait ? 0 : Int32(MSG_DONTWAIT))
+        }
+        if count < 0, !wait, errno == EAGAIN { return false }
+        guard count > 0 else { throw BenchmarkError("a server ended the connection") }
+        end += count
+        return true
+    }
+
+    /// Takes the next piece, where it has come whole; else nil.
+    func next<Value>(_ look: (Piece) throws -> Value) throws -> Value? {
+        try buffer.withUnsafeBytes { bytes -> Value? in
+            guard let base = bytes.baseAddress, let found = memchr(base + start, 0x0A, end - start) else { return nil }
+            let lineEnd = base.distance(to: UnsafeRawPointer(found))
+            let line = UnsafeRawBufferPointer(rebasing: bytes[start..<max(start, lineEnd - 1)])
+            guard let length = try counted(line) else {
+                start = lineEnd + 1
+                if server == .redis, line.first == UInt8(ascii: "*") { return try look(.list(Self.lastNumber(line))) }
+                return try look(.line(line))
+            }
+            let content = lineEnd + 1
+            guard end >= content + length + 2 else { return nil }
+            start = content + length + 2
+            return try look(.bytes(UnsafeRawBufferPointer(rebasing: bytes[content..<content + length])))
+        }
+    }
+
+    /// The next piece; waits for it.
+    func wait<Value>(_ look: (Piece) throws -> Value) throws -> Value {
+        while true {
+            if let value = try next(look) { return value }
+            try fill()
+        }
+    }
+
+    /// How many bytes a line announces; nil for one that stands alone.
+    private func counted(_ line: UnsafeRawBufferPointer) throws -> Int? {
+        switch (server, line.first) {
+        case (_, UInt8(ascii: "-")): throw BenchmarkError("a server says \(String(decoding: line, as: UTF8.self))")
+        case (.redis, UInt8(ascii: "$")): return Self.lastNumber(line)
+        case (.nats, UInt8(ascii: "M")): return Self.lastNumber(line)
+        default: return nil
+        }
+    }
+
+    private static func lastNumber(_ line: UnsafeRawBufferPointer) -> Int {
+        var (value, factor) = (0, 1)
+        for byte in line.reversed() {
+            guard (0x30...0x39).contains(byte) else { break }
+            value += Int(byte - 0x30) * factor
+            factor *= 10
+        }
+        return value
+    }
+}

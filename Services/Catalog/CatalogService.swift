@@ -191,10 +191,11 @@ struct CatalogService: Sendable {
 
     /// The parts in the order in which they lean on each other; they stop last to first.
     var parts: [any Service] {
-        let (store, thread, tail, lock) = (store, thread, tail, lock)
+        let (store, thread, tail, writer, lock) = (store, thread, tail, writer, lock)
         return [
             ClosingPart("lock") { lock.release() },
             ClosingPart("database") { try store.close() },
+            ClosingPart("trimming") { writer.stopTrimming() },
             ClosingPart("poll thread") { await thread.shutdown() },
             WorkerPoolPart(workers),
             examiner,

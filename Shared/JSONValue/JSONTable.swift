@@ -34,6 +34,33 @@ public struct JSONType<Value>: Sendable {
     }
 }
 
+/// A property of a value: read and written at its place, where it is stored in the value itself.
+///
+/// To go along its key path costs many times as much, and one record has some ninety properties.
+private struct JSONProperty<Root, Value>: Sendable {
+    let path: any WritableKeyPath<Root, Value> & Sendable
+    let offset: Int?
+
+    init(_ path: any WritableKeyPath<Root, Value> & Sendable) {
+        self.path = path
+        // Nil for what is computed or watched.
+        offset = MemoryLayout<Root>.offset(of: path)
+    }
+
+    func value(of root: Root) -> Value {
+        guard let offset else { return root[keyPath: path] }
+        return withUnsafeBytes(of: root) { $0.load(fromByteOffset: offset, as: Value.self) }
+    }
+
+    func set(_ value: Value, of root: inout Root) {
+        guard let offset else { return root[keyPath: path] = value }
+        withUnsafeMutableBytes(of: &root) { bytes in
+            guard let start = bytes.baseAddress else { return }
+            (start + offset).assumingMemoryBound(to: Value.self).pointee = value
+        }
+    }
+}
+
 /// One member of an object: declared once, it parses, validates, writes and documents.
 public struct JSONField<Root>: Sendable {
     public let name: String
@@ -50,16 +77,17 @@ public struct JSONField<Root>: Sendable {
         _ type: JSONType<Value>,
         _ summary: String
     ) -> JSONField {
-        JSONField(
+        let property = JSONProperty(path)
+        return JSONField(
             name: name,
             summary: summary,
             isRequired: true,
             schema: type.schema,
             decode: { (json: JSON?, root: inout Root) throws(JSONProblem) in
                 guard let json else { throw JSONProblem("is required") }
-                root[keyPath: path] = try type.decode(json)
+                property.set(try type.decode(json), of: &root)
             },
-            encode: { type.encode($0[keyPath: path]) }
+            encode: { type.encode(property.value(of: $0)) }
         )
     }
 
@@ -70,16 +98,17 @@ public struct JSONField<Root>: Sendable {
         _ type: JSONType<Value>,
         _ summary: String
     ) -> JSONField {
-        JSONField(
+        let property = JSONProperty(path)
+        return JSONField(
             name: name,
             summary: summary,
             isRequired: false,
             schema: type.schema,
             decode: { (json: JSON?, root: inout Root) throws(JSONProblem) in
-                guard let json, !json.isNull else { return root[keyPath: path] = nil }
-                root[keyPath: path] = try type.decode(json)
+                guard let json, !json.isNull else { return property.set(nil, of: &root) }
+                property.set(try type.decode(json), of: &root)
             },
-            encode: { $0[keyPath: path].map(type.encode) }
+            encode: { property.value(of: $0).map(type.encode) }
         )
     }
 
@@ -90,16 +119,17 @@ public struct JSONField<Root>: Sendable {
         _ type: JSONType<Value>,
         _ summary: String
     ) -> JSONField {
-        JSONField(
+        let property = JSONProperty(path)
+        return JSONField(
             name: name,
             summary: summary,
             isRequired: false,
             schema: { ["anyOf": [type.schema(), ["type": "null"]]] },
             decode: { (json: JSON?, root: inout Root) throws(JSONProblem) in
-                guard let json else { return root[keyPath: path] = .none }
-                root[keyPath: path] = json.isNull ? .some(nil) : .some(try type.decode(json))
+                guard let json else { return property.set(.none, of: &root) }
+                property.set(json.isNull ? .some(nil) : .some(try type.decode(json)), of: &root)
             },
-            encode: { root in root[keyPath: path].map { $0.map(type.encode) ?? .null } }
+            encode: { root in property.value(of: root).map { $0.map(type.encode) ?? .null } }
         )
     }
 
@@ -112,7 +142,8 @@ public struct JSONField<Root>: Sendable {
         default value: Value,
         isWritten: Bool = false
     ) -> JSONField {
-        JSONField(
+        let property = JSONProperty(path)
+        return JSONField(
             name: name,
             summary: summary,
             isRequired: false,
@@ -122,11 +153,11 @@ public struct JSONField<Root>: Sendable {
                 return .object(schema)
             },
             decode: { (json: JSON?, root: inout Root) throws(JSONProblem) in
-                guard let json, !json.isNull else { return root[keyPath: path] = value }
-                root[keyPath: path] = try type.decode(json)
+                guard let json, !json.isNull else { return property.set(value, of: &root) }
+                property.set(try type.decode(json), of: &root)
             },
             encode: { root in
-                let current = root[keyPath: path]
+                let current = property.value(of: root)
                 // `nil` alone would be JSON's null here, which is a value.
                 guard isWritten || current != value else { return Optional.none }
                 return type.encode(current)

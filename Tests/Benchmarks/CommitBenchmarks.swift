@@ -10,7 +10,7 @@ import Synchronization
 /// Durable changes: the real catalog against bare SQLite with the same promise.
 enum CommitBenchmarks {
     static func run(_ bench: Bench) async throws {
-        guard bench.wants("commits") else { return }
+        guard bench.wants(group: "commits") else { return }
         let library = try await bench.libraries.folder(assets: 10_000, for: "commits")
         let services = try Services(bench.place, "commits", library: library)
         try await services.start("catalog")
@@ -19,19 +19,12 @@ enum CommitBenchmarks {
         let catalog = services.process("catalog")
 
         let many = bench.amount(3_000, quick: 200)
-        var spent = (seconds: 0.0, own: 0.0, commits: 0)
-        let ours: Run = {
-            let before = (ProcessTable.processorSeconds(catalog), ProcessTable.processorSeconds(getpid()))
-            let rate = try await favourites.rate(many, outstanding: 64)
-            spent.seconds += ProcessTable.processorSeconds(catalog) - before.0
-            spent.own += ProcessTable.processorSeconds(getpid()) - before.1
-            spent.commits += many
-            return [rate]
-        }
-        let cost = {
-            let each = { (seconds: Double) in Figure.text(seconds / Double(max(1, spent.commits)) * 1e6) }
-            return ["catalog \(each(spent.seconds)) µs of processor a change, client \(each(spent.own)) µs"]
-        }
+        let (ours, cost) = rate(
+            of: favourites,
+            many,
+            by: Array(repeating: services.client, count: 64),
+            catalog
+        )
         try await bench.compare(
             [
                 Comparison(
@@ -59,6 +52,7 @@ enum CommitBenchmarks {
             ours: ours,
             peer: { [try await database.rate(bench.amount(16_000, quick: 1_600), group: 16)] }
         )
+        try await clients(bench, services, favourites, database)
         let few = bench.amount(1_000, quick: 100)
         try await bench.compare(
             [
@@ -75,6 +69,61 @@ enum CommitBenchmarks {
             peer: { [try await database.medianMicroseconds(few)] }
         )
         await services.stop()
+    }
+
+    /// As many connections as clients, each of which waits for its change before it sends the next.
+    private static func clients(
+        _ bench: Bench,
+        _ services: Services,
+        _ favourites: Favourites,
+        _ database: BareDatabase
+    ) async throws {
+        guard bench.wants("commits.32") else { return }
+        let clients = try (0..<32).map { _ in try services.connect() }
+        let (ours, cost) = rate(
+            of: favourites,
+            bench.amount(3_200, quick: 320),
+            by: clients,
+            services.process("catalog")
+        )
+        try await bench.compare(
+            [
+                Comparison(
+                    name: "commits.32",
+                    ours: "catalog, 32 clients, 1 favourite change outstanding each",
+                    peer: "bare SQLite FULL, 1 row of 1 KiB a commit",
+                    unit: "changes/s",
+                    aim: nil
+                )
+            ],
+            ours: ours,
+            peer: { [try await database.rate(bench.amount(3_000, quick: 200), group: 1)] },
+            notes: cost
+        )
+        for client in clients { await client.close() }
+    }
+
+    /// A run of so many changes, and what the changes of all its runs cost.
+    private static func rate(
+        of favourites: Favourites,
+        _ count: Int,
+        by clients: [PhotoLibrary],
+        _ catalog: Int32
+    ) -> (run: Run, cost: () -> [String]) {
+        var spent = (seconds: 0.0, own: 0.0, commits: 0)
+        let run: Run = {
+            let before = (ProcessTable.processorSeconds(catalog), ProcessTable.processorSeconds(getpid()))
+            let rate = try await favourites.rate(count, by: clients)
+            spent.seconds += ProcessTable.processorSeconds(catalog) - before.0
+            spent.own += ProcessTable.processorSeconds(getpid()) - before.1
+            spent.commits += count
+            return [rate]
+        }
+        let cost = {
+            let each = { (seconds: Double) in Figure.text(seconds / Double(max(1, spent.commits)) * 1e6) }
+            return ["catalog \(each(spent.seconds)) µs of processor a change, client \(each(spent.own)) µs"]
+        }
+        return (run, cost)
     }
 }
 
@@ -93,26 +142,34 @@ final class Favourites: Sendable {
     }
 
     /// Changes the next asset.
-    func change() async throws {
+    ///
+    /// - Parameter another: asks for it in place of the usual client
+    func change(by another: PhotoLibrary? = nil) async throws {
         let number = next.withLock { number in
             defer { number += 1 }
             return number
         }
         let patch = AssetPatch(isFavorite: (number / assets.count).isMultiple(of: 2))
-        let done = try await client.perform([.updateAsset(.init(id: .id(assets[number % assets.count]), set: patch))])
+        let changes: [ChangeRequest] = [.updateAsset(.init(id: .id(assets[number % assets.count]), set: patch))]
+        let done = try await (another ?? client).perform(changes)
         guard done.isChanged else { throw BenchmarkError("a change changed nothing") }
     }
 
     func rate(_ count: Int, outstanding: Int) async throws -> Double {
+        try await rate(count, by: Array(repeating: client, count: outstanding))
+    }
+
+    /// Changes a second, of clients each of which has one outstanding; a client that stands there often has as many.
+    func rate(_ count: Int, by clients: [PhotoLibrary]) async throws -> Double {
         let time = try await seconds {
             try await withThrowingTaskGroup(of: Void.self) { group in
-                for _ in 0..<outstanding {
-                    group.addTask { for _ in 0..<count / outstanding { try await self.change() } }
+                for client in clients {
+                    group.addTask { for _ in 0..<count / clients.count { try await self.change(by: client) } }
                 }
                 try await group.waitForAll()
             }
         }
-        return Double(count / outstanding * outstanding) / time
+        return Double(count / clients.count * clients.count) / time
     }
 
     func medianMicroseconds(_ count: Int) async throws -> Double {

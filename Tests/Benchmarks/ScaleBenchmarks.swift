@@ -9,7 +9,7 @@ import PhotoModel
 /// file. `--large` takes the large library; without it 100,000 assets stand for it.
 enum ScaleBenchmarks {
     static func run(_ bench: Bench) async throws {
-        guard bench.wants("scale") else { return }
+        guard bench.wants(group: "scale") else { return }
         let many = bench.isLarge ? 1_000_000 : 100_000
         let small = try await Served(bench, assets: 10_000, library: library(bench, 10_000))
         let large = try await Served(bench, assets: many, library: library(bench, many))

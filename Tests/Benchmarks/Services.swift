@@ -17,8 +17,15 @@ final class Services {
         self.place = place
         run = try place.folder("\(name).run")
         self.library = try library ?? place.folder("\(name).library")
-        client = try PhotoLibrary(
-            endpoints: Self.endpoints(in: run),
+        client = try Self.connect(run)
+    }
+
+    /// A further client, with connections of its own; whoever asks for it closes it.
+    func connect() throws -> PhotoLibrary { try Self.connect(run) }
+
+    private static func connect(_ run: String) throws -> PhotoLibrary {
+        try PhotoLibrary(
+            endpoints: endpoints(in: run),
             client: "benchmark",
             logger: Logger(label: "benchmark", factory: { _ in SwiftLogNoOpLogHandler() })
         )

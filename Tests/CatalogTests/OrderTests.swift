@@ -128,4 +128,35 @@ struct OrderTests {
             }
         }
     }
+
+    @Test(.spec("S-21"), arguments: ["mediaType", "pixelWidth", "pixelHeight", "duration"])
+    func `favourites in another order are found without reading the rows of other assets`(key: String) async throws {
+        var library = RandomLibrary(seed: 12)
+        let fixture = try StoreFixture()
+        let assets = (0..<1500).map { library.asset($0) }
+        try await write(assets.map { EntityChange(before: nil, after: $0) }, fixture, 1)
+        var fetches: [FetchDescription] = [FetchDescription(.assets), FetchDescription(.assets)]
+        fetches[0].predicate = "isFavorite == YES"
+        fetches[1].container = SmartAlbum.favorites.id
+        for var fetch in fetches {
+            fetch.sort = [SortDescription(key: key, ascending: false)]
+            let plans = try await plans(of: try Fetch(fetch), fixture).filter { $0.contains("SUBQUERY") }
+            let isCovered = plans.allSatisfy { plan in
+                plan.split(separator: "; ").allSatisfy { !$0.hasPrefix("SEARCH") || $0.contains("COVERING INDEX") }
+            }
+            #expect(!plans.isEmpty && isCovered, "\(plans)")
+        }
+    }
+
+    @Test(.spec("S-21")) func `bursts in their order are found without passing over their other frames`() async throws {
+        var library = RandomLibrary(seed: 13)
+        let fixture = try StoreFixture()
+        let assets = (0..<1500).map { library.asset($0) }
+        try await write(assets.map { EntityChange(before: nil, after: $0) }, fixture, 1)
+        var fetch = FetchDescription(.assets)
+        fetch.predicate = "isFavorite == YES"
+        fetch.sort = [SortDescription(key: "burstIdentifier", ascending: true)]
+        let plans = try await plans(of: try Fetch(fetch), fixture)
+        #expect(plans.contains { $0.contains("a USING INDEX asset_visible_burst") }, "\(plans)")
+    }
 }

@@ -300,4 +300,28 @@ struct TransactionTests {
             #expect(counted <= (1 << 20) + 50_000)
         }
     }
+
+    @Test func `a catalog that stops leaves old records to its next start`() async throws {
+        let folder = try TemporaryFolder("trim-later")
+        try await RunningCatalog.with(folder) {
+            $0.historyBytes = 1 << 20
+            $0.trimInterval = 0
+        } _: { catalog in
+            catalog.service.writer.stopTrimming()
+            let id = try await catalog.take([picture(1)])[0]
+            for step in 0..<60 {
+                let caption = "\(step)" + String(repeating: "x", count: 20_000)
+                try await catalog.perform([.updateAsset(.init(id: .id(id), set: AssetPatch(caption: .some(caption))))])
+            }
+            #expect(try await catalog.call(CurrentToken()).oldest.sequence == 0)
+        }
+        try await RunningCatalog.with(folder) {
+            $0.historyBytes = 1 << 20
+            $0.trimInterval = 0
+        } _: { catalog in
+            try await catalog.perform([.createList(.init(title: "one"))])
+            try await catalog.service.store.limitPages(to: 1 << 30)
+            #expect(try await catalog.call(CurrentToken()).oldest.sequence > 0)
+        }
+    }
 }

@@ -29,6 +29,7 @@ final class Writer: Sendable {
     private struct State {
         var queue: [Waiting] = []
         var isScheduled = false
+        var isStopping = false
         var headSyncDue = Int64.min
         var figures = WriterFigures()
         var problem: String?
@@ -87,11 +88,15 @@ final class Writer: Sendable {
         return try outcome.get()
     }
 
+    /// Leaves what is old for the next start: there may be much of it, and the database closes when the thread is free.
+    /// Transactions are made as before.
+    func stopTrimming() { state.withLock { $0.isStopping = true } }
+
     private func schedule() {
         store.onWriter { [self] batches in
             while true {
                 // Old records are removed a few at a time, between commits and while nothing else is to be done.
-                if retention.isDue(clock.nowMicroseconds()) { trim(batches) }
+                if retention.isDue(clock.nowMicroseconds()), !state.withLock({ $0.isStopping }) { trim(batches) }
                 let batch = nextBatch()
                 if !batch.isEmpty { commit(batch, in: batches(rules)) } else if stopsWhenIdle() { return }
             }
@@ -116,7 +121,7 @@ final class Writer: Sendable {
     /// Leaves the thread, unless something arrived meanwhile or old records are left to be removed.
     private func stopsWhenIdle() -> Bool {
         state.withLock { state in
-            guard state.queue.isEmpty, !retention.hasMore else { return false }
+            guard state.queue.isEmpty, state.isStopping || !retention.hasMore else { return false }
             state.isScheduled = false
             return true
         }

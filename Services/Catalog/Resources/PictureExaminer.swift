@@ -121,19 +121,16 @@ struct PictureExaminer: Service {
         var kept = position
         counts.reach(position)
         while !Task.isCancelled, await tail.wait(for: position + 1, isClient: false) {
-            let (start, newest) = (position, tail.head)
-            let records = try await store.read { reader in
-                try reader.history.records(after: start, through: newest, count: Self.page, bytes: 1 << 20)
-            }
+            let page = try await page(after: position)
             var hasPictures = false
-            for record in records.records {
-                for picture in try Self.pictures(ChangeRecord(json: JSON(parsing: record.bytes))) {
+            for record in page.records {
+                for picture in try Self.pictures(record) {
                     hasPictures = true
                     try await examine(picture, look)
                     if Task.isCancelled { return }
                 }
             }
-            position = records.records.last?.sequence ?? newest
+            position = page.last
             counts.reach(position)
             guard hasPictures || position - kept >= Self.keptEvery else { continue }
             try await store.remember(position, as: Self.counter)
@@ -141,14 +138,26 @@ struct PictureExaminer: Service {
         }
     }
 
+    /// The next records, and the last sequence that they reach. While nothing new comes in they are in memory still.
+    private func page(after position: Int64) async throws -> (records: [JSON], last: Int64) {
+        let newest = tail.head
+        if case .records(let records, let last) = tail.page(after: position, bytes: 1 << 20) { return (records, last) }
+        let stored = try await store.read { reader in
+            try reader.history.records(after: position, through: newest, count: Self.page, bytes: 1 << 20)
+        }
+        return (try stored.records.map { try JSON(parsing: $0.bytes) }, stored.records.last?.sequence ?? newest)
+    }
+
     private struct Picture {
         let asset: ObjectID
         let digest: ResourceDigest
     }
 
-    /// The JPEGs that a record brings into the library.
-    private static func pictures(_ record: ChangeRecord) -> [Picture] {
-        record.assets.filter { $0.before == nil }.compactMap(\.after).flatMap { asset in
+    /// The JPEGs that a record brings into the library. Of what is there already nothing is decoded.
+    private static func pictures(_ record: JSON) throws -> [Picture] {
+        guard case .array(let changes) = record["assets"] else { return [] }
+        let new = changes.filter { $0["before"]?.isNull ?? true }.compactMap { $0["after"] }
+        return try new.map { try Asset(json: $0) }.flatMap { asset in
             asset.resources.filter { $0.contentType == "public.jpeg" && $0.damage == nil }.compactMap { resource in
                 ResourceDigest(resource.digest).map { Picture(asset: asset.id, digest: $0) }
             }

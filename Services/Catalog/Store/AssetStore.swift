@@ -145,12 +145,12 @@ struct AssetStore {
     // MARK: Writing
 
     /// Writes what a transaction did to assets: insertions, changes and deletions.
-    func save(_ changes: [EntityChange<Asset>], sequence: Int64) throws {
+    ///
+    /// - Parameter counters: take what it does to the library's counts
+    func save(_ changes: [EntityChange<Asset>], sequence: Int64, _ counters: inout CounterChanges) throws {
         try leavePlaces(changes)
-        var counters = CounterChanges()
         for change in changes {
-            counters.count(change.before, by: -1)
-            counters.count(change.after, by: 1)
+            counters.count(change)
             switch (change.before, change.after) {
             case (nil, let after?): try insert(after)
             case (let before?, let after?): try update(before, after)
@@ -163,7 +163,6 @@ struct AssetStore {
             case (nil, nil): break
             }
         }
-        try counters.save(database)
     }
 
     private func run(_ sql: String, _ arguments: StatementArguments) throws {
@@ -182,7 +181,6 @@ struct AssetStore {
 
     /// Only columns that differ are set: an index is written where its columns change.
     private func update(_ before: Asset, _ after: Asset) throws {
-        guard let row = try rowNumber(of: after.id) else { throw DamagedRow("\(after.id) is gone") }
         // What is not written need not be folded.
         let folds = !AssetRowStore.haveSameTexts(before, after)
         let (old, new) = (
@@ -192,10 +190,13 @@ struct AssetStore {
         if !changed.isEmpty {
             let columns = changed.map { "\(AssetRowStore.columns[$0]) = ?" }.joined(separator: ", ")
             try run(
-                "UPDATE asset SET \(columns) WHERE row = ?",
-                StatementArguments(changed.map { new[$0] } + [row.databaseValue])
+                "UPDATE asset SET \(columns) WHERE id = ?",
+                StatementArguments(changed.map { new[$0] } + [after.id.text.databaseValue])
             )
+            guard database.changesCount == 1 else { throw DamagedRow("\(after.id) is gone") }
         }
+        guard isToldElsewhere(before, after) else { return }
+        guard let row = try rowNumber(of: after.id) else { throw DamagedRow("\(after.id) is gone") }
         if before.resources != after.resources {
             try run("DELETE FROM resource WHERE asset = ?", [row])
             try insertResources(of: after, row)
@@ -210,6 +211,13 @@ struct AssetStore {
             )
         }
         try updateMemberships(before, after, row)
+    }
+
+    /// Whether something changed that other tables hold, or have copies of: it seldom did.
+    private func isToldElsewhere(_ before: Asset, _ after: Asset) -> Bool {
+        before.resources != after.resources || before.keywords != after.keywords
+            || before.memberships != after.memberships || before.isVisible != after.isVisible
+            || before.isShown != after.isShown || areCopiesStale(before, after)
     }
 
     /// Whether dates changed of which other tables have copies.

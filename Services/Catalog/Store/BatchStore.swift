@@ -58,7 +58,7 @@ enum WriteFailure: Error, Sendable {
     case factsNeeded
 }
 
-/// One commit: several requests, each in a savepoint of its own and with its own sequence.
+/// One commit: several requests, each whole or not at all and with its own sequence.
 struct BatchStore {
     let database: Database
     let rules: WriteRules
@@ -79,35 +79,67 @@ struct BatchStore {
         var makeID: @Sendable (ObjectKind) -> ObjectID
     }
 
+    /// The outcomes of requests in their order, and where the library stands after them.
+    typealias Committed = (outcomes: [Result<PerformedWrite, any Error>], head: LibraryHead)
+
     /// Carries out requests and commits them together.
     ///
     /// - Throws: what makes the whole batch fail: nothing of it is committed then
-    func commit(
+    func commit(_ requests: [WriteRequest], isOfTheDisk: (any Error) -> Bool) throws -> Committed {
+        do {
+            return try commit(requests, inSavepoints: false, isOfTheDisk)
+        } catch is HalfWritten {
+            return try commit(requests, inSavepoints: true, isOfTheDisk)
+        }
+    }
+
+    /// A request failed after it had begun to write, which none does whose rules refuse it.
+    private struct HalfWritten: Error {}
+
+    /// - Parameter inSavepoints: each in its own, which costs much, and is needed only where one fails while it writes
+    private func commit(
         _ requests: [WriteRequest],
-        isOfTheDisk: (any Error) -> Bool
-    ) throws -> (outcomes: [Result<PerformedWrite, any Error>], head: LibraryHead) {
+        inSavepoints: Bool,
+        _ isOfTheDisk: (any Error) -> Bool
+    ) throws -> Committed {
         var outcomes: [Result<PerformedWrite, any Error>] = []
         var head = LibraryHead(library: "", sequence: 0, oldest: 0)
         try database.inTransaction(.immediate) {
             let history = HistoryStore(database: database)
             guard let start = try history.head() else { throw DamagedRow("the database has no library row") }
             head = start
+            var counters = CounterChanges()
             for request in requests {
-                var performed = PerformedWrite(result: .null)
+                var work = Work()
                 do {
-                    try inSavepoint { performed = try perform(request, head) }
+                    if inSavepoints {
+                        try inSavepoint { try perform(request, head, &work) }
+                    } else {
+                        try perform(request, head, &work)
+                    }
                 } catch  where !isOfTheDisk(error) {
-                    // Rolled back to its savepoint: its number is used again.
+                    guard inSavepoints || !work.isWriting else { throw HalfWritten() }
+                    // Nothing of it was written: its number is used again.
                     outcomes.append(.failure(error))
                     continue
                 }
-                outcomes.append(.success(performed))
-                if let record = performed.record { head.sequence = record.sequence }
+                counters.add(work.counters)
+                outcomes.append(.success(work.performed))
+                if let record = work.performed.record { head.sequence = record.sequence }
             }
+            try counters.save(database)
             if head.sequence != start.sequence { try history.setHead(head.sequence) }
             return .commit
         }
         return (outcomes, head)
+    }
+
+    /// A request on its way.
+    private struct Work {
+        var performed = PerformedWrite(result: .null)
+        /// Whether the database is not as it was before.
+        var isWriting = false
+        var counters = CounterChanges()
     }
 
     /// Takes back what failed, by statements that are prepared once.
@@ -148,10 +180,11 @@ struct BatchStore {
         return isMore
     }
 
-    private func perform(_ request: WriteRequest, _ head: LibraryHead) throws -> PerformedWrite {
+    private func perform(_ request: WriteRequest, _ head: LibraryHead, _ work: inout Work) throws {
         let history = HistoryStore(database: database)
         if let key = request.key, let known = try history.outcome(key) {
-            return PerformedWrite(result: try known.result(for: request.digest, key), isRepeat: true)
+            work.performed = PerformedWrite(result: try known.result(for: request.digest, key), isRepeat: true)
+            return
         }
         let library = DatabaseLibrary(database)
         let now = rules.now()
@@ -172,7 +205,6 @@ struct BatchStore {
         performed.isIdle = request.passesTime && changes.isEmpty
         var token = head.token
         if !changes.isEmpty {
-            try library.save(changes, sequence: head.sequence + 1)
             var record = ChangeRecord(
                 sequence: head.sequence + 1,
                 library: head.library,
@@ -186,15 +218,18 @@ struct BatchStore {
             let json = record.json
             let bytes = json.bytes
             guard bytes.count <= rules.maxRecordBytes else { throw tooLarge(bytes.count) }
-            try history.append(record, bytes: bytes)
+            work.isWriting = true
+            try library.save(changes, sequence: head.sequence + 1, &work.counters)
+            try history.append(record, bytes: bytes, &work.counters)
             performed.record = (json, record.sequence, bytes.count)
             token = record.token
         }
         performed.result = transaction.result(token: token, isChanged: !changes.isEmpty)
         if let key = request.key {
             let outcome = StoredOutcome(digest: request.digest, reply: performed.result.bytes)
+            work.isWriting = true
             try history.remember(outcome, for: key, sequence: token.sequence, date: now)
         }
-        return performed
+        work.performed = performed
     }
 }

@@ -33,6 +33,9 @@ enum CatalogSchema {
             try database.execute(sql: OrderSchema.sortIndexes)
             try database.execute(sql: OrderSchema.keywords)
         }
+        migrator.registerMigration("6 visible bursts") { database in
+            try database.execute(sql: OrderSchema.bursts)
+        }
         return migrator
     }
 

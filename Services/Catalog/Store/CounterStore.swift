@@ -1,32 +1,48 @@
 import GRDB
 import PhotoModel
 
-/// How the counts of the library move with one transaction.
+/// How the counts of the library move with the transactions of one commit.
 struct CounterChanges {
     private var changes: [String: Int] = [:]
 
-    mutating func count(_ asset: Asset?, by step: Int) {
-        guard let asset else { return }
-        changes["assets", default: 0] += step
-        if asset.isVisible {
-            changes["visible", default: 0] += step
-            changes["visible.\(asset.mediaType.rawValue)", default: 0] += step
-            if asset.isFavorite { changes["visible.favorite", default: 0] += step }
-            for keyword in Set(asset.keywords) { changes[KeywordSearch.text(keyword).counter, default: 0] += step }
-            for keyword in Set(asset.keywords.map(folded)) {
-                changes[KeywordSearch.folded(keyword).counter, default: 0] += step
+    /// Counts an asset as it was no more, and as it is now. What stays the same is not looked at.
+    mutating func count(_ change: EntityChange<Asset>) {
+        let (before, after) = (change.before, change.after)
+        let haveSameKeywords =
+            before?.isVisible ?? false == after?.isVisible ?? false
+            && (before?.keywords ?? []) == (after?.keywords ?? [])
+        for (asset, step) in [(before, -1), (after, 1)] {
+            guard let asset else { continue }
+            add(step, to: "assets")
+            if asset.isVisible {
+                add(step, to: "visible")
+                add(step, to: "visible.\(asset.mediaType.rawValue)")
+                if asset.isFavorite { add(step, to: "visible.favorite") }
+                if !haveSameKeywords { count(keywords: asset.keywords, by: step) }
             }
+            if asset.isHidden { add(step, to: "hidden") }
+            if asset.trashedDate != nil { add(step, to: "trash") }
         }
-        if asset.isHidden { changes["hidden", default: 0] += step }
-        if asset.trashedDate != nil { changes["trash", default: 0] += step }
-        for name in Self.derivedNames(of: asset) { changes[name, default: 0] += step }
+        let (old, new) = (before.map(Self.albums) ?? [], after.map(Self.albums) ?? [])
+        for album in old where !new.contains(album) { add(-1, to: Self.name(album)) }
+        for album in new where !old.contains(album) { add(1, to: Self.name(album)) }
     }
 
+    private mutating func count(keywords: [String], by step: Int) {
+        for keyword in Set(keywords) { add(step, to: KeywordSearch.text(keyword).counter) }
+        for keyword in Set(keywords.map(folded)) { add(step, to: KeywordSearch.folded(keyword).counter) }
+    }
+
+    mutating func add(_ step: Int, to name: String) { changes[name, default: 0] += step }
+
+    mutating func add(_ others: CounterChanges) { changes.merge(others.changes, uniquingKeysWith: +) }
+
     /// The counters of the smart albums that an asset is in: what a fetch of each without options gives.
-    static func derivedNames(of asset: Asset) -> [String] {
-        SmartAlbum.every.filter { album in
-            album.contains(asset) && (album == .allHidden ? asset.isShownToHiddenFetch : asset.isVisible)
-        }.map(name)
+    static func derivedNames(of asset: Asset) -> [String] { albums(of: asset).map(name) }
+
+    private static func albums(of asset: Asset) -> [SmartAlbum] {
+        let (isVisible, isInHidden) = (asset.isVisible, asset.isShownToHiddenFetch)
+        return SmartAlbum.every.filter { ($0 == .allHidden ? isInHidden : isVisible) && $0.contains(asset) }
     }
 
     static func name(_ album: SmartAlbum) -> String { "smart.\(album.rawValue)" }

@@ -72,13 +72,13 @@ struct DatabaseLibrary: LibraryState {
     func publishedEdit(_ id: String, of publisher: String) throws -> StoredEdit? { try edits.edit(id, of: publisher) }
     func pendingEdits() throws -> Int { try edits.pending() }
 
-    /// Writes what a transaction came to. A collection is there before its members, and until its members are gone.
-    func save(_ result: TransactionResult, sequence: Int64) throws {
+    /// Writes what a transaction came to, but for the counters. A collection is there before its members, and until its members are gone.
+    func save(_ result: TransactionResult, sequence: Int64, _ counters: inout CounterChanges) throws {
         known.assets = [:]
         try collections.leavePlaces(result.collections, result.lists)
         try collections.save(Self.parentsFirst(result.lists.filter { $0.after != nil }, \.after))
         try collections.save(result.collections.filter { $0.after != nil })
-        try assets.save(result.assets, sequence: sequence)
+        try assets.save(result.assets, sequence: sequence, &counters)
         try collections.save(result.collections.filter { $0.after == nil })
         try collections.save(Self.parentsFirst(result.lists.filter { $0.after == nil }, \.before).reversed())
         try edits.save(result.editRows)

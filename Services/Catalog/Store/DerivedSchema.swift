@@ -39,6 +39,17 @@ enum DerivedSchema {
         "INDEXED BY asset_smart_\(album.rawValue)_\(fetch.isOfVideosByDuration ? "duration" : "added")"
     }
 
+    /// Whether an asset that is come upon in another order belongs to a smart album; leads to no index of its own.
+    ///
+    /// Favourites are looked up in their part of an index: it is small, and the index of the order is enough besides.
+    static func isInside(_ album: SmartAlbum) -> String {
+        guard album == .favorites else { return condition(album, "+a.smart") }
+        return """
+            EXISTS (SELECT 1 FROM asset f INDEXED BY asset_is_favorite
+                WHERE f.visible = 1 AND f.is_favorite = 1 AND f.id = a.id)
+            """
+    }
+
     /// The same words in queries as in the indexes: only then does SQLite see that they fit.
     static func condition(_ album: SmartAlbum, _ column: String = "a.smart") -> String {
         "(\(column) & \(album.bit)) <> 0"

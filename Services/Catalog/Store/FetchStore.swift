@@ -118,8 +118,8 @@ struct FetchStore {
         case .smartAlbum(let album):
             // Whatever is visible is of the user's own library; whatever is hidden is not visible.
             if album != .userLibrary || !fetch.countsAsVisible {
-                let column = approach == .inOrder ? "+a.smart" : "a.smart"
-                conditions.append(SQLPiece(DerivedSchema.condition(album, column)))
+                let isInside = approach == .inOrder ? DerivedSchema.isInside(album) : DerivedSchema.condition(album)
+                conditions.append(SQLPiece(isInside))
                 // With further conditions SQLite may know a shorter way, and then refuses the hint.
                 if approach == .narrow, fetch.countsAsVisible, !fetch.hasUsualOrder, album != .userLibrary,
                     predicate == nil
@@ -171,7 +171,8 @@ struct FetchStore {
             }
         }
         if let predicate {
-            let lowering = PredicateLowering(table: .asset, isRowByRow: approach == .inOrder || leading != nil)
+            var lowering = PredicateLowering(table: .asset, isRowByRow: approach == .inOrder || leading != nil)
+            lowering.isInOrder = approach == .inOrder
             conditions.append(lowering.lower(predicate))
         }
         let dates = leading == nil ? nil : "k"

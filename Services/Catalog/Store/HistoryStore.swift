@@ -83,7 +83,7 @@ struct HistoryStore {
 
     // MARK: Records
 
-    func append(_ record: ChangeRecord, bytes: [UInt8]) throws {
+    func append(_ record: ChangeRecord, bytes: [UInt8], _ counters: inout CounterChanges) throws {
         try run(
             "INSERT INTO change (sequence, date, library, size, record) VALUES (?, ?, ?, ?, ?)",
             [record.sequence, record.date, record.library, bytes.count, Data(bytes)]
@@ -91,7 +91,7 @@ struct HistoryStore {
         for topic in Set(record.topics) {
             try run("INSERT INTO change_topic VALUES (?, ?)", [topic, record.sequence])
         }
-        try CounterChanges.add(bytes.count, to: Self.bytesCounter, database)
+        counters.add(bytes.count, to: Self.bytesCounter)
     }
 
     /// Records after a sequence, oldest first, until there are `count` of them or their bytes pass `bytes`; at least

@@ -53,6 +53,8 @@ struct LibraryOrderStore {
             self.database = database
             ascending = sort.ascending
             column = PredicateTable.asset.column(sort.key)
+            let isOfFavourites = fetch.pinnedValue(of: .isFavorite) == 1
+            let byID = isOfFavourites ? Self.favouritesByID : Self.byID
             switch sort.key {
             case .mediaType: index = "asset_media_type"
             case .mediaSubtypes: index = "asset_media_subtypes"
@@ -60,14 +62,16 @@ struct LibraryOrderStore {
             case .pixelWidth: index = "asset_pixel_width"
             case .pixelHeight: index = "asset_pixel_height"
             // What is visible is not hidden: all are equal, and the index of the identifiers has the order.
-            case .isHidden: left = [Run(condition: SQLPiece("+a.is_hidden = 0"), hint: Self.byID)]
+            case .isHidden: left = [Run(condition: byID.condition + " AND +a.is_hidden = 0", hint: byID.hint)]
             case .burstIdentifier:
                 left = [
-                    Run(condition: SQLPiece("a.burst_identifier IS NULL"), hint: Self.byID),
+                    Run(condition: byID.condition + " AND +a.burst_identifier IS NULL", hint: byID.hint),
                     Run(
-                        condition: SQLPiece("a.burst_identifier IS NOT NULL"),
+                        condition: SQLPiece(
+                            "a.burst_identifier IS NOT NULL" + (isOfFavourites ? " AND +a.is_favorite = 1" : "")
+                        ),
                         order: "a.burst_identifier \(ascending ? "ASC" : "DESC"), a.id",
-                        hint: "INDEXED BY asset_burst"
+                        hint: "INDEXED BY asset_visible_burst"
                     ),
                 ]
             case .duration where !ascending:
@@ -92,7 +96,11 @@ struct LibraryOrderStore {
             }
         }
 
-        private static let byID = "INDEXED BY sqlite_autoindex_asset_1"
+        private static let byID = Run(condition: SQLPiece("1"), hint: "INDEXED BY sqlite_autoindex_asset_1")
+        private static let favouritesByID = Run(
+            condition: SQLPiece("a.is_favorite = 1"),
+            hint: "INDEXED BY asset_is_favorite"
+        )
 
         mutating func next() throws -> Run? {
             guard let index else { return left.popLast() }

@@ -84,9 +84,11 @@ final class LibraryStore: Sendable {
     /// Writes a whole transaction that was made up, without rules.
     func append(_ batch: LibraryGenerator.Batch) async throws {
         try await database.write { database in
-            try DatabaseLibrary(database).save(batch.result, sequence: batch.record.sequence)
+            var counters = CounterChanges()
+            try DatabaseLibrary(database).save(batch.result, sequence: batch.record.sequence, &counters)
             let history = HistoryStore(database: database)
-            try history.append(batch.record, bytes: batch.bytes)
+            try history.append(batch.record, bytes: batch.bytes, &counters)
+            try counters.save(database)
             try history.setHead(batch.record.sequence)
         }
     }

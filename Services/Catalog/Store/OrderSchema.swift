@@ -16,6 +16,13 @@ enum OrderSchema {
         WHERE \(DerivedSchema.condition(.videos, "smart"));
         """
 
+    // Of a burst hardly more than its representative is visible: the others need not be passed over. Whether it is a
+    // favourite costs nothing here, since few assets are of a burst.
+    static let bursts = """
+        CREATE INDEX asset_visible_burst ON asset (burst_identifier, id, is_favorite)
+        WHERE visible = 1 AND burst_identifier IS NOT NULL;
+        """
+
     // `visible` and the dates are copies of the asset's. `repeats`: 0 for the first keyword of its folded text, 1 where
     // another spelling stands before it, 2 where the same text does.
     static let keywords = """

@@ -49,6 +49,8 @@ struct PredicateLowering {
     let table: PredicateTable
     /// Rows are gone through in another index's order: conditions are asked of each row and lead to none.
     var isRowByRow = false
+    /// That order is one of the visible assets, whose rows need not be read.
+    var isInOrder = false
 
     func lower(_ node: PredicateNode) -> SQLPiece { lower(node, isNegated: false) }
 
@@ -57,7 +59,10 @@ struct PredicateLowering {
     private func lower(_ node: PredicateNode, isNegated: Bool) -> SQLPiece {
         // In the words of its index.
         if table == .asset, let album = node.smartAlbum {
-            return SQLPiece("(" + DerivedSchema.condition(album, isRowByRow ? "+a.smart" : "a.smart") + ")")
+            let condition =
+                isInOrder
+                ? DerivedSchema.isInside(album) : DerivedSchema.condition(album, isRowByRow ? "+a.smart" : "a.smart")
+            return SQLPiece("(" + condition + ")")
         }
         switch node {
         case .constant(let truth): return SQLPiece(truth ? "1" : "0")

@@ -1,0 +1,58 @@
+import GRDB
+import PhotoModel
+import Storage
+import TestSupport
+import Testing
+
+@testable import Catalog
+
+/// Several requests in one commit: each whole or not at all.
+@Suite(.timeLimit(.minutes(1)))
+struct BatchTests {
+    private static let rules = BatchStore.WriteRules(
+        now: { 1_700_000_000_000_000 },
+        makeID: IdentifierSource(now: { 1_700_000_000_000_000 }).make
+    )
+
+    private func folder(_ title: String, _ name: String) -> WriteRequest {
+        WriteRequest(
+            changes: [PreparedChange(.createList(.init(ref: "f", title: title)))],
+            origin: ChangeOrigin(identity: "test"),
+            key: OutcomeKey(identity: "test", client: "", transaction: name),
+            digest: Array(repeating: 0, count: 32)
+        )
+    }
+
+    @Test
+    func `a request that fails while it writes leaves nothing, and the others are as if it had not been there`()
+        async throws
+    {
+        let fixture = try StoreFixture()
+        let requests = [folder("one", "1"), folder("two", "2"), folder("three", "3"), folder("one more", "1")]
+        let (sequences, head) = try await fixture.store.database.pool.writeWithoutTransaction { database in
+            try database.execute(
+                sql: """
+                    CREATE TEMP TRIGGER refuse BEFORE INSERT ON list WHEN new.title = 'two'
+                    BEGIN SELECT RAISE(ABORT, 'refused'); END
+                    """
+            )
+            let done = try BatchStore(database: database, rules: Self.rules).commit(requests) { _ in false }
+            return (done.outcomes.map { (try? $0.get())?.record?.sequence }, done.head.sequence)
+        }
+        #expect(sequences == [1, nil, 2, nil] && head == 2)
+        let everything = try await fixture.store.everything()
+        #expect(everything.root?.childCount == 2)
+        #expect(Set(everything.lists.values.compactMap(\.title)) == ["one", "three"])
+        let (records, kept, bytes) = try await fixture.store.read { reader in
+            (
+                try reader.history.records(after: 0, through: .max, count: 10, bytes: .max).records,
+                try ["1", "2", "3"].map { name in
+                    try reader.history.outcome(OutcomeKey(identity: "test", client: "", transaction: name)) != nil
+                },
+                try reader.history.bytes()
+            )
+        }
+        #expect(records.map(\.sequence) == [1, 2] && kept == [true, false, true])
+        #expect(bytes == records.reduce(0) { $0 + $1.bytes.count })
+    }
+}

@@ -33,6 +33,7 @@ ALONE := HouseTests
 DEBIAN_PACKAGES := libzmq3-dev libmagickwand-dev libgexiv2-dev libsqlite3-dev libheif-dev libraw-dev \
 	libjpeg-dev pkg-config python3 python3-pip libimage-exiftool-perl libvips-tools imagemagick sqlite3 make
 PYZMQ := 27.1.0
+PYVIPS := 3.2.0
 PYTHON_PACKAGES := .build/python
 export PYTHONPATH := $(CURDIR)/$(PYTHON_PACKAGES)
 
@@ -89,6 +90,11 @@ demo: build ## Start the house, import photos, edit one, watch the change arrive
 	@compose/demo.sh '$(BINARIES)' '$(PHOTOS)'
 
 bench: setup ## Measure against named peers and limits, in one table
+	@[ -d $(PYTHON_PACKAGES)/pyvips-$(PYVIPS).dist-info ] || { \
+		echo "bench: installing pyvips $(PYVIPS) into $(PYTHON_PACKAGES)"; \
+		python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
+			--target $(PYTHON_PACKAGES) pyvips==$(PYVIPS); \
+	}
 	$(SWIFT) build -c release
 	@.build/release/Benchmarks --output .build/bench.md $(BENCH)
 	@echo "make bench: the table is in .build/bench.md"

@@ -128,7 +128,7 @@ int safelight_jpeg_is_cut(const safelight_jpeg_reader *reader) { return reader->
 /* Writing */
 
 safelight_jpeg_writer *safelight_jpeg_create(size_t width, size_t height, int quality, int is_halved,
-                                             const uint8_t *profile, size_t profile_count) {
+                                             int is_optimized, const uint8_t *profile, size_t profile_count) {
     safelight_jpeg_writer *writer = calloc(1, sizeof *writer);
     if (!writer) return NULL;
     writer->jpeg.err = prepare(&writer->failures);
@@ -141,6 +141,7 @@ safelight_jpeg_writer *safelight_jpeg_create(size_t width, size_t height, int qu
     writer->jpeg.in_color_space = JCS_RGB;
     jpeg_set_defaults(&writer->jpeg);
     jpeg_set_quality(&writer->jpeg, quality, TRUE);
+    writer->jpeg.optimize_coding = is_optimized ? TRUE : FALSE;
     if (!is_halved) writer->jpeg.comp_info[0].h_samp_factor = writer->jpeg.comp_info[0].v_samp_factor = 1;
     jpeg_start_compress(&writer->jpeg, TRUE);
     if (profile_count > 0) jpeg_write_icc_profile(&writer->jpeg, profile, (unsigned int)profile_count);

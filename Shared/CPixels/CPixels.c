@@ -253,6 +253,13 @@ void safelight_round_to_bytes(uint16_t *pixels, size_t count) {
     for (size_t i = 0; i < 4 * count; i++) pixels[i] = (uint16_t)(((uint32_t)pixels[i] + 128) / 257 * 257);
 }
 
+WIDE void safelight_bytes_of_pixels(const uint16_t *restrict pixels, size_t count, uint8_t *restrict bytes) {
+    /* 255 / 65535 of a number, rounded, without dividing. */
+    for (size_t i = 0; i < count; i++)
+        for (size_t channel = 0; channel < 3; channel++)
+            bytes[3 * i + channel] = (uint8_t)((255u * pixels[4 * i + 2 - channel] + 32895) >> 16);
+}
+
 void safelight_histogram(const uint16_t *pixels, size_t count, uint32_t *counters) {
     for (size_t i = 0; i < 4 * 256; i++) counters[i] = 0;
     for (size_t i = 0; i < count; i++) {

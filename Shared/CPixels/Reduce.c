@@ -93,12 +93,12 @@ void safelight_reduce(const uint16_t *source, size_t source_width, const safelig
     }
 }
 
-void safelight_reduce_rgb(const uint8_t *source, size_t row_bytes, size_t source_width, const safelight_taps *across,
-                          const safelight_taps *down, size_t first_row, size_t rows, uint8_t *bytes, uint16_t *pixels,
-                          float *sums) {
+void safelight_reduce_rgb(const uint8_t *source, size_t row_bytes, ptrdiff_t source_row, size_t source_width,
+                          const safelight_taps *across, const safelight_taps *down, size_t first_row, size_t rows,
+                          uint8_t *bytes, uint16_t *pixels, float *sums) {
     for (size_t y = first_row; y < first_row + rows; y++) {
-        add_byte_rows(source + (size_t)down->starts[y] * row_bytes, row_bytes, 3 * source_width, down->taps,
-                      down->weights + y * down->taps, sums);
+        add_byte_rows(source + (down->starts[y] - source_row) * (ptrdiff_t)row_bytes, row_bytes, 3 * source_width,
+                      down->taps, down->weights + y * down->taps, sums);
         for (size_t x = 0; x < across->count; x++) {
             four sum = add_columns(sums + 3 * across->starts[x], 3, across->taps, across->weights + x * across->taps);
             if (bytes) {

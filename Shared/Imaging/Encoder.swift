@@ -1,4 +1,5 @@
 import CMagickWand
+import CPixels
 
 /// Turns pixels into the bytes of a file, without any metadata.
 enum Encoder {
@@ -19,6 +20,9 @@ enum Encoder {
             try wand.attempt("flattening", MagickSetImageAlphaChannel(wand.pointer, DeactivateAlphaChannel))
         }
         let profile = keepsProfile ? wand.profile("icc") : nil
+        if format == .jpeg, MagickGetImageColorspace(wand.pointer) == sRGBColorspace {
+            return try jpeg(wand, quality: quality, profile: profile ?? [])
+        }
         try wand.attempt("stripping", MagickStripImage(wand.pointer))
         MagickDeleteImageArtifact(wand.pointer, "png:exclude-chunk")
         // Chunks of text and of time would tell of the source, and make equal pictures of unequal bytes.
@@ -60,5 +64,39 @@ enum Encoder {
         }
         defer { MagickRelinquishMemory(blob) }
         return Array(UnsafeBufferPointer(start: blob, count: length))
+    }
+
+    /// ImageMagick's own writer takes twice the time for the same file.
+    private static func jpeg(
+        _ wand: borrowing Wand,
+        quality: Int,
+        profile: [UInt8]
+    ) throws(ImagingError) -> [UInt8] {
+        let width = wand.width
+        let writer = try JPEGWriter(
+            width: width,
+            height: wand.height,
+            quality: quality,
+            isOptimized: true,
+            profile: profile
+        )
+        var failure: ImagingError?
+        try wand.withPixelsForReading { pixels, count in
+            let rows = 16
+            withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 3 * width * rows) { bytes in
+                guard let start = bytes.baseAddress else { return }
+                do throws(ImagingError) {
+                    for first in stride(from: 0, to: count, by: width * rows) {
+                        let band = min(width * rows, count - first)
+                        safelight_bytes_of_pixels(pixels + 4 * first, band, start)
+                        try writer.write(start, rowBytes: 3 * width, count: band / width)
+                    }
+                } catch {
+                    failure = error
+                }
+            }
+        }
+        if let failure { throw failure }
+        return try writer.finish()
     }
 }

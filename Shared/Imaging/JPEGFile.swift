@@ -71,12 +71,28 @@ final class JPEGReader: @unchecked Sendable {
 final class JPEGWriter: @unchecked Sendable {
     private let pointer: OpaquePointer
 
-    /// The same quality, and halved chroma below 90, as `Encoder` gives; Huffman tables are the standard's, which takes
-    /// a third of the time off and adds a few percent to the size.
-    init(width: Int, height: Int, quality: Int, profile: [UInt8]) throws(ImagingError) {
-        let isHalved: Int32 = quality >= 90 ? 0 : 1
+    /// Chroma is halved below quality 90.
+    ///
+    /// - Parameter isOptimized: Huffman tables made for the picture, which adds a third to the time and takes a few percent
+    ///   off the size; else the standard's
+    init(
+        width: Int,
+        height: Int,
+        quality: Int,
+        isOptimized: Bool = false,
+        profile: [UInt8]
+    ) throws(ImagingError) {
+        let (isHalved, tables): (Int32, Int32) = (quality >= 90 ? 0 : 1, isOptimized ? 1 : 0)
         guard
-            let pointer = safelight_jpeg_create(width, height, Int32(quality), isHalved, profile, profile.count)
+            let pointer = safelight_jpeg_create(
+                width,
+                height,
+                Int32(quality),
+                isHalved,
+                tables,
+                profile,
+                profile.count
+            )
         else { throw .encodingFailed("out of memory") }
         self.pointer = pointer
     }

@@ -75,14 +75,22 @@ enum JPEGPass {
                     try stream(reader, rowBytes: 3 * decoded.width, walk, pass, writer, job.output)
                 }
             } else {
-                var raster = try reader.raster(rowBytes: 3 * decoded.width, walk.region)
-                var turned = walk
+                let rowBytes = 3 * decoded.width
+                let source: Raster
+                let from: Walk
                 if job.isSmaller {
                     let size = walk.isTransposed ? (down, across) : (across, down)
-                    raster = raster.reduced(to: size)
-                    turned = Walk(orientations: walk.orientations, width: size.0, height: size.1)
+                    source = try reader.raster(
+                        rowBytes: rowBytes,
+                        height: decoded.height,
+                        walk.region,
+                        reducedTo: size
+                    )
+                    from = Walk(orientations: walk.orientations, width: size.0, height: size.1)
+                } else {
+                    source = try reader.raster(rowBytes: rowBytes, walk.region)
+                    from = walk
                 }
-                let (source, from) = (raster, turned)
                 try colour.withPass(width: across, height: down) { (pass) throws(ImagingError) in
                     try turn(source, from, pass, writer, job.output)
                 }

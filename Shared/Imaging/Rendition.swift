@@ -26,42 +26,49 @@ public enum Rendition {
         let header = try Picture.header(of: bytes, limits: limits)
         var plans: [RenditionPlan] = []
         for options in options { plans.append(try RenditionPlan(options, for: header)) }
-        guard !plans.isEmpty else { return [] }
-        let source = try RenditionSource(bytes, header, plans, limits: limits)
-        var images = [RenderedImage?](repeating: nil, count: plans.count)
         // The largest comes first; much smaller ones are made of it instead of from all pixels.
-        var step: (wand: OpaquePointer, width: Int, height: Int)?
-        defer { if let step { DestroyMagickWand(step.wand) } }
-        for index in plans.indices.sorted(by: { plans[$0].area > plans[$1].area }) {
+        let order = plans.indices.sorted { plans[$0].area > plans[$1].area }
+        let step = order.first { plans[$0].isWhole && !plans[$0].isUpscaled }
+        let isOfStep = plans.map { plan in
+            guard let step, plan.isWhole else { return false }
+            return plans[step].resized.width >= stepRatio * plan.resized.width
+                && plans[step].resized.height >= stepRatio * plan.resized.height
+        }
+        let source = try RenditionSource(bytes, header, plans, isNeeded: isOfStep.map { !$0 }, limits: limits)
+        var images = [RenderedImage?](repeating: nil, count: plans.count)
+        var larger: OpaquePointer?
+        defer { if let larger { DestroyMagickWand(larger) } }
+        for index in order {
             let (plan, options) = (plans[index], options[index])
-            let origin = step.flatMap { step in
-                plan.isWhole && step.width >= stepRatio * plan.resized.width
-                    && step.height >= stepRatio * plan.resized.height ? step.wand : nil
-            }
-            let wand: Wand
-            if let origin {
-                wand = try Wand(copying: origin)
+            if isOfStep[index], let larger {
+                let wand = try Wand(copying: larger)
                 try wand.resize(plan.resized.width, plan.resized.height)
-            } else {
-                wand = try source.part(plan)
-                let (width, height) = plan.output
-                let centre = (x: (wand.width - width) / 2, y: (wand.height - height) / 2)
-                try wand.crop(PixelRect(x: centre.x, y: centre.y, width: width, height: height))
+                images[index] = try finished(wand, plan, options)
+                continue
             }
-            if plans.count > 1, step == nil, plan.isWhole, !plan.isUpscaled, let kept = CloneMagickWand(wand.pointer) {
-                step = (kept, wand.width, wand.height)
-            }
-            try ColourProfile.convertToSRGB(wand)
-            let bytes = try Encoder.encode(wand, format: options.format, quality: options.quality)
-            images[index] = RenderedImage(
-                bytes: bytes,
-                format: options.format,
-                pixelWidth: wand.width,
-                pixelHeight: wand.height,
-                isUpscaled: plan.isUpscaled
-            )
+            let wand = try source.part(plan, index)
+            if index == step, isOfStep.contains(true) { larger = CloneMagickWand(wand.pointer) }
+            let (width, height) = plan.output
+            let centre = (x: (wand.width - width) / 2, y: (wand.height - height) / 2)
+            try wand.crop(PixelRect(x: centre.x, y: centre.y, width: width, height: height))
+            images[index] = try finished(wand, plan, options)
         }
         return images.compactMap { $0 }
+    }
+
+    private static func finished(
+        _ wand: borrowing Wand,
+        _ plan: RenditionPlan,
+        _ options: RenditionOptions
+    ) throws(ImagingError) -> RenderedImage {
+        try ColourProfile.convertToSRGB(wand)
+        return RenderedImage(
+            bytes: try Encoder.encode(wand, format: options.format, quality: options.quality),
+            format: options.format,
+            pixelWidth: wand.width,
+            pixelHeight: wand.height,
+            isUpscaled: plan.isUpscaled
+        )
     }
 
     /// How much larger a picture must be that another is made of, so that nobody sees a difference.

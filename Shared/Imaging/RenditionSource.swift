@@ -1,51 +1,50 @@
 import CMagickWand
 import PictureFormats
 
-/// What renditions are made of: the rows of a JPEG, or, for everything else, what ImageMagick holds.
+/// What renditions are made of: the pictures that come of the rows of a JPEG, or, for everything else, the whole decoded
+/// picture.
 struct RenditionSource: ~Copyable {
     private enum Pixels: ~Copyable {
-        case rows(Raster, orientation: Int, profile: [UInt8])
-        case wand(Wand)
+        /// A picture for each plan; none where a larger one serves.
+        case made([Made?])
+        case whole(Wand)
+    }
+
+    private final class Made {
+        let wand: Wand
+
+        init(_ wand: consuming Wand) { self.wand = wand }
     }
 
     private let pixels: Pixels
-    /// Of the upright picture.
-    private let width: Int
-    private let height: Int
 
     /// Decodes once for all plans.
+    ///
+    /// - Parameter isNeeded: false for the plans for which no part will be asked for
     init(
         _ bytes: [UInt8],
         _ header: PictureHeader,
         _ plans: [RenditionPlan],
+        isNeeded: [Bool],
         limits: PixelLimits
     ) throws(ImagingError) {
         let eighths = plans.map(\.eighths).max() ?? DecodeScale.full
-        if let (raster, profile) = try Self.rows(bytes, header, plans, eighths: eighths, limits: limits) {
-            let isTurned = header.orientation >= 5
-            width = isTurned ? raster.height : raster.width
-            height = isTurned ? raster.width : raster.height
-            pixels = .rows(raster, orientation: header.orientation, profile: profile)
+        if let made = try Self.rows(bytes, header, plans, isNeeded, eighths: eighths, limits: limits) {
+            pixels = .made(made)
         } else {
             let scale = plans.map(\.scale).max() ?? 1
-            let wand = try Decoder.decode(bytes, header, eighths: eighths, scale: scale, limits: limits)
-            width = wand.width
-            height = wand.height
-            pixels = .wand(wand)
+            pixels = .whole(try Decoder.decode(bytes, header, eighths: eighths, scale: scale, limits: limits))
         }
     }
 
-    /// The part that a plan shows, at the size that it has before its centre is cut out.
-    func part(_ plan: RenditionPlan) throws(ImagingError) -> Wand {
-        let (rect, size) = plan.part(of: width, height)
+    /// The part that a plan shows, at the size that it has before its centre is cut out; asked for once.
+    func part(_ plan: RenditionPlan, _ index: Int) throws(ImagingError) -> Wand {
         switch pixels {
-        case .rows(let raster, let orientation, let profile):
-            let stored = Walk.region(rect, orientation, raster.width, raster.height)
-            let wand = try raster.reduced(stored, to: orientation >= 5 ? (size.height, size.width) : size)
-            if !profile.isEmpty { MagickSetImageProfile(wand.pointer, "icc", profile, profile.count) }
-            try wand.obey(orientation: orientation)
-            return wand
-        case .wand(let whole):
+        case .made(let made):
+            guard let made = made[index] else { throw .undecodable(reason: "a picture was not made") }
+            return try made.wand.copy()
+        case .whole(let whole):
+            let (rect, size) = plan.part(of: whole.width, whole.height)
             let wand = try whole.copy()
             try wand.crop(rect)
             try wand.resize(size.width, size.height)
@@ -53,31 +52,53 @@ struct RenditionSource: ~Copyable {
         }
     }
 
-    /// A JPEG of which every plan wants fewer pixels than are decoded; nil for any other.
+    /// From a JPEG of which every plan wants fewer pixels than are decoded; nil for any other.
     private static func rows(
         _ bytes: [UInt8],
         _ header: PictureHeader,
         _ plans: [RenditionPlan],
+        _ isNeeded: [Bool],
         eighths: Int,
         limits: PixelLimits
-    ) throws(ImagingError) -> (Raster, profile: [UInt8])? {
+    ) throws(ImagingError) -> [Made?]? {
         guard header.kind == .jpeg else { return nil }
         guard header.isComplete else { throw .truncated }
         let width = DecodeScale.side(header.storedWidth, eighths)
         let height = DecodeScale.side(header.storedHeight, eighths)
-        let upright = header.orientation >= 5 ? (height, width) : (width, height)
-        let isSmaller = plans.allSatisfy { plan in
-            let (rect, size) = plan.part(of: upright.0, upright.1)
-            return size.width <= rect.width && size.height <= rect.height && size != (rect.width, rect.height)
+        let isTurned = header.orientation >= 5
+        let parts = plans.map { $0.part(of: isTurned ? height : width, isTurned ? width : height) }
+        let isSmaller = parts.allSatisfy { part in
+            part.size.width <= part.rect.width && part.size.height <= part.rect.height
+                && part.size != (part.rect.width, part.rect.height)
         }
         // A strip of a few pixels has no eighths; what is too large is refused by the other way.
         guard isSmaller, min(width, height) >= 16, width * height <= limits.decodedPixels else { return nil }
-        return try bytes.withUnsafeBufferPointer { (bytes) throws(ImagingError) -> (Raster, profile: [UInt8])? in
+        return try bytes.withUnsafeBufferPointer { (bytes) throws(ImagingError) -> [Made?]? in
             guard let reader = JPEGReader(bytes), reader.isPlain, let decoded = reader.begin(eighths: eighths),
                 (width...width + 1).contains(decoded.width), (height...height + 1).contains(decoded.height)
             else { return nil }
-            let region = PixelRect(x: 0, y: 0, width: width, height: height)
-            return (try reader.raster(rowBytes: 3 * decoded.width, region), reader.profile)
+            var made: [Made?] = []
+            var reductions: [RowReduction] = []
+            for (part, isNeeded) in zip(parts, isNeeded) {
+                guard isNeeded else {
+                    made.append(nil)
+                    continue
+                }
+                let size = isTurned ? (part.size.height, part.size.width) : part.size
+                let one = Made(try Wand.blank(size.0, size.1))
+                let region = Walk.region(part.rect, header.orientation, width, height)
+                reductions.append(RowReduction(region, to: size, .wide(try one.wand.writablePixels())))
+                made.append(one)
+            }
+            try reader.reduce(rowBytes: 3 * decoded.width, height: decoded.height, into: &reductions)
+            let profile = reader.profile
+            for case .some(let one) in made {
+                try one.wand.keepPixels()
+                one.wand.noteDepth(8)
+                if !profile.isEmpty { MagickSetImageProfile(one.wand.pointer, "icc", profile, profile.count) }
+                try one.wand.obey(orientation: header.orientation)
+            }
+            return made
         }
     }
 }

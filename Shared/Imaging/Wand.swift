@@ -152,15 +152,32 @@ struct Wand: ~Copyable {
 
     /// All pixels, each blue, green, red, opacity in 16 bits, to be read or changed in place.
     func withPixels(_ body: (UnsafeMutablePointer<UInt16>, Int) -> Void) throws(ImagingError) {
+        body(try writablePixels(), width * height)
+        try keepPixels()
+    }
+
+    /// The same for as long as nothing else is done with the picture; ``keepPixels()`` ends it.
+    func writablePixels() throws(ImagingError) -> UnsafeMutablePointer<UInt16> {
         guard let image = GetImageFromMagickWand(pointer) else { throw .undecodable(reason: "no picture") }
-        let count = width * height
         guard SetImageStorageClass(image, DirectClass) == MagickTrue,
             let pixels = GetAuthenticPixels(image, 0, 0, width, height, &image.pointee.exception)
         else { throw failure("reading pixels") }
-        body(UnsafeMutableRawPointer(pixels).assumingMemoryBound(to: UInt16.self), count)
-        guard SyncAuthenticPixels(image, &image.pointee.exception) == MagickTrue else {
-            throw failure("writing pixels")
-        }
+        return UnsafeMutableRawPointer(pixels).assumingMemoryBound(to: UInt16.self)
+    }
+
+    func keepPixels() throws(ImagingError) {
+        guard let image = GetImageFromMagickWand(pointer),
+            SyncAuthenticPixels(image, &image.pointee.exception) == MagickTrue
+        else { throw failure("writing pixels") }
+    }
+
+    /// All pixels, only to be read: what is shared with another picture stays so.
+    func withPixelsForReading(_ body: (UnsafePointer<UInt16>, Int) -> Void) throws(ImagingError) {
+        guard let image = GetImageFromMagickWand(pointer),
+            image.pointee.storage_class == DirectClass || SetImageStorageClass(image, DirectClass) == MagickTrue,
+            let pixels = GetVirtualPixels(image, 0, 0, width, height, &image.pointee.exception)
+        else { throw failure("reading pixels") }
+        body(UnsafeRawPointer(pixels).assumingMemoryBound(to: UInt16.self), width * height)
     }
 
     /// Says that the pixels have so many bits, without bringing them to it.

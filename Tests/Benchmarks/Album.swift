@@ -1,4 +1,5 @@
 import Foundation
+import Imaging
 import TestSupport
 
 /// Photos of 8, 12 and 24 megapixels, made by enlarging real ones; no two files have the same bytes.
@@ -35,7 +36,10 @@ struct Album {
         }
         self.photos = photos
         var phones: [String] = []
-        let heic = Self.files(folder, ["heic"], least: 500_000)
+        let heic = Self.files(folder, ["heic"], least: 500_000).filter { path in
+            let bytes = FileManager.default.contents(atPath: path).map { [UInt8]($0) } ?? []
+            return (try? Preview.embedded(in: bytes, RenditionOptions())) != nil
+        }
         for index in 0..<(heic.isEmpty ? 0 : count) {
             let path = "\(target)/phone-\(index).heic"
             var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: heic[index % heic.count])))
@@ -52,46 +56,6 @@ struct Album {
             guard endings.contains((path as NSString).pathExtension.lowercased()) else { return false }
             let size = try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int
             return (size ?? 0) >= least
-        }
-    }
-}
-
-/// libvips on as many processors as there are: one `vipsthumbnail` for each, which opens its share of the files one by
-/// one in its own process.
-struct VipsCrew: Sendable {
-    let program: String
-    let processes: Int
-    let output: String
-
-    init(_ bench: Bench) throws {
-        guard let program = TestPlace.program("vipsthumbnail") else {
-            throw BenchmarkError("vipsthumbnail is not installed (Debian: libvips-tools)")
-        }
-        self.program = program
-        processes = ProcessInfo.processInfo.activeProcessorCount
-        output = try bench.place.folder("vips")
-        setenv("VIPS_CONCURRENCY", "1", 1)
-    }
-
-    /// Seconds for all files at all sizes.
-    func seconds(_ files: [String], sizes: [Int]) async throws -> Double {
-        try await Benchmarks.seconds { try await run(files, sizes: sizes) }
-    }
-
-    func run(_ files: [String], sizes: [Int]) async throws {
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for share in 0..<processes {
-                let own = files.indices.filter { $0 % processes == share }.map { files[$0] }
-                group.addTask {
-                    for size in sizes where !own.isEmpty {
-                        try await runProgram(
-                            program,
-                            ["--size", "\(size)x\(size)", "-o", "\(output)/%s-\(size).jpg[Q=85,strip]"] + own
-                        )
-                    }
-                }
-            }
-            try await group.waitForAll()
         }
     }
 }

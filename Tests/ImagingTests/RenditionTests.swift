@@ -114,6 +114,20 @@ struct RenditionTests {
         #expect(Quadrant.all(try TestPixels(image.bytes)) == [.green, .green, .yellow, .yellow])
     }
 
+    @Test(arguments: 1...8)
+    func `the rows of a JPEG give what its whole picture gives`(orientation: Int) throws {
+        let jpeg = TestPictures.jpeg(width: 333, height: 251, orientation: orientation)
+        let whole = try Rendition.render(jpeg, RenditionOptions(format: .png)).bytes
+        var options = RenditionOptions(target: .size(width: 120, height: 90), resizeMode: .exact, format: .png)
+        options.crop = UnitRect(x: 0.13, y: 0.27, width: 0.61, height: 0.55)
+        for mode in [RenditionOptions.ContentMode.aspectFit, .aspectFill] {
+            options.contentMode = mode
+            let fromRows = try TestPixels(Rendition.render(jpeg, options).bytes)
+            let distance = try fromRows.psnr(TestPixels(Rendition.render(whole, options).bytes))
+            #expect(distance > 45, "\(distance) dB")
+        }
+    }
+
     @Test func `orientation is obeyed in a PNG's eXIf chunk and where only XMP has it`() throws {
         var exif = ExifBlock()
         exif.main.append(.short(0x0112, 6))

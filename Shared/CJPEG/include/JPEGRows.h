@@ -28,10 +28,11 @@ int safelight_jpeg_read(safelight_jpeg_reader *reader, uint8_t *rows, size_t row
 /* 1 where the data ended before the picture did. */
 int safelight_jpeg_is_cut(const safelight_jpeg_reader *reader);
 
-/* Begins a picture; a profile of no bytes is none. Chroma has half the resolution where is_halved is 1. Null where
-   there is no memory; a message where something else is wrong. */
+/* Begins a picture; a profile of no bytes is none. Chroma has half the resolution where is_halved is 1; where
+   is_optimized is 1 the picture gets Huffman tables of its own, and is held whole for that. Null where there is no
+   memory; a message where something else is wrong. */
 safelight_jpeg_writer *safelight_jpeg_create(size_t width, size_t height, int quality, int is_halved,
-                                             const uint8_t *profile, size_t profile_count);
+                                             int is_optimized, const uint8_t *profile, size_t profile_count);
 void safelight_jpeg_discard(safelight_jpeg_writer *writer);
 const char *safelight_jpeg_writer_message(const safelight_jpeg_writer *writer);
 int safelight_jpeg_write(safelight_jpeg_writer *writer, const uint8_t *rows, size_t row_bytes, size_t count);

@@ -106,6 +106,9 @@ void safelight_overlay(uint16_t *pixels, size_t width, size_t height, const uint
 /* Rounds every channel to a multiple of 257, which is a value of eight bits: some encoders cut the rest off. */
 void safelight_round_to_bytes(uint16_t *pixels, size_t count);
 
+/* Pixels without their opacity in three bytes, red, green and blue. */
+void safelight_bytes_of_pixels(const uint16_t *pixels, size_t count, uint8_t *bytes);
+
 /* Counts values of red, green and blue and of brightness in 256 steps each: 4 times 256 counters. */
 void safelight_histogram(const uint16_t *pixels, size_t count, uint32_t *counters);
 
@@ -114,10 +117,10 @@ void safelight_histogram(const uint16_t *pixels, size_t count, uint32_t *counter
 void safelight_reduce(const uint16_t *source, size_t source_width, const safelight_taps *across,
                       const safelight_taps *down, uint16_t *output, int has_opacity, float *sums);
 
-/* The same from pixels of three bytes, rows row_bytes apart: `rows` rows of the result, the first of which is row
-   `first_row` of the whole, either as three bytes a pixel or as opaque pixels of four numbers; the other is null. `sums`
-   has room for a row of the source and one number. */
-void safelight_reduce_rgb(const uint8_t *source, size_t row_bytes, size_t source_width, const safelight_taps *across,
-                          const safelight_taps *down, size_t first_row, size_t rows, uint8_t *bytes, uint16_t *pixels,
-                          float *sums);
+/* The same from pixels of three bytes, rows row_bytes apart, the first of which is row `source_row` of the whole: `rows`
+   rows of the result from row `first_row` on, either as three bytes a pixel or as opaque pixels of four numbers; the
+   other is null. `sums` has room for a row of the source and one number. */
+void safelight_reduce_rgb(const uint8_t *source, size_t row_bytes, ptrdiff_t source_row, size_t source_width,
+                          const safelight_taps *across, const safelight_taps *down, size_t first_row, size_t rows,
+                          uint8_t *bytes, uint16_t *pixels, float *sums);
 #endif

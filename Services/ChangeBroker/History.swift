@@ -14,29 +14,26 @@ struct EncodedPage: Sendable {
 
     var hasMore: Bool { token.sequence < head.sequence }
 
-    /// The text of the ``ChangePage``.
-    var encoded: Bytes {
-        var bytes = Self.list(records, opening: "{\"records\":[")
-        bytes += Array("],\"token\":\"\(token)\",\"oldest\":\"\(oldest)\",\"head\":\"\(head)\"}".utf8)
-        return bytes
+    /// The text of the ``ChangePage``, in pieces.
+    var encoded: [Bytes] {
+        pieces(ending: "],\"token\":\"\(token)\",\"oldest\":\"\(oldest)\",\"head\":\"\(head)\"}")
     }
 
-    /// The text of the params of `feed.records`, without the `id` of the request.
-    var notification: Bytes {
-        var bytes = Self.list(records, opening: "{\"records\":[")
-        bytes += Array("],\"token\":\"\(token)\"}".utf8)
-        return bytes
-    }
+    /// The text of the params of `feed.records`, without the `id` of the request, in pieces.
+    var notification: [Bytes] { pieces(ending: "],\"token\":\"\(token)\"}") }
 
-    private static func list(_ records: [Bytes], opening: String) -> Bytes {
-        var bytes = Array(opening.utf8)
-        bytes.reserveCapacity(records.reduce(256) { $0 + $1.count + 1 })
+    private func pieces(ending: String) -> [Bytes] {
+        var pieces = [Array("{\"records\":[".utf8)]
+        pieces.reserveCapacity(2 * records.count + 2)
         for (index, record) in records.enumerated() {
-            if index > 0 { bytes.append(UInt8(ascii: ",")) }
-            bytes += record
+            if index > 0 { pieces.append(Self.comma) }
+            pieces.append(record)
         }
-        return bytes
+        pieces.append(Array(ending.utf8))
+        return pieces
     }
+
+    private static let comma = Array(",".utf8)
 }
 
 /// The whole history: the newest part from the ring, the rest from the catalog.

@@ -11,8 +11,10 @@ enum LiveFrames {
         let size = record.bytes.count - 1 + ending.count
         guard size > limit else {
             var frame: [UInt8] = []
-            frame.reserveCapacity(size)
-            frame.append(contentsOf: record.bytes.dropLast())
+            frame.reserveCapacity(size + 1)
+            frame += record.bytes
+            // In the place of the closing brace.
+            frame.removeLast()
             frame.append(contentsOf: ending)
             return frame
         }

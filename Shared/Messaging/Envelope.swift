@@ -149,24 +149,26 @@ enum EnvelopeWriter {
         return object.bytes
     }
 
-    /// The same with params that are an object in its encoded form; they get one more member, `id`.
-    static func notification(method: String, encoded params: Bytes, id: JSON) -> Bytes {
+    /// The same with params that are an object in its encoded form, in pieces; they get one more member, `id`.
+    static func notification(method: String, encoded params: [Bytes], id: JSON) -> Bytes {
         var bytes: Bytes = []
-        bytes.reserveCapacity(params.count + 128)
+        let count = params.reduce(0) { $0 + $1.count }
+        bytes.reserveCapacity(count + 256)
         bytes += Array("{\"jsonrpc\":\"2.0\",\"method\":".utf8) + JSON.string(method).bytes
         bytes += Array(",\"params\":".utf8)
-        bytes += params.dropLast()
-        // An object without members has two bytes.
-        bytes += Array((params.count > 2 ? ",\"id\":" : "\"id\":").utf8) + id.bytes + Array("}}".utf8)
+        for piece in params { bytes += piece }
+        // In the place of the closing brace; an object without members has two bytes.
+        bytes.removeLast()
+        bytes += Array((count > 2 ? ",\"id\":" : "\"id\":").utf8) + id.bytes + Array("}}".utf8)
         return bytes
     }
 
-    /// The answer whose result is in its encoded form.
-    static func result(id: JSON, encoded result: Bytes) -> Bytes {
+    /// The answer whose result is in its encoded form, in pieces.
+    static func result(id: JSON, encoded result: [Bytes]) -> Bytes {
         var bytes: Bytes = []
-        bytes.reserveCapacity(result.count + 64)
+        bytes.reserveCapacity(result.reduce(256) { $0 + $1.count })
         bytes += Array("{\"jsonrpc\":\"2.0\",\"id\":".utf8) + id.bytes + Array(",\"result\":".utf8)
-        bytes += result
+        for piece in result { bytes += piece }
         bytes.append(UInt8(ascii: "}"))
         return bytes
     }

@@ -43,6 +43,12 @@ public struct Notifier: Sendable {
     /// The same with params at hand in their encoded form: the text of one JSON object without an `id`.
     @discardableResult
     public func notify(_ method: String, encoded params: Bytes) async throws(RPCError) -> Bool {
+        try await notify(method, encoded: [params])
+    }
+
+    /// The same in pieces, which are put together once, in the message.
+    @discardableResult
+    public func notify(_ method: String, encoded params: [Bytes]) async throws(RPCError) -> Bool {
         guard let request else { return false }
         let id = request.incoming.id
         return try await send([EnvelopeWriter.notification(method: method, encoded: params, id: id)])

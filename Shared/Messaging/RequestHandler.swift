@@ -66,7 +66,7 @@ public struct Reply: Sendable, Equatable {
     public var attachments: [Bytes]
 
     /// The result as it is sent, where it was encoded before; `result` is null then.
-    private(set) var encoded: Bytes?
+    private(set) var encoded: [Bytes]?
 
     public init(_ result: JSON, attachments: [Bytes] = []) {
         self.result = result
@@ -75,8 +75,13 @@ public struct Reply: Sendable, Equatable {
 
     /// A result that is at hand in its encoded form: the text of one JSON value.
     public init(encoded result: Bytes) {
+        self.init(encoded: [result])
+    }
+
+    /// The same in pieces, which are put together once, in the message.
+    public init(encoded pieces: [Bytes]) {
         self.init(.null)
-        encoded = result
+        encoded = pieces
     }
 
     func frame(id: JSON) -> Bytes {

@@ -201,10 +201,7 @@ private final class Watched {
     }
 
     private func settled() async throws {
-        let head = try await services.client.currentToken().token.sequence
-        while try await services.client.changeBroker.ask(FeedHeadRequest()).result.sequence < head {
-            try await Task.sleep(for: .milliseconds(20))
-        }
+        try await services.published(services.client.currentToken().token.sequence)
     }
 
     var counts: String {

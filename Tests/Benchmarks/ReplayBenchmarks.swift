@@ -25,9 +25,7 @@ extension FeedBenchmarks {
         let count = bench.amount(readers > 10 ? 5000 : 20_000, quick: 1000)
         let start = source.head
         source.grow(by: count)
-        while try await client.ask(FeedHeadRequest()).result.sequence < source.head {
-            try await Task.sleep(for: .milliseconds(20))
-        }
+        try await services.published(source.head)
         let library = try await client.ask(FeedHeadRequest()).result.library
         let token = ChangeToken(library: library, sequence: start).description
         let address = client.address.description
@@ -37,23 +35,18 @@ extension FeedBenchmarks {
             return (records: try reader.take(), bytes: reader.bytes)
         }
         guard page.records > 0 else { throw BenchmarkError("the broker replays nothing") }
-        let since = Reading(
-            name: names[0],
-            text: "feed.since from the broker's memory, \(readers) bare readers",
-            readers: readers,
-            records: count / page.records * page.records,
-            page: page,
-            make: { try SinceReader(address, token, $0) }
-        )
-        let follow = Reading(
-            name: names[1],
-            text: "feed.follow from the broker's memory, \(readers) bare readers",
-            readers: readers,
-            records: count / page.records * page.records,
-            page: page,
-            make: { try FollowReader(address, token, $0) }
-        )
-        for reading in [since, follow] {
+        let makers: [(String, @Sendable (BareContext) throws -> any PageReader)] = [
+            ("since", { try SinceReader(address, token, $0) }), ("follow", { try FollowReader(address, token, $0) }),
+        ]
+        for (name, (method, make)) in zip(names, makers) {
+            let reading = Reading(
+                name: name,
+                text: "feed.\(method) from the broker's memory, \(readers) bare readers",
+                readers: readers,
+                records: count / page.records * page.records,
+                page: page,
+                make: make
+            )
             try await besideRouter(bench, services, reading)
             try await besideStreams(bench, source, reading)
         }

@@ -1,3 +1,4 @@
+import Contracts
 import Foundation
 import Logging
 import Messaging
@@ -75,6 +76,13 @@ final class Services {
             } catch {
                 throw BenchmarkError("\(name) does not answer: \(error.message) \(program.errorText.suffix(500))")
             }
+        }
+    }
+
+    /// Returns once the change-broker has a sequence. A head message would tell it too, but up to a second later.
+    func published(_ sequence: Int64) async throws {
+        while try await client.changeBroker.ask(FeedHeadRequest()).result.sequence < sequence {
+            await Waiting.beforeNextLook(.milliseconds(20))
         }
     }
 

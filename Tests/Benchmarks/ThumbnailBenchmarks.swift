@@ -89,7 +89,8 @@ enum ThumbnailBenchmarks {
         quality: 85
     )
 
-    /// A JPEG of 12 megapixels, unless said otherwise, with about the detail of a photo: soft tones, edges and a little noise, seeded.
+    /// A JPEG of 12 megapixels, unless said otherwise, with about the detail of a photo: soft tones, edges and a little
+    /// noise, seeded.
     static func largePicture(
         _ folder: String,
         vips: String,

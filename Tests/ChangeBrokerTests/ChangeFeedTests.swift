@@ -150,7 +150,8 @@ struct ChangeFeedTests {
                 try await room.withCatalog { try await room.caughtUp() }
                 #expect(try await events.next() == .caughtUp(token(5)))
                 await room.catalog.restore(as: otherLibrary, keeping: 2)
-                group.addTask { try await room.withCatalog { try await Task.sleep(for: .seconds(60)) } }
+                let (cancelled, sink) = AsyncStream.makeStream(of: Void.self)
+                group.addTask { try await room.withCatalog { for await _ in cancelled {} } }
                 #expect(
                     try await events.next()
                         == .expired(head: restored, oldest: ChangeToken(library: otherLibrary, sequence: 0))
@@ -159,6 +160,7 @@ struct ChangeFeedTests {
                 #expect(try await events.next() == .change(record))
                 group.cancelAll()
                 while (try? await group.next()) != nil {}
+                withExtendedLifetime(sink) {}
             }
         }
     }

@@ -46,16 +46,24 @@ struct ExampleTests {
                     $0.split(separator: " ").first.flatMap { Int64($0) }
                 }
             }
+            /// Until the program has written what is wanted.
+            @Sendable func until(_ isSo: @escaping @Sendable () -> Bool) async {
+                await withCheckedContinuation { continuation in
+                    Thread.detachNewThread {
+                        _ = program.wait(seconds: 60) { _ in isSo() }
+                        continuation.resume()
+                    }
+                }
+            }
             for _ in 0..<2 {
                 try await room.withCatalog {
                     for _ in 0..<2 {
                         try await room.withBroker { _ in
                             try await room.caughtUp()
+                            // The next head tells of it where the live message did not arrive.
                             let begun = seen().count
-                            while seen().count == begun {
-                                await room.catalog.commit()
-                                try await Task.sleep(for: .milliseconds(20))
-                            }
+                            await room.catalog.commit()
+                            await until { seen().count > begun }
                             await room.catalog.commit(times: 30)
                             try await room.caughtUp()
                         }
@@ -66,7 +74,7 @@ struct ExampleTests {
             try await room.withCatalog {
                 try await room.withBroker { _ in
                     let last = await room.catalog.head
-                    while seen().last != last, program.isRunning { try await Task.sleep(for: .milliseconds(20)) }
+                    await until { seen().last == last }
                 }
             }
             let sequences = seen()

@@ -65,7 +65,7 @@ struct BackupTests {
         }
 
         func wait(for count: Int) async {
-            while acknowledged.withLock({ $0.count }) < count { try? await Task.sleep(for: .milliseconds(5)) }
+            await acknowledged.wait { $0.count >= count }
         }
 
         func stop() async throws {

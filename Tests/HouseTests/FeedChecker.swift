@@ -140,17 +140,4 @@ enum FeedChecker {
         else { return 0 }
         return Int(line.filter(\.isNumber)) ?? 0
     }
-
-    /// Lets this process, and the services it starts, open more files.
-    ///
-    /// - Returns: how many
-    static func raiseDescriptors(to wanted: Int) -> Int {
-        var limit = rlimit()
-        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        if limit.rlim_cur < rlim_t(wanted) {
-            limit.rlim_cur = min(rlim_t(wanted), limit.rlim_max)
-            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        }
-        return Int(clamping: limit.rlim_cur)
-    }
 }

@@ -157,7 +157,7 @@ struct FeedLossTests {
 
     @Test func `thousands of connections, silent ones and a churn of them, leave readers complete`() async throws {
         let wanted = min(9000, TestEnvironment.rounds(2000))
-        let limit = FeedChecker.raiseDescriptors(to: 20_000)
+        let limit = TestPlace.raiseDescriptors(to: 20_000)
         let count = min(wanted, limit - 2000)
         if count < wanted { TestPlace.say("only \(count) connections: this process may open \(limit) files") }
         try await FeedChecker.withHouse { house, library, ids in

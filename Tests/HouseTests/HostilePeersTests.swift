@@ -96,7 +96,7 @@ struct HostilePeersTests {
     }
 
     @Test func `a thousand connections that never greet are ended, over ipc and over TCP`() async throws {
-        let limit = Self.raiseDescriptors(to: 4096)
+        let limit = TestPlace.raiseDescriptors(to: 4096)
         let count = min(1000, limit - 500)
         if count < 1000 { TestPlace.say("only \(count) connections: this process may open \(limit) files") }
         let keys = try TemporaryFolder("half")
@@ -139,15 +139,5 @@ struct HostilePeersTests {
 
     private func connections(_ client: ServiceClient) async throws -> Int64 {
         try await client.figures()["requests"]?["connections"]?.intValue ?? 0
-    }
-
-    private static func raiseDescriptors(to wanted: Int) -> Int {
-        var limit = rlimit()
-        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        if limit.rlim_cur < rlim_t(wanted) {
-            limit.rlim_cur = min(rlim_t(wanted), limit.rlim_max)
-            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        }
-        return Int(clamping: limit.rlim_cur)
     }
 }

@@ -152,20 +152,11 @@ struct KillTests {
         // What the library says now.
         let token = try await library.currentToken()
         result.head = token.token.sequence
-        var history: [ChangeRecord] = []
-        var page: ChangePage
-        var cursor = beginning
-        repeat {
-            page = try await library.changeBroker.ask(FeedSince(token: cursor, limit: 500)).result
-            history += try page.records.map { try ChangeRecord(json: $0) }
-            cursor = page.token
-        } while page.hasMore
+        let history = try await library.history(after: beginning)
         #expect(history.map(\.sequence) == Array(1...result.head))
 
         // Every subscriber saw the same, each once, in order.
-        for _ in 0..<600 where seen.withLock({ $0.count }) < history.count {
-            try await Task.sleep(for: .milliseconds(100))
-        }
+        await seen.wait { $0.count >= history.count }
         let observed = seen.withLock { $0 }
         #expect(observed.map(\.bytes) == history.map(\.bytes))
 

@@ -265,7 +265,7 @@ struct MixedEditsTests {
         var ever: [ObjectID: [AdjustmentList]] = [:]
         var stored: [ObjectID: Asset] = [:]
         var changes: [String: Int] = [:]
-        for record in try await records(after: token, library) {
+        for record in try await library.history(after: token) {
             for change in record.assets {
                 if let before = stored[change.id] { #expect(change.before == before, "#\(record.sequence)") }
                 stored[change.id] = change.after
@@ -310,17 +310,6 @@ struct MixedEditsTests {
             #expect(data == list.json.bytes)
         }
         return state
-    }
-
-    private static func records(after token: ChangeToken, _ library: PhotoLibrary) async throws -> [ChangeRecord] {
-        var records: [ChangeRecord] = []
-        var cursor = token
-        while true {
-            let page = try await library.changeBroker.ask(FeedSince(token: cursor, limit: 500)).result
-            records += try page.records.map { try ChangeRecord(json: $0) }
-            cursor = page.token
-            guard page.hasMore else { return records }
-        }
     }
 
     private static func digest(_ bytes: Bytes) -> String {

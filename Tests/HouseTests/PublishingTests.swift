@@ -87,7 +87,7 @@ struct PublishingTests {
 
         // Everything that the scripts printed stands in the history, once, and in order.
         let all = plans.joined().map { $0 }
-        let history = try await Self.history(of: library, after: beginning)
+        let history = try await library.history(after: beginning)
         var states: [String: [(state: PublishedEditState, record: ChangeRecord)]] = [:]
         for record in history {
             for edit in record.edits { states[edit.id, default: []].append((edit.state, record)) }
@@ -116,9 +116,7 @@ struct PublishingTests {
             }
         }
         // The feed brought the same, each once.
-        for _ in 0..<600 where seen.withLock({ $0.count }) < history.count {
-            try await Task.sleep(for: .milliseconds(100))
-        }
+        await seen.wait { $0.count >= history.count }
         #expect(seen.withLock { $0 }.map(\.bytes) == history.map(\.bytes))
         // The last edit of each asset is what it shows; no original has changed.
         for asset in assets {
@@ -158,17 +156,6 @@ struct PublishingTests {
                     exposure: Double(Int.random(in: -20...20, using: &random)) / 10 + 0.05
                 )
             }
-        }
-    }
-
-    private static func history(of library: PhotoLibrary, after token: ChangeToken) async throws -> [ChangeRecord] {
-        var records: [ChangeRecord] = []
-        var cursor = token
-        while true {
-            let page = try await library.changeBroker.ask(FeedSince(token: cursor, limit: 500)).result
-            records += try page.records.map { try ChangeRecord(json: $0) }
-            cursor = page.token
-            guard page.hasMore else { return records }
         }
     }
 

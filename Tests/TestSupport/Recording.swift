@@ -1,14 +1,60 @@
 import Synchronization
 
-/// A value that several tasks of a test write to.
+/// A value that several tasks of a test write to, and others wait for.
 public final class Recording<Value: Sendable>: Sendable {
-    private let value: Mutex<Value>
-
-    public init(_ value: Value) { self.value = Mutex(value) }
-
-    public func withLock<Result: Sendable>(_ body: (inout Value) throws -> Result) rethrows -> Result {
-        try value.withLock { try body(&$0) }
+    private struct Waiter {
+        let isEnough: @Sendable (Value) -> Bool
+        let continuation: CheckedContinuation<Void, Never>
     }
 
-    public var current: Value { value.withLock { $0 } }
+    private struct State {
+        var value: Value
+        var waiters: [Int: Waiter] = [:]
+        var last = 0
+
+        /// Takes out those for whom the value is as wanted.
+        mutating func freed() -> [CheckedContinuation<Void, Never>] {
+            let ready = waiters.filter { $0.value.isEnough(value) }
+            for id in ready.keys { waiters[id] = nil }
+            return ready.values.map(\.continuation)
+        }
+    }
+
+    private let state: Mutex<State>
+
+    public init(_ value: Value) { state = Mutex(State(value: value)) }
+
+    /// Reads or changes the value; whoever waits for what it is now goes on.
+    public func withLock<Result: Sendable>(_ body: (inout Value) throws -> Result) rethrows -> Result {
+        let (result, freed) = try state.withLock { state in
+            let result = try body(&state.value)
+            return (result, state.freed())
+        }
+        for continuation in freed { continuation.resume() }
+        return result
+    }
+
+    /// Returns once the value is as wanted, or the test is cancelled because its time is over.
+    public func wait(until isEnough: @escaping @Sendable (Value) -> Bool) async {
+        let id = state.withLock { state in
+            state.last += 1
+            return state.last
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let freed = state.withLock { state in
+                    state.waiters[id] = Waiter(isEnough: isEnough, continuation: continuation)
+                    if Task.isCancelled, let waiter = state.waiters.removeValue(forKey: id) {
+                        return [waiter.continuation]
+                    }
+                    return state.freed()
+                }
+                for continuation in freed { continuation.resume() }
+            }
+        } onCancel: {
+            state.withLock { $0.waiters.removeValue(forKey: id) }?.continuation.resume()
+        }
+    }
+
+    public var current: Value { state.withLock { $0.value } }
 }

@@ -36,11 +36,7 @@ public final class TemporaryFolder: Sendable {
 /// Where things are on the machine that runs the tests.
 public enum TestPlace {
     /// The folder of the built executables: they stand beside the test bundle.
-    public static let executables: String = {
-        let own = CommandLine.arguments[0]
-        let bundle = (own as NSString).deletingLastPathComponent
-        return bundle.hasSuffix(".xctest/Contents/MacOS") ? bundle : bundle
-    }()
+    public static let executables = (CommandLine.arguments[0] as NSString).deletingLastPathComponent
 
     /// The package's own folder.
     public static let package: String = {
@@ -59,6 +55,19 @@ public enum TestPlace {
     public static func program(_ name: String) -> String? {
         let paths = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
         return paths.map { "\($0)/\(name)" }.first { FileManager.default.isExecutableFile(atPath: $0) }
+    }
+
+    /// Lets this process, and what it starts, open more files.
+    ///
+    /// - Returns: how many
+    public static func raiseDescriptors(to wanted: Int) -> Int {
+        var limit = rlimit()
+        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        if limit.rlim_cur < rlim_t(wanted) {
+            limit.rlim_cur = min(rlim_t(wanted), limit.rlim_max)
+            setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        }
+        return Int(clamping: limit.rlim_cur)
     }
 
     /// Says on the test's output why a comparison was left out.

@@ -72,7 +72,8 @@ struct DatabaseLibrary: LibraryState {
     func publishedEdit(_ id: String, of publisher: String) throws -> StoredEdit? { try edits.edit(id, of: publisher) }
     func pendingEdits() throws -> Int { try edits.pending() }
 
-    /// Writes what a transaction came to, but for the counters. A collection is there before its members, and until its members are gone.
+    /// Writes what a transaction came to, but for the counters. A collection is there before its members, and until its
+    /// members are gone.
     func save(_ result: TransactionResult, sequence: Int64, _ counters: inout CounterChanges) throws {
         known.assets = [:]
         try collections.leavePlaces(result.collections, result.lists)

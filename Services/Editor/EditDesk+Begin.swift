@@ -11,7 +11,6 @@ extension EditDesk {
     func begin(_ begin: BeginEditing) async throws(RPCError) -> Reply {
         let found = try await catalog.asset(begin.asset)
         let (asset, sequence) = (found.asset, found.page.sequence)
-        let original = try EditPlan.original(of: asset)
         guard
             var (base, resource, hasData) = asset.editingInput(handles: { identifier, version in
                 begin.canHandle.contains { $0.includes(identifier, version) }
@@ -30,7 +29,8 @@ extension EditDesk {
                 digest: resource.digest
             ),
             contentRevision: asset.contentRevision,
-            previousAvailable: original.size > 0,
+            previousAvailable: asset.keepsPreviousVersion,
+            supportedRenderTypes: RenderType.supported(for: asset.mediaType),
             sequence: sequence
         )
         var attachments: [Bytes] = []
@@ -48,6 +48,8 @@ extension EditDesk {
             attachments.append(bytes)
         }
         try found.requireOpen(resource.digest)
+        // What the frames of a video show is for the program to find out.
+        guard asset.mediaType == .image else { return Reply(result.json, attachments: attachments) }
         result.orientation = try await orientation(of: resource)
         if !begin.skipsDisplaySizeImage {
             let plan = RenderPlan(

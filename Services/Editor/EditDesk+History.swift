@@ -56,8 +56,10 @@ extension EditDesk {
         guard asset.hasAdjustments else { return step }
         step.formatIdentifier = asset.adjustmentFormatIdentifier
         step.formatVersion = asset.adjustmentFormatVersion
-        step.base = (asset.resource(.adjustmentBasePhoto) ?? asset.originalResource)?.digest
-        step.render = asset.resource(.fullSizePhoto)?.digest
+        if asset.keepsPreviousVersion {
+            step.base = (asset.resource(.adjustmentBasePhoto) ?? asset.originalResource)?.digest
+        }
+        step.render = asset.currentResource?.digest
         let data = asset.resource(.adjustmentData)
         step.adjustmentData = data?.digest
         if asset.adjustmentFormatIdentifier == AdjustmentList.formatIdentifier, let data {

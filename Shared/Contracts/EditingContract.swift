@@ -151,6 +151,7 @@ public struct BeginEditing: Request {
             inputToken: EditInputToken,
             contentRevision: Revision,
             previousAvailable: Bool,
+            supportedRenderTypes: [String],
             sequence: Int64
         ) {
             self.version = version
@@ -159,7 +160,7 @@ public struct BeginEditing: Request {
             self.inputToken = inputToken
             self.contentRevision = contentRevision
             self.previousAvailable = previousAvailable
-            self.supportedRenderTypes = RenderType.supported
+            self.supportedRenderTypes = supportedRenderTypes
             self.sequence = sequence
         }
 
@@ -173,6 +174,7 @@ public struct BeginEditing: Request {
                 inputToken: EditInputToken(asset: .none, contentRevision: Revision(0), base: .original, digest: ""),
                 contentRevision: Revision(0),
                 previousAvailable: false,
+                supportedRenderTypes: [],
                 sequence: 0
             ),
             [
@@ -185,7 +187,7 @@ public struct BeginEditing: Request {
                     "previousAvailable",
                     \.previousAvailable,
                     .flag,
-                    "Whether the last edit can be resumed by who reads its adjustment data."
+                    "Whether the last edit can be resumed by who reads its adjustment data; not of a video."
                 ),
                 .optional("formatIdentifier", \.formatIdentifier, .text(maxBytes: 256), "Of the adjustment data."),
                 .optional("formatVersion", \.formatVersion, .text(maxBytes: 64), "Of the adjustment data."),

@@ -40,6 +40,8 @@ public struct AssetResource: Sendable, Hashable, JSONTabled {
     /// Pixels, after orientation; zero where the resource is no picture.
     public var pixelWidth: Int
     public var pixelHeight: Int
+    /// Microseconds; nil where the resource is no video.
+    public var duration: Int64?
     /// What of a picture is lost, in words: the bytes are kept as they came. Nil where nothing is known to be.
     public var damage: String?
 
@@ -54,6 +56,7 @@ public struct AssetResource: Sendable, Hashable, JSONTabled {
         originalFilename: String? = nil,
         pixelWidth: Int = 0,
         pixelHeight: Int = 0,
+        duration: Int64? = nil,
         damage: String? = nil
     ) {
         self.type = type
@@ -63,6 +66,7 @@ public struct AssetResource: Sendable, Hashable, JSONTabled {
         self.originalFilename = originalFilename
         self.pixelWidth = pixelWidth
         self.pixelHeight = pixelHeight
+        self.duration = duration
         self.damage = damage
     }
 
@@ -84,6 +88,7 @@ public struct AssetResource: Sendable, Hashable, JSONTabled {
                 .count(0...1_000_000),
                 "Pixels after orientation, 0 for no picture."
             ),
+            .optional("duration", \.duration, .integer(0...Int64.max), "Microseconds, of a video."),
             .optional(
                 "damage",
                 \.damage,

@@ -153,7 +153,7 @@ public enum ChangeRequest: Sendable, Hashable {
 
     public struct EditAsset: Sendable, Hashable, JSONTabled {
         public var id: ObjectID
-        /// The rendered picture, upright.
+        /// The rendered picture, upright, or the rendered video.
         public var render: NewResource
         public var adjustmentData: AdjustmentData
         public var ifContentRevision: Revision?
@@ -190,7 +190,7 @@ public enum ChangeRequest: Sendable, Hashable {
             ),
             [
                 .required("id", \.id, .id(.asset), "The asset."),
-                .required("render", \.render, .object(NewResource.self), "The rendered picture, upright."),
+                .required("render", \.render, .object(NewResource.self), "The rendered picture, upright, or video."),
                 .required("adjustmentData", \.adjustmentData, .object(AdjustmentData.self), "How it was made."),
                 .ifContentRevision(\.ifContentRevision),
                 .optional(

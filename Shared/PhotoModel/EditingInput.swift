@@ -62,12 +62,20 @@ extension JSONType where Value == EditInputToken {
     }
 }
 
-/// The formats in which an edit's render may come (spec T-23), by uniform type identifier; the first is the usual one.
+/// The formats in which an edit's render may come (spec S-89, T-23), by uniform type identifier; the first is the usual
+/// one.
 public enum RenderType {
-    public static let supported = ["public.jpeg", "public.png", "public.heic", "public.tiff", "org.webmproject.webp"]
+    public static func supported(for mediaType: MediaType) -> [String] {
+        mediaType == .video
+            ? ["com.apple.quicktime-movie", "public.mpeg-4"]
+            : ["public.jpeg", "public.png", "public.heic", "public.tiff", "org.webmproject.webp"]
+    }
 }
 
 extension Asset {
+    /// Whether what an edit began with is kept, so that a later edit can be made of it again: not of a video (spec S-87).
+    public var keepsPreviousVersion: Bool { mediaType != .video }
+
     /// Which version an edit begins with, by the table of section 9.
     ///
     /// - Parameter handles: Whether the editor can read adjustment data of this format and version.
@@ -77,9 +85,8 @@ extension Asset {
     ) -> (base: EditBase, resource: AssetResource, hasAdjustmentData: Bool)? {
         guard let original = originalResource else { return nil }
         guard let identifier = adjustmentFormatIdentifier else { return (.original, original, false) }
-        guard handles(identifier, adjustmentFormatVersion ?? "") else {
-            return currentResource.map { (.current, $0, false) }
-        }
+        let isReadable = handles(identifier, adjustmentFormatVersion ?? "")
+        guard isReadable, keepsPreviousVersion else { return currentResource.map { (.current, $0, isReadable) } }
         if let previous = resource(.adjustmentBasePhoto) { return (.previous, previous, true) }
         return (.original, original, true)
     }

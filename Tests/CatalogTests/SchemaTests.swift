@@ -24,7 +24,11 @@ struct SchemaTests {
         let folder = try TemporaryFolder("schema")
         let path = folder.file("library.sqlite")
         let old = try DatabaseQueue(path: path)
-        try await old.write { try $0.execute(sql: OldestLibrary.sql) }
+        try await old.write { database in
+            try database.execute(sql: OldestLibrary.sql)
+            try database.execute(sql: "UPDATE asset SET media_type = 2, duration = 5000000 WHERE row = 3")
+            try database.execute(sql: "UPDATE resource SET type = 2 WHERE asset = 3")
+        }
         try old.close()
 
         let store = try open(folder)
@@ -34,6 +38,8 @@ struct SchemaTests {
         #expect(assets.count == 3)
         #expect(assets[1]?.originalFilename == "DSCF0000.JPG" && assets[1]?.creationOffset == -39_600)
         #expect(assets[3]?.resources.map(\.size) == [11_883_298])
+        #expect(assets[3]?.resources.map(\.duration) == [5_000_000], "what a revert gives back to a video")
+        #expect(assets[1]?.resources.map(\.duration) == [nil])
         let counted = try await store.read { try $0.counter("visible") }
         #expect(counted == 3)
         let moments = Set(assets.values.compactMap(\.moment))

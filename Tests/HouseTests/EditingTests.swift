@@ -133,6 +133,86 @@ struct EditingTests {
         #expect(house.stop().isEmpty, "\(house.logs)")
     }
 
+    @Test(.spec("S-87", "S-89"))
+    func `of a video no earlier version is kept: each program is given what is shown`() async throws {
+        let (house, library, _) = try await house("films", pictures: 0)
+        let original = TestFilms.film(width: 640, height: 480, duration: 2500)
+        let made = try await library.catalog.ask(
+            PerformChanges(
+                requests: [.createAsset(.init(ref: "film", resources: [NewResource(source: .attachment(0))]))]
+            ),
+            attachments: [original]
+        ).result
+        let id = try #require(made.id("film"))
+        let untouched = try await library.asset(id)
+
+        /// Edits the video as a program that reads data of its own format.
+        func edit(as format: String, _ render: Bytes, data: Bytes) async throws -> Answer<BeginEditing.Result> {
+            let input = try await library.editor.ask(
+                BeginEditing(asset: id, canHandle: [HandledFormat(formatIdentifier: format)])
+            )
+            let edit = ChangeRequest.EditAsset(
+                id: id,
+                render: NewResource(type: .fullSizeVideo, source: .attachment(0)),
+                adjustmentData: AdjustmentData(formatIdentifier: format, formatVersion: "1", attachment: 1),
+                inputToken: input.result.inputToken
+            )
+            let requests = [ChangeRequest.editAsset(edit)]
+            _ = try await library.catalog.ask(PerformChanges(requests: requests), attachments: [render, data])
+            return input
+        }
+        func input(_ given: Answer<BeginEditing.Result>) -> Bytes? { given.result.input.map { given.attachments[$0] } }
+
+        let byA = TestFilms.film(width: 320, height: 240, duration: 2000)
+        let byB = TestFilms.film(brand: "mp42", width: 200, height: 100, duration: 1000)
+        var given = try await edit(as: "org.example.a", byA, data: [1])
+        #expect(given.result.version == .original && input(given) == original)
+        #expect(!given.result.previousAvailable && given.result.displaySizeImage == nil)
+        #expect(given.result.supportedRenderTypes == ["com.apple.quicktime-movie", "public.mpeg-4"])
+
+        // A itself, again: its data, but what is shown and no version before it.
+        given = try await library.editor.ask(
+            BeginEditing(asset: id, canHandle: [HandledFormat(formatIdentifier: "org.example.a")])
+        )
+        #expect(given.result.version == .current && input(given) == byA && !given.result.previousAvailable)
+        #expect(given.result.adjustmentData.map { given.attachments[$0] } == [1])
+
+        given = try await edit(as: "org.example.b", byB, data: [2])
+        #expect(given.result.version == .current && input(given) == byA && !given.result.previousAvailable)
+        #expect(given.result.adjustmentData == nil && given.result.formatIdentifier == nil)
+
+        given = try await library.editor.ask(
+            BeginEditing(asset: id, canHandle: [HandledFormat(formatIdentifier: "org.example.a")])
+        )
+        #expect(given.result.version == .current && input(given) == byB)
+        #expect(given.result.adjustmentData == nil, "A's data is of no use any more")
+
+        let edited = try await library.asset(id)
+        #expect(edited.resources.map(\.type) == [.video, .fullSizeVideo, .adjustmentData])
+        #expect((edited.pixelWidth, edited.pixelHeight, edited.duration) == (200, 100, 1_000_000))
+        #expect(try await bytes(library, id, .fullSizeVideo) == byB)
+        let history = try await library.editor.ask(EditHistory(asset: id)).result
+        #expect(history.steps.map(\.formatIdentifier) == ["org.example.a", "org.example.b"])
+        #expect(history.steps.allSatisfy { $0.base == nil && $0.render != nil })
+
+        let picture = await #expect(throws: RPCError.self) {
+            try await edit(as: "org.example.b", TestPictures.jpeg(seed: 3), data: [3])
+        }
+        #expect(picture?.refusal == .requestNotSupported, "a picture is no render of a video")
+        let own = await #expect(throws: RPCError.self) {
+            try await library.editor.ask(ApplyEdit(asset: id, adjustments: list(.exposure(1))))
+        }
+        #expect(own?.refusal == .missingResource, "the editor's own operations are those of a picture")
+
+        _ = try await library.editor.ask(RevertEdit(asset: id))
+        let reverted = try await library.asset(id)
+        #expect(reverted.resources == untouched.resources && reverted.duration == 2_500_000)
+        #expect((reverted.pixelWidth, reverted.pixelHeight) == (640, 480) && !reverted.hasAdjustments)
+        #expect(try await bytes(library, id, .video) == original)
+        await library.close()
+        #expect(house.stop().isEmpty, "\(house.logs)")
+    }
+
     @Test(.spec("S-83", "S-89", "T-23"))
     func `several edits are one transaction: a bad render among them, and none is made`() async throws {
         let (house, library, ids) = try await house("several", pictures: 3)

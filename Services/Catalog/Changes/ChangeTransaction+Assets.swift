@@ -206,15 +206,21 @@ extension ChangeTransaction {
         guard let render, let facts = render.facts, let adjustment else {
             throw Refusal.invalidParams.error("an edit needs both render and adjustmentData")
         }
-        guard asset.mediaType == .image else {
-            throw Refusal.requestNotSupported.error("\(asset.id) is no still picture", ["id": .string(asset.id.text)])
+        guard asset.mediaType == facts.mediaType else {
+            throw Refusal.requestNotSupported.error(
+                "\(asset.id) is of the kind \(asset.mediaType.rawValue) and its render of the kind"
+                    + " \(facts.mediaType.rawValue); send one of its own kind",
+                ["id": .string(asset.id.text), "mediaType": .string(asset.mediaType.rawValue)]
+            )
         }
         try asset.rebase(request)
-        asset.resources.removeAll { $0.type == .fullSizePhoto || $0.type == .adjustmentData }
+        let replaced: Set<ResourceType> = [.fullSizePhoto, .fullSizeVideo, .adjustmentData]
+        asset.resources.removeAll { replaced.contains($0.type) }
         asset.resources += [render, adjustment].map(\.resource)
         asset.contentType = facts.contentType
         asset.pixelWidth = facts.pixelWidth
         asset.pixelHeight = facts.pixelHeight
+        asset.duration = facts.duration
         asset.adjustmentFormatIdentifier = request.adjustmentData.formatIdentifier
         asset.adjustmentFormatVersion = request.adjustmentData.formatVersion
         asset.adjustmentDate = now
@@ -237,6 +243,7 @@ extension ChangeTransaction {
         asset.contentType = original.contentType
         asset.pixelWidth = original.pixelWidth
         asset.pixelHeight = original.pixelHeight
+        asset.duration = original.duration ?? 0
         asset.adjustmentFormatIdentifier = nil
         asset.adjustmentFormatVersion = nil
         asset.adjustmentDate = nil
@@ -259,7 +266,8 @@ extension PreparedResource {
             contentType: facts?.contentType ?? "public.data",
             originalFilename: originalFilename,
             pixelWidth: facts?.pixelWidth ?? 0,
-            pixelHeight: facts?.pixelHeight ?? 0
+            pixelHeight: facts?.pixelHeight ?? 0,
+            duration: facts.flatMap { $0.mediaType == .video ? $0.duration : nil }
         )
     }
 }

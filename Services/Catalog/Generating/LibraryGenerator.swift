@@ -270,7 +270,8 @@ struct LibraryGenerator: Sendable {
                 contentType: asset.contentType,
                 originalFilename: asset.originalFilename,
                 pixelWidth: asset.pixelWidth,
-                pixelHeight: asset.pixelHeight
+                pixelHeight: asset.pixelHeight,
+                duration: isVideo ? asset.duration : nil
             )
         ]
     }

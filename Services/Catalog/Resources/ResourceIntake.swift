@@ -97,8 +97,8 @@ struct ResourceIntake: Sendable {
 
     private func take(render resource: NewResource, _ incoming: IncomingRequest) async throws -> PreparedResource {
         var render = try await take(resource, incoming)
-        render.type = .fullSizePhoto
         try await read(&render)
+        render.type = render.facts?.mediaType == .video ? .fullSizeVideo : .fullSizePhoto
         try Self.check(render)
         guard render.facts?.orientation == 1 else {
             throw Refusal.invalidResource.error(
@@ -112,11 +112,11 @@ struct ResourceIntake: Sendable {
     /// Only the types that `editing.begin` names (spec T-23).
     private static func check(_ render: PreparedResource) throws {
         let type = render.facts?.contentType ?? ""
-        guard RenderType.supported.contains(type) else {
+        let supported = RenderType.supported(for: render.facts?.mediaType ?? .image)
+        guard supported.contains(type) else {
             throw Refusal.unsupportedFormat.error(
-                "a render of the type \(type) cannot be taken in; send one of "
-                    + RenderType.supported.joined(separator: ", "),
-                ["supported": JSON(RenderType.supported)]
+                "a render of the type \(type) cannot be taken in; send one of " + supported.joined(separator: ", "),
+                ["supported": JSON(supported)]
             )
         }
     }

@@ -49,7 +49,8 @@ struct AssetStore {
     private func addParts(to assets: inout [Int64: Asset], _ among: String, _ list: StatementArguments) throws {
         try each(
             """
-            SELECT asset, type, digest, size, content_type, original_filename, pixel_width, pixel_height, damage
+            SELECT asset, type, digest, size, content_type, original_filename, pixel_width, pixel_height, damage,
+                duration
             FROM resource WHERE asset \(among) ORDER BY asset, position
             """,
             list
@@ -62,6 +63,7 @@ struct AssetStore {
                 originalFilename: row[5],
                 pixelWidth: row[6],
                 pixelHeight: row[7],
+                duration: row[9],
                 damage: row[8]
             )
             assets[row[0]]?.resources.append(resource)
@@ -271,11 +273,11 @@ struct AssetStore {
     private func insertResources(of asset: Asset, _ row: Int64) throws {
         for (position, resource) in asset.resources.enumerated() {
             try run(
-                "INSERT INTO resource VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO resource VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
                     row, position, resource.type.number, Hexadecimal.bytes(resource.digest).map { Data($0) },
                     resource.size, resource.contentType, resource.originalFilename, resource.pixelWidth,
-                    resource.pixelHeight, resource.damage,
+                    resource.pixelHeight, resource.damage, resource.duration,
                 ]
             )
         }

@@ -1,4 +1,5 @@
 import GRDB
+import PhotoModel
 
 /// The tables of the catalog, version by version.
 ///
@@ -35,6 +36,13 @@ enum CatalogSchema {
         }
         migrator.registerMigration("6 visible bursts") { database in
             try database.execute(sql: OrderSchema.bursts)
+        }
+        migrator.registerMigration("7 durations") { database in
+            try database.execute(sql: "ALTER TABLE resource ADD COLUMN duration INTEGER CHECK (duration >= 0)")
+            try database.execute(
+                sql: "UPDATE resource SET duration = (SELECT duration FROM asset WHERE row = asset) WHERE type = ?",
+                arguments: [ResourceType.video.number]
+            )
         }
         return migrator
     }

@@ -74,7 +74,7 @@ struct CatalogHandler: RequestHandler {
         case .details(let details): return Reply(try await fetches.details(details, owner: incoming.identity).json)
         case .fetchKeys(let keys): return try await KeyDelivery(store: store).keys(keys, incoming, notifier)
         case .perform(let changes): return Reply(try await perform(changes, incoming))
-        case .since(let page): return Reply(try await history.since(page).json)
+        case .since(let page): return Reply(encoded: try await history.since(page).encoded)
         case .follow(let stream): return try await history.follow(stream, incoming, notifier)
         case .token: return Reply(try await history.token().json)
         case .editsStatus(let status): return Reply(try await edits.status(status, for: incoming.identity).json)

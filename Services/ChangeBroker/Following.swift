@@ -67,7 +67,10 @@ struct Following: Sendable {
         let isMoved = page.token != cursor
         cursor = page.token
         if !page.records.isEmpty {
-            try await notifier.notify(FeedFollow.notification, encoded: page.notification)
+            try await notifier.notify(
+                FeedFollow.notification,
+                encoded: EncodedPage.notification(page.records, token: page.token)
+            )
             told = Told(token: cursor, time: clock.nowMicroseconds())
         } else if cursor.sequence - told.token.sequence >= Int64(RecordRing.scan) {
             try await progress(cursor, &told, notifier)

@@ -4,38 +4,6 @@ import Messaging
 import PhotoClient
 import PhotoModel
 
-/// A page of the history whose records are in their encoded form: they are passed on as they are.
-struct EncodedPage: Sendable {
-    var records: [Bytes]
-    /// Where the next page begins.
-    var token: ChangeToken
-    var oldest: ChangeToken
-    var head: ChangeToken
-
-    var hasMore: Bool { token.sequence < head.sequence }
-
-    /// The text of the ``ChangePage``, in pieces.
-    var encoded: [Bytes] {
-        pieces(ending: "],\"token\":\"\(token)\",\"oldest\":\"\(oldest)\",\"head\":\"\(head)\"}")
-    }
-
-    /// The text of the params of `feed.records`, without the `id` of the request, in pieces.
-    var notification: [Bytes] { pieces(ending: "],\"token\":\"\(token)\"}") }
-
-    private func pieces(ending: String) -> [Bytes] {
-        var pieces = [Array("{\"records\":[".utf8)]
-        pieces.reserveCapacity(2 * records.count + 2)
-        for (index, record) in records.enumerated() {
-            if index > 0 { pieces.append(Self.comma) }
-            pieces.append(record)
-        }
-        pieces.append(Array(ending.utf8))
-        return pieces
-    }
-
-    private static let comma = Array(",".utf8)
-}
-
 /// The whole history: the newest part from the ring, the rest from the catalog.
 struct History: Sendable {
     let feed: RecordFeed

@@ -49,10 +49,10 @@ extension WorkerPool {
         ticket.continuation.resume(returning: outcome)
     }
 
-    /// The worker had ended before the job reached it: another one takes the job, once.
+    /// The worker had ended before the job reached it: another one takes the job.
     func putBack(_ ticket: Ticket, from index: Int) {
         var ticket = ticket
-        ticket.wasPutBack = true
+        ticket.timesPutBack += 1
         let waiting = ticket
         let failure = state.withLock { state -> WorkerFailure? in
             let isCancelled = state.seats[index].isCancelled

@@ -13,6 +13,8 @@ public final class WorkerPool: Sendable {
 
     let logger: Logger
     let limits: WorkerLimits
+    /// How many workers.
+    let count: Int
     let command: WorkerCommand
     let state: Mutex<State>
 
@@ -22,7 +24,8 @@ public final class WorkerPool: Sendable {
         let priority: WorkerPriority
         let wallSeconds: Int
         let continuation: CheckedContinuation<Result<WorkerResult, WorkerFailure>, Never>
-        var wasPutBack = false
+        /// How often its worker turned out to be gone: at most once for each seat, should all be killed at one moment.
+        var timesPutBack = 0
     }
 
     struct State: ~Copyable {
@@ -84,6 +87,7 @@ public final class WorkerPool: Sendable {
             limits: limits
         )
         let seats = (0..<min(max(1, count), 64)).map { _ in SeatState(bell: WorkerBell()) }
+        self.count = seats.count
         self.state = Mutex(State(queue: WorkerQueue(limit: max(1, queueLimit)), seats: seats))
     }
 

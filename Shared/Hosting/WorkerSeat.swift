@@ -117,7 +117,7 @@ struct WorkerSeat {
         case .answered(let result):
             pool.finish(ticket, on: index, result)
             return true
-        case .notBegun where !ticket.wasPutBack:
+        case .notBegun where ticket.timesPutBack < pool.count:
             pool.putBack(ticket, from: index)
             return false
         case .notBegun:

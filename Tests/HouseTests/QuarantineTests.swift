@@ -54,6 +54,7 @@ struct QuarantineTests {
             // All at one moment for the service, or the job would go to one that is killed next, and twice is too often.
             let service = house.program(name == "picture" ? .thumbnailer : .editor)
             service?.signal(SIGSTOP)
+            while !isStopped(service) { await Task.yield() }
             for pid in stopped { kill(pid, SIGKILL) }
             while !stopped.allSatisfy(isGone) { await Task.yield() }
             service?.signal(SIGCONT)
@@ -68,6 +69,16 @@ struct QuarantineTests {
         #expect(try await library.catalog.ask(ListQuarantine()).result.count == 0)
         await library.close()
         #expect(house.stop() == [])
+    }
+
+    /// Whether every thread of a program stands still: one takes the signal, and the others run until it has.
+    private func isStopped(_ program: RunningProgram?) -> Bool {
+        guard let program else { return true }
+        let tasks = "/proc/\(program.processIdentifier)/task"
+        let threads = (try? FileManager.default.contentsOfDirectory(atPath: tasks)) ?? []
+        return threads.allSatisfy { thread in
+            (try? String(contentsOfFile: "\(tasks)/\(thread)/stat", encoding: .utf8))?.contains(") T ") ?? true
+        }
     }
 
     /// Whether a process has ended with all of its threads, though its parent has not heard of it: until the last one is

@@ -1,18 +1,11 @@
-import JSONValue
 import Messaging
 import Synchronization
 
 /// The newest records in memory, and whoever waits for the next one. Woken by commits, never by a clock.
 final class ChangeTail: Sendable {
-    struct Entry: Sendable {
-        let sequence: Int64
-        let record: JSON
-        let bytes: Int
-    }
-
     /// What there is after a position.
     enum Page: Sendable {
-        case records([JSON], last: Int64)
+        case records([CommittedRecord], last: Int64)
         /// Everything was seen.
         case atHead
         /// Older than what is kept here: the database has it.
@@ -27,7 +20,7 @@ final class ChangeTail: Sendable {
 
     private struct State {
         var head: Int64
-        var entries: [Entry] = []
+        var entries: [CommittedRecord] = []
         /// Entries before this index are gone.
         var first = 0
         var bytes = 0
@@ -52,12 +45,12 @@ final class ChangeTail: Sendable {
     var waiting: Int { state.withLock { state in state.waiters.values.count { $0.isClient } } }
 
     /// Takes the records of a commit, in order.
-    func append(_ entries: [Entry], head: Int64) {
+    func append(_ entries: [CommittedRecord], head: Int64) {
         let woken = state.withLock { state in
             state.entries += entries
-            state.bytes += entries.reduce(0) { $0 + $1.bytes }
+            state.bytes += entries.reduce(0) { $0 + $1.bytes.count }
             while state.bytes > maxBytes, state.first < state.entries.count - 1 {
-                state.bytes -= state.entries[state.first].bytes
+                state.bytes -= state.entries[state.first].bytes.count
                 state.first += 1
             }
             if state.first > 64, state.first > state.entries.count / 2 {
@@ -79,13 +72,13 @@ final class ChangeTail: Sendable {
                 return .older
             }
             let start = state.first + Int(position + 1 - state.entries[state.first].sequence)
-            var records: [JSON] = []
+            var records: [CommittedRecord] = []
             var total = 0
             var last = position
             for entry in state.entries[start...] {
-                if !records.isEmpty, total + entry.bytes > limit { break }
-                records.append(entry.record)
-                total += entry.bytes
+                if !records.isEmpty, total + entry.bytes.count > limit { break }
+                records.append(entry)
+                total += entry.bytes.count
                 last = entry.sequence
             }
             return .records(records, last: last)

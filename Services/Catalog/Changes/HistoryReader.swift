@@ -17,7 +17,7 @@ struct HistoryReader: Sendable {
         return CurrentToken.Result(token: head.token, oldest: head.oldestToken)
     }
 
-    func since(_ request: ChangesSince) async throws -> ChangePage {
+    func since(_ request: ChangesSince) async throws -> EncodedPage {
         let pageBytes = pageBytes
         return try await store.read { reader in
             let head = try reader.head()
@@ -41,8 +41,8 @@ struct HistoryReader: Sendable {
                 )
             // A page that ends at no bound has seen everything up to the head, whatever it carries.
             let last = page.isCut ? page.records.last?.sequence ?? head.sequence : head.sequence
-            return ChangePage(
-                records: try page.records.map { try JSON(parsing: $0.bytes) },
+            return EncodedPage(
+                records: page.records.map(\.bytes),
                 token: ChangeToken(library: head.library, sequence: last),
                 oldest: head.oldestToken,
                 head: head.token
@@ -61,23 +61,23 @@ struct HistoryReader: Sendable {
         var position = start.sequence
         func token() -> ChangeToken { ChangeToken(library: head.library, sequence: position) }
         while !Task.isCancelled {
-            let records: [JSON]
+            let records: [[UInt8]]
             switch tail.page(after: position, bytes: followBytes) {
             case .atHead:
                 guard await tail.wait(for: position + 1) else { return Reply(FollowEnd(token: token()).json) }
                 continue
-            case .records(let found, let last): (records, position) = (found, last)
+            case .records(let found, let last): (records, position) = (found.map(\.bytes), last)
             case .older: (records, position) = try await stored(after: position)
             }
             try await notifier.notify(
                 ChangesFollow.notification,
-                ["records": .array(records), "token": .string(token().description)]
+                encoded: EncodedPage.notification(records, token: token())
             )
         }
         return Reply(FollowEnd(token: token()).json)
     }
 
-    private func stored(after position: Int64) async throws -> ([JSON], Int64) {
+    private func stored(after position: Int64) async throws -> ([[UInt8]], Int64) {
         let followBytes = followBytes
         return try await store.read { reader in
             let head = try reader.head()
@@ -90,7 +90,7 @@ struct HistoryReader: Sendable {
             guard let last = records.last, records.first?.sequence == position + 1 else {
                 throw CatalogRefusals.tokenExpired(ChangeToken(library: head.library, sequence: position), head)
             }
-            return (try records.map { try JSON(parsing: $0.bytes) }, last.sequence)
+            return (records.map(\.bytes), last.sequence)
         }
     }
 }

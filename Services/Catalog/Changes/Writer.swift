@@ -136,16 +136,12 @@ final class Writer: Sendable {
             )
             if head.sequence != tail.head { rememberHead(head) }
             let duration = clock.nowMicroseconds() - start
-            var entries: [ChangeTail.Entry] = []
+            var records: [CommittedRecord] = []
             var answers: [Result<PerformedWrite, WriteFailure>] = []
             for outcome in outcomes {
                 switch outcome {
                 case .success(let performed):
-                    if let record = performed.record {
-                        entries.append(
-                            ChangeTail.Entry(sequence: record.sequence, record: record.json, bytes: record.bytes)
-                        )
-                    }
+                    if let record = performed.record { records.append(record) }
                     answers.append(.success(performed))
                 case .failure(let error): answers.append(.failure(failure(error)))
                 }
@@ -154,7 +150,7 @@ final class Writer: Sendable {
                 state.problem = nil
                 state.figures.committed(answers, microseconds: duration)
             }
-            tail.append(entries, head: head.sequence)
+            tail.append(records, head: head.sequence)
             for (waiting, answer) in zip(batch, answers) { waiting.continuation.resume(returning: answer) }
             syncHead(at: start)
         } catch {

@@ -28,6 +28,7 @@ struct PictureExaminer: Service {
     private static let page = 64
     private static let keptEvery: Int64 = 1024
     private static let counter = "examined"
+    private static let calm = Duration.milliseconds(50)
 
     init(
         store: LibraryStore,
@@ -124,7 +125,7 @@ struct PictureExaminer: Service {
             let page = try await page(after: position)
             var hasPictures = false
             for record in page.records {
-                for picture in try Self.pictures(record) {
+                for picture in try Self.pictures(JSON(parsing: record)) {
                     hasPictures = true
                     try await examine(picture, look)
                     if Task.isCancelled { return }
@@ -132,20 +133,25 @@ struct PictureExaminer: Service {
             }
             position = page.last
             counts.reach(position)
+            // New pictures come in bursts, and nobody waits for this.
+            await Waiting.forCalm(Self.calm)
             guard hasPictures || position - kept >= Self.keptEvery else { continue }
             try await store.remember(position, as: Self.counter)
             kept = position
         }
     }
 
-    /// The next records, and the last sequence that they reach. While nothing new comes in they are in memory still.
-    private func page(after position: Int64) async throws -> (records: [JSON], last: Int64) {
+    /// The next records in which there may be new assets, and the sequence that is looked through with them. While
+    /// nothing new comes in they are in memory still.
+    private func page(after position: Int64) async throws -> (records: [[UInt8]], last: Int64) {
         let newest = tail.head
-        if case .records(let records, let last) = tail.page(after: position, bytes: 1 << 20) { return (records, last) }
+        if case .records(let records, let last) = tail.page(after: position, bytes: 1 << 20) {
+            return (records.filter(\.bringsAssets).map(\.bytes), last)
+        }
         let stored = try await store.read { reader in
             try reader.history.records(after: position, through: newest, count: Self.page, bytes: 1 << 20)
         }
-        return (try stored.records.map { try JSON(parsing: $0.bytes) }, stored.records.last?.sequence ?? newest)
+        return (stored.records.map(\.bytes), stored.records.last?.sequence ?? newest)
     }
 
     private struct Picture {

@@ -38,12 +38,20 @@ struct WriteRequest: Sendable {
     }
 }
 
+/// The record of a transaction that was made, in the form in which it is stored and sent: it is encoded once.
+struct CommittedRecord: Sendable {
+    let sequence: Int64
+    let bytes: [UInt8]
+    /// Whether there are assets in it that were not there before.
+    let bringsAssets: Bool
+}
+
 /// A transaction that was made, or whose outcome was known already.
 struct PerformedWrite: Sendable {
     /// The result as it goes over the wire.
     var result: JSON
-    /// The record and its bytes; nil where nothing changed or the outcome was known.
-    var record: (json: JSON, sequence: Int64, bytes: Int)?
+    /// Nil where nothing changed or the outcome was known.
+    var record: CommittedRecord?
     var isRepeat = false
     /// Time has changed more than fits one transaction.
     var hasMore = false
@@ -215,13 +223,16 @@ struct BatchStore {
             record.collections = changes.collections
             record.lists = changes.lists
             record.edits = changes.edits
-            let json = record.json
-            let bytes = json.bytes
+            let bytes = record.json.bytes
             guard bytes.count <= rules.maxRecordBytes else { throw tooLarge(bytes.count) }
             work.isWriting = true
             try library.save(changes, sequence: head.sequence + 1, &work.counters)
             try history.append(record, bytes: bytes, &work.counters)
-            performed.record = (json, record.sequence, bytes.count)
+            performed.record = CommittedRecord(
+                sequence: record.sequence,
+                bytes: bytes,
+                bringsAssets: changes.assets.contains { $0.before == nil }
+            )
             token = record.token
         }
         performed.result = transaction.result(token: token, isChanged: !changes.isEmpty)

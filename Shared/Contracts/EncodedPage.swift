@@ -1,0 +1,42 @@
+public import PhotoModel
+
+/// A ``ChangePage`` whose records are in their encoded form: they are passed on as they are.
+public struct EncodedPage: Sendable {
+    public var records: [[UInt8]]
+    /// Where the next page begins.
+    public var token: ChangeToken
+    public var oldest: ChangeToken
+    public var head: ChangeToken
+
+    public init(records: [[UInt8]], token: ChangeToken, oldest: ChangeToken, head: ChangeToken) {
+        self.records = records
+        self.token = token
+        self.oldest = oldest
+        self.head = head
+    }
+
+    public var hasMore: Bool { token.sequence < head.sequence }
+
+    /// The text of the ``ChangePage``, in pieces.
+    public var encoded: [[UInt8]] {
+        Self.pieces(records, ending: "],\"token\":\"\(token)\",\"oldest\":\"\(oldest)\",\"head\":\"\(head)\"}")
+    }
+
+    /// The text of the params of `changes.records` and `feed.records`, without the `id` of the request, in pieces.
+    public static func notification(_ records: [[UInt8]], token: ChangeToken) -> [[UInt8]] {
+        pieces(records, ending: "],\"token\":\"\(token)\"}")
+    }
+
+    private static func pieces(_ records: [[UInt8]], ending: String) -> [[UInt8]] {
+        var pieces = [Array("{\"records\":[".utf8)]
+        pieces.reserveCapacity(2 * records.count + 2)
+        for (index, record) in records.enumerated() {
+            if index > 0 { pieces.append(comma) }
+            pieces.append(record)
+        }
+        pieces.append(Array(ending.utf8))
+        return pieces
+    }
+
+    private static let comma = Array(",".utf8)
+}

@@ -11,9 +11,16 @@ import Testing
 /// outside, which is what a decoder's endless loop and crash look like to the service.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct QuarantineTests {
+    /// All workers of a service, once each of them has nothing to do: those that start or were ended are waited for.
     private func workers(_ client: ServiceClient) async throws -> [Int32] {
-        let figures = try await client.figures()["workers"]
-        return figures?["pids"]?.arrayValue?.compactMap(\.intValue).map { Int32($0) } ?? []
+        while true {
+            let figures = try #require(try await client.figures()["workers"])
+            let count = try #require(figures["workers"]?.intValue)
+            if figures["idle"]?.intValue == count {
+                return try #require(figures["pids"]?.arrayValue).compactMap(\.intValue).map { Int32($0) }
+            }
+            await Task.yield()
+        }
     }
 
     private func number(_ name: String, _ client: ServiceClient) async throws -> Int64 {
@@ -46,18 +53,18 @@ struct QuarantineTests {
         let id = try await asset(house, library, seed: 1)
         for (client, name) in [(library.thumbnailer, "picture"), (library.editor, "edit")] {
             let stopped = try await workers(client)
-            for pid in stopped { kill(pid, SIGSTOP) }
+            try await stop(stopped)
             let started = ContinuousClock().now
             async let answer: RPCError? =
                 name == "picture" ? image(id, side: 64, library) : edit(id, library)
             while try await number("busy", client) == 0 { await Task.yield() }
+            let service = try #require(house.program(name == "picture" ? .thumbnailer : .editor))
+            while !isWaitingForWorkers(service) { await Task.yield() }
             // All at one moment for the service, or the job would go to one that is killed next, and twice is too often.
-            let service = house.program(name == "picture" ? .thumbnailer : .editor)
-            service?.signal(SIGSTOP)
-            while !isStopped(service) { await Task.yield() }
+            try await stop([service.processIdentifier])
             for pid in stopped { kill(pid, SIGKILL) }
             while !stopped.allSatisfy(isGone) { await Task.yield() }
-            service?.signal(SIGCONT)
+            service.signal(SIGCONT)
             let error = await answer
             #expect(error == nil, "\(name): \(String(describing: error))")
             #expect(ContinuousClock().now - started < .seconds(3))
@@ -71,13 +78,25 @@ struct QuarantineTests {
         #expect(house.stop() == [])
     }
 
-    /// Whether every thread of a program stands still: one takes the signal, and the others run until it has.
-    private func isStopped(_ program: RunningProgram?) -> Bool {
-        guard let program else { return true }
-        let tasks = "/proc/\(program.processIdentifier)/task"
-        let threads = (try? FileManager.default.contentsOfDirectory(atPath: tasks)) ?? []
-        return threads.allSatisfy { thread in
-            (try? String(contentsOfFile: "\(tasks)/\(thread)/stat", encoding: .utf8))?.contains(") T ") ?? true
+    /// Has processes stand still, each with every thread: one takes the signal, and the others run until it has.
+    private func stop(_ processes: [Int32]) async throws {
+        for process in processes { kill(process, SIGSTOP) }
+        while !processes.allSatisfy({ threads(of: $0).allSatisfy { $0.state == "T" } }) { await Task.yield() }
+    }
+
+    /// Whether no thread that has a worker is at work: what it had to send it has sent.
+    private func isWaitingForWorkers(_ service: RunningProgram) -> Bool {
+        threads(of: service.processIdentifier).allSatisfy { !$0.name.hasPrefix("worker-") || $0.state == "S" }
+    }
+
+    private func threads(of process: Int32) -> [(name: Substring, state: Substring)] {
+        let tasks = "/proc/\(process)/task"
+        return ((try? FileManager.default.contentsOfDirectory(atPath: tasks)) ?? []).compactMap { thread in
+            // proc_pid_stat(5): number (name) state …
+            guard let stat = try? String(contentsOfFile: "\(tasks)/\(thread)/stat", encoding: .utf8),
+                let start = stat.firstIndex(of: "("), let end = stat.lastIndex(of: ")")
+            else { return nil }
+            return (stat[stat.index(after: start)..<end], stat[end...].dropFirst(2).prefix(1))
         }
     }
 
@@ -105,17 +124,8 @@ struct QuarantineTests {
         try house.start()
         let library = try house.library()
         let (id, good) = (try await asset(house, library, seed: 1), try await asset(house, library, seed: 2))
-        let count = try await workers(library.thumbnailer).count
-        var stopped: Set<Int32> = []
         for side in [50, 60] {
-            // The one that was ended is replaced behind the answer.
-            var pids = try await workers(library.thumbnailer)
-            while pids.count < count || stopped.isSubset(of: pids) && !stopped.isEmpty {
-                await Task.yield()
-                pids = try await workers(library.thumbnailer)
-            }
-            for pid in pids { kill(pid, SIGSTOP) }
-            stopped.formUnion(pids)
+            try await stop(try await workers(library.thumbnailer))
             let error = await image(id, side: side, library)
             // One request may have worked on the bytes twice: on the preview and on the picture.
             let ends: [Refusal] = side == 50 ? [.workerTimeout] : [.workerTimeout, .quarantined]

@@ -57,6 +57,7 @@ let rooms: [Room] = [
     Room(0, "CGExiv2", .system(pkgConfig: "gexiv2", apt: "libgexiv2-dev")),
     Room(0, "CLibJPEG", .system(pkgConfig: "libjpeg", apt: "libjpeg-dev")),
     Room(0, "CHeif", .system(pkgConfig: nil, apt: "libheif-dev")),
+    Room(0, "CJXL", .system(pkgConfig: nil, apt: "libjxl-dev")),
     Room(0, "CLibRaw", .system(pkgConfig: "libraw", apt: "libraw-dev")),
     Room(0, "CPixels", .c),
     Room(0, "CProcess", .c),
@@ -76,9 +77,9 @@ let rooms: [Room] = [
         2,
         "Imaging",
         .library,
-        ["CMagickWand", "CHeif", "CJPEG", "CPixels", "CRaw", "PictureFormats", "PhotoModel", "JSONValue"]
+        ["CMagickWand", "CHeif", "CJXL", "CJPEG", "CPixels", "CRaw", "PictureFormats", "PhotoModel", "JSONValue"]
     ),
-    Room(2, "Metadata", .library, ["CMetadata", "CJPEG", "PictureFormats", "PhotoModel", "JSONValue"]),
+    Room(2, "Metadata", .library, ["CMetadata", "CJPEG", "CJXL", "PictureFormats", "PhotoModel", "JSONValue"]),
     Room(2, "Storage", .library, ["GRDB", "Crypto", "Logging", "CProcess"]),
 
     // 3  speech: every request, reply, feed message and error, once
@@ -170,7 +171,12 @@ let rooms: [Room] = [
         .tests,
         ["Imaging", "PictureFormats", "PhotoModel", "JSONValue", "SamplePictures", "TestSupport"]
     ),
-    Room(6, "MetadataTests", .tests, ["Metadata", "PhotoModel", "JSONValue", "SamplePictures", "TestSupport"]),
+    Room(
+        6,
+        "MetadataTests",
+        .tests,
+        ["Metadata", "PictureFormats", "PhotoModel", "JSONValue", "SamplePictures", "TestSupport"]
+    ),
     Room(6, "StorageTests", .tests, ["Storage", "TestSupport", "GRDB"]),
     Room(6, "ContractsTests", .tests, ["Contracts", "Messaging", "PhotoModel", "JSONValue", "TestSupport"]),
     Room(
@@ -236,7 +242,7 @@ let rooms: [Room] = [
         .tests,
         [
             "TestSupport", "PhotoClient", "Hosting", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging",
-            "CZeroMQ", "Crypto", "ArgumentParser",
+            "PictureFormats", "CZeroMQ", "Crypto", "ArgumentParser",
         ] + programs
     ),
     Room(6, "TidyTests", .tests, []),

@@ -111,9 +111,7 @@ enum EditWork {
         let source = try job.contents(ofFile: 0, limit: largestSource)
         do throws(ImagingError) {
             let info = try Picture.info(of: source)
-            // HEIF files are turned by their own transformations; the number there only tells.
-            let turnsItself = info.format == .heic || info.format == .avif
-            return WorkerResult(result: ["orientation": JSON(turnsItself ? 1 : info.orientation)])
+            return WorkerResult(result: ["orientation": JSON(info.format.turnsItself ? 1 : info.orientation)])
         } catch {
             throw WorkerRefusal(name: error.name, message: error.message)
         }

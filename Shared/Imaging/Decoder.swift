@@ -30,6 +30,11 @@ enum Decoder {
         if header.kind == .heic || header.kind == .avif {
             return try HeifDecoder.decode(bytes, scale: scale, limits: limits)
         }
+        if header.kind == .jxl {
+            let wand = try JPEGXLDecoder.decode(bytes, limits: limits)
+            try check(wand, header, isScaled: false, width, height)
+            return wand
+        }
         let wand = try Wand()
         if isScaled {
             let divisor = DecodeScale.divisor(eighths)

@@ -2,7 +2,7 @@ import PictureFormats
 
 /// The picture formats that are opened, told by their first bytes.
 public enum ImageFormat: String, Sendable, Hashable, CaseIterable {
-    case jpeg, png, gif, webp, tiff, bmp, heic, avif
+    case jpeg, png, gif, webp, tiff, bmp, heic, avif, jxl
     /// A camera's raw file, of any maker that LibRaw knows.
     case raw
 
@@ -19,8 +19,8 @@ public enum ImageFormat: String, Sendable, Hashable, CaseIterable {
 
     /// Whether pictures can be written in this format.
     ///
-    /// HEIC and raw files are read only; AVIF is written where libheif has an encoder.
-    public var canEncode: Bool { self == .avif ? AvifEncoder.isThere : self != .heic && self != .raw }
+    /// HEIC, JPEG XL and raw files are read only; AVIF is written where libheif has an encoder.
+    public var canEncode: Bool { self == .avif ? AvifEncoder.isThere : ![.heic, .jxl, .raw].contains(self) }
 
     /// The formats that can be opened, by name.
     public static let readableNames: [String] = allCases.map(\.rawValue)
@@ -39,6 +39,7 @@ public enum ImageFormat: String, Sendable, Hashable, CaseIterable {
             case .bmp: .bmp
             case .heic: .heic
             case .avif: .avif
+            case .jxl: .jxl
             case .raw: .raw
             }
     }
@@ -53,9 +54,13 @@ public enum ImageFormat: String, Sendable, Hashable, CaseIterable {
         case .bmp: .bmp
         case .heic: .heic
         case .avif: .avif
+        case .jxl: .jxl
         case .raw: .raw
         }
     }
+
+    /// Whether the pixels come turned as the file itself says: then the EXIF orientation only tells.
+    public var turnsItself: Bool { kind.turnsItself }
 
     /// Whether transparency survives; otherwise it is flattened on white.
     var keepsAlpha: Bool { self != .jpeg && self != .bmp }

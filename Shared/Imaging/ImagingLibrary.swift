@@ -81,6 +81,7 @@ public enum ImagingLibrary {
         return [
             "imagemagick": magick.split(separator: " ").dropFirst().first.map(String.init) ?? magick,
             "libraw": RawDecoder.version,
+            "libjxl": JPEGXLDecoder.version,
             "libheif": heif_get_version().map { String(cString: $0) } ?? "",
         ]
     }

@@ -12,13 +12,18 @@ struct MetadataBlock: ~Copyable {
     /// the library knows neither a PNG's eXIf chunk nor the newest HEIC files, and one broken block makes it refuse the
     /// whole file.
     init?(_ bytes: [UInt8], _ header: PictureHeader) {
+        var (exif, xmp) = (header.exif.map { Array(bytes[$0]) }, header.xmp.map { Array(bytes[$0]) })
+        if header.kind == .jxl {
+            let boxes = JPEGXLBoxes(bytes)
+            (exif, xmp) = (boxes.exif, boxes.xmp)
+        }
         if header.kind == .jpeg || header.kind == .tiff, let opened = Self.open(bytes) {
             pointer = opened
-        } else if let opened = Self.open(Self.carrier(bytes, exif: header.exif, xmp: header.xmp)) {
+        } else if let opened = Self.open(Self.carrier(exif: exif, xmp: xmp)) {
             pointer = opened
-        } else if let opened = Self.open(Self.carrier(bytes, exif: header.exif, xmp: nil)) {
+        } else if let opened = Self.open(Self.carrier(exif: exif, xmp: nil)) {
             pointer = opened
-        } else if let opened = Self.open(Self.carrier(bytes, exif: nil, xmp: header.xmp)) {
+        } else if let opened = Self.open(Self.carrier(exif: nil, xmp: xmp)) {
             pointer = opened
         } else {
             return nil
@@ -35,10 +40,9 @@ struct MetadataBlock: ~Copyable {
 
     private static func open(_ bytes: [UInt8]) -> OpaquePointer? { safelight_metadata_open(bytes, bytes.count) }
 
-    private static func carrier(_ bytes: [UInt8], exif: Range<Int>?, xmp: Range<Int>?) -> [UInt8] {
-        if let exif, exif.count > JPEGWriter.longestSegment - 6, xmp == nil { return Array(bytes[exif]) }
-        let file: [UInt8] = [0xFF, 0xD8, 0xFF, 0xD9]
-        return JPEGWriter.replacing(in: file, exif: exif.map { Array(bytes[$0]) }, xmp: xmp.map { Array(bytes[$0]) })
+    private static func carrier(exif: [UInt8]?, xmp: [UInt8]?) -> [UInt8] {
+        if let exif, exif.count > JPEGWriter.longestSegment - 6, xmp == nil { return exif }
+        return JPEGWriter.replacing(in: [0xFF, 0xD8, 0xFF, 0xD9], exif: exif, xmp: xmp)
     }
 
     /// The raw text of a field without surrounding white space; `nil` where it is missing or empty.

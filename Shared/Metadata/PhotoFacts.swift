@@ -1,4 +1,5 @@
 public import JSONValue
+import PictureFormats
 
 /// What a photo file says about itself.
 ///
@@ -60,6 +61,11 @@ public struct PhotoFacts: Sendable, Hashable {
         self.contentType = contentType
         self.pixelWidth = pixelWidth
         self.pixelHeight = pixelHeight
+    }
+
+    /// Whether decoders turn the pixels as the file itself says: then `orientation` only tells.
+    public var turnsItself: Bool {
+        PictureKind.allCases.contains { $0.contentType == contentType && $0.turnsItself }
     }
 
     /// The bits of `mediaSubtypes`.

@@ -30,7 +30,7 @@ public enum FileGrouping {
         }
     }
 
-    public static let stills: Set<String> = ["jpg", "jpeg", "jpe", "heic", "heif", "hif", "avif"]
+    public static let stills: Set<String> = ["jpg", "jpeg", "jpe", "heic", "heif", "hif", "avif", "jxl"]
     public static let raws: Set<String> = [
         "dng", "cr2", "cr3", "nef", "nrw", "arw", "sr2", "srf", "raf", "orf", "rw2", "pef", "srw", "3fr", "iiq", "erf",
     ]

@@ -1,6 +1,6 @@
 /// The boxes of a HEIC or AVIF file: the primary item's size after its own turns, and where EXIF and XMP stand.
 enum BMFFStructure {
-    private struct Box {
+    struct Box {
         let name: String
         let content: ByteReader
         /// Whether all the bytes that the box announces are there.
@@ -63,7 +63,7 @@ enum BMFFStructure {
         return header
     }
 
-    private static func boxes(_ reader: ByteReader, from start: Int = 0) -> [Box] {
+    static func boxes(_ reader: ByteReader, from start: Int = 0) -> [Box] {
         var result: [Box] = []
         var offset = start
         while result.count < 4096, var size = reader.big32(offset), let name = reader.text(offset + 4, 4) {

@@ -6,13 +6,13 @@ public struct PictureHeader: Sendable, Hashable {
     public let kind: PictureKind
     /// Pixels across as stored, before the EXIF orientation.
     ///
-    /// For HEIC and AVIF after the file's own turns and mirrors, because every decoder applies those.
+    /// For HEIC, AVIF and JPEG XL after the file's own turns and mirrors, because every decoder applies those.
     public var storedWidth: Int
     public var storedHeight: Int
     /// EXIF 1...8 as stored; 1 where there is none or it is invalid.
     public var orientation = 1
-    /// Whether obeying `orientation` turns the decoded pixels; false for HEIC and AVIF.
-    public var obeysOrientation: Bool { kind != .heic && kind != .avif }
+    /// Whether obeying `orientation` turns the decoded pixels.
+    public var obeysOrientation: Bool { !kind.turnsItself }
     /// Pictures in the file that follow one another: frames of GIF, WebP, APNG.
     ///
     /// At least 1.
@@ -63,6 +63,7 @@ public struct PictureHeader: Sendable, Hashable {
             case .tiff: try TIFFStructure.read(reader)
             case .bmp: try BMPStructure.read(reader)
             case .heic, .avif: try BMFFStructure.read(reader, kind: kind)
+            case .jxl: try JPEGXLStructure.read(reader)
             case .raw: throw .unsupported(found: kind.rawValue)
             }
         guard header.storedWidth > 0, header.storedHeight > 0 else {

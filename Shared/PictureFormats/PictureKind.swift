@@ -1,6 +1,6 @@
 /// The picture formats that Safelight opens, told by their first bytes and nothing else: file names lie.
 public enum PictureKind: String, Sendable, Hashable, CaseIterable {
-    case jpeg, png, gif, webp, tiff, bmp, heic, avif
+    case jpeg, png, gif, webp, tiff, bmp, heic, avif, jxl
     /// A camera's raw file; its first bytes alone do not tell it from TIFF, so that ``sniff(_:)`` never answers it.
     case raw
 
@@ -18,6 +18,7 @@ public enum PictureKind: String, Sendable, Hashable, CaseIterable {
         if head.starts(with: [0x49, 0x49, 0x2A, 0x00]) || head.starts(with: [0x4D, 0x4D, 0x00, 0x2A]) { return .tiff }
         if has("BM"), head.count >= 18, head[14] >= 12, head[15] == 0 { return .bmp }
         if has("ftyp", at: 4) { return brand(head) }
+        if head.starts(with: [0xFF, 0x0A]) || head.starts(with: JPEGXLStructure.container) { return .jxl }
         return nil
     }
 
@@ -44,7 +45,6 @@ public enum PictureKind: String, Sendable, Hashable, CaseIterable {
         if let kind = sniff(head) { return kind.rawValue }
         let reader = ByteReader(head)
         if reader.text(4, 4) == "ftyp" { return "an ISO media file (\(reader.text(8, 4) ?? "unknown brand"))" }
-        if head.starts(with: [0xFF, 0x0A]) || reader.text(4, 4) == "JXL " { return "JPEG XL" }
         if head.starts(with: Array("8BPS".utf8)) { return "Photoshop" }
         if head.starts(with: Array("%!".utf8)) { return "PostScript" }
         if head.starts(with: Array("%PDF".utf8)) { return "PDF" }
@@ -62,6 +62,9 @@ public enum PictureKind: String, Sendable, Hashable, CaseIterable {
     /// What a message offers instead.
     public static let supportedNames: [String] = allCases.filter { $0 != .raw }.map(\.rawValue)
 
+    /// Whether decoders turn the pixels as the file itself says: then the EXIF orientation only tells.
+    public var turnsItself: Bool { self == .heic || self == .avif || self == .jxl }
+
     /// "image/jpeg" and so on.
     public var mimeType: String { self == .raw ? "image/x-dcraw" : "image/\(rawValue)" }
 
@@ -76,6 +79,7 @@ public enum PictureKind: String, Sendable, Hashable, CaseIterable {
         case .bmp: "com.microsoft.bmp"
         case .heic: "public.heic"
         case .avif: "public.avif"
+        case .jxl: "public.jpeg-xl"
         case .raw: "public.camera-raw-image"
         }
     }

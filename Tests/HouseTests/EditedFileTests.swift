@@ -3,6 +3,7 @@ import Foundation
 import JSONValue
 import PhotoClient
 import PhotoModel
+import PictureFormats
 import TestSupport
 import Testing
 
@@ -21,8 +22,8 @@ struct EditedFileTests {
         "ThumbnailImage", "PreviewImage", "JpgFromRaw", "MPImage2", "PhotoshopThumbnail", "OtherImage",
     ]
 
-    /// Real photos, a few of each maker, and one made here that has everything.
-    private static func pictures() -> [(name: String, bytes: [UInt8])] {
+    /// Real photos, a few of each maker, and one made here that has everything, as JPEG and where it can be as JPEG XL.
+    private static func pictures() throws -> [(name: String, bytes: [UInt8])] {
         let made = TestPictures.jpeg(
             width: 320,
             height: 200,
@@ -37,7 +38,10 @@ struct EditedFileTests {
             (20_000...4_000_000).contains(SharedPhotos.bytes($0).count)
         }
         let some = stride(from: 0, to: files.count, by: max(1, files.count / 15)).map { files[$0] }
-        return [("made", made)] + some.map { (SharedPhotos.name($0), SharedPhotos.bytes($0)) }
+        let exif = try #require(try PictureHeader.read(made).exif)
+        let newer = try TestJXL.boxed(made, ending: "jpg", exif: Array(made[exif])).map { ("made.jxl", $0) }
+        return [("made", made)] + [newer].compactMap { $0 }
+            + some.map { (SharedPhotos.name($0), SharedPhotos.bytes($0)) }
     }
 
     private static func facts(_ exiftool: String, _ files: [String], _ group: String) throws -> [JSON] {
@@ -59,7 +63,7 @@ struct EditedFileTests {
             .crop(UnitRect(x: 0.1, y: 0.2, width: 0.5, height: 0.6)), .rotate(.quarter), .exposure(0.3),
         ])
         var (before, after, assets): ([String], [String], [Asset]) = ([], [], [])
-        for (index, picture) in Self.pictures().enumerated() {
+        for (index, picture) in try Self.pictures().enumerated() {
             let made = try await library.perform(
                 [.createAsset(.init(ref: "a", resources: [NewResource(source: .attachment(0))]))],
                 attachments: [picture.bytes]

@@ -12,7 +12,14 @@ struct AdjustmentOperationTests {
     typealias Colour = [Double]
 
     /// Every hue at several strengths and brightnesses, greys, and the corners of the cube.
-    static let chart = TestPictures.png(width: 120, height: 72) { x, y in
+    static let chart = chart(bits: 8)
+    static let deepChart = chart(bits: 16)
+
+    private static func chart(bits: UInt8) -> [UInt8] {
+        TestPictures.png(width: 120, height: 72, bits: bits, pixel: colour)
+    }
+
+    private static func colour(_ x: Int, _ y: Int) -> (UInt8, UInt8, UInt8, UInt8) {
         let hue = Double(x) / 20
         let (strength, bright) = (Double(y % 9) / 8, Double(y / 9 + 1) / 8)
         let pure = [0.0, 4, 2].map { min(1, max(0, abs((hue + $0).truncatingRemainder(dividingBy: 6) - 3) - 1)) }
@@ -167,6 +174,9 @@ struct AdjustmentOperationTests {
         #expect(pixels.psnr(expected) > 48, "\(pixels.psnr(expected)) dB")
         #expect(pixels.psnr(whole) < 45, "it does something")
         // The same from sixteen bits, by the other way into the pass.
+        let fine = try AdjustmentRendering.render(Self.deepChart, AdjustmentList(operations: [step]), format: .png)
+        #expect(try TestPixels(fine.bytes).psnr(expected) > 48)
+        // And after a resize, where the formula's reference has been rounded to eight bits before it.
         let deep = try AdjustmentRendering.render(
             Self.chart,
             AdjustmentList(operations: [step, Adjustment(.resize, ["width": 60])]),

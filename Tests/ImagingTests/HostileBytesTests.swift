@@ -46,7 +46,7 @@ struct HostileBytesTests {
                 continue
             }
             #expect(what == found)
-            #expect(supported.count == 9)
+            #expect(supported.count == 10)
         }
     }
 

@@ -1,28 +1,32 @@
 extension TestPictures {
-    /// A PNG with transparency, not compressed; `chunks` go between its header and its pixels.
+    /// A PNG with transparency, not compressed; `chunks` go between its header and its pixels. Of 16 bits, each sample is
+    /// the same part of the whole but for a colour's last bit, so that 8 bits cannot hold it.
     public static func png(
         width: Int,
         height: Int,
+        bits: UInt8 = 8,
         chunks: [(name: String, content: [UInt8])] = [],
         pixel: (_ x: Int, _ y: Int) -> (UInt8, UInt8, UInt8, UInt8)
     ) -> [UInt8] {
         var raw: [UInt8] = []
-        raw.reserveCapacity(height * (width * 4 + 1))
+        raw.reserveCapacity(height * (width * Int(bits) / 2 + 1))
         for y in 0..<height {
             raw.append(0)
             for x in 0..<width {
                 let (red, green, blue, alpha) = pixel(x, y)
-                raw += [red, green, blue, alpha]
+                raw +=
+                    bits == 16
+                    ? [red, red ^ 1, green, green ^ 1, blue, blue ^ 1, alpha, alpha] : [red, green, blue, alpha]
             }
         }
-        var output = pngStart(width: width, height: height)
+        var output = pngStart(width: width, height: height, bits: bits)
         for (name, content) in chunks { output += chunk(name, content) }
         return output + chunk("IDAT", stored(raw)) + chunk("IEND", [])
     }
 
     /// The signature and the header chunk alone: a PNG that only claims a size.
-    public static func pngStart(width: Int, height: Int) -> [UInt8] {
-        [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A] + chunk("IHDR", big(width) + big(height) + [8, 6, 0, 0, 0])
+    public static func pngStart(width: Int, height: Int, bits: UInt8 = 8) -> [UInt8] {
+        [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A] + chunk("IHDR", big(width) + big(height) + [bits, 6, 0, 0, 0])
     }
 
     /// A GIF of one black pixel, so many times.

@@ -19,6 +19,7 @@ struct FloorTests {
         "CZeroMQ": ["Messaging", "House", "Benchmarks"],
         "CMagickWand": ["Imaging"],
         "CHeif": ["Imaging"],
+        "CJXL": ["Imaging", "Metadata"],
         "CPixels": ["Imaging"],
         "CMetadata": ["Metadata"],
         "CGExiv2": ["CMetadata"],

@@ -163,9 +163,7 @@ extension PictureFacts {
         contentType = Self.text(facts.contentType, 128) ?? ""
         pixelWidth = facts.pixelWidth
         pixelHeight = facts.pixelHeight
-        // HEIF files are turned by their own transformations; the number there only tells.
-        let turnsItself = ["public.heic", "public.heif", "public.avif"].contains(facts.contentType)
-        orientation = turnsItself ? 1 : facts.orientation
+        orientation = facts.turnsItself ? 1 : facts.orientation
         mediaSubtypes = MediaSubtypes(rawValue: facts.mediaSubtypes & MediaSubtypes.names.reduce(0) { $0 | $1.bit })
         playbackStyle = facts.isFilm ? .video : facts.isAnimated ? .imageAnimated : .image
         mediaType = facts.isFilm ? .video : .image

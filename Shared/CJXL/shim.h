@@ -1,0 +1,4 @@
+#ifndef SAFELIGHT_CJXL_H
+#define SAFELIGHT_CJXL_H
+#include <jxl/decode.h>
+#endif

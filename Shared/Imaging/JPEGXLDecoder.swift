@@ -1,0 +1,124 @@
+import CJXL
+import CMagickWand
+
+/// JPEG XL through libjxl: ImageMagick has no coder for it in Debian.
+///
+/// libjxl turns the pixels as the file says; the EXIF orientation is therefore not obeyed a second time.
+enum JPEGXLDecoder {
+    /// The first frame; with more than eight bits a sample, all of them.
+    static func decode(_ bytes: [UInt8], limits: PixelLimits) throws(ImagingError) -> Wand {
+        guard let decoder = JxlDecoderCreate(nil) else { throw .undecodable(reason: "out of memory") }
+        defer { JxlDecoderDestroy(decoder) }
+        let events = JXL_DEC_BASIC_INFO.rawValue | JXL_DEC_COLOR_ENCODING.rawValue | JXL_DEC_FULL_IMAGE.rawValue
+        JxlDecoderSubscribeEvents(decoder, Int32(events))
+        var result: Result<Frame, ImagingError> = .failure(.truncated)
+        bytes.withUnsafeBufferPointer { buffer in
+            JxlDecoderSetInput(decoder, buffer.baseAddress, buffer.count)
+            JxlDecoderCloseInput(decoder)
+            do throws(ImagingError) { result = .success(try frame(decoder, limits)) } catch { result = .failure(error) }
+        }
+        return try wand(of: try result.get())
+    }
+
+    private struct Frame {
+        var info = JxlBasicInfo()
+        var format = JxlPixelFormat()
+        var profile: [UInt8]?
+        var pixels: [UInt8] = []
+
+        var isDeep: Bool { format.data_type == JXL_TYPE_UINT16 }
+    }
+
+    private static func frame(_ decoder: OpaquePointer, _ limits: PixelLimits) throws(ImagingError) -> Frame {
+        var frame = Frame()
+        while true {
+            switch JxlDecoderProcessInput(decoder) {
+            case JXL_DEC_BASIC_INFO:
+                guard JxlDecoderGetBasicInfo(decoder, &frame.info) == JXL_DEC_SUCCESS else { throw broken }
+                let (width, height) = (Int(frame.info.xsize), Int(frame.info.ysize))
+                guard width * height <= limits.decodedPixels else {
+                    throw .tooLarge(width: width, height: height, limit: limits.decodedPixels)
+                }
+                frame.format.num_channels = frame.info.alpha_bits > 0 ? 4 : 3
+                frame.format.data_type = frame.info.bits_per_sample > 8 ? JXL_TYPE_UINT16 : JXL_TYPE_UINT8
+                frame.format.endianness = JXL_NATIVE_ENDIAN
+            case JXL_DEC_COLOR_ENCODING: frame.profile = profile(decoder, frame)
+            case JXL_DEC_NEED_IMAGE_OUT_BUFFER:
+                var size = 0
+                guard JxlDecoderImageOutBufferSize(decoder, &frame.format, &size) == JXL_DEC_SUCCESS else {
+                    throw broken
+                }
+                return try filled(frame, size, decoder)
+            case JXL_DEC_NEED_MORE_INPUT: throw .truncated
+            default: throw broken
+            }
+        }
+    }
+
+    private static func filled(_ frame: Frame, _ size: Int, _ decoder: OpaquePointer) throws(ImagingError) -> Frame {
+        var frame = frame
+        var status = JXL_DEC_ERROR
+        frame.pixels = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+            guard JxlDecoderSetImageOutBuffer(decoder, &frame.format, buffer.baseAddress, size) == JXL_DEC_SUCCESS
+            else {
+                return
+            }
+            status = JxlDecoderProcessInput(decoder)
+            if status == JXL_DEC_FULL_IMAGE { count = size }
+        }
+        switch status {
+        case JXL_DEC_FULL_IMAGE: return frame
+        case JXL_DEC_NEED_MORE_INPUT: throw .truncated
+        default: throw broken
+        }
+    }
+
+    private static let broken = ImagingError.undecodable(reason: "libjxl finds the file broken")
+
+    /// The profile of the pixels; nil where they are sRGB, or grey.
+    private static func profile(_ decoder: OpaquePointer, _ frame: Frame) -> [UInt8]? {
+        guard frame.info.num_color_channels == 3 else { return nil }
+        var encoding = JxlColorEncoding()
+        if JxlDecoderGetColorAsEncodedProfile(decoder, nil, JXL_COLOR_PROFILE_TARGET_DATA, &encoding)
+            == JXL_DEC_SUCCESS,
+            encoding.transfer_function == JXL_TRANSFER_FUNCTION_SRGB, encoding.primaries == JXL_PRIMARIES_SRGB,
+            encoding.white_point == JXL_WHITE_POINT_D65
+        {
+            return nil
+        }
+        var size = 0
+        guard
+            JxlDecoderGetICCProfileSize(decoder, nil, JXL_COLOR_PROFILE_TARGET_DATA, &size) == JXL_DEC_SUCCESS,
+            size > 0, size < 16 << 20
+        else { return nil }
+        var profile = [UInt8](repeating: 0, count: size)
+        let status = JxlDecoderGetColorAsICCProfile(decoder, nil, JXL_COLOR_PROFILE_TARGET_DATA, &profile, size)
+        return status == JXL_DEC_SUCCESS ? profile : nil
+    }
+
+    private static func wand(of frame: Frame) throws(ImagingError) -> Wand {
+        let wand = try Wand()
+        try wand.attempt(
+            "decoding",
+            frame.pixels.withUnsafeBytes {
+                MagickConstituteImage(
+                    wand.pointer,
+                    Int(frame.info.xsize),
+                    Int(frame.info.ysize),
+                    frame.format.num_channels == 4 ? "RGBA" : "RGB",
+                    frame.isDeep ? ShortPixel : CharPixel,
+                    $0.baseAddress
+                )
+            }
+        )
+        if let profile = frame.profile { MagickSetImageProfile(wand.pointer, "icc", profile, profile.count) }
+        wand.noteDepth(frame.isDeep ? 16 : 8)
+        return wand
+    }
+
+    /// The version of libjxl, as in "0.7.0".
+    static var version: String {
+        let number = JxlDecoderVersion()
+        return "\(number / 1_000_000).\(number / 1000 % 1000).\(number % 1000)"
+    }
+}

@@ -1,0 +1,110 @@
+import Foundation
+@testable import Imaging
+import PictureFormats
+import TestSupport
+import Testing
+
+/// JPEG XL, beside what `cjxl` made and `djxl` reads.
+@Suite(.timeLimit(.minutes(3)), .enabled(if: TestJXL.isThere, "cjxl of libjxl-tools is not there"))
+struct JPEGXLTests {
+    private static let quadrants: [Quadrant] = [.red, .green, .blue, .yellow]
+
+    private func encoded(_ bytes: [UInt8], _ ending: String, _ arguments: String...) throws -> [UInt8] {
+        try #require(try TestJXL.encoded(bytes, ending: ending, arguments))
+    }
+
+    @Test func `pixels without loss are those that went in, with eight bits and with sixteen`() throws {
+        for bits in [8, 16] as [UInt8] {
+            let png = TestPictures.png(width: 90, height: 61, bits: bits) { x, y in
+                (UInt8(x * 2), UInt8(y * 4), UInt8((x * y) & 255), UInt8(255 - y))
+            }
+            for container in ["0", "1"] {
+                let bytes = try encoded(png, "png", "-d", "0", "--container=\(container)")
+                let info = try Picture.info(of: bytes)
+                #expect(info.format == .jxl && (info.pixelWidth, info.pixelHeight) == (90, 61))
+                #expect(info.format.mimeType == "image/jxl" && !info.format.canEncode)
+                func decode(_ bytes: [UInt8]) throws -> [UInt8] {
+                    let header = try PictureHeader.read(bytes)
+                    let wand = try Decoder.decode(bytes, header, eighths: 8, scale: 1, limits: PixelLimits())
+                    return try Encoder.encode(wand, format: .png, quality: 90, keepsDepth: true)
+                }
+                let (ours, theirs) = (try decode(bytes), try decode(png))
+                #expect(try TestPixels(ours).rgb == TestPixels(theirs).rgb)
+                #expect(ours.count == theirs.count, "the same depth and transparency: \(bits) bits")
+            }
+        }
+    }
+
+    @Test func `a picture with loss is what djxl makes of it, a grey one too`() throws {
+        let colour = TestPictures.jpeg(width: 300, height: 200)
+        let grey = TestPictures.png(width: 64, height: 48) { x, y in (UInt8(x + y), UInt8(x + y), UInt8(x + y), 255) }
+        for (bytes, ending) in [(colour, "jpg"), (grey, "png")] {
+            let picture = try encoded(bytes, ending, "-d", "1", "--lossless_jpeg=0")
+            let reference = try TestPixels(try #require(try TestJXL.decoded(picture)))
+            let image = try Rendition.render(picture, RenditionOptions(format: .png))
+            let distance = try TestPixels(image.bytes).psnr(reference)
+            #expect(distance > 50, "\(distance) dB")
+        }
+    }
+
+    @Test(arguments: 1...8)
+    func `every orientation is upright, once`(orientation: Int) throws {
+        let jpeg = TestPictures.jpeg(width: 160, height: 120, orientation: orientation)
+        for lossless in ["0", "1"] {
+            let bytes = try encoded(jpeg, "jpg", "--lossless_jpeg=\(lossless)")
+            let info = try Picture.info(of: bytes)
+            #expect((info.pixelWidth, info.pixelHeight) == (160, 120))
+            for target in [RenditionOptions.Target.maximum, .size(width: 80, height: 80)] {
+                let image = try Rendition.render(bytes, RenditionOptions(target: target, resizeMode: .exact))
+                #expect(Quadrant.all(try TestPixels(image.bytes)) == Self.quadrants, "\(orientation) \(target)")
+                if target == .maximum { #expect((image.pixelWidth, image.pixelHeight) == (160, 120)) }
+            }
+        }
+    }
+
+    @Test func `sizes of every kind are read from the header`() throws {
+        for (width, height) in [(8, 8), (256, 256), (255, 1), (1, 511), (1600, 900), (700, 513), (9000, 2)] {
+            let png = TestPictures.png(width: width, height: height) { _, _ in (1, 2, 3, 255) }
+            let header = try PictureHeader.read(try encoded(png, "png", "-d", "0", "-e", "1"))
+            #expect((header.kind, header.storedWidth, header.storedHeight) == (.jxl, width, height))
+        }
+    }
+
+    @Test func `a file that is cut or damaged is an error or a picture, and none is decoded above the limit`() throws {
+        let jpeg = TestPictures.jpeg(width: 200, height: 150, date: "2024:06:01 12:30:00")
+        let whole = [
+            try encoded(jpeg, "jpg", "-d", "2", "--lossless_jpeg=0", "--container=0"),
+            try encoded(jpeg, "jpg", "--container=1"),
+        ]
+        for bytes in whole {
+            var limits = PixelLimits()
+            limits.decodedPixels = 200 * 150 - 1
+            let error = #expect(throws: ImagingError.self) { _ = try JPEGXLDecoder.decode(bytes, limits: limits) }
+            #expect(error?.name == "limit_exceeded")
+            for part in [0.1, 0.5, 0.9] {
+                #expect(throws: ImagingError.self) {
+                    try Rendition.render(Array(bytes.prefix(Int(Double(bytes.count) * part))), RenditionOptions())
+                }
+            }
+            var random = SeededRandom(named: "damaged JPEG XL")
+            for _ in 0..<TestEnvironment.rounds(40) {
+                var damaged = bytes
+                for _ in 0..<4 {
+                    damaged[Int.random(in: 2..<bytes.count, using: &random)] = .random(in: 0...255, using: &random)
+                }
+                do throws(ImagingError) { _ = try Rendition.render(damaged, RenditionOptions()) } catch {
+                    #expect(!error.message.isEmpty)
+                }
+            }
+        }
+    }
+
+    @Test func `a profile of its own is obeyed`() throws {
+        let red = TestPictures.png(width: 32, height: 32) { _, _ in (200, 40, 30, 255) }
+        let plain = try TestPixels(try Rendition.render(try encoded(red, "png", "-d", "0"), RenditionOptions()).bytes)
+        let bytes = try encoded(red, "png", "-d", "0", "-x", "color_space=RGB_D65_DCI_Rel_SRG")
+        let wide = try TestPixels(try Rendition.render(bytes, RenditionOptions()).bytes)
+        // Display P3's red is redder than sRGB's: the same numbers mean more.
+        #expect(wide.colour(0.5, 0.5)[0] > plain.colour(0.5, 0.5)[0] + 8, "\(wide.colour(0.5, 0.5))")
+    }
+}

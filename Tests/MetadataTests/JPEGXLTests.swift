@@ -1,0 +1,77 @@
+import Metadata
+import PictureFormats
+import TestSupport
+import Testing
+
+/// What JPEG XL files say of themselves, in boxes of `cjxl`.
+@Suite(.timeLimit(.minutes(1)), .enabled(if: TestJXL.isThere, "cjxl of libjxl-tools is not there"))
+struct JPEGXLTests {
+    private static let xmp = """
+        <x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
+        <rdf:Description rdf:about="" xmlns:xmp="http://ns.adobe.com/xap/1.0/" xmp:Rating="4"/>
+        </rdf:RDF></x:xmpmeta>
+        """
+
+    private static func jpeg(orientation: Int) -> [UInt8] {
+        let plain = TestPictures.jpeg(
+            width: 160,
+            height: 120,
+            orientation: orientation,
+            date: "2024:06:01 12:30:00",
+            offset: "+02:00",
+            latitude: -33.75,
+            longitude: 151.25
+        )
+        let packet = Array("http://ns.adobe.com/xap/1.0/\0".utf8) + Array(xmp.utf8)
+        let count = packet.count + 2
+        return Array(plain[..<2]) + [0xFF, 0xE1, UInt8(count >> 8), UInt8(count & 255)] + packet + plain[2...]
+    }
+
+    @Test(arguments: [1, 6], [false, true])
+    func `facts are those of the JPEG that it was made of, compressed or not`(orientation: Int, isPacked: Bool) throws {
+        let jpeg = Self.jpeg(orientation: orientation)
+        let exif = try #require(try PictureHeader.read(jpeg).exif)
+        let bytes = try #require(
+            isPacked
+                ? try TestJXL.encoded(jpeg, ending: "jpg", ["--lossless_jpeg=1"])
+                : try TestJXL.boxed(jpeg, ending: "jpg", exif: Array(jpeg[exif]), xmp: Array(Self.xmp.utf8))
+        )
+        var expected = try MetadataReader.facts(of: jpeg)
+        #expect(expected.rating == 4 && expected.location != nil && expected.captureDate == 1_717_237_800_000_000)
+        let facts = try MetadataReader.facts(of: bytes)
+        #expect(facts.turnsItself && facts.contentType == "public.jpeg-xl")
+        expected.contentType = facts.contentType
+        // The pixels come turned; what the number says is of no account.
+        expected.orientation = facts.orientation
+        #expect(facts == expected)
+        try MetadataReader.requireWhole(bytes)
+        #expect(throws: MetadataError.truncated) { try MetadataReader.requireWhole(Array(bytes.dropLast(20))) }
+    }
+
+    @Test func `a render keeps date and place`() throws {
+        let source = try #require(try TestJXL.encoded(Self.jpeg(orientation: 1), ending: "jpg"))
+        let render = try MetadataWriter.transfer(
+            from: source,
+            to: TestPictures.jpeg(width: 80, height: 60, orientation: 0, exif: nil),
+            width: 80,
+            height: 60
+        )
+        let facts = try MetadataReader.facts(of: render)
+        #expect(facts.captureDate == 1_717_237_800_000_000 && facts.location?.latitude == -33.75)
+        #expect(facts.rating == 4 && facts.cameraMake == "Safelight")
+    }
+
+    @Test func `boxes that are cut or damaged do no harm`() throws {
+        let whole = try #require(try TestJXL.encoded(Self.jpeg(orientation: 1), ending: "jpg"))
+        var random = SeededRandom(named: "damaged boxes")
+        for _ in 0..<TestEnvironment.rounds(200) {
+            var bytes = Array(whole.prefix(Int.random(in: 12...whole.count, using: &random)))
+            for _ in 0..<4 where bytes.count > 13 {
+                bytes[Int.random(in: 12..<bytes.count, using: &random)] = .random(in: 0...255, using: &random)
+            }
+            do throws(MetadataError) { _ = try MetadataReader.facts(of: bytes) } catch {
+                #expect(!error.message.isEmpty)
+            }
+        }
+    }
+}

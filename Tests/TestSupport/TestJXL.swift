@@ -1,0 +1,55 @@
+import Foundation
+
+/// JPEG XL files made by the format's own tool.
+public enum TestJXL {
+    /// Whether there is such a tool.
+    public static var isThere: Bool { Tool.path("cjxl") != nil }
+
+    /// The file that `cjxl` makes of a JPEG or PNG; nil where there is no such tool.
+    ///
+    /// - Parameter arguments: "-d 0" and so on; `--container=1` puts boxes around the codestream.
+    public static func encoded(_ bytes: [UInt8], ending: String, _ arguments: [String] = []) throws -> [UInt8]? {
+        try converted(bytes, from: ending, to: "jxl", by: "cjxl", arguments)
+    }
+
+    /// A picture with its metadata in boxes as they are, which `cjxl` always compresses.
+    public static func boxed(_ picture: [UInt8], ending: String, exif: [UInt8], xmp: [UInt8]? = nil) throws -> [UInt8]?
+    {
+        guard let whole = try encoded(picture, ending: ending, ["--lossless_jpeg=0", "--container=1"]) else {
+            return nil
+        }
+        guard let name = Data(whole).range(of: Data("jxlc".utf8)) else { return nil }
+        // The size of a box stands before its name and counts both; 0 is up to the end.
+        let size = whole[name.lowerBound - 4..<name.lowerBound].reduce(0) { $0 << 8 | Int($1) }
+        let codestream = Array(
+            size == 0 ? whole[name.upperBound...] : whole[name.upperBound..<name.lowerBound + size - 4]
+        )
+        let start = box("JXL ", [0x0D, 0x0A, 0x87, 0x0A]) + box("ftyp", Array("jxl \0\0\0\0jxl ".utf8))
+        let metadata = box("Exif", [0, 0, 0, 0] + exif) + (xmp.map { box("xml ", $0) } ?? [])
+        return start + metadata + box("jxlc", codestream)
+    }
+
+    private static func box(_ name: String, _ content: [UInt8]) -> [UInt8] {
+        let size = content.count + 8
+        return (0..<4).map { UInt8(truncatingIfNeeded: size >> (24 - 8 * $0)) } + Array(name.utf8) + content
+    }
+
+    /// The PNG that `djxl` makes of a JPEG XL file.
+    public static func decoded(_ bytes: [UInt8]) throws -> [UInt8]? {
+        try converted(bytes, from: "jxl", to: "png", by: "djxl", [])
+    }
+
+    private static func converted(
+        _ bytes: [UInt8],
+        from: String,
+        to: String,
+        by tool: String,
+        _ arguments: [String]
+    ) throws -> [UInt8]? {
+        guard let path = Tool.path(tool) else { return nil }
+        let folder = try TemporaryFolder("jxl")
+        let (source, target) = (try folder.write(bytes, to: "a.\(from)"), folder.file("b.\(to)"))
+        _ = try Tool.run(path, [source, target] + arguments)
+        return try [UInt8](Data(contentsOf: URL(filePath: target)))
+    }
+}

@@ -43,7 +43,6 @@ public enum ContactSheet {
         guard (1...100).contains(columns), (16...2048).contains(cellSide) else {
             throw .invalidOptions("columns must be 1...100 and cellSide 16...2048 pixels")
         }
-        ImagingLibrary.start()
         var canvas = Canvas(count: cells.count, columns: min(columns, cells.count), side: cellSide)
         guard canvas.width <= format.longestSide, canvas.height <= format.longestSide,
             canvas.width * canvas.height <= RenditionOptions.largestArea

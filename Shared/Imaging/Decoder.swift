@@ -16,7 +16,6 @@ enum Decoder {
         limits: PixelLimits,
         orientation: Int? = nil
     ) throws(ImagingError) -> Wand {
-        ImagingLibrary.start()
         guard header.isComplete else { throw .truncated }
         // A strip of a few pixels has no eighths.
         let isScaled =

@@ -6,7 +6,7 @@ import Foundation
 public enum ImagingLibrary {
     /// Starts ImageMagick once, with one thread and our own policy.
     ///
-    /// Everything in this room calls it first.
+    /// The first ``Wand`` does; a worker does at its start, before it is given anything.
     ///
     /// The policy is read from a file when the library starts, because ImageMagick lets a program only lower the limits
     /// of the policies that it found, and Debian's stop at 16,000 pixels a side. Where no file can be written (a worker

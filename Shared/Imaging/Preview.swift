@@ -47,7 +47,6 @@ public enum Preview {
         _ limits: PixelLimits
     ) throws(ImagingError) -> Wand? {
         if header.kind == .heic || header.kind == .avif {
-            ImagingLibrary.start()
             return try HeifDecoder.preview(bytes, limits: limits)
         }
         if header.kind == .raw { return try RawDecoder.preview(bytes, header, limits: limits) }

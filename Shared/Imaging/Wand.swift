@@ -6,7 +6,9 @@ import Foundation
 struct Wand: ~Copyable {
     let pointer: OpaquePointer
 
+    /// Without pixels; the first one starts ImageMagick with our policy.
     init() throws(ImagingError) {
+        ImagingLibrary.start()
         guard let pointer = NewMagickWand() else { throw .undecodable(reason: "out of memory") }
         self.pointer = pointer
     }

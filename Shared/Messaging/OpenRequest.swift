@@ -6,11 +6,11 @@ enum RequestEnding: Sendable {
     case finished, cancelled, deadline, connectionLost, stopping
 }
 
-/// Told once, waited for by one: ends a request's task from outside its task group.
+/// Told once: ends a request's task.
 final class RequestSignal: Sendable {
     private struct State {
         var ending: RequestEnding?
-        var waiter: CheckedContinuation<RequestEnding, Never>?
+        var task: Task<Void, Never>?
     }
 
     private let state = Mutex(State())
@@ -19,25 +19,26 @@ final class RequestSignal: Sendable {
 
     /// The first call counts.
     func fire(_ ending: RequestEnding) {
-        let waiter: CheckedContinuation<RequestEnding, Never>? = state.withLock { state in
+        let task: Task<Void, Never>? = state.withLock { state in
             guard state.ending == nil else { return nil }
             state.ending = ending
-            defer { state.waiter = nil }
-            return state.waiter
+            defer { state.task = nil }
+            return state.task
         }
-        waiter?.resume(returning: ending)
+        if ending != .finished, let task { Self.cancel(task) }
     }
 
-    func wait() async -> RequestEnding {
-        await withCheckedContinuation { continuation in
-            let ending: RequestEnding? = state.withLock { state in
-                if let ending = state.ending { return ending }
-                state.waiter = continuation
-                return nil
-            }
-            if let ending { continuation.resume(returning: ending) }
+    /// The task that is to be ended.
+    func guide(_ task: Task<Void, Never>) {
+        let isOver = state.withLock { state in
+            if state.ending == nil { state.task = task }
+            return state.ending != nil && state.ending != .finished
         }
+        if isOver { Self.cancel(task) }
     }
+
+    /// Cancelling runs what others do when they are cancelled: on the pool, not on the thread of whoever tells.
+    private static func cancel(_ task: Task<Void, Never>) { Task.detached { task.cancel() } }
 }
 
 /// A request under way, as its task, its notifier and the poll thread know it.
@@ -89,10 +90,8 @@ struct RoomRefused: Error {
 enum ServerEvent: Sendable {
     /// A message about an open request; dropped when the request has been answered meanwhile.
     case notification(OpenRequest, OutgoingMessage)
-    /// The one answer; dropped when the request has been answered meanwhile.
+    /// The one answer, and the end of the request's task; dropped when the request has been answered meanwhile.
     case answer(OpenRequest, OutgoingMessage, failure: String?)
-    /// The request's task has ended.
-    case ended(OpenRequest)
     /// A large JSON frame has been parsed.
     case parsed(ConnectionID, Envelope, IncomingMessage, prefix: [Bytes])
     /// These public keys were taken off the list.

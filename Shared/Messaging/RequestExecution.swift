@@ -7,23 +7,15 @@ struct RequestExecution: Sendable {
     let outbox: ServerOutbox
     let limits: MessagingLimits
 
-    /// Returns when the handler has unwound, which may be long after the answer.
+    /// Returns when the handler has unwound, which may be long after the request was answered by somebody else.
     @concurrent
     func run() async {
-        await withDiscardingTaskGroup { group in
-            group.addTask {
-                await answer()
-                request.signal.fire(.finished)
-            }
-            // Whoever ends the request only tells; the cancelling itself is done here, on the pool.
-            _ = await request.signal.wait()
-            group.cancelAll()
-        }
-        outbox.post(.ended(request))
+        let answer = await answer()
+        request.signal.fire(.finished)
+        outbox.post(answer)
     }
 
-    @concurrent
-    private func answer() async {
+    private func answer() async -> ServerEvent {
         let id = request.incoming.id
         do throws(RPCError) {
             let notifier = Notifier(request, outbox: outbox, limits: limits)
@@ -32,7 +24,7 @@ struct RequestExecution: Sendable {
             if let violation = limits.violation(of: frames) { throw violation }
             switch await request.takeRoom(frames.reduce(0) { $0 + $1.count }) {
             case .success(let charge):
-                outbox.post(.answer(request, OutgoingMessage(request.prefix + frames, charge: charge), failure: nil))
+                return .answer(request, OutgoingMessage(request.prefix + frames, charge: charge), failure: nil)
             case .failure(let refusal) where refusal.outcome == .refused:
                 throw .limitExceeded(
                     "too much is waiting to leave to this peer; read the replies before asking for more"
@@ -49,7 +41,7 @@ struct RequestExecution: Sendable {
                 frame = EnvelopeWriter.error(id: id, error)
             }
             let message = OutgoingMessage(request.prefix + [frame], charge: request.takeRoomNow(frame.count))
-            outbox.post(.answer(request, message, failure: error.name))
+            return .answer(request, message, failure: error.name)
         }
     }
 }

@@ -1,6 +1,6 @@
 import Logging
 
-/// What a task of the server's group does.
+/// What is done on the pool.
 enum ServerWork: Sendable {
     case execute(RequestExecution)
     /// Reads a JSON frame that is too large for the poll thread.
@@ -29,7 +29,9 @@ extension RequestServer {
                 for work in batch {
                     switch work {
                     case .execute(let execution):
-                        group.addTask { await execution.run() }
+                        let task = Task { @concurrent in await execution.run() }
+                        tasks[ObjectIdentifier(execution.request)] = task
+                        execution.request.signal.guide(task)
                     case .parse(let connection, let message, let prefix):
                         let (limits, outbox) = (limits, outbox)
                         group.addTask { @concurrent in
@@ -40,6 +42,7 @@ extension RequestServer {
                 }
             }
         }
+        for task in tasks.values { await task.value }
         guard stage != .closed else { return }
         stage = .flushing(until: clock.nowMicroseconds().addingClamped(limits.linger.microseconds))
         doorbell.ring()

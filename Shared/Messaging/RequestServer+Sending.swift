@@ -14,6 +14,7 @@ extension RequestServer {
             figuresSoFar.notificationsSent += 1
             transmit(message, to: connection)
         case .answer(let request, let message, let failure):
+            ended(request)
             request.credit?.close()
             guard let connection = connection(of: request) else {
                 figuresSoFar.answersDropped += 1
@@ -23,12 +24,7 @@ extension RequestServer {
             figuresSoFar.answers += 1
             if let failure { figuresSoFar.errors[failure, default: 0] += 1 }
             transmit(message, to: connection)
-        case .ended(let request):
-            running -= 1
-            if let connection = connections[request.incoming.connection] {
-                connection.running -= 1
-                forgetIfIdle(connection)
-            }
+            forgetIfIdle(connection)
         case .parsed(let id, let envelope, let message, let prefix):
             resume(id, envelope, message, prefix)
         case .revoked(let keys):
@@ -36,6 +32,16 @@ extension RequestServer {
         case .stop:
             beginDraining()
         }
+    }
+
+    /// The task of a request is over.
+    private func ended(_ request: OpenRequest) {
+        running -= 1
+        tasks[ObjectIdentifier(request)] = nil
+        guard let connection = connections[request.incoming.connection] else { return }
+        connection.running -= 1
+        // Whose request was answered by somebody else has nothing more to come.
+        if connection.open[request.incoming.id] !== request { forgetIfIdle(connection) }
     }
 
     /// The connection of a request that has no answer yet.

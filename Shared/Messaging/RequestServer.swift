@@ -28,6 +28,8 @@ public actor RequestServer: SocketOwner {
     var blockedPause: Int64 = 0
     var blockedUntil: Int64 = 0
     var running = 0
+    /// Those of the requests that are under way.
+    var tasks: [ObjectIdentifier: Task<Void, Never>] = [:]
     /// The earliest deadline, or an earlier moment: it is made exact when it is reached.
     var nextDeadline = Int64.max
     var stage = Stage.idle

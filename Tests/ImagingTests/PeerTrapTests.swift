@@ -136,11 +136,13 @@ struct PeerTrapTests {
         #expect(failure.message.count > 20, "\(failure)")
     }
 
-    /// Neither ImageMagick 6 nor this house has a decoder for it.
+    /// ImageMagick 6 has no decoder for JPEG XL; here libjxl opens it.
     @Test func `a format without a decoder is named, with those that have one`() {
         let container: [UInt8] = [0, 0, 0, 12, 0x4A, 0x58, 0x4C, 0x20, 0x0D, 0x0A, 0x87, 0x0A]
+        for cut in [[0xFF, 0x0A] + [UInt8](repeating: 0, count: 40), container + [0, 0, 0, 20], [0xFF, 0x0A]] {
+            #expect(error(cut)?.name == "invalid_resource", "a broken JPEG XL is no unknown format")
+        }
         for (found, bytes) in [
-            ("JPEG XL", [0xFF, 0x0A] + [UInt8](repeating: 0, count: 40)), ("JPEG XL", container + [0, 0, 0, 20]),
             ("Photoshop", Array("8BPS".utf8) + [0, 1]), ("PDF", Array("%PDF-1.7".utf8)),
         ] {
             guard case .unsupportedFormat(let what, let offered)? = error(bytes) else {
@@ -148,7 +150,7 @@ struct PeerTrapTests {
                 continue
             }
             #expect(what == found)
-            for format in ["jpeg", "png", "heic", "avif"] { #expect(offered.contains(format)) }
+            for format in ["jpeg", "png", "heic", "avif", "jxl"] { #expect(offered.contains(format)) }
         }
     }
 

@@ -44,6 +44,33 @@ struct FetchDifferentialTests {
         }
     }
 
+    /// Every combination, because counters answer for some of them.
+    @Test(.spec("S-08", "D8"))
+    func `what is counted is what is given, whatever is left out`() async throws {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        TestPlace.say("seed \(seed)")
+        var library = RandomLibrary(seed: seed)
+        let fixture = try StoreFixture()
+        let assets = try await fill(fixture, &library, count: 200)
+        let choices: [Bool?] = [nil, false, true]
+        for container in [nil] + SmartAlbum.allCases.map(\.id) {
+            for (hidden, burst) in choices.flatMap({ hidden in choices.map { (hidden, $0) } }) {
+                for (sources, type) in [(nil, nil), (SourceTypes.all, nil), (.userLibrary, MediaType.video)] {
+                    var description = FetchDescription(.assets)
+                    description.container = container
+                    description.includeHidden = hidden
+                    description.includeAllBurstAssets = burst
+                    description.sourceTypes = sources
+                    description.mediaType = type
+                    let fetch = try Fetch(description)
+                    let expected = assets.count(where: fetch.includes)
+                    let count = try await fixture.store.read { try FetchStore(database: $0.database).assetCount(fetch) }
+                    #expect(count == expected, "seed \(seed): \(fetch.json.text)")
+                }
+            }
+        }
+    }
+
     @Test func `the database gives the same albums in the same order as the fetch does in memory`() async throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         TestPlace.say("seed \(seed)")

@@ -258,7 +258,8 @@ extension Fetch {
         case (.smartAlbum(.allHidden), nil)
         where includeHidden && !includeAllBurstAssets && sourceTypes == .userLibrary && !inTrash && mediaType == nil:
             return CounterChanges.name(.allHidden)
-        case (.smartAlbum(let album), nil) where countsAsVisible && mediaType == nil:
+        // What is hidden is counted by the album of the hidden, and is not in it where the fetch leaves it out.
+        case (.smartAlbum(let album), nil) where countsAsVisible && mediaType == nil && album != .allHidden:
             return CounterChanges.name(album)
         default: return nil
         }

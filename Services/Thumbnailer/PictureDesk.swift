@@ -9,7 +9,7 @@ import Storage
 /// Where pictures come from: memory, disk, or a worker, in this order, each made once.
 final class PictureDesk: Sendable {
     /// A new version never serves pictures that an older one made.
-    static let renderer = "2"
+    static let renderer = "3"
     /// Renditions made from one decode at most.
     static let batch = 8
 

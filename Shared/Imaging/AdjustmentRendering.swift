@@ -68,7 +68,8 @@ public enum AdjustmentRendering {
         let shrink = max(Double(output.width) / Double(full.width), Double(output.height) / Double(full.height))
         let scale = geometry.scale * shrink
         let isSmaller = scale < 0.999
-        let eighths = isSmaller && header.kind == .jpeg ? DecodeScale.eighths(ratio: 1 / scale) : DecodeScale.full
+        let eighths =
+            isSmaller && header.kind == .jpeg ? DecodeScale.eighthsOfPreview(ratio: 1 / scale) : DecodeScale.full
         if inBands, header.kind == .jpeg, format == .jpeg, JPEGPass.takes(list.operations, geometry) {
             guard header.isComplete else { throw .truncated }
             let job = JPEGPass.Job(

@@ -22,7 +22,7 @@ public enum AutoEnhance {
         let longest = max(header.pixelWidth, header.pixelHeight)
         let eighths =
             header.kind == .jpeg && longest > side
-            ? DecodeScale.eighths(ratio: Double(longest) / Double(side)) : DecodeScale.full
+            ? DecodeScale.eighthsOfPreview(ratio: Double(longest) / Double(side)) : DecodeScale.full
         let scale = min(1, 2 * Double(side) / Double(longest))
         let wand = try Decoder.decode(bytes, header, eighths: eighths, scale: scale, limits: limits)
         if longest > side {

@@ -35,7 +35,12 @@ enum Encoder {
         MagickSetImageOrientation(wand.pointer, keepsProfile ? TopLeftOrientation : UndefinedOrientation)
         if format == .avif { return try AvifEncoder.encode(wand, quality: quality) }
         switch format {
-        case .png, .tiff: if !keepsDepth { MagickSetImageDepth(wand.pointer, 8) }
+        case .png, .tiff:
+            if !keepsDepth {
+                // ImageMagick rounds down, which makes a picture darker by half a step.
+                try wand.withPixels { pixels, count in safelight_round_to_bytes(pixels, count) }
+                MagickSetImageDepth(wand.pointer, 8)
+            }
         // The others hold eight bits: bringing every pixel to them before would only take time.
         default: wand.noteDepth(8)
         }

@@ -39,7 +39,7 @@ public enum SideBySide {
         limits: PixelLimits
     ) throws(ImagingError) -> Wand {
         let ratio = Double(header.pixelHeight) / Double(height)
-        let eighths = header.kind == .jpeg ? DecodeScale.eighths(ratio: max(1, ratio)) : DecodeScale.full
+        let eighths = header.kind == .jpeg ? DecodeScale.eighthsOfPreview(ratio: max(1, ratio)) : DecodeScale.full
         let wand = try Decoder.decode(bytes, header, eighths: eighths, scale: min(1, 2 / ratio), limits: limits)
         let width = min(most, max(1, Int((Double(header.pixelWidth) / ratio).rounded())))
         try wand.resize(width, height)

@@ -225,6 +225,43 @@ struct ObservationTests {
         }
     }
 
+    @Test(.spec("P-05"))
+    func `however much changes beyond what is shown, and however long ago, the list is told to be the same`()
+        async throws
+    {
+        try await BrokerRoom.with { room in
+            await rating([5, 4, 2], in: room)
+            try await room.withCatalog {
+                try await room.withBroker({ $0.ringRecords = 20 }) { _ in
+                    try await room.caughtUp()
+                    let start = await room.catalog.token
+                    let observed = try await observe(best(limit: 2), room, since: start)
+                    func third(_ rating: Int) -> Asset {
+                        var asset = Asset(id: assetID(3), revision: Revision(1))
+                        asset.rating = rating
+                        return asset
+                    }
+                    // More than the fetch's log holds; and the history of it is gone from the broker and the catalog.
+                    for number in 0..<LiveFetch.maxLogged + 50 {
+                        let rating = 2 + number % 2
+                        await room.catalog.commit([EntityChange(before: third(rating), after: third(5 - rating))])
+                    }
+                    try await room.caughtUp()
+                    await room.catalog.trim(upTo: await room.catalog.head)
+                    let now = await room.catalog.token
+                    let same = try await details(observed, room, since: start)
+                    #expect(same.details == nil && same.token == now && same.count == 2)
+                    // The next change that shows is told since then, as soon as the log knows it all again.
+                    let calm = same.token
+                    await room.catalog.rate(2, nil)
+                    try await room.caughtUp()
+                    let changed = try await details(observed, room, since: calm)
+                    #expect(try changed.details?.apply(to: ids(1, 2)) == ids(1, 3))
+                }
+            }
+        }
+    }
+
     @Test func `a library that was restored gives every observation up and says so by a new instance`() async throws {
         try await BrokerRoom.with { room in
             await rating([5, 4, 3], in: room)

@@ -86,7 +86,15 @@ struct LiveFetchTests {
                 let whole = try await library.changeBroker.ask(
                     FetchDetails(observation: list.observation, token: list.token)
                 ).result
-                #expect(whole.details == nil && whole.token == token, "\(topic)")
+                guard whole.details == nil, whole.token == token else {
+                    Issue.record(
+                        """
+                        after \(number), \(topic), \(list.fetch.json.text): since \(list.token) \(list.ids) was told \
+                        \(whole.json.text), and not that it is the same up to \(token)
+                        """
+                    )
+                    return
+                }
             }
         }
         let figures = try await library.changeBroker.figures()

@@ -161,7 +161,7 @@ struct FetchDesk: Sendable {
         guard let reach = await feed.reach(of: observation) else { return nil }
         var earlier: (through: Int64, changes: NetChanges)?
         var isKnown = true
-        if let token, token.sequence < reach.floor {
+        if let token, token.sequence < min(reach.floor, reach.calmSince) {
             earlier = try await changes(observation, after: token, through: reach.floor)
             isKnown = earlier != nil
         }

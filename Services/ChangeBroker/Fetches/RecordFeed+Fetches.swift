@@ -158,10 +158,10 @@ extension RecordFeed {
         ChangeToken(library: ring?.library ?? "", sequence: max(live.sequence, ring?.head ?? 0))
     }
 
-    /// How far back the observation's own log reaches, and how far forward the result has come; nil where there is no
-    /// such observation.
-    func reach(of observation: String) -> (floor: Int64, head: ChangeToken)? {
-        fetches[observation].map { ($0.floor, moment(of: $0)) }
+    /// How far back the observation's own log reaches, and since when nothing of what is shown has changed; nil where
+    /// there is no such observation.
+    func reach(of observation: String) -> (floor: Int64, calmSince: Int64)? {
+        fetches[observation].map { ($0.floor, $0.previous) }
     }
 
     /// How many fetches are observed, and the objects of all their results.
@@ -172,7 +172,8 @@ extension RecordFeed {
     /// What became of a result since a moment.
     ///
     /// - Parameters:
-    ///   - sequence: not below the log's floor, less where `earlier` tells what happened up to there
+    ///   - sequence: not below the log's floor, unless nothing that is shown has changed since; less where `earlier` tells
+    ///     what happened up to there
     ///   - earlier: what happened before the log begins
     ///   - wantsIDs: the whole list too, if it is no longer than this
     /// - Returns: nil where the observation is gone, or its log has moved on meanwhile
@@ -184,7 +185,8 @@ extension RecordFeed {
     ) -> ObservedMoment? {
         guard let live = fetches[observation] else { return nil }
         var result = ObservedMoment(token: moment(of: live), count: live.count)
-        if let sequence {
+        // Since then each change was beyond offset and limit, however many there were.
+        if let sequence, sequence < live.previous {
             let start = earlier?.through ?? sequence
             guard start >= live.floor else { return nil }
             var net = earlier?.changes ?? NetChanges()

@@ -75,7 +75,8 @@ test: setup lint ## Everything that must pass: lint, build without warnings, all
 		for room in $(ROOMS); do \
 			echo "== $$room"; \
 			$(SWIFT) test --skip-build $$([ $$room != $(ALONE) ] || echo --no-parallel) \
-				--filter "^$$room\." 2>&1 | $(QUIET); \
+				--filter "^$$room\." 2>&1 | tee .build/tests.log | $(QUIET) || { \
+				echo "== what failed in $$room:"; grep -A 2 '^✘' .build/tests.log | $(QUIET); exit 1; }; \
 		done; \
 	fi; \
 	done=$$(date +%s); \

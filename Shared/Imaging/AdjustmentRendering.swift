@@ -145,10 +145,6 @@ public enum AdjustmentRendering {
             try wand.attempt("preparing", MagickTransformImageColorspace(wand.pointer, sRGBColorspace))
             try recolour(wand, work, shrink: frame.shrink, isEightBit: isEightBit)
         }
-        // The encoder of JPEG rounds by itself.
-        if format != .jpeg, MagickGetImageDepth(wand.pointer) <= 8 || (format != .png && format != .tiff) {
-            try wand.withPixels { pixels, count in safelight_round_to_bytes(pixels, count) }
-        }
         let data = try Encoder.encode(
             wand,
             format: format,

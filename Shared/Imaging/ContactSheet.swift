@@ -59,10 +59,7 @@ public enum ContactSheet {
             canvas.drawLabel(cell.label, in: index)
         }
         let wand = try Wand()
-        try wand.attempt(
-            "drawing",
-            MagickConstituteImage(wand.pointer, canvas.width, canvas.height, "RGB", CharPixel, canvas.pixels)
-        )
+        try wand.constitute(canvas.pixels, width: canvas.width, height: canvas.height)
         let bytes = try Encoder.encode(wand, format: format, quality: quality)
         return RenderedImage(
             bytes: bytes,

@@ -23,6 +23,7 @@ enum Encoder {
         if format == .jpeg, MagickGetImageColorspace(wand.pointer) == sRGBColorspace {
             return try jpeg(wand, quality: quality, profile: profile ?? [])
         }
+        let staysDeep = keepsDepth && MagickGetImageDepth(wand.pointer) > 8
         try wand.attempt("stripping", MagickStripImage(wand.pointer))
         MagickDeleteImageArtifact(wand.pointer, "png:exclude-chunk")
         // Chunks of text and of time would tell of the source, and make equal pictures of unequal bytes.
@@ -31,15 +32,15 @@ enum Encoder {
             "png:exclude-chunk",
             "bKGD,caNv,cHRM,eXIf,gAMA,iTXt,tEXt,zCCP,zTXt,date,tIME"
         )
-        if let profile { MagickSetImageProfile(wand.pointer, "icc", profile, profile.count) }
+        wand.setProfile(profile)
         MagickSetImageOrientation(wand.pointer, keepsProfile ? TopLeftOrientation : UndefinedOrientation)
         if format == .avif { return try AvifEncoder.encode(wand, quality: quality) }
         switch format {
         case .png, .tiff:
-            if !keepsDepth {
+            if !staysDeep {
                 // ImageMagick rounds down, which makes a picture darker by half a step.
                 try wand.withPixels { pixels, count in safelight_round_to_bytes(pixels, count) }
-                MagickSetImageDepth(wand.pointer, 8)
+                wand.noteDepth(8)
             }
         // The others hold eight bits: bringing every pixel to them before would only take time.
         default: wand.noteDepth(8)

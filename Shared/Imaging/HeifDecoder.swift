@@ -35,21 +35,8 @@ enum HeifDecoder {
         }
         guard let (pixels, profile) = try result.get() else { return nil }
         let wand = try Wand()
-        try wand.attempt(
-            "decoding",
-            pixels.bytes.withUnsafeBytes {
-                MagickConstituteImage(
-                    wand.pointer,
-                    pixels.width,
-                    pixels.height,
-                    pixels.hasAlpha ? "RGBA" : "RGB",
-                    CharPixel,
-                    $0.baseAddress
-                )
-            }
-        )
-        if let profile { MagickSetImageProfile(wand.pointer, "icc", profile, profile.count) }
-        wand.noteDepth(8)
+        try wand.constitute(pixels.bytes, width: pixels.width, height: pixels.height, hasAlpha: pixels.hasAlpha)
+        wand.setProfile(profile)
         return wand
     }
 

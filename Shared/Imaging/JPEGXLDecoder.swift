@@ -98,21 +98,14 @@ enum JPEGXLDecoder {
 
     private static func wand(of frame: Frame) throws(ImagingError) -> Wand {
         let wand = try Wand()
-        try wand.attempt(
-            "decoding",
-            frame.pixels.withUnsafeBytes {
-                MagickConstituteImage(
-                    wand.pointer,
-                    Int(frame.info.xsize),
-                    Int(frame.info.ysize),
-                    frame.format.num_channels == 4 ? "RGBA" : "RGB",
-                    frame.isDeep ? ShortPixel : CharPixel,
-                    $0.baseAddress
-                )
-            }
+        try wand.constitute(
+            frame.pixels,
+            width: Int(frame.info.xsize),
+            height: Int(frame.info.ysize),
+            hasAlpha: frame.format.num_channels == 4,
+            isDeep: frame.isDeep
         )
-        if let profile = frame.profile { MagickSetImageProfile(wand.pointer, "icc", profile, profile.count) }
-        wand.noteDepth(frame.isDeep ? 16 : 8)
+        wand.setProfile(frame.profile)
         return wand
     }
 

@@ -64,14 +64,12 @@ enum RawDecoder {
             guard let pixels = safelight_raw_develop(file, scale <= 0.5 ? 1 : 0, &width, &height, &problem) else {
                 return .failure(.undecodable(reason: problem.map { String(cString: $0) } ?? "LibRaw failed"))
             }
-            guard MagickConstituteImage(wand.pointer, width, height, "RGB", CharPixel, pixels) == MagickTrue else {
-                return .failure(wand.failure("developing"))
+            return Result { () throws(ImagingError) in
+                try wand.constitute(pixels, width: width, height: height)
             }
-            return .success(())
         }
         guard let outcome else { throw .undecodable(reason: "LibRaw finds no raw file") }
         try outcome.get()
-        wand.noteDepth(8)
         try wand.obey(orientation: header.orientation)
         return wand
     }

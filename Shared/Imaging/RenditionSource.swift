@@ -95,7 +95,7 @@ struct RenditionSource: ~Copyable {
             for case .some(let one) in made {
                 try one.wand.keepPixels()
                 one.wand.noteDepth(8)
-                if !profile.isEmpty { MagickSetImageProfile(one.wand.pointer, "icc", profile, profile.count) }
+                one.wand.setProfile(profile)
                 try one.wand.obey(orientation: header.orientation)
             }
             return made

@@ -182,9 +182,27 @@ struct Wand: ~Copyable {
         body(UnsafeRawPointer(pixels).assumingMemoryBound(to: UInt16.self), width * height)
     }
 
+    /// Takes interleaved samples, of eight bits or sixteen, as the picture.
+    func constitute(
+        _ samples: UnsafeRawPointer?,
+        width: Int,
+        height: Int,
+        hasAlpha: Bool = false,
+        isDeep: Bool = false
+    ) throws(ImagingError) {
+        let (channels, storage) = (hasAlpha ? "RGBA" : "RGB", isDeep ? ShortPixel : CharPixel)
+        try attempt("decoding", MagickConstituteImage(pointer, width, height, channels, storage, samples))
+        noteDepth(isDeep ? 16 : 8)
+    }
+
     /// Says that the pixels have so many bits, without bringing them to it.
     func noteDepth(_ bits: Int) {
         GetImageFromMagickWand(pointer)?.pointee.depth = bits
+    }
+
+    func setProfile(_ bytes: [UInt8]?) {
+        guard let bytes, !bytes.isEmpty else { return }
+        MagickSetImageProfile(pointer, "icc", bytes, bytes.count)
     }
 
     func profile(_ name: String) -> [UInt8]? {

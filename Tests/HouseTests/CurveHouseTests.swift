@@ -81,15 +81,17 @@ struct CurveHouseTests {
             import json, sys, zmq, zmq.auth
             address, server, client = sys.argv[1:4]
             socket = zmq.Context().socket(zmq.REQ)
-            socket.linger, socket.rcvtimeo = 0, int(sys.argv[4])
+            # Who is refused before it sends has nobody to send to: that waits, too.
+            socket.linger, socket.sndtimeo, socket.rcvtimeo = 0, int(sys.argv[4]), int(sys.argv[4])
             socket.curve_serverkey, none = zmq.auth.load_certificate(server)
             assert none is None
             public, secret = zmq.auth.load_certificate(client)
             assert zmq.curve_public(secret) == public
             socket.curve_publickey, socket.curve_secretkey = public, secret
             socket.connect(address)
-            socket.send_json({"jsonrpc": "2.0", "id": 1, "method": "changes.token"})
-            try: print("token" in socket.recv_json()["result"])
+            try:
+                socket.send_json({"jsonrpc": "2.0", "id": 1, "method": "changes.token"})
+                print("token" in socket.recv_json()["result"])
             except zmq.Again: print("no answer")
             """
         func run(_ client: String, patience: Int) throws -> String {

@@ -25,7 +25,6 @@ final class AssetSource: Sendable {
     private let lookup: Lookup
     private let clock: MonotonicClock
     private let book: Mutex<AssetBook>
-    private let known: Hosting.Figures.Counter
     private let asked: Hosting.Figures.Counter
 
     /// Assets that are kept, at about half a KiB each.
@@ -35,14 +34,13 @@ final class AssetSource: Sendable {
         self.lookup = lookup
         self.clock = clock
         book = Mutex(AssetBook(limit: Self.limit))
-        known = figures.all.counter("assetsKnown")
         asked = figures.all.counter("assetsAsked")
     }
 
-    /// Those of the assets that exist.
-    func assets(_ ids: [ObjectID], atLeast: ChangeToken?) async throws(RPCError) -> Answer {
+    /// The assets where the feed vouches for all of them; nil where the catalog has to be asked.
+    func known(_ ids: [ObjectID], atLeast: ChangeToken?) -> Answer? {
         let now = clock.nowMicroseconds()
-        let found = book.withLock { book -> Answer? in
+        return book.withLock { book -> Answer? in
             var answer = Answer(sequence: .max)
             for id in ids {
                 guard let (facts, sequence) = book.asset(id, atLeast: atLeast, now: now) else { return nil }
@@ -51,10 +49,11 @@ final class AssetSource: Sendable {
             }
             return ids.isEmpty ? nil : answer
         }
-        if let found {
-            known.add(ids.count)
-            return found
-        }
+    }
+
+    /// Those of the assets that exist.
+    func assets(_ ids: [ObjectID], atLeast: ChangeToken?) async throws(RPCError) -> Answer {
+        if let found = known(ids, atLeast: atLeast) { return found }
         asked.add(ids.count)
         let page = try await lookup(ids, atLeast)
         let facts = page.assets.map(AssetFacts.init)

@@ -23,6 +23,12 @@ struct ImageReply: Sendable {
         return try await Self.send(result.json, delivery.rendition.bytes, incoming, notifier)
     }
 
+    /// The one answer with bytes that one attachment holds.
+    func reply(_ delivery: PictureDesk.Delivery) -> Reply {
+        let result = result(delivery, index: 0, isDegraded: false, isFinal: true)
+        return Reply(result.json, attachments: [delivery.rendition.bytes])
+    }
+
     /// A degraded image, before the answer.
     func notify(_ delivery: PictureDesk.Delivery, index: Int, _ notifier: Notifier) async throws(RPCError) {
         let result = result(delivery, index: index, isDegraded: true, isFinal: false)

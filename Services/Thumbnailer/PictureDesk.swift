@@ -94,6 +94,13 @@ final class PictureDesk: Sendable {
         return nil
     }
 
+    /// The picture, where memory has it and the disk need not hear of its use.
+    func heldInMemory(_ plan: RenditionPlan) -> Delivery? {
+        guard let rendition = memory.useUnreported(plan, now: clock.nowMicroseconds()) else { return nil }
+        figures.memoryHits.add()
+        return Delivery(rendition: rendition, reason: .memory)
+    }
+
     /// A picture, found or made.
     ///
     /// The caller has made sure that the asset exists and that the plan is of its present revision.

@@ -18,16 +18,12 @@ struct PictureService: Sendable {
         _ incoming: IncomingRequest,
         _ notifier: Notifier
     ) async throws(RPCError) -> Reply {
-        try RenditionPlan.check(request)
-        try Self.check(request.format)
-        let cached = try request.cache.map { name throws(RPCError) in
-            try caches.standing(of: request, in: name, owner: incoming.identity)
-        }
+        let cached = try standing(of: request, incoming)
         let answer = try await source.assets([request.asset], atLeast: request.atLeast)
         let asset = try Self.asset(request.asset, of: answer)
         let plan = try RenditionPlan(request, of: asset)
         desk.previews.note(plan)
-        let reply = ImageReply(asset: asset, sequence: answer.sequence, standing: cached ?? nil)
+        let reply = ImageReply(asset: asset, sequence: answer.sequence, standing: cached)
         if let held = desk.held(plan) {
             return try await reply.send(held, index: 0, incoming, notifier)
         }
@@ -44,6 +40,34 @@ struct PictureService: Sendable {
             let (delivery, before) = try await opportunistic(request, plan, reply, notifier)
             return try await reply.send(delivery, index: before, incoming, notifier)
         }
+    }
+
+    /// Its answer where memory has the picture and the feed vouches for the asset.
+    func imageAtHand(_ request: ImageRequest, _ incoming: IncomingRequest) -> Reply? {
+        do throws(RPCError) {
+            let cached = try standing(of: request, incoming)
+            guard let answer = source.known([request.asset], atLeast: request.atLeast) else { return nil }
+            let asset = try Self.asset(request.asset, of: answer)
+            let plan = try RenditionPlan(request, of: asset)
+            guard let held = desk.heldInMemory(plan), held.rendition.bytes.count <= ReadResource.maxReplyBytes
+            else { return nil }
+            desk.previews.note(plan)
+            return ImageReply(asset: asset, sequence: answer.sequence, standing: cached).reply(held)
+        } catch {
+            // Told by the long way.
+            return nil
+        }
+    }
+
+    /// Checks the request; what the caching manager that it names knows of it.
+    private func standing(
+        of request: ImageRequest,
+        _ incoming: IncomingRequest
+    ) throws(RPCError) -> CacheTable.Standing? {
+        try RenditionPlan.check(request)
+        try Self.check(request.format)
+        guard let name = request.cache else { return nil }
+        return try caches.standing(of: request, in: name, owner: incoming.identity)
     }
 
     private enum Step: Sendable {

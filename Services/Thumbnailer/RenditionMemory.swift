@@ -39,6 +39,15 @@ final class RenditionMemory<Key: Hashable & Sendable>: Sendable {
         }
     }
 
+    /// The picture, where its use need not be reported now.
+    func useUnreported(_ key: Key, now: Int64) -> StoredRendition? {
+        state.withLock { state in
+            guard let held = state.held[key], now - held.reported < Self.interval else { return nil }
+            state.accounting.touch(key)
+            return held.rendition
+        }
+    }
+
     /// - Parameter now: when its use was last reported
     func insert(_ rendition: StoredRendition, _ key: Key, now: Int64 = 0) {
         state.withLock { state in

@@ -31,4 +31,12 @@ struct ThumbnailerHandler: RequestHandler {
         }
         return Reply(Done().json)
     }
+
+    /// Pictures in memory of assets that the feed vouches for.
+    func replyAtOnce(to request: IncomingRequest) -> Reply? {
+        guard request.method == ImageRequest.method,
+            case .image(let image)? = try? ThumbnailerRequest(method: request.method, params: request.params)
+        else { return nil }
+        return pictures.imageAtHand(image, request)
+    }
 }

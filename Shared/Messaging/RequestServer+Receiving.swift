@@ -202,7 +202,6 @@ extension RequestServer {
         }
         figuresSoFar.requests += 1
         let deadline = deadline(of: request)
-        nextDeadline = min(nextDeadline, deadline)
         let incoming = IncomingRequest(
             id: request.id,
             method: request.method,
@@ -214,6 +213,8 @@ extension RequestServer {
             deadlineMicroseconds: deadline,
             credit: request.credit
         )
+        if let reply = handler.replyAtOnce(to: incoming), send(reply, to: incoming, prefix, connection) { return }
+        nextDeadline = min(nextDeadline, deadline)
         let credit = request.credit.map { ByteGate(available: $0, ceiling: limits.maxCredit) }
         let open = OpenRequest(incoming, prefix: prefix, credit: credit, rooms: [connection.room, room])
         connection.open[request.id] = open

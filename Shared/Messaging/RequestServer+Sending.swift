@@ -52,6 +52,23 @@ extension RequestServer {
         return connection
     }
 
+    /// Sends a reply that was at hand; false where it has to wait for room, or is too large.
+    func send(_ reply: Reply, to request: IncomingRequest, _ prefix: [Bytes], _ connection: Connection) -> Bool {
+        let frames = [reply.frame(id: request.id)] + reply.attachments
+        let bytes = frames.reduce(0) { $0 + $1.count }
+        guard limits.violation(of: frames) == nil, connection.room.takeIfOpen(bytes) else { return false }
+        guard room.takeIfOpen(bytes) else {
+            connection.room.give(bytes)
+            return false
+        }
+        figuresSoFar.answers += 1
+        figuresSoFar.answersAtOnce += 1
+        let charge = Charge(bytes: bytes, gates: [connection.room, room])
+        transmit(OutgoingMessage(prefix + frames, charge: charge), to: connection)
+        forgetIfIdle(connection)
+        return true
+    }
+
     /// Answers with an error that no handler made.
     func say(_ error: RPCError, id: JSON, prefix: [Bytes], to connection: Connection) {
         figuresSoFar.answers += 1

@@ -4,7 +4,8 @@ public import Logging
 
 /// Answers requests at one address: JSON-RPC 2.0 over a ROUTER socket.
 ///
-/// A frame is read on the poll thread, decided on the pool, and written back on the poll thread.
+/// A frame is read on the poll thread, decided on the pool, and written back on the poll thread; what is at hand
+/// never leaves it.
 public actor RequestServer: SocketOwner {
     let thread: PollThread
     /// Of the list of keys, over CURVE.

@@ -4,6 +4,8 @@ import JSONValue
 struct ServerFigures {
     var requests = 0
     var answers = 0
+    /// Those of them that no task made.
+    var answersAtOnce = 0
     var errors: [String: Int] = [:]
     var refusedMessages: [String: Int] = [:]
     var notificationsReceived = 0
@@ -18,7 +20,8 @@ struct ServerFigures {
 
     func json(open: Int, running: Int, connections: Int, seen: Int, outboxBytes: Int) -> JSONObject {
         [
-            "requests": JSON(requests), "answers": JSON(answers), "open": JSON(open), "running": JSON(running),
+            "requests": JSON(requests), "answers": JSON(answers),
+            "answersAtOnce": JSON(answersAtOnce), "open": JSON(open), "running": JSON(running),
             "errors": Self.counts(errors), "decodeErrors": Self.counts(refusedMessages),
             "connections": JSON(connections), "connectionsSeen": JSON(seen), "peersClosed": JSON(peersClosed),
             "handshakesRefused": JSON(handshakesRefused), "notificationsReceived": JSON(notificationsReceived),

@@ -52,12 +52,60 @@ struct PictureHouseTests {
         while try await !isSo() { try await Task.sleep(for: .milliseconds(20)) }
     }
 
+    @Test func `what is answered at once is what a render answered, and errors keep their names`() async throws {
+        let (house, library, ids) = try await Self.house("at-once", photos: 2)
+        try await Self.until { try await Self.figure(library, "assets", "isFollowing") == true }
+        let cache = try await library.thumbnailer.ask(OpenCache()).result.cache
+        var images = [Self.image(ids[0], 60), Self.image(ids[1], 90)]
+        images[0].format = .png
+        images[1].cache = cache
+        images.append(Self.image(ids[0], 33))
+        images[2].version = .original
+        images.append(ImageRequest(asset: ids[1], targetSize: .maximum))
+        images.append(ImageRequest(asset: ids[1], targetSize: .size(width: 50, height: 50), deliveryMode: .fastFormat))
+        let image = images
+        func atOnce() async throws -> Int64 {
+            try await Self.figure(library, "requests", "answersAtOnce")?.intValue ?? 0
+        }
+        for request in image {
+            var (first, bytes) = try await library.image(request)
+            while first.isDegraded { (first, bytes) = try await library.image(request) }
+            first.isCacheHit = true
+            first.cacheReason = .memory
+            let before = try await atOnce()
+            try await Self.until {
+                let (again, same) = try await library.image(request)
+                #expect(again.json == first.json && same == bytes)
+                return try await atOnce() > before
+            }
+        }
+        var wrong = image[0]
+        wrong.targetSize = .size(width: 0, height: 60)
+        await Self.refusal(library, wrong, .invalidOptions)
+        wrong = image[1]
+        wrong.cache = "of nobody"
+        await Self.refusal(library, wrong, .handleExpired)
+        wrong = image[1]
+        var random = SystemRandomNumberGenerator()
+        wrong.asset = ObjectID(.asset, milliseconds: 1, using: &random)
+        await Self.refusal(library, wrong, .identifierNotFound)
+        await library.close()
+        _ = house.stop()
+    }
+
+    private static func refusal(_ library: PhotoLibrary, _ image: ImageRequest, _ refusal: Refusal) async {
+        let error = await #expect(throws: RPCError.self) { try await library.image(image) }
+        #expect(error?.refusal == refusal)
+    }
+
     @Test func `the catalog is asked once, and what changes is known without asking`() async throws {
         let (house, library, ids) = try await Self.house("fresh", photos: 2)
         try await Self.until { try await Self.figure(library, "assets", "isFollowing") == true }
         let first = try await library.image(Self.image(ids[0], 60)).result
         let asked = try await Self.figure(library, "assetsAsked")?.intValue ?? 0
         for _ in 0..<50 { _ = try await library.image(Self.image(ids[0], 60)) }
+        let atOnce = try await Self.figure(library, "requests", "answersAtOnce")?.intValue ?? 0
+        #expect(atOnce >= 45, "\(atOnce) of 50: from memory, without a task")
         let askedLater = try await Self.figure(library, "assetsAsked")?.intValue ?? 0
         #expect(askedLater - asked <= 5, "\(askedLater - asked) of 50: only a late confirmation asks again")
 

@@ -124,6 +124,61 @@ struct RoundTripTests {
         }
     }
 
+    /// Answers some requests on the poll thread, and says so.
+    private struct Quick: RequestHandler {
+        @concurrent
+        func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
+            Reply(["by": "task"], attachments: request.attachments)
+        }
+
+        func replyAtOnce(to request: IncomingRequest) -> Reply? {
+            switch request.method {
+            case "quick": Reply(["by": "poll thread"], attachments: request.attachments)
+            case "large": Reply([:], attachments: [Bytes](repeating: Bytes(repeating: 0, count: 8 << 20), count: 3))
+            default: nil
+            }
+        }
+    }
+
+    @Test(arguments: MessagingRoom.Kind.allCases)
+    func `what is at hand is answered without a task, and the rest by one`(kind: MessagingRoom.Kind) async throws {
+        try await MessagingRoom.with { room in
+            try await room.serving(kind, handler: Quick()) { server in
+                let client = try room.client(server)
+                for round in 1...3 {
+                    let reply = try await client.call("quick", attachments: [[1, 2]])
+                    #expect(reply == Reply(["by": "poll thread"], attachments: [[1, 2]]))
+                    #expect(try await client.call("slow").result["by"] == "task")
+                    #expect(try await client.call("large").result["by"] == "task", "too large to be sent")
+                    let figures = await server.figures()
+                    #expect(figures["answersAtOnce"] == JSON(round) && figures["answers"] == JSON(3 * round))
+                    #expect(figures["open"] == 0 && figures["outboxBytes"] == 0)
+                }
+            }
+        }
+    }
+
+    @Test func `what is at hand waits where its peer reads nothing`() async throws {
+        try await MessagingRoom.with { room in
+            var limits = MessagingLimits()
+            limits.outboxBytes = 1 << 20
+            limits.sendHighWaterMark = 1
+            try await room.serving(limits: limits, handler: Quick()) { server in
+                let peer = try RawPeer(ZMQ_DEALER, server.boundAddress, options: [(ZMQ_RCVHWM, 1)])
+                let bytes = Bytes(repeating: 7, count: 1 << 20)
+                for number in 0..<40 {
+                    try await peer.send(["jsonrpc": "2.0", "id": JSON(number), "method": "quick"], [bytes])
+                }
+                while await server.figures()["requests"] != 40 { try await aMoment() }
+                let figures = await server.figures()
+                #expect(try #require(figures["outboxBytes"]?.intValue) <= 3 << 20, "one message more than is allowed")
+                var answers = Set<Bytes>()
+                while answers.count < 40 { answers.insert(try await peer.receive()[0]) }
+                #expect(await server.figures()["answers"] == 40, "each is answered in the end")
+            }
+        }
+    }
+
     @Test func `a plain REQ script gets exactly one message, with and without correlation`() async throws {
         try await MessagingRoom.with { room in
             let chatty = Closure { request, notifier in

@@ -131,8 +131,10 @@ extension DarkroomTests {
         {
             try await Darkroom.open { room in
                 let asset = try room.catalog.add(try Negatives.large(width: 900, seed: 41, preview: true))
-                var request = ImageRequest(asset: asset.id, targetSize: .size(width: 600, height: 600))
+                // Long enough to make that the preview is there before it on any machine.
+                var request = ImageRequest(asset: asset.id, targetSize: .size(width: 1900, height: 1900))
                 request.resizeMode = .exact
+                request.format = .png
                 let messages = try await room.messages(request)
                 #expect(messages.map { $0.result?.isDegraded } == [true, false])
                 #expect(messages.allSatisfy { $0.result?.isInCloud == false && $0.result?.asset == asset.id })

@@ -94,9 +94,11 @@ final class PictureDesk: Sendable {
         return nil
     }
 
-    /// The picture, where memory has it and the disk need not hear of its use.
-    func heldInMemory(_ plan: RenditionPlan) -> Delivery? {
-        guard let rendition = memory.useUnreported(plan, now: clock.nowMicroseconds()) else { return nil }
+    /// The picture, where memory has it, it is not large, and the disk need not hear of its use.
+    func heldInMemory(_ plan: RenditionPlan, maxBytes: Int) -> Delivery? {
+        guard let rendition = memory.useUnreported(plan, now: clock.nowMicroseconds()),
+            rendition.bytes.count <= maxBytes
+        else { return nil }
         figures.memoryHits.add()
         return Delivery(rendition: rendition, reason: .memory)
     }

@@ -49,8 +49,7 @@ struct PictureService: Sendable {
             guard let answer = source.known([request.asset], atLeast: request.atLeast) else { return nil }
             let asset = try Self.asset(request.asset, of: answer)
             let plan = try RenditionPlan(request, of: asset)
-            guard let held = desk.heldInMemory(plan), held.rendition.bytes.count <= ReadResource.maxReplyBytes
-            else { return nil }
+            guard let held = desk.heldInMemory(plan, maxBytes: ReadResource.maxReplyBytes) else { return nil }
             desk.previews.note(plan)
             return ImageReply(asset: asset, sequence: answer.sequence, standing: cached).reply(held)
         } catch {

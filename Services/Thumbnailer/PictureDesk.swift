@@ -96,7 +96,7 @@ final class PictureDesk: Sendable {
 
     /// The picture, where memory has it, it is not large, and the disk need not hear of its use.
     func heldInMemory(_ plan: RenditionPlan, maxBytes: Int) -> Delivery? {
-        guard let rendition = memory.useUnreported(plan, now: clock.nowMicroseconds()),
+        guard let (rendition, _) = memory.use(plan, now: clock.nowMicroseconds(), mayReport: false),
             rendition.bytes.count <= maxBytes
         else { return nil }
         figures.memoryHits.add()

@@ -30,21 +30,19 @@ final class RenditionMemory<Key: Hashable & Sendable>: Sendable {
     }
 
     /// The picture, and whether whoever keeps it on the disk should hear of its use: not of each one of many.
-    func use(_ key: Key, now: Int64) -> (rendition: StoredRendition, isToBeReported: Bool)? {
+    ///
+    /// - Parameter mayReport: false leaves a picture whose use is to be reported to who may
+    func use(
+        _ key: Key,
+        now: Int64,
+        mayReport: Bool = true
+    ) -> (rendition: StoredRendition, isToBeReported: Bool)? {
         state.withLock { state in
-            guard state.accounting.touch(key), let held = state.held[key] else { return nil }
-            guard now - held.reported >= Self.interval else { return (held.rendition, false) }
-            state.held[key]?.reported = now
-            return (held.rendition, true)
-        }
-    }
-
-    /// The picture, where its use need not be reported now.
-    func useUnreported(_ key: Key, now: Int64) -> StoredRendition? {
-        state.withLock { state in
-            guard let held = state.held[key], now - held.reported < Self.interval else { return nil }
-            state.accounting.touch(key)
-            return held.rendition
+            guard let held = state.held[key] else { return nil }
+            let isToBeReported = now - held.reported >= Self.interval
+            guard mayReport || !isToBeReported, state.accounting.touch(key) else { return nil }
+            if isToBeReported { state.held[key]?.reported = now }
+            return (held.rendition, isToBeReported)
         }
     }
 

@@ -200,6 +200,7 @@ struct Wand: ~Copyable {
         GetImageFromMagickWand(pointer)?.pointee.depth = bits
     }
 
+    /// Gives the picture this colour profile; without bytes it keeps what it has.
     func setProfile(_ bytes: [UInt8]?) {
         guard let bytes, !bytes.isEmpty else { return }
         MagickSetImageProfile(pointer, "icc", bytes, bytes.count)

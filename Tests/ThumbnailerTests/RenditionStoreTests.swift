@@ -135,4 +135,16 @@ struct RenditionStoreTests {
         #expect(told == [11, 21, 31, 41, 51, 61, 71, 81, 91])
         #expect(try memory.use(key(2), now: 0) == nil)
     }
+
+    @Test func `who may not report gives way where a use is to be told, and counts as a use otherwise`() throws {
+        let memory = RenditionMemory<RenditionKey>(budget: 3 * 1256)
+        for number in 1...3 { memory.insert(rendition(1000), try key(number), now: 0) }
+        #expect(try memory.use(key(1), now: 9_999_999, mayReport: false)?.isToBeReported == false)
+        #expect(try memory.use(key(1), now: 10_000_000, mayReport: false) == nil)
+        #expect(try memory.use(key(1), now: 10_000_000)?.isToBeReported == true, "still to be told")
+        #expect(try memory.use(key(1), now: 10_000_001, mayReport: false) != nil)
+        #expect(try memory.use(key(2), now: 1, mayReport: false) != nil)
+        memory.insert(rendition(1000), try key(4))
+        #expect(try memory.use(key(3), now: 1) == nil, "used longest ago")
+    }
 }

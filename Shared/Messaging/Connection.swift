@@ -44,7 +44,7 @@ final class Connection {
     }
 
     /// Whether forgetting it loses nothing.
-    var isIdle: Bool { open.isEmpty && running == 0 && queue.isEmpty && !isParsing }
+    var isIdle: Bool { open.isEmpty && running == 0 && queue.isEmpty && held.isEmpty && !isParsing }
 }
 
 /// The connections of one server: found by routing id, and ended by descriptor.

@@ -158,6 +158,25 @@ struct RoundTripTests {
         }
     }
 
+    @Test(arguments: MessagingRoom.Kind.allCases)
+    func `what waits behind a large request that is answered at once is answered, too`(kind: MessagingRoom.Kind)
+        async throws
+    {
+        try await MessagingRoom.with { room in
+            try await room.serving(kind, handler: Quick()) { server in
+                let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
+                let padding = JSON.string(String(repeating: "x", count: 2 * MessagingLimits().parseInlineBytes))
+                for _ in 0..<20 {
+                    try await peer.send(["jsonrpc": "2.0", "id": 1, "method": "quick", "params": ["padding": padding]])
+                    try await peer.send(["jsonrpc": "2.0", "id": 2, "method": "slow"])
+                    let answers = [try await peer.receive(), try await peer.receive()]
+                    let ids = try answers.map { try JSON(parsing: $0[0])["id"]?.intValue }
+                    #expect(ids == [1, 2])
+                }
+            }
+        }
+    }
+
     @Test func `what is at hand waits where its peer reads nothing`() async throws {
         try await MessagingRoom.with { room in
             var limits = MessagingLimits()

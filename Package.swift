@@ -10,7 +10,6 @@ import PackageDescription
 let packages: [String: (url: String, version: Version, products: [String])] = [
     "swift-argument-parser": ("https://github.com/apple/swift-argument-parser", "1.8.2", ["ArgumentParser"]),
     "swift-log": ("https://github.com/apple/swift-log", "1.16.2", ["Logging"]),
-    "swift-crypto": ("https://github.com/apple/swift-crypto", "4.5.2", ["Crypto"]),
     "swift-collections": (
         "https://github.com/apple/swift-collections", "1.6.0", ["DequeModule", "OrderedCollections"]
     ),
@@ -59,14 +58,16 @@ let rooms: [Room] = [
     Room(0, "CHeif", .system(pkgConfig: nil, apt: "libheif-dev")),
     Room(0, "CJXL", .system(pkgConfig: nil, apt: "libjxl-dev")),
     Room(0, "CLibRaw", .system(pkgConfig: "libraw", apt: "libraw-dev")),
+    Room(0, "CCrypto", .system(pkgConfig: "libcrypto", apt: "libssl-dev")),
+    Room(0, "CMetadata", .c, ["CGExiv2"]),
+    Room(0, "CRaw", .c, ["CLibRaw"]),
+    Room(0, "CJPEG", .c, ["CLibJPEG"]),
     Room(0, "CPixels", .c),
     Room(0, "CProcess", .c),
     Room(0, "JSONValue"),
+    Room(0, "Basics", .library, ["CCrypto"]),
 
     // 1  words: values only
-    Room(1, "CMetadata", .c, ["CGExiv2"]),
-    Room(1, "CRaw", .c, ["CLibRaw"]),
-    Room(1, "CJPEG", .c, ["CLibJPEG"]),
     Room(1, "SamplePictures"),
     Room(1, "PhotoModel", .library, ["JSONValue"]),
     Room(1, "PictureFormats"),
@@ -80,7 +81,7 @@ let rooms: [Room] = [
         ["CMagickWand", "CHeif", "CJXL", "CJPEG", "CPixels", "CRaw", "PictureFormats", "PhotoModel", "JSONValue"]
     ),
     Room(2, "Metadata", .library, ["CMetadata", "CJPEG", "CJXL", "PictureFormats", "PhotoModel", "JSONValue"]),
-    Room(2, "Storage", .library, ["GRDB", "Crypto", "Logging", "CProcess"]),
+    Room(2, "Storage", .library, ["GRDB", "Basics", "Logging", "CProcess"]),
 
     // 3  speech: every request, reply, feed message and error, once
     Room(3, "Contracts", .library, ["PhotoModel", "Messaging", "JSONValue"]),
@@ -91,7 +92,7 @@ let rooms: [Room] = [
         "PhotoClient",
         .library,
         [
-            "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging", "Crypto", "SystemPackage", "DequeModule",
+            "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging", "Basics", "SystemPackage", "DequeModule",
         ]
     ),
     Room(
@@ -110,7 +111,7 @@ let rooms: [Room] = [
         "Catalog",
         .program(name: "catalog"),
         [
-            "Hosting", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "Metadata", "GRDB", "Crypto",
+            "Hosting", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "Metadata", "GRDB", "Basics",
             "Logging", "ArgumentParser", "ServiceLifecycle",
         ]
     ),
@@ -120,7 +121,7 @@ let rooms: [Room] = [
         .program(name: "thumbnailer"),
         [
             "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "Imaging",
-            "Crypto", "Logging", "ArgumentParser", "ServiceLifecycle",
+            "Basics", "Logging", "ArgumentParser", "ServiceLifecycle",
         ]
     ),
     Room(
@@ -129,7 +130,7 @@ let rooms: [Room] = [
         .program(name: "change-broker"),
         [
             "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging", "ArgumentParser",
-            "ServiceLifecycle", "DequeModule", "Crypto",
+            "ServiceLifecycle", "DequeModule", "Basics",
         ]
     ),
     Room(
@@ -148,7 +149,7 @@ let rooms: [Room] = [
         .program(name: "safelight"),
         [
             "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging", "ArgumentParser",
-            "Subprocess", "SystemPackage", "SamplePictures", "Crypto",
+            "Subprocess", "SystemPackage", "SamplePictures", "Basics",
         ]
     ),
     Room(
@@ -162,6 +163,7 @@ let rooms: [Room] = [
     ),
 
     // 6  tests
+    Room(6, "BasicsTests", .tests, ["Basics", "TestSupport"]),
     Room(6, "JSONValueTests", .tests, ["JSONValue", "TestSupport"]),
     Room(6, "PhotoModelTests", .tests, ["PhotoModel", "JSONValue", "TestSupport"]),
     Room(6, "MessagingTests", .tests, ["Messaging", "JSONValue", "TestSupport", "CZeroMQ", "Logging"]),
@@ -192,7 +194,7 @@ let rooms: [Room] = [
         6,
         "PhotoClientTests",
         .tests,
-        ["PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging", "Crypto", "TestSupport"]
+        ["PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging", "Basics", "TestSupport"]
     ),
     Room(
         6,
@@ -242,7 +244,7 @@ let rooms: [Room] = [
         .tests,
         [
             "TestSupport", "PhotoClient", "Hosting", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging",
-            "PictureFormats", "CZeroMQ", "Crypto", "ArgumentParser",
+            "PictureFormats", "CZeroMQ", "Basics", "ArgumentParser",
         ] + programs
     ),
     Room(6, "TidyTests", .tests, []),
@@ -260,9 +262,11 @@ let rooms: [Room] = [
 // MARK: - The rules of the house
 
 let floors = Dictionary(uniqueKeysWithValues: rooms.map { ($0.name, $0.floor) })
+/// Headers of installed libraries: everything may use them, their own layer too.
+let systemLibraries = Set(rooms.compactMap { if case .system = $0.kind { $0.name } else { nil } })
 
 for room in rooms {
-    for support in room.leansOn {
+    for support in room.leansOn where !systemLibraries.contains(support) {
         guard let floor = floors[support] else { continue }
         if floor >= room.floor {
             fatalError("\(room.name) (floor \(room.floor)) may not lean on \(support) (floor \(floor))")

@@ -1,3 +1,4 @@
+import Basics
 import Glibc
 import Hosting
 import JSONValue
@@ -101,10 +102,6 @@ struct CatalogSurroundings: Sendable {
     /// 128 random bits in hexadecimal.
     var makeName: @Sendable () -> String = {
         var random = SystemRandomNumberGenerator()
-        let parts = (0..<2).map { _ in UInt64.random(in: .min ... .max, using: &random) }
-        return parts.map { part in
-            let digits = String(part, radix: 16)
-            return String(repeating: "0", count: 16 - digits.count) + digits
-        }.joined()
+        return random.nextHexadecimal()
     }
 }

@@ -1,5 +1,5 @@
 import Contracts
-import Crypto
+import Basics
 import Hosting
 import JSONValue
 import Logging
@@ -187,8 +187,4 @@ struct CatalogHandler: RequestHandler {
             )
         }
     }
-}
-
-extension SHA256.Digest {
-    fileprivate var bytes: [UInt8] { Array(self) }
 }

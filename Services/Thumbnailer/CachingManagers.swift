@@ -1,3 +1,4 @@
+import Basics
 import Contracts
 import Hosting
 import JSONValue
@@ -59,7 +60,8 @@ final class CachingManagers: Sendable {
     // MARK: Requests
 
     func open(_ request: OpenCache, owner: String) throws(RPCError) -> OpenCache.Result {
-        let name = "c" + (0..<16).map { _ in String(UInt8.random(in: 0..<16), radix: 16) }.joined()
+        var random = SystemRandomNumberGenerator()
+        let name = "c" + random.nextHexadecimal(byteCount: 8)
         let now = clock.nowMicroseconds()
         return try change { table throws(RPCError) in
             try table.open(name, owner: owner, allowsHighQuality: request.allowsHighQuality, now: now)

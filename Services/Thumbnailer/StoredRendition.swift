@@ -1,4 +1,4 @@
-import Crypto
+import Basics
 import JSONValue
 import Messaging
 import PhotoModel
@@ -78,7 +78,7 @@ enum RenditionFile {
         let length = (0..<4).reduce(0) { $0 | Int(file[mark.count + $1]) << ($1 * 8) }
         let end = file.count - checksumLength
         guard length <= longestHead, start + length <= end else { return nil }
-        guard SHA256.hash(data: file[..<end]) == file[end...] else { return nil }
+        guard SHA256.hash(data: file[..<end]).elementsEqual(file[end...]) else { return nil }
         guard let head = try? JSON(parsing: file[start..<start + length]),
             head["key"]?.stringValue == key.text,
             var rendition = try? StoredRendition(json: head)

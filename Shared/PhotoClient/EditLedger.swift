@@ -1,5 +1,5 @@
 import Contracts
-import Crypto
+import Basics
 import JSONValue
 import PhotoModel
 

@@ -1,3 +1,4 @@
+import Basics
 public import Contracts
 public import Messaging
 public import PhotoModel
@@ -33,10 +34,7 @@ extension PhotoLibrary {
 
     /// A name for a transaction that nobody else gives: 128 random bits.
     public static func randomTransaction() -> String {
-        let (high, low) = (UInt64.random(in: 0 ... .max), UInt64.random(in: 0 ... .max))
-        return [high, low].map { number in
-            let digits = String(number, radix: 16)
-            return String(repeating: "0", count: 16 - digits.count) + digits
-        }.joined()
+        var random = SystemRandomNumberGenerator()
+        return random.nextHexadecimal()
     }
 }

@@ -1,5 +1,5 @@
 import Contracts
-import Crypto
+import Basics
 import JSONValue
 import Logging
 public import Messaging
@@ -97,17 +97,5 @@ extension PhotoLibrary {
         return try await retrying(remaining) { time throws(RPCError) in
             try await self.catalog.ask(finish, deadline: time).result.upload
         }
-    }
-}
-
-extension SHA256Digest {
-    /// As the library writes digests: 64 small hexadecimal digits.
-    var hexadecimal: String {
-        var text = ""
-        for byte in self {
-            if byte < 16 { text += "0" }
-            text += String(byte, radix: 16)
-        }
-        return text
     }
 }

@@ -1,4 +1,4 @@
-import Crypto
+import Basics
 import Glibc
 import Synchronization
 

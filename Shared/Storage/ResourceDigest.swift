@@ -1,4 +1,4 @@
-public import Crypto
+public import Basics
 
 /// The name of stored bytes: their SHA-256, as 64 lower-case hexadecimal digits.
 public struct ResourceDigest: Sendable, Hashable, Comparable, CustomStringConvertible {
@@ -15,14 +15,7 @@ public struct ResourceDigest: Sendable, Hashable, Comparable, CustomStringConver
 
     /// A finished hash.
     public init(_ digest: SHA256.Digest) {
-        let digits = Array("0123456789abcdef".utf8)
-        var text: [UInt8] = []
-        text.reserveCapacity(64)
-        for byte in digest {
-            text.append(digits[Int(byte >> 4)])
-            text.append(digits[Int(byte & 15)])
-        }
-        self.text = String(decoding: text, as: UTF8.self)
+        text = digest.hexadecimal
     }
 
     /// The digest of bytes.

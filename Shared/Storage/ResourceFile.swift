@@ -1,4 +1,4 @@
-import Crypto
+import Basics
 import Glibc
 
 /// Stored bytes, open for reading; closes itself.

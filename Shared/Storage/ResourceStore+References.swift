@@ -1,4 +1,4 @@
-import Crypto
+import Basics
 import Glibc
 
 /// A file outside the store that stands for bytes which were not copied in.

@@ -1,5 +1,5 @@
 import Contracts
-import Crypto
+import Basics
 import Foundation
 import JSONValue
 import Messaging
@@ -132,7 +132,7 @@ struct BackupTests {
         #expect(stored == expected)
         for asset in stored.values {
             let bytes = try await new.resource(asset: asset.id).readAll(limit: 1 << 20)
-            let digest = SHA256.hash(data: bytes).map { String(format: "%02x", $0) }.joined()
+            let digest = SHA256.hash(data: bytes).hexadecimal
             #expect(digest == asset.originalResource?.digest)
         }
         // No moment of the lost library is one of this.

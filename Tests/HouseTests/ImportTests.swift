@@ -1,5 +1,5 @@
 import Contracts
-import Crypto
+import Basics
 import Foundation
 import JSONValue
 import Messaging
@@ -18,7 +18,7 @@ struct ImportTests {
         for number in 0..<count {
             let bytes = TestPictures.jpeg(width: 32, height: 24, seed: UInt64(number))
             try house.folder.write(bytes, to: "photos/\(number % 7)/\(number).jpg")
-            digests[SHA256.hash(data: bytes).map { String(format: "%02x", $0) }.joined(), default: 0] += 1
+            digests[SHA256.hash(data: bytes).hexadecimal, default: 0] += 1
         }
         return digests
     }

@@ -1,5 +1,5 @@
 import Contracts
-import Crypto
+import Basics
 import Foundation
 import JSONValue
 import Messaging
@@ -51,7 +51,7 @@ struct KillTests {
             )
             let path = try house.folder.write(bytes, to: "photos/\(index).jpg")
             files.append(path)
-            digests["\(index).jpg"] = SHA256.hash(data: bytes).map { String(format: "%02x", $0) }.joined()
+            digests["\(index).jpg"] = SHA256.hash(data: bytes).hexadecimal
         }
         let paths = files
         try house.start()
@@ -195,7 +195,7 @@ struct KillTests {
             let name = try #require(asset.originalFilename)
             #expect(asset.originalResource?.digest == digests[name])
             let bytes = try await library.resource(asset: asset.id).readAll(limit: 1 << 20)
-            #expect(SHA256.hash(data: bytes).map { String(format: "%02x", $0) }.joined() == digests[name])
+            #expect(SHA256.hash(data: bytes).hexadecimal == digests[name])
         }
         await library.close()
         await subscriber.close()

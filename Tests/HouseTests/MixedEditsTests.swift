@@ -1,5 +1,5 @@
 import Contracts
-import Crypto
+import Basics
 import Foundation
 import JSONValue
 import Messaging
@@ -313,6 +313,6 @@ struct MixedEditsTests {
     }
 
     private static func digest(_ bytes: Bytes) -> String {
-        SHA256.hash(data: bytes).map { String(format: "%02x", $0) }.joined()
+        SHA256.hash(data: bytes).hexadecimal
     }
 }

@@ -67,6 +67,8 @@ struct Manifest: Sendable {
         let leansOn: Set<String>
         let isTests: Bool
         let isC: Bool
+        /// Only the headers of an installed library.
+        let isSystemLibrary: Bool
     }
 
     let rooms: [Room]
@@ -106,7 +108,8 @@ struct Manifest: Sendable {
             path: "\(folder)/\(name)",
             leansOn: Set(literals(list) + (list.contains("+ programs") ? programs : [])),
             isTests: isTests,
-            isC: call.contains(".system(") || call.contains(".c,") || call.hasSuffix(".c")
+            isC: call.contains(".system(") || call.contains(".c,") || call.hasSuffix(".c"),
+            isSystemLibrary: call.contains(".system(")
         )
     }
 

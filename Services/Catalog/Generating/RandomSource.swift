@@ -1,3 +1,4 @@
+import Basics
 /// Random numbers that a seed repeats (SplitMix64).
 struct RandomSource: RandomNumberGenerator, Sendable {
     private var state: UInt64
@@ -25,5 +26,5 @@ struct RandomSource: RandomNumberGenerator, Sendable {
     }
 
     /// 32 hexadecimal digits.
-    mutating func name() -> String { Hexadecimal.text((0..<16).map { _ in UInt8.random(in: 0...255, using: &self) }) }
+    mutating func name() -> String { nextHexadecimal() }
 }

@@ -1,3 +1,4 @@
+import Basics
 import GRDB
 import PhotoModel
 
@@ -57,7 +58,7 @@ struct AssetStore {
         ) { row in
             let resource = AssetResource(
                 type: try AssetRowStore.named(row[1]),
-                digest: Hexadecimal.text(row[2] as Data),
+                digest: (row[2] as Data).hexadecimal,
                 size: row[3],
                 contentType: row[4],
                 originalFilename: row[5],
@@ -126,7 +127,7 @@ struct AssetStore {
 
     /// The asset whose original has these bytes; the first that was taken in.
     func asset(withOriginal digest: String) throws -> ObjectID? {
-        guard let bytes = Hexadecimal.bytes(digest) else { return nil }
+        guard let bytes = [UInt8](hexadecimal: digest) else { return nil }
         let statement = try database.cachedStatement(
             sql: """
                 SELECT a.id FROM resource r JOIN asset a ON a.row = r.asset
@@ -275,7 +276,7 @@ struct AssetStore {
             try run(
                 "INSERT INTO resource VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
-                    row, position, resource.type.number, Hexadecimal.bytes(resource.digest).map { Data($0) },
+                    row, position, resource.type.number, [UInt8](hexadecimal: resource.digest).map { Data($0) },
                     resource.size, resource.contentType, resource.originalFilename, resource.pixelWidth,
                     resource.pixelHeight, resource.damage, resource.duration,
                 ]

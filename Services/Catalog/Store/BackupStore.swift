@@ -1,3 +1,4 @@
+import Basics
 import GRDB
 import PhotoModel
 import Storage
@@ -41,14 +42,14 @@ struct BackupStore: Sendable {
     /// Resources in the order of their digests, each once.
     func resources(after digest: ResourceDigest?, limit: Int) throws -> [Resource] {
         try queue.read { database in
-            let start = digest.flatMap { Hexadecimal.bytes($0.text) }.map { Data($0) } ?? Data()
+            let start = digest.flatMap { [UInt8](hexadecimal: $0.text) }.map { Data($0) } ?? Data()
             let rows = try Row.fetchAll(
                 database,
                 sql: "SELECT digest, max(size) FROM resource WHERE digest > ? GROUP BY digest ORDER BY digest LIMIT ?",
                 arguments: [start, limit]
             )
             return try rows.map { row in
-                guard let digest = ResourceDigest(Hexadecimal.text(row[0] as Data)) else {
+                guard let digest = ResourceDigest((row[0] as Data).hexadecimal) else {
                     throw DamagedRow("a digest has not 32 bytes")
                 }
                 return Resource(digest: digest, size: row[1])
@@ -58,7 +59,7 @@ struct BackupStore: Sendable {
 
     func names(_ digest: ResourceDigest) throws -> Bool {
         try queue.read { database in
-            let bytes = Hexadecimal.bytes(digest.text).map { Data($0) }
+            let bytes = [UInt8](hexadecimal: digest.text).map { Data($0) }
             let sql = "SELECT EXISTS (SELECT 1 FROM resource WHERE digest = ?)"
             return try Bool.fetchOne(database, sql: sql, arguments: [bytes]) ?? false
         }

@@ -1,3 +1,4 @@
+import Basics
 import GRDB
 import PhotoModel
 import Storage
@@ -60,14 +61,14 @@ struct ExaminationStore {
                 sql: "SELECT digest, max(size) FROM resource GROUP BY digest ORDER BY digest"
             )
             while let row = try rows.next() {
-                guard let digest = ResourceDigest(Hexadecimal.text(row[0] as Data)) else { continue }
+                guard let digest = ResourceDigest((row[0] as Data).hexadecimal) else { continue }
                 try visit(digest, row[1])
             }
         }
     }
 
     func isReferenced(_ digest: ResourceDigest) throws -> Bool {
-        guard let bytes = Hexadecimal.bytes(digest.text) else { return false }
+        guard let bytes = [UInt8](hexadecimal: digest.text) else { return false }
         return try queue.read { database in
             let sql = "SELECT EXISTS (SELECT 1 FROM resource WHERE digest = ?)"
             return try Bool.fetchOne(database, sql: sql, arguments: [Data(bytes)]) ?? false

@@ -1,3 +1,4 @@
+import Basics
 import Contracts
 import GRDB
 import PhotoModel
@@ -76,7 +77,7 @@ struct QuarantineStore {
 
     /// The first few assets that have the bytes.
     func assets(with digest: String) throws -> [ObjectID] {
-        guard let bytes = Hexadecimal.bytes(digest) else { return [] }
+        guard let bytes = [UInt8](hexadecimal: digest) else { return [] }
         let texts = try String.fetchAll(
             database,
             sql: """

@@ -1,5 +1,5 @@
 import Contracts
-import Crypto
+import Basics
 import JSONValue
 import Messaging
 import PhotoClient
@@ -82,10 +82,7 @@ struct FetchDesk: Sendable {
         var hash = SHA256()
         hash.update(data: Array(library.utf8))
         hash.update(data: fetch.canonical)
-        return hash.finalize().prefix(16).map { byte in
-            let text = String(byte, radix: 16)
-            return text.count == 1 ? "0" + text : text
-        }.joined()
+        return hash.finalize().prefix(16).hexadecimal
     }
 
     /// Waits until the feed has come to a moment that the client has seen at the catalog.

@@ -1,5 +1,5 @@
 import Contracts
-import Crypto
+import Basics
 import JSONValue
 import PhotoModel
 
@@ -44,9 +44,6 @@ struct PublishedLine: Sendable, Equatable {
     /// 32 hexadecimal digits.
     private static func id(of json: JSON, number: Int, name: String) -> String {
         let hash = SHA256.hash(data: Array("\(name)\n\(number)\n\(json.canonical.text)".utf8))
-        return hash.prefix(16).map { byte in
-            let digits = String(byte, radix: 16)
-            return byte < 16 ? "0" + digits : digits
-        }.joined()
+        return hash.prefix(16).hexadecimal
     }
 }

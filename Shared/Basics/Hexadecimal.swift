@@ -1,0 +1,50 @@
+extension Sequence<UInt8> {
+    /// The bytes as lower-case hexadecimal text, two digits a byte.
+    public var hexadecimal: String {
+        var text: [UInt8] = []
+        text.reserveCapacity(2 * underestimatedCount)
+        for byte in self {
+            text.append(Self.digit(byte >> 4))
+            text.append(Self.digit(byte & 15))
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// The ASCII digit of a number from 0 to 15.
+    private static func digit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
+    }
+}
+
+extension Array<UInt8> {
+    /// Bytes from hexadecimal text, two lower-case digits a byte; `nil` for any other text.
+    public init?(hexadecimal text: String) {
+        let digits = Array(text.utf8)
+        guard digits.count.isMultiple(of: 2) else { return nil }
+        self.init()
+        reserveCapacity(digits.count / 2)
+        for position in stride(from: 0, to: digits.count, by: 2) {
+            guard let high = Self.value(of: digits[position]), let low = Self.value(of: digits[position + 1]) else {
+                return nil
+            }
+            append(high << 4 | low)
+        }
+    }
+
+    private static func value(of digit: UInt8) -> UInt8? {
+        switch digit {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+        default: nil
+        }
+    }
+}
+
+extension RandomNumberGenerator {
+    /// Random bytes as hexadecimal text: a name that is given once.
+    ///
+    /// - Parameter byteCount: 16 for 128 random bits.
+    public mutating func nextHexadecimal(byteCount: Int = 16) -> String {
+        (0..<byteCount).map { _ in UInt8.random(in: .min ... .max, using: &self) }.hexadecimal
+    }
+}

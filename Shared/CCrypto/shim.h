@@ -1,0 +1,4 @@
+#ifndef SAFELIGHT_CCRYPTO_H
+#define SAFELIGHT_CCRYPTO_H
+#include <openssl/evp.h>
+#endif

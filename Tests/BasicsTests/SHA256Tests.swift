@@ -1,0 +1,50 @@
+import Basics
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct SHA256Tests {
+    /// FIPS 180-4's examples, and the digest of nothing.
+    @Test(
+        arguments: [
+            ("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+            ("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
+            (
+                "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+                "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"
+            ),
+        ]
+    )
+    func `the published examples come out`(text: String, digest: String) {
+        #expect(SHA256.hash(data: text.utf8).hexadecimal == digest)
+    }
+
+    @Test func `pieces of any size give the digest of the whole, and a copy goes on by itself`() {
+        var random = SeededRandom(named: "sha pieces")
+        for _ in 0..<50 {
+            let bytes = (0..<Int.random(in: 0...5000, using: &random)).map { _ in
+                UInt8.random(in: .min ... .max, using: &random)
+            }
+            var hash = SHA256()
+            var position = 0
+            while position < bytes.count {
+                let end = min(bytes.count, position + Int.random(in: 1...700, using: &random))
+                hash.update(data: bytes[position..<end])
+                position = end
+            }
+            var copy = hash
+            copy.update(data: [1])
+            #expect(hash.finalize() == SHA256.hash(data: bytes))
+            #expect(copy.finalize() == SHA256.hash(data: bytes + [1]))
+        }
+    }
+
+    @Test func `bytes become digits and digits bytes`() {
+        #expect([UInt8]([0, 1, 0x7F, 0xA0, 0xFF]).hexadecimal == "00017fa0ff")
+        #expect([UInt8](hexadecimal: "00017fa0ff") == [0, 1, 0x7F, 0xA0, 0xFF])
+        for text in ["0", "0g", "0A", "é0"] { #expect([UInt8](hexadecimal: text) == nil) }
+        var random = SeededRandom(named: "hexadecimal")
+        let name = random.nextHexadecimal()
+        #expect(name.utf8.count == 32 && [UInt8](hexadecimal: name)?.count == 16)
+    }
+}

@@ -17,7 +17,12 @@ LIBRARY ?= .build/library
 # Options of `bench`: --only NAME, --pairs N, --quick, --large, --json, --libraries FOLDER.
 BENCH ?=
 
+# Where `install` puts the programs, and a root folder before it for packagers.
+PREFIX ?= /usr/local
+DESTDIR ?=
+
 SWIFT := swift
+PROGRAMS := catalog thumbnailer change-broker editor safelight
 SOURCES := Package.swift Services Shared Tests
 BINARIES := .build/$(CONFIGURATION)
 STARTED := $(shell date +%s)
@@ -38,7 +43,7 @@ PYVIPS := 3.2.0
 PYTHON_PACKAGES := .build/python
 export PYTHONPATH := $(CURDIR)/$(PYTHON_PACKAGES)
 
-.PHONY: help setup build test soak demo bench lint format race memory run docs clean
+.PHONY: help setup build install uninstall test soak demo bench lint format race memory run docs clean
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,7 +71,37 @@ setup: ## Install what is missing: Debian packages (apt-get), and pyzmq for the 
 	fi
 
 build: setup ## Build the services and the command line (CONFIGURATION=release for the fast ones)
-	$(SWIFT) build -c $(CONFIGURATION)
+	@for program in $(PROGRAMS); do $(SWIFT) build -c $(CONFIGURATION) --product $$program; done
+
+install: ## Install release binaries, man pages, completions and systemd units (PREFIX=/usr/local, DESTDIR=)
+	@[ -n "$(PREFIX)" ] || { echo "install: PREFIX is empty; name a folder, for example /usr/local" >&2; exit 1; }
+	@$(MAKE) build CONFIGURATION=release
+	@# The argument parser's plugin would build every program of the package: its tool alone is enough.
+	@$(SWIFT) package generate-manual --help >/dev/null && rm -rf .build/man && mkdir -p .build/man
+	@for program in $(PROGRAMS); do \
+		.build/debug/generate-manual-tool .build/release/$$program --output-directory .build/man; \
+	done
+	install -d '$(DESTDIR)$(PREFIX)/bin' '$(DESTDIR)$(PREFIX)/share/man/man1' \
+		'$(DESTDIR)$(PREFIX)/share/bash-completion/completions' '$(DESTDIR)$(PREFIX)/share/zsh/site-functions' \
+		'$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d' \
+		'$(DESTDIR)$(PREFIX)/lib/systemd/system' '$(DESTDIR)$(PREFIX)/lib/systemd/user'
+	install $(addprefix .build/release/,$(PROGRAMS)) '$(DESTDIR)$(PREFIX)/bin'
+	install -m 644 .build/man/*.1 '$(DESTDIR)$(PREFIX)/share/man/man1'
+	@completions() { .build/release/safelight --generate-completion-script $$1; }; \
+	completions bash >'$(DESTDIR)$(PREFIX)/share/bash-completion/completions/safelight'; \
+	completions zsh >'$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_safelight'; \
+	completions fish >'$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/safelight.fish'
+	@for kind in system user; do \
+		unit=compose/systemd/safelight.service; [ $$kind = system ] || unit=compose/systemd/safelight-user.service; \
+		sed 's|@PREFIX@|$(PREFIX)|' $$unit >'$(DESTDIR)$(PREFIX)'/lib/systemd/$$kind/safelight.service; \
+	done
+	@echo "installed into $(DESTDIR)$(PREFIX): safelight up starts the services, systemctl --user enable --now safelight at login"
+
+uninstall: ## Remove what `install` put into PREFIX
+	cd '$(DESTDIR)$(PREFIX)' && rm -f $(addprefix bin/,$(PROGRAMS)) $(PROGRAMS:%=share/man/man1/%.1) \
+		share/bash-completion/completions/safelight share/zsh/site-functions/_safelight \
+		share/fish/vendor_completions.d/safelight.fish lib/systemd/system/safelight.service \
+		lib/systemd/user/safelight.service
 
 test: setup lint ## Everything that must pass: lint, build without warnings, all tests; prints its time
 	$(SWIFT) build --build-tests

@@ -332,19 +332,3 @@ struct VignetteShape {
         }
     }
 }
-
-/// Bands of rows, side by side on the processors where a picture is large.
-enum RowBands {
-    /// Fewer pixels are not worth a second thread.
-    private static let worthwhile = 500_000
-
-    static func run(_ height: Int, pixels: Int, _ body: @Sendable (_ first: Int, _ rows: Int) -> Void) {
-        let processors = ProcessInfo.processInfo.activeProcessorCount
-        let bands = pixels < worthwhile ? 1 : min(height, 4 * max(1, processors))
-        guard bands > 1, processors > 1 else { return body(0, height) }
-        DispatchQueue.concurrentPerform(iterations: bands) { band in
-            let first = height * band / bands
-            body(first, height * (band + 1) / bands - first)
-        }
-    }
-}

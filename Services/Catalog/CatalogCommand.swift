@@ -3,14 +3,13 @@ import Hosting
 import JSONValue
 
 /// `catalog`: the one writer of the library.
-@main
 struct CatalogCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "catalog",
         abstract: "Keeps the library: photos, albums and their history.",
         version: ServiceVersion.current,
         subcommands: [
-            ServeCommand.self, RestoreCommand.self, GenerateCommand.self, ExamineCommand.self, WorkerCommand.self,
+            ServeCommand.self, RestoreCommand.self, GenerateCommand.self, ExamineCommand.self,
         ],
         defaultSubcommand: ServeCommand.self
     )
@@ -75,7 +74,15 @@ struct ServeCommand: AsyncParsableCommand {
     func run() async throws {
         var configuration = try settings()
         if check {
-            print(configuration.json.prettyText)
+            var settings = configuration.json.objectValue ?? [:]
+            settings["confinement"] = .string(
+                try await WorkerPool.check(
+                    executable: configuration.workerExecutable,
+                    limits: configuration.workerLimits,
+                    logger: service.logger("catalog")
+                )
+            )
+            print(JSON.object(settings).prettyText)
             return try CatalogService.checkDatabase(configuration)
         }
         let logger = try service.logger("catalog")
@@ -122,18 +129,5 @@ struct ServeCommand: AsyncParsableCommand {
             : importRoot
         try settings.validate()
         return settings
-    }
-}
-
-/// `catalog worker`: reads bytes nobody trusts, for the service that started it.
-struct WorkerCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "worker",
-        abstract: "Reads pictures for the service.",
-        shouldDisplay: false
-    )
-
-    func run() {
-        WorkerProcess.serve(PictureReader.handle)
     }
 }

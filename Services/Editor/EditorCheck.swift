@@ -8,12 +8,13 @@ extension EditorConfiguration {
     /// - Throws: the first thing that is wrong.
     func check(_ logger: Logger) async throws -> String {
         try validate()
-        try await WorkerPool.check(executable: executable, limits: workerLimits, logger: logger)
+        let confinement = try await WorkerPool.check(executable: executable, limits: workerLimits, logger: logger)
         return """
             requests at  \(endpoints[.editor])
             catalog at   \(endpoints[.catalog])
             library      \(library)
             workers      \(workers), and a worker starts
+            confined by  \(confinement)
             queue        \(queue), of one asset \(queuePerAsset)
             The settings are good.
             """

@@ -1,17 +1,14 @@
 import ArgumentParser
 import Foundation
 import Hosting
-import Imaging
 
 /// `editor`: applies adjustments and commits them.
-@main
 struct EditorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: ServiceName.editor.rawValue,
         abstract: "Applies adjustments to pictures and commits them through the catalog.",
         discussion: "It reads the library's resources, renders, and keeps nothing of its own.",
-        version: ServiceVersion.current,
-        subcommands: [Worker.self]
+        version: ServiceVersion.current
     )
 
     @OptionGroup var library: LibraryOptions
@@ -57,18 +54,5 @@ struct EditorCommand: AsyncParsableCommand {
         }
         configuration.door = try listening.resolve(logger: logger)
         try await EditorService(configuration, logger: logger).run(ready: service.ready)
-    }
-}
-
-/// The process that opens pictures; started by the service itself.
-struct Worker: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        abstract: "Renders pictures for the service.",
-        shouldDisplay: false
-    )
-
-    func run() throws {
-        ImagingLibrary.start()
-        WorkerProcess.serve(EditWork.handle)
     }
 }

@@ -12,12 +12,23 @@ struct AboutCommand: AsyncParsableCommand {
     @OptionGroup var service: ServiceOptions
     @OptionGroup var worker: WorkerOptions
 
+    @Option(help: "A file that the worker tries to read, which it must not be able to; may be given several times.")
+    var attempt: [String] = []
+
     func run() async throws {
         let limits = try worker.resolve(ThumbnailerConfiguration.usualWorkerLimits)
         let pool = WorkerPool(count: 1, limits: limits, logger: try service.logger("thumbnailer"))
         try await pool.start()
         let result = try await pool.run(WorkerJob(method: ThumbnailWork.aboutMethod))
+        let attempts = try await pool.run(
+            WorkerJob(method: Confinement.attemptsMethod, params: ["paths": JSON(attempt)])
+        )
         await pool.stop(graceSeconds: 1)
-        print(result.result.text)
+        var about = result.result.objectValue ?? [:]
+        about["confinement"] = pool.confinement.map {
+            ["inForce": .string("\($0)"), "isComplete": .bool($0.isComplete)]
+        }
+        about["attempts"] = attempts.result["attempts"]
+        print(JSON.object(about).text)
     }
 }

@@ -8,7 +8,7 @@ extension ThumbnailerConfiguration {
     /// - Throws: the first thing that is wrong.
     func check(_ logger: Logger) async throws -> String {
         try validate()
-        try await WorkerPool.check(executable: executable, limits: workerLimits, logger: logger)
+        let confinement = try await WorkerPool.check(executable: executable, limits: workerLimits, logger: logger)
         return """
             requests at  \(endpoints[.thumbnailer])
             catalog at   \(endpoints[.catalog])
@@ -16,6 +16,7 @@ extension ThumbnailerConfiguration {
             cache        \(cache), at most \(cacheBytes >> 20) MiB
             memory       at most \(memoryBytes >> 20) MiB
             workers      \(workers), and a worker starts
+            confined by  \(confinement)
             queue        \(queue)
             The settings are good.
             """

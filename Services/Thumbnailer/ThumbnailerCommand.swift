@@ -1,17 +1,15 @@
 import ArgumentParser
 import Foundation
 import Hosting
-import Imaging
 
 /// `thumbnailer`: images at a size, made once and kept.
-@main
 struct ThumbnailerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: ServiceName.thumbnailer.rawValue,
         abstract: "Serves pictures of a library's assets at the size asked for.",
         discussion: "It reads the library's resources, asks the catalog what they are, and keeps finished pictures.",
         version: ServiceVersion.current,
-        subcommands: [Worker.self, AboutCommand.self]
+        subcommands: [AboutCommand.self]
     )
 
     @OptionGroup var library: LibraryOptions
@@ -92,18 +90,5 @@ struct ThumbnailerCommand: AsyncParsableCommand {
     private static func bytes(_ mib: Int64) -> Int64 {
         let (bytes, overflow) = mib.multipliedReportingOverflow(by: 1 << 20)
         return overflow ? .max : bytes
-    }
-}
-
-/// The process that opens pictures; started by the service itself.
-struct Worker: ParsableCommand {
-    static let configuration = CommandConfiguration(
-        abstract: "Opens pictures for the service.",
-        shouldDisplay: false
-    )
-
-    func run() throws {
-        ImagingLibrary.start()
-        WorkerProcess.serve(ThumbnailWork.handle)
     }
 }

@@ -31,6 +31,8 @@ final class RunningWorker {
     let pid: Int32
     /// How it ended, once it has.
     private(set) var status: Status?
+    /// What it says of its confinement.
+    private(set) var confinement: Confinement?
 
     private let limits: WorkerLimits
     private let logger: Logger
@@ -146,6 +148,7 @@ final class RunningWorker {
             guard frame.header["worker"]?.intValue == 1 else {
                 throw WorkerStartError(reason: "its first frame is not {\"worker\": 1}")
             }
+            confinement = Confinement(json: frame.header["confinement"])
             return
         }
     }

@@ -7,7 +7,7 @@ import JSONValue
 ///
 /// The object of a job is `{"method", "params", "files": <count>, "attachments": [<length>, …]}`; its descriptors come by
 /// SCM_RIGHTS with the first byte. An answer is `{"result", "attachments"}` or `{"error": {"name", "message"}}`. The first
-/// frame of a worker is `{"worker": 1}`: it is ready.
+/// frame of a worker is `{"worker": 1}`, with `"confinement": {"landlock", "seccomp"}` where it is confined: it is ready.
 public struct WorkerFrame: Sendable, Equatable {
     /// The most attachments of a frame.
     public static let mostAttachments = 64

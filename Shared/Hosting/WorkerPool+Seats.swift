@@ -66,11 +66,12 @@ extension WorkerPool {
         if let failure { ticket.continuation.resume(returning: .failure(failure)) }
     }
 
-    func seatIsReady(_ index: Int, pid: Int32) {
+    func seatIsReady(_ index: Int, pid: Int32, _ confinement: Confinement?) {
         let waiter = state.withLock { state in
             state.seats[index].pid = pid
             state.seats[index].failures = 0
             state.seats[index].isKnown = true
+            state.confinement = confinement
             state.counts.started += 1
             return state.takeStartWaiter()
         }

@@ -40,6 +40,8 @@ public final class WorkerPool: Sendable {
         var startWaiter: CheckedContinuation<Void, Never>?
         var stopWaiters: [CheckedContinuation<Void, Never>] = []
         var counts = Counts()
+        /// As the worker that was started last reports it.
+        var confinement: Confinement?
     }
 
     struct SeatState {
@@ -160,15 +162,21 @@ public final class WorkerPool: Sendable {
         return try outcome.get()
     }
 
+    /// What keeps the workers from everything but their jobs; nil where none has reported it.
+    public var confinement: Confinement? { state.withLock { $0.confinement } }
+
     /// Starts one worker and ends it again: whether any can be started, for `--check`.
+    ///
+    /// - Returns: in words, what confines it.
     public static func check(
         executable: String = WorkerPool.ownExecutable,
         limits: WorkerLimits,
         logger: Logger
-    ) async throws {
+    ) async throws -> String {
         let pool = WorkerPool(executable: executable, count: 1, limits: limits, logger: logger)
         try await pool.start()
         await pool.stop(graceSeconds: 1)
+        return pool.confinement?.description ?? "nothing"
     }
 
     /// Ends all workers and waits until they are gone.
@@ -223,6 +231,7 @@ public final class WorkerPool: Sendable {
                 "cancelled": JSON(counts.cancelled),
                 "rejected": JSON(counts.rejected),
                 "retired": JSON(counts.retired),
+                "confinement": state.confinement.map { .string("\($0)") } ?? .null,
                 "pids": .array(state.seats.filter { $0.pid > 0 }.map { JSON(Int($0.pid)) }),
             ]
         }

@@ -12,8 +12,9 @@ public enum WorkerProcess {
 
     /// Handles jobs until the pool closes the socket, then leaves with 0.
     ///
-    /// The pool started this process limited and without any way to gain privileges; both are made sure of again before
-    /// the first byte is read. Descriptors of a job are closed when the handler returns.
+    /// The pool started this process limited and without any way to gain privileges; both are made sure of again, and the
+    /// process is confined, before the first byte is read. Libraries that open files have been started before, on the
+    /// only thread. Descriptors of a job are closed when the handler returns.
     ///
     /// - Parameter handler: blocks while it works; a thrown refusal is the job's answer.
     public static func serve(_ handler: (WorkerJob) throws(WorkerRefusal) -> WorkerResult) -> Never {
@@ -22,8 +23,7 @@ public enum WorkerProcess {
             write("this command is started by the services themselves, with a socket as standard input\n")
             exit(64)
         }
-        let text = getenv(limitsVariable).map { String(cString: $0) } ?? "{}"
-        let limits = WorkerLimits(json: try? JSON(parsing: text))
+        let limits = Self.limits
         var system = limits.system
         guard safelight_no_new_privileges() == 0, safelight_apply_limits(&system) == 0 else {
             write("the worker's limits cannot be set: \(String(cString: strerror(errno)))\n")
@@ -31,8 +31,15 @@ public enum WorkerProcess {
         }
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
+        let confinement: Confinement
+        do throws(Confinement.SystemError) {
+            confinement = try Confinement.apply()
+        } catch {
+            write("the worker cannot be confined: \(String(cString: strerror(error.number)))\n")
+            exit(71)
+        }
         do throws(WorkerChannelError) {
-            try serve(socket: 0, attachmentLimit: limits.resultBytes, handler)
+            try serve(socket: 0, attachmentLimit: limits.resultBytes, confinement, handler)
         } catch .closed {
             exit(0)
         } catch {
@@ -41,13 +48,24 @@ public enum WorkerProcess {
         }
     }
 
+    /// The limits that this worker was started with.
+    public static let limits: WorkerLimits = {
+        let text = getenv(limitsVariable).map { String(cString: $0) } ?? "{}"
+        return WorkerLimits(json: try? JSON(parsing: text))
+    }()
+
+    // MARK: Serving
+
     /// The loop itself; throws ``WorkerChannelError/closed`` at the end.
     static func serve(
         socket: Int32,
         attachmentLimit: Int,
+        _ confinement: Confinement? = nil,
         _ handler: (WorkerJob) throws(WorkerRefusal) -> WorkerResult
     ) throws(WorkerChannelError) -> Never {
-        try send(WorkerFrame(header: ["worker": 1]), to: socket)
+        var hello: JSONObject = ["worker": 1]
+        hello["confinement"] = confinement?.json
+        try send(WorkerFrame(header: .object(hello)), to: socket)
         var reader = WorkerFrameReader(limit: attachmentLimit)
         while true {
             guard case .frame(let frame) = try reader.receive(from: socket) else { continue }
@@ -70,7 +88,8 @@ public enum WorkerProcess {
                 throw WorkerRefusal(name: "io_error", message: "not all descriptors arrived; try again")
             }
             let job = WorkerJob(method: method, params: params, attachments: frame.attachments, files: files)
-            let result = try handler(job)
+            let isOfAll = method == Confinement.attemptsMethod
+            let result = isOfAll ? Confinement.attempt(params) : try handler(job)
             return WorkerFrame(header: ["result": result.result], attachments: result.attachments)
         } catch {
             return WorkerFrame(header: ["error": ["name": .string(error.name), "message": .string(error.message)]])

@@ -52,7 +52,7 @@ struct WorkerSeat {
                 let worker = try RunningWorker(pool.command, logger: pool.logger)
                 defer { worker.end() }
                 try worker.awaitReady(until: .now().after(seconds: Self.startSeconds), bell: bell) { !pool.isRunning }
-                pool.seatIsReady(index, pid: worker.pid)
+                pool.seatIsReady(index, pid: worker.pid, worker.confinement)
                 switch serve(worker) {
                 case .replaced:
                     failures = 0

@@ -19,7 +19,13 @@ struct ProgramChecks {
     // MARK: Libraries
 
     private func worker() async -> [Finding] {
-        guard let json = await ask("thumbnailer", ["about", "--log", "error"], { _, _ in }) else {
+        guard
+            let json = await ask(
+                "thumbnailer",
+                ["about", "--log", "error", "--attempt", "\(library)/library.sqlite"],
+                { _, _ in }
+            )
+        else {
             return [
                 .problem("workers", "none can be started", "`thumbnailer --check` says why")
             ]
@@ -48,7 +54,28 @@ struct ProgramChecks {
                 )
             )
         }
-        return findings
+        return findings + [Self.confinement(json)]
+    }
+
+    /// Whether a worker that hostile bytes have taken over could do more than fail its job.
+    static func confinement(_ json: JSON) -> Finding {
+        let attempts = json["attempts"]?.objectValue?.members ?? []
+        if let open = attempts.first(where: { $0.value == "succeeded" })?.name {
+            return .problem(
+                "workers",
+                "a worker can \(open)",
+                "run a kernel with Landlock (5.13 or newer, with `landlock` in its `lsm=` list)"
+            )
+        }
+        let inForce = json["confinement"]?["inForce"]?.stringValue ?? "nothing"
+        guard json["confinement"]?["isComplete"]?.boolValue == true else {
+            return .warning(
+                "workers",
+                "what confines them: \(inForce)",
+                "run a kernel with Landlock (5.13 or newer, with `landlock` in its `lsm=` list) and seccomp"
+            )
+        }
+        return .ok("workers", "they can reach nothing but their jobs: \(inForce)")
     }
 
     // MARK: The library

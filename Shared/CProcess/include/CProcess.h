@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "Confinement.h"
+
 /// The most descriptors that one message carries.
 #define SAFELIGHT_MAX_DESCRIPTORS 16
 

@@ -1,0 +1,13 @@
+import Hosting
+import Imaging
+
+/// The program: the service, or the process that renders pictures for it.
+@main
+enum Program {
+    static func main() {
+        ServiceProgram.run(EditorCommand.self) {
+            ImagingLibrary.start()
+            WorkerProcess.serve(EditWork.handle)
+        }
+    }
+}

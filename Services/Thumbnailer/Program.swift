@@ -1,0 +1,13 @@
+import Hosting
+import Imaging
+
+/// The program: the service, or the process that opens pictures for it.
+@main
+enum Program {
+    static func main() {
+        ServiceProgram.run(ThumbnailerCommand.self) {
+            ImagingLibrary.start()
+            WorkerProcess.serve(ThumbnailWork.handle)
+        }
+    }
+}

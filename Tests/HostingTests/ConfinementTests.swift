@@ -1,0 +1,46 @@
+import CProcess
+import Glibc
+import JSONValue
+import Testing
+
+@testable import Hosting
+
+/// The attempts that a confined worker must fail at, made where nothing is confined: each of them would succeed.
+struct ConfinementTests {
+    @Test func `what a confined worker is refused is possible in a process that is not confined`() {
+        let folder = TemporaryFolder()
+        let file = folder.write("key", "secret")
+        var count = 0
+        let attempts = UnsafeBufferPointer(start: safelight_attempts(&count), count: count)
+        let possible = [
+            "read a file", "write to a file", "create a file", "change a file's mode", "open a TCP socket",
+            "open a datagram socket", "start a process", "create a memory file",
+        ]
+        for var attempt in attempts {
+            let name = String(cString: attempt.name)
+            guard possible.contains(name) else { continue }
+            #expect(safelight_try(&attempt, file) == 0, "\(name)")
+        }
+        #expect(attempts.count > possible.count)
+    }
+
+    @Test func `a process with a second thread is not confined by half`() async {
+        var confinement = safelight_confinement()
+        // This process runs tests on several threads.
+        let result = safelight_confine(&confinement)
+        let problem = errno
+        let isSanitized = safelight_is_sanitized() == 1
+        #expect(result == (isSanitized ? 0 : -1))
+        if !isSanitized { #expect(problem == EBUSY) }
+    }
+
+    @Test func `a report of a worker is read, and nothing is no report`() {
+        let full = Confinement(json: ["landlock": 4, "seccomp": true])
+        #expect(full?.isComplete == true)
+        #expect(full.map { "\($0)" } == "Landlock (version 4), seccomp")
+        let none = Confinement(json: ["landlock": 0, "seccomp": true])
+        #expect(none?.isComplete == false)
+        #expect(none.map { "\($0)" }?.contains("no Landlock") == true)
+        #expect(Confinement(json: nil) == nil)
+    }
+}

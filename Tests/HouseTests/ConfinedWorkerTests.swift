@@ -1,0 +1,93 @@
+import Foundation
+import Hosting
+import JSONValue
+import Logging
+import PhotoClient
+import TestSupport
+import Testing
+
+/// Workers of the real executables try what hostile bytes would have them do.
+@Suite(.serialized, .timeLimit(.minutes(3)))
+struct ConfinedWorkerTests {
+    private static let refusals = ["Operation not permitted", "Permission denied", "Function not implemented"]
+
+    private func pool(_ program: String) -> WorkerPool {
+        var limits = WorkerLimits()
+        limits.memoryBytes = 3 << 30
+        limits.fileSizeBytes = 64 << 10
+        return WorkerPool(
+            executable: TestPlace.executables + "/" + program,
+            count: 1,
+            limits: limits,
+            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+        )
+    }
+
+    private func status(of pid: Int64) throws -> [Substring: String] {
+        let text = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8)
+        let lines = text.split(separator: "\n").map { $0.split(separator: ":", maxSplits: 1) }
+        return Dictionary(lines.filter { $0.count == 2 }.map { ($0[0], $0[1].trimmingCharacters(in: .whitespaces)) }) {
+            first,
+            _ in first
+        }
+    }
+
+    @Test(arguments: ["thumbnailer", "editor", "catalog"])
+    func `a worker can neither open, connect, run nor reach anything`(program: String) async throws {
+        let house = try RunningHouse("confined")
+        try house.start([.catalog])
+        let key = try house.folder.write(Array("secret".utf8), to: "keys/server.key_secret")
+        let folders = [house.folder.file("library"), house.folder.file("keys"), "/proc/self", "/etc", "/"]
+        let files = [
+            house.folder.file("run") + "/catalog.sock", house.folder.file("library") + "/library.sqlite", key,
+            "/etc/passwd", "/proc/self/environ",
+        ]
+        let pool = pool(program)
+        try await pool.start()
+        let pid = try #require(pool.figures()["pids"]?.arrayValue?.first?.intValue)
+        let result = try await pool.run(
+            WorkerJob(
+                method: Confinement.attemptsMethod,
+                params: ["paths": JSON(files + folders), "isThorough": true]
+            )
+        )
+        let attempts = try #require(result.result["attempts"]?.objectValue?.members)
+        #expect(attempts.count > 70)
+        for attempt in attempts {
+            let text = attempt.value.stringValue ?? ""
+            // Where there is no folder nothing could be listed.
+            let isFile = attempt.name.hasPrefix("list") && files.contains { attempt.name.hasSuffix($0) }
+            #expect(Self.refusals.contains(text) || isFile && text == "Not a directory", "\(attempt.name): \(text)")
+        }
+        let status = try status(of: pid)
+        for set in ["CapEff", "CapPrm", "CapInh", "CapAmb"] { #expect(status[Substring(set)] == "0000000000000000") }
+        if getuid() == 0 { #expect(status["CapBnd"] == "0000000000000000") }
+        #expect(status["NoNewPrivs"] == "1")
+        #expect(status["Seccomp"] == "2", "a filter")
+        #expect(pool.confinement?.isComplete == true, "\(String(describing: pool.confinement))")
+        await pool.stop(graceSeconds: 1)
+        #expect(house.stop() == [])
+    }
+
+    @Test func `figures, checks and the doctor say what confines workers`() async throws {
+        let house = try RunningHouse("confinement")
+        try house.start()
+        let library = try house.library()
+        for client in [library.catalog, library.thumbnailer, library.editor] {
+            let said = try await client.figures()["workers"]?["confinement"]?.stringValue
+            #expect(said?.contains("Landlock (version") == true && said?.contains("seccomp") == true, "\(said ?? "")")
+        }
+        for program in ["thumbnailer", "editor"] {
+            let check = try RunningProgram.run(program, ["--check"], environment: house.environment)
+            #expect(check.status == 0 && check.output.contains("confined by  Landlock"), "\(check.output)")
+        }
+        let check = try RunningProgram.run("catalog", ["--check"], environment: house.environment)
+        let settings = try JSON(parsing: Array(check.output.utf8))
+        #expect(settings["confinement"]?.stringValue?.contains("Landlock (version") == true, "\(check.output)")
+        let doctor = try JSON(parsing: Array(house.safelight(["doctor", "--json"]).output.utf8))
+        let findings = doctor["findings"]?.arrayValue?.filter { $0["subject"] == "workers" } ?? []
+        #expect(findings.contains { $0["level"] == "ok" && $0["text"]?.stringValue?.contains("Landlock") == true })
+        await library.close()
+        #expect(house.stop() == [])
+    }
+}

@@ -157,6 +157,8 @@ enum EditWork {
         )
         // A preview is looked at and thrown away; it says nothing about where it was taken.
         guard plan.maximumSide == nil else { return render }
+        // The metadata are the source's own.
+        WorkerProcess.enter(.reading)
         do throws(MetadataError) {
             render.bytes = try MetadataWriter.transfer(
                 from: source,

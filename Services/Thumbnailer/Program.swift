@@ -7,6 +7,7 @@ enum Program {
     static func main() {
         ServiceProgram.run(ThumbnailerCommand.self) {
             ImagingLibrary.start()
+            ImagingLibrary.observeStages { WorkerProcess.enter($0 == .reading ? .reading : .working) }
             WorkerProcess.serve(ThumbnailWork.handle)
         }
     }

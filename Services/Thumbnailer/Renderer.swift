@@ -15,22 +15,37 @@ struct Renderer: Sendable {
     let report: @Sendable (ResourceWork.Harm) async -> Void
 
     /// Several pictures from one decode of one file, an outcome for each.
+    ///
+    /// Where one of them takes all the time that there is, each is made for itself: the others do not fail with it.
     func pictures(_ plans: [RenditionPlan]) async -> [Result<StoredRendition, RPCError>] {
-        guard let digest = plans.first?.digest else { return [] }
-        do throws(RPCError) {
-            let file = try resources.open(digest)
-            let job = WorkerJob(
-                method: ThumbnailWork.renditionMethod,
-                params: RenditionPlans(plans: plans).json,
-                files: [file.descriptor]
-            )
-            let result = try await run(job, over: digest, on: workers)
-            // The descriptor is the worker's until here.
-            return try withExtendedLifetime(file) { () throws(RPCError) in
-                try Self.outcomes(result, count: plans.count)
-            }
+        do throws(WorkerFailure) {
+            let result = try await rendered(plans)
+            do throws(RPCError) { return try result.get() } catch { return plans.map { _ in .failure(error) } }
         } catch {
-            return plans.map { _ in .failure(error) }
+            guard error.isOfRequest, plans.count > 1 else { return plans.map { _ in .failure(error.refusal) } }
+            var outcomes: [Result<StoredRendition, RPCError>] = []
+            for plan in plans { outcomes += await pictures([plan]) }
+            return outcomes
+        }
+    }
+
+    private func rendered(
+        _ plans: [RenditionPlan]
+    ) async throws(WorkerFailure) -> Result<[Result<StoredRendition, RPCError>], RPCError> {
+        guard let digest = plans.first?.digest else { return .success([]) }
+        let file: ResourceFile
+        do throws(RPCError) { file = try resources.open(digest) } catch { return .failure(error) }
+        let job = WorkerJob(
+            method: ThumbnailWork.renditionMethod,
+            params: RenditionPlans(plans: plans).json,
+            files: [file.descriptor]
+        )
+        let result = try await ResourceWork(workers, report: report).run(job, over: digest)
+        // The descriptor is the worker's until here.
+        return withExtendedLifetime(file) {
+            do throws(RPCError) { return .success(try Self.outcomes(result, count: plans.count)) } catch {
+                return .failure(error)
+            }
         }
     }
 

@@ -64,7 +64,9 @@ enum ThumbnailWork {
         do throws(ImagingError) {
             var options: [RenditionOptions] = []
             for plan in plans { options.append(try plan.options) }
-            return try Rendition.renderAll(bytes, options).map { .success($0) }
+            var limits = PixelLimits()
+            limits.seconds = Double(WorkerProcess.limits.wallSeconds)
+            return try Rendition.renderAll(bytes, options, limits: limits).map { .success($0) }
         } catch {
             guard plans.count > 1 else { return [.failure(error)] }
             return plans.flatMap { images([$0], bytes) }

@@ -1,7 +1,8 @@
-/// Has workers do jobs over stored bytes, and tells whoever keeps account when those bytes do harm.
+/// Has workers do jobs over stored bytes, and reports bytes that do harm.
 ///
 /// A worker that ends in the middle of a job may have been ended by somebody else (the system was short of memory): the
-/// job is done once more by another. When that one ends too, the bytes are to blame.
+/// job is done once more by another. Bytes are to blame only for what happens while they are read: a request that asks
+/// for too much fails, and anybody else still gets the picture.
 public struct ResourceWork: Sendable {
     /// What bytes did, and how often one after the other.
     public struct Harm: Sendable, Equatable {
@@ -34,14 +35,15 @@ public struct ResourceWork: Sendable {
     public func run(_ job: WorkerJob, over digest: String, priority: WorkerPriority = .normal)
         async throws(WorkerFailure) -> WorkerResult
     {
-        var failures = 0
+        var (ends, failures) = (0, 0)
         while true {
             do throws(WorkerFailure) {
                 return try await pool.run(job, priority: priority)
             } catch {
-                guard error.isHarm else { throw error }
-                failures += 1
-                if error.isEnd, failures < Self.attempts { continue }
+                ends += error.isEnd ? 1 : 0
+                failures += error.isHarm ? 1 : 0
+                if error.isEnd, ends < Self.attempts { continue }
+                guard failures > 0 else { throw error }
                 await report(Harm(digest: digest, failure: error, failures: failures))
                 throw error
             }
@@ -53,16 +55,17 @@ extension WorkerFailure {
     /// The worker ended in the middle, by itself or by a signal.
     fileprivate var isEnd: Bool {
         switch self {
-        case .crashed, .exited, .malformedResult: true
+        case .crashed, .killed, .exited, .malformedResult: true
         default: false
         }
     }
 
-    /// The bytes took a worker down; a job's own refusal and a result that is too large did none.
+    /// The bytes took a worker down while it read them; a job's own refusal and a result that is too large did none.
     var isHarm: Bool {
         switch self {
-        case .timedOut: true
-        default: isEnd
+        case .timedOut(_, let phase), .crashed(_, let phase), .exited(_, let phase), .malformedResult(_, let phase):
+            phase == .reading
+        default: false
         }
     }
 }

@@ -31,8 +31,17 @@ final class RunningWorker {
     let pid: Int32
     /// How it ended, once it has.
     private(set) var status: Status?
+    /// Whether it was ended by this process, and not by itself or the system.
+    private(set) var wasKilled = false
     /// What it says of its confinement.
     private(set) var confinement: Confinement?
+
+    /// The part of the present job.
+    private var phase = WorkerPhase.received
+    /// Whether the bytes of the present job had been read once: after that, reading does not explain the time it took.
+    private var hasWorked = false
+    /// Processor time before the present job, in nanoseconds.
+    private var usedBefore: Int64 = 0
 
     private let limits: WorkerLimits
     private let logger: Logger
@@ -83,7 +92,7 @@ final class RunningWorker {
     /// job's error.
     func end(isDying: Bool = false) {
         guard socket >= 0 else { return }
-        if isDying { _ = safelight_await_end(pid, Self.dyingMilliseconds) }
+        wasKilled = !isDying || safelight_await_end(pid, Self.dyingMilliseconds) == 0
         kill(-pid, SIGKILL)
         kill(pid, SIGKILL)
         var code: Int32 = 0
@@ -173,6 +182,8 @@ final class RunningWorker {
     ) -> Outcome {
         var deadline = wallDeadline
         allowProcessorTime()
+        phase = .received
+        hasWorked = false
         output.begin()
         var writer = WorkerFrameWriter(
             WorkerFrame(
@@ -191,14 +202,38 @@ final class RunningWorker {
                 if !writer.isDone { try writer.send(to: socket) }
                 let events = wait(bell, until: deadline, sending: !writer.isDone)
                 guard events.hasInput else { continue }
-                guard case .frame(let frame) = try reader.receive(from: socket) else { continue }
-                guard writer.isDone else { throw .malformed("an answer before the whole job was sent") }
-                return try answer(frame)
+                while case .frame(let frame) = try reader.receive(from: socket) {
+                    guard writer.isDone else { throw .malformed("an answer before the whole job was sent") }
+                    guard let phase = frame.header["phase"] else { return try answer(frame) }
+                    try enter(phase)
+                }
             }
         } catch {
             return error == .closed && !writer.hasBegun ? .notBegun : .broken(error)
         }
     }
+
+    private func enter(_ name: JSON) throws(WorkerChannelError) {
+        guard let next = name.stringValue.flatMap(WorkerPhase.init(rawValue:)) else {
+            throw .malformed("there is no phase \(name.text)")
+        }
+        phase = next
+        if next == .working { hasWorked = true }
+    }
+
+    /// The phase that explains an end.
+    var phaseOfEnd: WorkerPhase { phase }
+
+    /// The phase that explains why the job takes so long, which only processor time can: the rest of the time the worker
+    /// waited for a processor, or was stopped.
+    func phaseOfDelay(seconds: Int) -> WorkerPhase {
+        guard !hasWorked else { return .working }
+        let used = max(0, safelight_cpu_nanoseconds(pid) - usedBefore)
+        return phase == .reading && used >= Int64(seconds) * 500_000_000 ? .reading : .received
+    }
+
+    /// The same, where the system ended it for its processor time.
+    var phaseOfExhaustion: WorkerPhase { hasWorked ? .working : phase }
 
     private func answer(_ frame: WorkerFrame) throws(WorkerChannelError) -> Outcome {
         for file in reader.takeFiles() { close(file) }
@@ -215,7 +250,8 @@ final class RunningWorker {
 
     // The system counts a process's whole life: the limit moves on with each job.
     private func allowProcessorTime() {
-        let used = max(0, safelight_cpu_nanoseconds(pid) / 1_000_000_000)
+        usedBefore = max(0, safelight_cpu_nanoseconds(pid))
+        let used = usedBefore / 1_000_000_000
         _ = safelight_limit_cpu(pid, UInt64(used) + UInt64(max(1, limits.cpuSeconds)) + 1)
     }
 }

@@ -6,7 +6,8 @@ extension WorkerFailure {
     public var refusal: RPCError {
         let refusal: Refusal =
             switch self {
-            case .crashed, .exited, .malformedResult: .workerCrashed
+            case .crashed, .killed, .exited, .malformedResult: .workerCrashed
+            case .timedOut(_, .working): .limitExceeded
             case .timedOut: .workerTimeout
             case .refused(let name, _):
                 Refusal(rawValue: name) ?? (name == "too_large" ? .limitExceeded : .internalError)

@@ -6,8 +6,9 @@ import JSONValue
 /// a 4-byte big-endian length, a JSON object of that length, then the attachments' bytes one after the other.
 ///
 /// The object of a job is `{"method", "params", "files": <count>, "attachments": [<length>, …]}`; its descriptors come by
-/// SCM_RIGHTS with the first byte. An answer is `{"result", "attachments"}` or `{"error": {"name", "message"}}`. The first
-/// frame of a worker is `{"worker": 1}`, with `"confinement": {"landlock", "seccomp"}` where it is confined: it is ready.
+/// SCM_RIGHTS with the first byte. An answer is `{"result", "attachments"}` or `{"error": {"name", "message"}}`; before it a
+/// worker may send `{"phase": "reading"}` and `{"phase": "working"}`, as often as they change. The first frame of a worker
+/// is `{"worker": 1}`, with `"confinement": {"landlock", "seccomp"}` where it is confined: it is ready.
 public struct WorkerFrame: Sendable, Equatable {
     /// The most attachments of a frame.
     public static let mostAttachments = 64

@@ -61,17 +61,20 @@ public enum WorkerPriority: Int, Sendable, CaseIterable {
 /// Why a job has no result.
 public enum WorkerFailure: Error, Sendable, Equatable {
     /// The worker was ended by a signal in the middle of the job, as decoders are by hostile bytes.
-    case crashed(signal: Int32)
+    case crashed(signal: Int32, phase: WorkerPhase = .reading)
+    /// The worker was ended from outside in the middle of the job, as the system does where memory runs short.
+    case killed
     /// The worker left by itself in the middle of the job.
-    case exited(code: Int32)
-    /// The job was over its time, by the wall's clock or by the processor's; the worker was killed.
-    case timedOut(seconds: Int)
+    case exited(code: Int32, phase: WorkerPhase = .reading)
+    /// The job was over its time, by the wall's clock or by the processor's; the worker was killed. The phase is
+    /// ``WorkerPhase/reading`` only where reading the bytes took most of that time of a processor.
+    case timedOut(seconds: Int, phase: WorkerPhase = .reading)
     /// The job's own named error.
     case refused(name: String, message: String)
     /// The answer was larger than ``WorkerLimits/resultBytes``; the worker was killed.
     case resultTooLarge(limit: Int)
     /// The answer was no frame as the protocol has them; the worker was killed.
-    case malformedResult(String)
+    case malformedResult(String, phase: WorkerPhase = .reading)
     /// The job was never begun: too many are waiting.
     case queueFull(limit: Int)
     /// The job was never begun: no worker can be started, or the pool is stopping.
@@ -79,10 +82,19 @@ public enum WorkerFailure: Error, Sendable, Equatable {
     /// The calling task was cancelled.
     case cancelled
 
+    /// What was asked for, and not the bytes, took the worker's time or its life.
+    public var isOfRequest: Bool {
+        switch self {
+        case .timedOut(_, .working), .crashed(_, .working), .exited(_, .working), .resultTooLarge: true
+        default: false
+        }
+    }
+
     /// The name for the wire, as in `worker_crashed`; a refusal's own.
     public var name: String {
         switch self {
-        case .crashed, .exited: "worker_crashed"
+        case .crashed, .killed, .exited: "worker_crashed"
+        case .timedOut(_, .working): "limit_exceeded"
         case .timedOut: "worker_timeout"
         case .refused(let name, _): name
         case .resultTooLarge: "worker_result_too_large"
@@ -96,12 +108,18 @@ public enum WorkerFailure: Error, Sendable, Equatable {
     /// What happened and what to do about it.
     public var message: String {
         switch self {
-        case .crashed(let signal): "the file could not be processed: the worker ended with signal \(signal)"
-        case .exited(let code): "the file could not be processed: the worker left with code \(code)"
-        case .timedOut(let seconds): "processing took longer than the \(seconds) s that one file may take"
+        case .crashed(let signal, _): "the file could not be processed: the worker ended with signal \(signal)"
+        case .killed:
+            "the worker was killed from outside, as the system does where memory runs short; try again later, or give "
+                + "the services more memory"
+        case .exited(let code, _): "the file could not be processed: the worker left with code \(code)"
+        case .timedOut(let seconds, .working):
+            "what is asked for takes longer than the \(seconds) s that a worker has for it; ask for fewer pixels, "
+                + "another format or less to be done"
+        case .timedOut(let seconds, _): "processing took longer than the \(seconds) s that one file may take"
         case .refused(_, let message): message
         case .resultTooLarge(let limit): "the result is larger than \(limit) bytes; ask for a smaller one"
-        case .malformedResult(let reason): "the worker's answer was not understood: \(reason)"
+        case .malformedResult(let reason, _): "the worker's answer was not understood: \(reason)"
         case .queueFull(let limit): "\(limit) jobs are waiting already; try again later"
         case .unavailable(let reason): "no worker is available: \(reason)"
         case .cancelled: "the request was cancelled"

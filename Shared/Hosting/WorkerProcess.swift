@@ -1,6 +1,7 @@
 import CProcess
 import Glibc
 import JSONValue
+import Synchronization
 
 /// The other end of a ``WorkerPool``: the hidden `worker` subcommand of a service.
 ///
@@ -54,6 +55,27 @@ public enum WorkerProcess {
         return WorkerLimits(json: try? JSON(parsing: text))
     }()
 
+    // MARK: Phases
+
+    private struct Job {
+        let socket: Int32
+        var phase = WorkerPhase.received
+    }
+
+    private static let job = Mutex<Job?>(nil)
+
+    /// Reports the part of the job that begins now; nothing outside of a worker, or where it has begun already.
+    public static func enter(_ phase: WorkerPhase) {
+        let socket = job.withLock { job -> Int32? in
+            guard let socket = job?.socket, job?.phase != phase else { return nil }
+            job?.phase = phase
+            return socket
+        }
+        guard let socket else { return }
+        // The answer fails where this does.
+        try? send(WorkerFrame(header: ["phase": .string(phase.rawValue)]), to: socket)
+    }
+
     // MARK: Serving
 
     /// The loop itself; throws ``WorkerChannelError/closed`` at the end.
@@ -66,11 +88,13 @@ public enum WorkerProcess {
         var hello: JSONObject = ["worker": 1]
         hello["confinement"] = confinement?.json
         try send(WorkerFrame(header: .object(hello)), to: socket)
+        defer { job.withLock { $0 = nil } }
         var reader = WorkerFrameReader(limit: attachmentLimit)
         while true {
             guard case .frame(let frame) = try reader.receive(from: socket) else { continue }
             let files = reader.takeFiles()
             defer { for file in files { close(file) } }
+            job.withLock { $0 = Job(socket: socket) }
             try send(answer(to: frame, files: files, handler), to: socket)
         }
     }
@@ -108,7 +132,8 @@ public enum WorkerProcess {
 }
 
 extension WorkerJob {
-    /// All bytes of one of the job's files, or the `first` of them, wherever it stands.
+    /// All bytes of one of the job's files, or the `first` of them, wherever it stands. What follows counts as reading
+    /// them (``WorkerPhase/reading``) until the worker says otherwise.
     ///
     /// Throws a refusal `too_large` beyond the limit in bytes, `io_error` where it cannot be read, `invalid_request`
     /// where the job has no such file.
@@ -136,6 +161,7 @@ extension WorkerJob {
             }
         }
         guard problem == 0 else { throw .unreadable(problem) }
+        WorkerProcess.enter(.reading)
         return bytes
     }
 }

@@ -126,12 +126,17 @@ struct WorkerSeat {
             worker.end()
             pool.finish(ticket, on: index, .failure(.cancelled))
         case .outOfTime:
+            let phase = worker.phaseOfDelay(seconds: ticket.wallSeconds)
             worker.end()
             let isStopping = !pool.isRunning
             pool.finish(
                 ticket,
                 on: index,
-                .failure(isStopping ? .unavailable("the service is stopping") : .timedOut(seconds: ticket.wallSeconds))
+                .failure(
+                    isStopping
+                        ? .unavailable("the service is stopping")
+                        : .timedOut(seconds: ticket.wallSeconds, phase: phase)
+                )
             )
         case .broken(let error):
             pool.finish(ticket, on: index, .failure(failure(error, worker)))
@@ -144,10 +149,15 @@ struct WorkerSeat {
         let failure: WorkerFailure
         switch (error, worker.status) {
         case (.tooLarge, _): failure = .resultTooLarge(limit: pool.limits.resultBytes)
-        case (.malformed(let reason), _): failure = .malformedResult(reason)
-        case (_, .signal(SIGXCPU)?): failure = .timedOut(seconds: pool.limits.cpuSeconds)
-        case (_, .signal(let number)?): failure = .crashed(signal: number)
-        case (_, .code(let code)?): failure = .exited(code: code)
+        case (.malformed(let reason), _): failure = .malformedResult(reason, phase: worker.phaseOfEnd)
+        case (_, .signal(SIGXCPU)?):
+            failure = .timedOut(seconds: pool.limits.cpuSeconds, phase: worker.phaseOfExhaustion)
+        // It closed its socket and lived on.
+        case (_, .signal(let number)?) where worker.wasKilled:
+            failure = .crashed(signal: number, phase: worker.phaseOfEnd)
+        case (_, .signal(SIGKILL)?), (_, .signal(SIGTERM)?): failure = .killed
+        case (_, .signal(let number)?): failure = .crashed(signal: number, phase: worker.phaseOfEnd)
+        case (_, .code(let code)?): failure = .exited(code: code, phase: worker.phaseOfEnd)
         case (_, nil): failure = .unavailable("\(error)")
         }
         pool.logger.warning(

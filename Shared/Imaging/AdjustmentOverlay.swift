@@ -101,7 +101,7 @@ enum AdjustmentOverlay {
             throw .invalidOptions("the picture of a watermark is neither PNG nor JPEG")
         }
         let wand = try Decoder.decode(bytes, header, eighths: DecodeScale.full, scale: 1, limits: limits)
-        try ColourProfile.convertToSRGB(wand)
+        try ColourProfile.convertToSRGB(wand, isOfRequest: true)
         try wand.attempt("preparing", MagickTransformImageColorspace(wand.pointer, sRGBColorspace))
         let height = max(1, Int((Double(wand.height * width) / Double(wand.width)).rounded()))
         guard height <= 4 * 65_500 else { throw .invalidOptions("the picture of a watermark is too thin") }

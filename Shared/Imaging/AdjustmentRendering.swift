@@ -60,6 +60,7 @@ public enum AdjustmentRendering {
     ) throws(ImagingError) -> RenderedImage {
         let side = maximumSide ?? format.longestSide
         try RenditionOptions(target: .size(width: side, height: side), format: format, quality: quality).validate()
+        ImagingLibrary.enter(.reading)
         let header = try Picture.header(of: bytes, limits: limits)
         let geometry = AdjustmentGeometry(list.operations, width: header.pixelWidth, height: header.pixelHeight)
         let full = (width: geometry.width, height: geometry.height)
@@ -90,6 +91,7 @@ public enum AdjustmentRendering {
             scale: isSmaller ? 2 * scale : 1,
             limits: limits
         )
+        ImagingLibrary.enter(.working)
         return try render(
             wand,
             list.operations,

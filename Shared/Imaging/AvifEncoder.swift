@@ -91,6 +91,11 @@ enum AvifEncoder {
 
     private static func check(_ error: heif_error) throws(ImagingError) {
         guard error.code != heif_error_Ok else { return }
+        if error.code == heif_error_Memory_allocation_error {
+            throw .tooMuchWork(
+                "an avif of so many pixels needs more memory than a worker has; ask for fewer, or for jpeg"
+            )
+        }
         throw .encodingFailed(error.message.map { String(cString: $0) } ?? "libheif failed")
     }
 }

@@ -22,9 +22,15 @@ enum ColourProfile {
     /// Converts the picture to sRGB and drops its profile.
     ///
     /// A broken profile is no error: the colours count as sRGB then.
-    static func convertToSRGB(_ wand: borrowing Wand) throws(ImagingError) {
+    ///
+    /// - Parameter isOfRequest: the picture is not the one that is rendered but came with the request
+    static func convertToSRGB(_ wand: borrowing Wand, isOfRequest: Bool = false) throws(ImagingError) {
         if let profile = wand.profile("icc") {
-            if !isSRGB(profile) { MagickProfileImage(wand.pointer, "icc", sRGB, sRGB.count) }
+            if !isSRGB(profile) {
+                if !isOfRequest { ImagingLibrary.enter(.reading) }
+                MagickProfileImage(wand.pointer, "icc", sRGB, sRGB.count)
+                ImagingLibrary.enter(.working)
+            }
             var length = 0
             if let removed = MagickRemoveImageProfile(wand.pointer, "icc", &length) { MagickRelinquishMemory(removed) }
         }

@@ -8,6 +8,8 @@ public enum ImagingError: Error, Sendable, Hashable, CustomStringConvertible {
     case undecodable(reason: String)
     /// More pixels, longer sides or more frames than allowed; `limit` is the limit that was passed.
     case tooLarge(width: Int, height: Int, limit: Int)
+    /// What was asked for takes more time or memory than there is.
+    case tooMuchWork(String)
     /// What was asked for cannot be done.
     case invalidOptions(String)
     /// The encoder failed.
@@ -18,7 +20,7 @@ public enum ImagingError: Error, Sendable, Hashable, CustomStringConvertible {
         switch self {
         case .unsupportedFormat: "unsupported_format"
         case .truncated, .undecodable: "invalid_resource"
-        case .tooLarge: "limit_exceeded"
+        case .tooLarge, .tooMuchWork: "limit_exceeded"
         case .invalidOptions: "invalid_options"
         case .encodingFailed: "internal_error"
         }
@@ -35,7 +37,7 @@ public enum ImagingError: Error, Sendable, Hashable, CustomStringConvertible {
         case .undecodable(let reason): "the picture cannot be decoded: \(reason)"
         case .tooLarge(let width, let height, let limit):
             "the picture of \(width) by \(height) pixels passes the limit of \(limit); give a smaller one"
-        case .invalidOptions(let reason): reason
+        case .invalidOptions(let reason), .tooMuchWork(let reason): reason
         case .encodingFailed(let reason): "the picture cannot be encoded: \(reason)"
         }
     }

@@ -22,6 +22,10 @@ public struct PixelLimits: Sendable, Hashable {
     ///
     /// Default 1,000.
     public var frames = 1000
+    /// Processor time of what is made of the picture, in seconds, as it is estimated.
+    ///
+    /// Default without a bound.
+    public var seconds = Double.infinity
 
     public init() {}
 

@@ -15,11 +15,13 @@ public enum Preview {
         limits: PixelLimits = PixelLimits()
     ) throws(ImagingError) -> RenderedImage? {
         try options.validate()
+        ImagingLibrary.enter(.reading)
         let header = try Picture.header(of: bytes, limits: limits)
         guard let wand = try embedded(in: bytes, header, limits),
             let region = shape(wand.width, wand.height, like: header.pixelWidth, header.pixelHeight)
         else { return nil }
         try wand.crop(region)
+        ImagingLibrary.enter(.working)
         return try finish(wand, options)
     }
 
@@ -32,12 +34,14 @@ public enum Preview {
         limits: PixelLimits = PixelLimits()
     ) throws(ImagingError) -> RenderedImage? {
         try options.validate()
+        ImagingLibrary.enter(.reading)
         let header = try Picture.header(of: bytes, limits: limits)
         let area = header.pixelWidth * header.pixelHeight
         guard header.kind == .jpeg, area >= 64 * 64 else { return nil }
         // An eighth shows something, half is the most that is still quick.
         let eighths = [4, 2].first { area * $0 * $0 / 64 <= cheapPixels } ?? 1
         let wand = try Decoder.decode(bytes, header, eighths: eighths, scale: 0, limits: limits)
+        ImagingLibrary.enter(.working)
         return try finish(wand, options)
     }
 

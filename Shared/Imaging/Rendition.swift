@@ -23,9 +23,14 @@ public enum Rendition {
         _ options: [RenditionOptions],
         limits: PixelLimits = PixelLimits()
     ) throws(ImagingError) -> [RenderedImage] {
+        ImagingLibrary.enter(.reading)
         let header = try Picture.header(of: bytes, limits: limits)
         var plans: [RenditionPlan] = []
-        for options in options { plans.append(try RenditionPlan(options, for: header)) }
+        for options in options {
+            let plan = try RenditionPlan(options, for: header)
+            try RenditionCost.check(plan, options.format, seconds: limits.seconds)
+            plans.append(plan)
+        }
         // The largest comes first; much smaller ones are made of it instead of from all pixels.
         let order = plans.indices.sorted { plans[$0].area > plans[$1].area }
         let step = order.first { plans[$0].isWhole && !plans[$0].isUpscaled }
@@ -35,6 +40,7 @@ public enum Rendition {
                 && plans[step].resized.height >= stepRatio * plan.resized.height
         }
         let source = try RenditionSource(bytes, header, plans, isNeeded: isOfStep.map { !$0 }, limits: limits)
+        ImagingLibrary.enter(.working)
         var images = [RenderedImage?](repeating: nil, count: plans.count)
         var larger: OpaquePointer?
         defer { if let larger { DestroyMagickWand(larger) } }

@@ -103,10 +103,15 @@ let pythonWorker = """
         parts = [receive(n) for n in job['attachments']]
         method, params = job['method'], job['params']
         jobs += 1
+        for phase in params.get('phases', ['reading']): send({'phase': phase})
         if method == 'echo': send({'result': params}, parts)
         elif method == 'read': send({'result': {'files': len(files)}}, [os.pread(f, 1 << 20, 0) for f in files])
         elif method == 'refuse': send({'error': {'name': 'unsupported_format', 'message': 'not an image'}})
         elif method == 'crash': os.kill(os.getpid(), getattr(signal, params['signal']))
+        elif method == 'die':
+            first = not os.path.exists(params['path'])
+            if first: os.close(os.open(params['path'], os.O_WRONLY | os.O_CREAT))
+            os.kill(os.getpid(), signal.SIGKILL if first else signal.SIGSEGV)
         elif method == 'exit': os._exit(5)
         elif method == 'sleep': time.sleep(params['seconds']); send({'result': {}})
         elif method == 'spin':

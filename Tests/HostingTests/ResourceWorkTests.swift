@@ -58,11 +58,11 @@ struct ResourceWorkTests {
     @Test func `bytes that hang are told of at once; refusals are nobody's harm`() async throws {
         let book = Book()
         var limits = WorkerLimits()
-        limits.wallSeconds = 1
+        limits.cpuSeconds = 1
         limits.resultBytes = 1000
         try await PythonPool(limits: limits).run { pool in
             let work = ResourceWork(pool) { book.write($0) }
-            let hang = WorkerJob(method: "sleep", params: ["seconds": 60])
+            let hang = WorkerJob(method: "spin")
             #expect(await failure(of: hang, by: work) == .timedOut(seconds: 1))
             #expect(pool.figures()["timedOut"] == 1)
             #expect(await failure(of: WorkerJob(method: "refuse"), by: work)?.name == "unsupported_format")
@@ -70,6 +70,52 @@ struct ResourceWorkTests {
             #expect(await failure(of: lots, by: work) == .resultTooLarge(limit: 1000))
         }
         #expect(book.all == [.init(digest: "d", failure: .timedOut(seconds: 1), failures: 1)])
+    }
+
+    @Test(
+        .serialized,
+        arguments: [
+            (
+                "crash", ["signal": "SIGSEGV", "phases": ["reading", "working"]],
+                .crashed(signal: SIGSEGV, phase: .working)
+            ),
+            ("crash", ["signal": "SIGABRT", "phases": []], .crashed(signal: SIGABRT, phase: .received)),
+            ("crash", ["signal": "SIGKILL"], .killed),
+            ("exit", ["phases": ["reading", "working"]], .exited(code: 5, phase: .working)),
+            ("spin", ["phases": ["reading", "working"]], .timedOut(seconds: 1, phase: .working)),
+            ("spin", ["phases": ["reading", "working", "reading"]], .timedOut(seconds: 1, phase: .working)),
+            ("spin", ["phases": []], .timedOut(seconds: 1, phase: .received)),
+            ("sleep", ["seconds": 60], .timedOut(seconds: 4, phase: .received)),
+        ] as [(String, JSON, WorkerFailure)]
+    )
+    func `bytes are not to blame for what happens when they are not being read`(
+        method: String,
+        params: JSON,
+        expected: WorkerFailure
+    ) async throws {
+        let book = Book()
+        var limits = WorkerLimits()
+        limits.cpuSeconds = 1
+        // Longer than a second of a processor's time takes on a busy machine, except for what takes none.
+        limits.wallSeconds = method == "sleep" ? 4 : 60
+        try await PythonPool(limits: limits).run { pool in
+            let work = ResourceWork(pool) { book.write($0) }
+            #expect(await failure(of: WorkerJob(method: method, params: params), by: work) == expected)
+            // Somebody else's request over the same bytes.
+            #expect(await failure(of: WorkerJob(method: "echo"), by: work) == nil)
+        }
+        #expect(book.all.isEmpty)
+    }
+
+    @Test func `a crash while reading counts once where the other end of two was not the bytes' doing`() async throws {
+        let book = Book()
+        let folder = TemporaryFolder()
+        try await PythonPool().run { pool in
+            let work = ResourceWork(pool) { book.write($0) }
+            let job = WorkerJob(method: "die", params: ["path": .string(folder.path + "/once")])
+            #expect(await failure(of: job, by: work) == .crashed(signal: SIGSEGV))
+        }
+        #expect(book.all.map(\.failures) == [1])
     }
 
     @Test func `limits of a worker come by flag, by variable, and are checked`() throws {

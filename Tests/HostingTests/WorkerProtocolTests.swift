@@ -124,11 +124,15 @@ struct WorkerProtocolTests {
 
     private func talk(to a: Int32, _ folder: TemporaryFolder) throws {
         var reader = WorkerFrameReader(limit: 1 << 20)
+        var phases: [JSON] = []
         func exchange(_ header: JSON, _ attachments: [[UInt8]] = [], files: [Int32] = []) throws -> WorkerFrame? {
             var writer = WorkerFrameWriter(WorkerFrame(header: header, attachments: attachments), files: files)
             while !writer.isDone { try writer.send(to: a) }
-            guard case .frame(let frame) = try reader.receive(from: a) else { return nil }
-            return frame
+            while case .frame(let frame) = try reader.receive(from: a) {
+                guard let phase = frame.header["phase"] else { return frame }
+                phases.append(phase)
+            }
+            return nil
         }
         guard case .frame(let hello) = try reader.receive(from: a) else { return }
         #expect(hello.header["worker"] == 1)
@@ -142,6 +146,7 @@ struct WorkerProtocolTests {
         let file = open(folder.write("file", "content"), O_RDONLY)
         let read = try exchange(["method": "read", "params": [:], "files": 1], files: [file])
         #expect(read?.attachments == [Array("content".utf8)])
+        #expect(phases == ["reading"], "reported once the bytes are there")
         let large = open(folder.write("large", String(repeating: "x", count: 101)), O_RDONLY)
         let tooLarge = try exchange(["method": "read", "params": [:], "files": 1], files: [large])
         #expect(tooLarge?.header["error"]?["name"] == "too_large")

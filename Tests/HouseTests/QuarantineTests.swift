@@ -7,8 +7,8 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Bytes that hang or kill workers, in the real house (fault F4; DESIGN 4.4). Workers are stopped and killed from
-/// outside, which is what a decoder's endless loop and crash look like to the service.
+/// Bytes that hang or kill workers, in the real house (fault F4; DESIGN 4.4). What hangs is a picture that takes longer to
+/// decode than a worker has; what is killed from outside is nobody's fault.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct QuarantineTests {
     /// All workers of a service, once each of them has nothing to do: those that start or were ended are waited for.
@@ -29,6 +29,15 @@ struct QuarantineTests {
 
     private func asset(_ house: RunningHouse, _ library: PhotoLibrary, seed: UInt64) async throws -> ObjectID {
         let path = try house.folder.write(TestPictures.jpeg(seed: seed), to: "p\(seed).jpg")
+        let result = try await library.perform([
+            .createAsset(.init(ref: "a", resources: [NewResource(source: .path(path))]))
+        ])
+        return try #require(result.id("a"))
+    }
+
+    /// A picture whose decoding takes a worker some seconds.
+    private func slowAsset(_ house: RunningHouse, _ library: PhotoLibrary) async throws -> ObjectID {
+        let path = try house.folder.write(TestPictures.largeBlackPNG(side: 9900), to: "slow.png")
         let result = try await library.perform([
             .createAsset(.init(ref: "a", resources: [NewResource(source: .path(path))]))
         ])
@@ -123,14 +132,19 @@ struct QuarantineTests {
         let house = try RunningHouse("poison", environment: ["SAFELIGHT_JOB_SECONDS": "1"])
         try house.start()
         let library = try house.library()
-        let (id, good) = (try await asset(house, library, seed: 1), try await asset(house, library, seed: 2))
-        for side in [50, 60] {
-            try await stop(try await workers(library.thumbnailer))
+        let (id, good) = (try await slowAsset(house, library), try await asset(house, library, seed: 2))
+        var timeouts = 0
+        for side in 1...60 {
             let error = await image(id, side: side, library)
-            // One request may have worked on the bytes twice: on the preview and on the picture.
-            let ends: [Refusal] = side == 50 ? [.workerTimeout] : [.workerTimeout, .quarantined]
-            #expect(error?.refusal.map(ends.contains) == true, "\(side): \(String(describing: error))")
+            if side == 1 { #expect(error?.refusal == .workerTimeout, "\(String(describing: error))") }
+            guard error?.refusal == .workerTimeout else {
+                #expect(error?.refusal == .quarantined, "\(side): \(String(describing: error))")
+                break
+            }
+            timeouts += 1
         }
+        // More only where the machine was so busy that the worker hardly ran in its time.
+        #expect((2..<60).contains(timeouts))
         let before = try await number("started", library.thumbnailer)
         for side in 70..<90 {
             let error = await image(id, side: side, library)
@@ -138,7 +152,6 @@ struct QuarantineTests {
             #expect(error?.data["reason"]?.stringValue?.contains("1 s") == true, "\(String(describing: error))")
         }
         #expect(await edit(id, library)?.refusal == .quarantined, "the editor knows it from the catalog")
-        for pid in try await workers(library.thumbnailer) { kill(pid, SIGCONT) }
         #expect(await image(good, side: 50, library) == nil)
         // Only those that were killed were replaced; the refusals cost none.
         #expect(try await number("started", library.thumbnailer) <= before + 1)
@@ -153,13 +166,23 @@ struct QuarantineTests {
         #expect(list.output.contains(id.text) && list.output.contains("thumbnailer"), "\(list.output)")
 
         // The same bytes again: the import says why, and no worker opens them.
-        let again = try house.safelight(["import", house.folder.file("p1.jpg")])
+        let again = try house.safelight(["import", house.folder.file("slow.png")])
         #expect(again.status == 0 || again.errors.contains("quarantined"), "\(again.errors)")
 
         #expect(try house.safelight(["quarantine", "lift", id.text]).output.contains("1 file"))
+        // With more time the same bytes are good.
+        house.killHard(.thumbnailer)
+        let patient = try RunningProgram(
+            "thumbnailer",
+            ["--ready-fd", "1", "--job-seconds", "60"],
+            environment: house.environment
+        )
+        #expect(patient.waitForOutput("ready"))
         #expect(await image(id, side: 92, library) == nil)
         #expect(try house.safelight(["quarantine", "list"]).output.contains("nothing"))
         await library.close()
+        patient.signal(SIGTERM)
+        #expect(patient.wait(seconds: 20) == 0)
         #expect(house.stop() == [])
     }
 }

@@ -29,6 +29,44 @@ extension TestPictures {
         [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A] + chunk("IHDR", big(width) + big(height) + [bits, 6, 0, 0, 0])
     }
 
+    /// A black PNG of 16 bits a sample: a small file that takes long to decode.
+    public static func largeBlackPNG(side: Int) -> [UInt8] {
+        pngStart(width: side, height: side, bits: 16) + chunk("IDAT", deflatedZeros(side * (1 + 8 * side)))
+            + chunk("IEND", [])
+    }
+
+    /// A zlib stream of so many zeros (RFC 1951, one block of fixed codes): a literal, then copies of 258 bytes.
+    private static func deflatedZeros(_ count: Int) -> [UInt8] {
+        var output: [UInt8] = [0x78, 0x01]
+        var (bits, filled) = (UInt8(0), UInt8(0))
+        func put(_ code: Int, _ length: Int) {
+            for position in (0..<length).reversed() {
+                bits |= UInt8(code >> position & 1) << filled
+                filled += 1
+                guard filled == 8 else { continue }
+                output.append(bits)
+                (bits, filled) = (0, 0)
+            }
+        }
+        func copy() {
+            put(0b1100_0101, 8)
+            put(0, 5)
+        }
+        put(0b110, 3)
+        put(0b0011_0000, 8)
+        let copies = (count - 1) / 258
+        // Eight copies are thirteen whole bytes, always the same.
+        let start = output.count
+        for _ in 0..<8 { copy() }
+        let eight = Array(output[start...])
+        for _ in 1..<(copies / 8) { output += eight }
+        for _ in 0..<(copies % 8) { copy() }
+        for _ in 0..<((count - 1) % 258) { put(0b0011_0000, 8) }
+        put(0, 7)
+        if filled > 0 { output.append(bits) }
+        return output + big((count % 65_521) << 16 | 1)
+    }
+
     /// A GIF of one black pixel, so many times.
     public static func gif(frames: Int) -> [UInt8] {
         var output = Array("GIF89a".utf8) + [1, 0, 1, 0, 0x80, 0, 0, 0, 0, 0, 0xFF, 0xFF, 0xFF]

@@ -124,6 +124,7 @@ struct SharedWorkTests {
     @Test func `every failure of a worker has a name of the house`() {
         let failures: [(WorkerFailure, Refusal)] = [
             (.crashed(signal: 11), .workerCrashed), (.exited(code: 1), .workerCrashed),
+            (.killed, .workerCrashed), (.timedOut(seconds: 60, phase: .working), .limitExceeded),
             (.timedOut(seconds: 60), .workerTimeout), (.malformedResult("?"), .workerCrashed),
             (.refused(name: "invalid_resource", message: "cut"), .invalidResource),
             (.refused(name: "too_large", message: "large"), .limitExceeded),

@@ -51,7 +51,7 @@ struct PictureReader: Sendable {
     private static func refusal(_ failure: WorkerFailure, _ name: String) -> RPCError {
         let data: JSONObject = ["file": .string(name), "reason": .string(failure.message)]
         return switch failure {
-        case .crashed, .exited: Refusal.workerCrashed.error("\(name): \(failure.message)", data)
+        case .crashed, .killed, .exited: Refusal.workerCrashed.error("\(name): \(failure.message)", data)
         case .timedOut: Refusal.workerTimeout.error("\(name): \(failure.message)", data)
         case .queueFull: Refusal.busy.error(failure.message)
         case .unavailable: Refusal.unavailable.error(failure.message)
@@ -87,6 +87,7 @@ struct PictureReader: Sendable {
             throw WorkerRefusal(name: "invalid_request", message: "the job has no file")
         }
         let size = max(0, Int(lseek(file, 0, SEEK_END)))
+        WorkerProcess.enter(.reading)
         do {
             return try MetadataReader.film(size: size) { offset, count in
                 [UInt8](unsafeUninitializedCapacity: count) { buffer, used in
@@ -148,6 +149,7 @@ struct PictureReader: Sendable {
     }
 
     private static func handleSidecar(_ job: WorkerJob) throws(WorkerRefusal) -> WorkerResult {
+        WorkerProcess.enter(.reading)
         do throws(MetadataError) {
             return WorkerResult(result: try SidecarFacts(xmp: job.attachments.first ?? []).json)
         } catch {

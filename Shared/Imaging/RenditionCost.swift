@@ -1,0 +1,32 @@
+/// An estimate of the processor time that a rendition takes, made before anything is decoded.
+enum RenditionCost {
+    /// Nanoseconds for each pixel that is encoded, on a processor of 2020.
+    private static func encoding(_ format: ImageFormat) -> Double {
+        switch format {
+        case .jpeg, .bmp, .gif: 30
+        case .tiff: 100
+        case .webp: 150
+        case .png: 250
+        case .avif: 400
+        case .heic, .jxl, .raw: 0
+        }
+    }
+
+    /// Seconds for what follows the decoding.
+    static func seconds(pixels: Int, format: ImageFormat) -> Double { Double(pixels) * encoding(format) / 1e9 }
+
+    /// Refuses a rendition that takes longer than there is time for it.
+    ///
+    /// - Throws: ``ImagingError/tooMuchWork(_:)``, naming what would be possible.
+    static func check(_ plan: RenditionPlan, _ format: ImageFormat, seconds limit: Double) throws(ImagingError) {
+        let estimate = seconds(pixels: plan.area, format: format)
+        guard estimate > limit else { return }
+        let possible = limit / encoding(format) * 1e3
+        let isFast = seconds(pixels: plan.area, format: .jpeg) <= limit
+        throw .tooMuchWork(
+            "\(format.rawValue) of \(plan.output.width) by \(plan.output.height) pixels takes about "
+                + "\(Int(estimate.rounded(.up))) s, and a worker has \(Int(limit)) s; ask for at most "
+                + "\(Int(possible.rounded(.down))) megapixels\(isFast && format != .jpeg ? ", or for jpeg" : "")"
+        )
+    }
+}

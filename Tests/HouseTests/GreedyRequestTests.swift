@@ -1,0 +1,73 @@
+import Contracts
+import Foundation
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+/// Requests for more work than a worker may do: each fails by name, and the bytes are not blamed for it.
+@Suite(.serialized, .timeLimit(.minutes(3)))
+struct GreedyRequestTests {
+    private func asset(_ house: RunningHouse, _ library: PhotoLibrary, _ width: Int = 64) async throws -> ObjectID {
+        let path = try house.folder.write(TestPictures.jpeg(width: width, height: width * 3 / 4, seed: 1), to: "p.jpg")
+        let result = try await library.perform([
+            .createAsset(.init(ref: "a", resources: [NewResource(source: .path(path))]))
+        ])
+        return try #require(result.id("a"))
+    }
+
+    private func refusal(_ request: some Request, _ client: ServiceClient) async -> RPCError? {
+        do throws(RPCError) {
+            _ = try await client.ask(request)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test func `enormous AVIFs of a photo are refused, and everyone else still gets the photo`() async throws {
+        let house = try RunningHouse("greedy", environment: ["SAFELIGHT_JOB_SECONDS": "1"])
+        try house.start()
+        let (greedy, honest) = (try house.library("greedy"), try house.library("honest"))
+        let id = try await asset(house, honest)
+        for side in [9000, 9001, 9002] {
+            let request = ImageRequest(
+                asset: id,
+                targetSize: .size(width: side, height: side),
+                resizeMode: .exact,
+                format: .avif
+            )
+            let started = ContinuousClock.now
+            let error = await refusal(request, greedy.thumbnailer)
+            #expect(error?.refusal == .limitExceeded, "\(side): \(String(describing: error))")
+            #expect(error?.message.contains("ask for") == true, "it says what to ask for: \(error?.message ?? "")")
+            #expect(ContinuousClock.now - started < .milliseconds(900), "refused before it is begun")
+        }
+        let small = ImageRequest(asset: id, targetSize: .size(width: 50, height: 50), format: .avif)
+        #expect(await refusal(small, honest.thumbnailer) == nil)
+        #expect(try await honest.catalog.ask(ListQuarantine()).result.count == 0)
+        #expect(try await honest.thumbnailer.figures()["workers"]?["timedOut"] == 0)
+        await greedy.close()
+        await honest.close()
+        #expect(house.stop() == [])
+    }
+
+    @Test func `an edit that takes too long fails as limit_exceeded, and nothing is set aside`() async throws {
+        let house = try RunningHouse("slow-edit", environment: ["SAFELIGHT_JOB_SECONDS": "1"])
+        try house.start()
+        let library = try house.library()
+        let id = try await asset(house, library, 5600)
+        let slow = AdjustmentList(operations: [.exposure(0.5), .straighten(7)])
+        for _ in 1...3 {
+            let error = await refusal(ApplyEdit(asset: id, adjustments: slow), library.editor)
+            #expect(error?.refusal == .limitExceeded, "\(String(describing: error))")
+        }
+        #expect(try await library.catalog.ask(ListQuarantine()).result.count == 0)
+        let small = ImageRequest(asset: id, targetSize: .size(width: 50, height: 50))
+        #expect(await refusal(small, library.thumbnailer) == nil)
+        await library.close()
+        #expect(house.stop() == [])
+    }
+}

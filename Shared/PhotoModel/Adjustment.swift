@@ -1,36 +1,37 @@
 public import JSONValue
 
-/// One step of an edit: an operation of ``AdjustmentKind`` with its values.
+/// One operation of an edit: an ``AdjustmentKind`` with its values.
 ///
-/// The operation's table says what each value means and what is allowed; a step that is read from JSON was checked
-/// against it. The functions below make the most usual steps in code.
+/// The parameter table of the operation defines the meaning and the range of each value. An adjustment decoded from
+/// JSON has been checked against it. The static functions below create the common adjustments in code.
 public struct Adjustment: Sendable, Hashable {
-    /// Which operation this is.
+    /// The operation.
     public let kind: AdjustmentKind
     /// The values in the order of `kind.parameters`.
     let values: [AdjustmentValue]
 
-    /// A clockwise turn in degrees.
+    /// A clockwise rotation in degrees.
     public enum QuarterTurn: Int, Sendable, Hashable, CaseIterable {
         case quarter = 90
         case half = 180
         case threeQuarters = 270
     }
 
-    /// What is swapped: left and right, or top and bottom.
+    /// The direction of a flip: horizontal swaps left and right, vertical swaps top and bottom.
     public enum Axis: String, Sendable, Hashable, CaseIterable {
         case horizontal, vertical
     }
 
-    /// A step with some members given and the others at their defaults, unchecked.
+    /// Creates an adjustment without checks. Members that are not given have their default values.
     init(_ kind: AdjustmentKind, unchecked given: [String: AdjustmentValue]) {
         self.kind = kind
         values = kind.parameters.map { given[$0.name] ?? $0.byDefault }
     }
 
-    /// A step with the given members, checked against the operation's table; the others have their defaults.
+    /// Creates an adjustment from the given members after checking them against the operation's table. Missing members
+    /// have their default values.
     ///
-    /// - Throws: `AdjustmentError`, which names the member and what is allowed.
+    /// - Throws: `AdjustmentError` with the member at fault and its allowed values.
     public init(_ kind: AdjustmentKind, _ members: JSONObject = [:]) throws(AdjustmentError) {
         try self.init(kind, members, index: nil)
     }
@@ -64,13 +65,13 @@ public struct Adjustment: Sendable, Hashable {
         }
     }
 
-    /// Whether the step changes nothing.
+    /// True if the adjustment changes nothing.
     public var isNeutral: Bool {
         let deciding = zip(kind.parameters, values).filter { !$0.0.isShape }
         return !deciding.isEmpty && deciding.allSatisfy { $0.0.neutral == $0.1 }
     }
 
-    /// The step with every member written out.
+    /// The adjustment with every member written out.
     public var json: JSON {
         var object: JSONObject = ["operation": .string(kind.rawValue)]
         for (parameter, value) in zip(kind.parameters, values) { object[parameter.name] = value.json }
@@ -83,7 +84,7 @@ public struct Adjustment: Sendable, Hashable {
         kind.parameters.firstIndex { $0.name == name }.map { values[$0] }
     }
 
-    /// The number of a member; 0 where the operation has no such number.
+    /// Returns a numeric member, or 0 if the operation has no such number.
     public func number(_ name: String = "value") -> Double {
         switch self[name] {
         case .number(let number)?: number
@@ -92,7 +93,7 @@ public struct Adjustment: Sendable, Hashable {
         }
     }
 
-    /// The text or word of a member; empty where the operation has no such text.
+    /// Returns a text member, or the empty string if the operation has no such text.
     public func text(_ name: String = "value") -> String {
         switch self[name] {
         case .word(let word)?: word
@@ -100,7 +101,7 @@ public struct Adjustment: Sendable, Hashable {
         }
     }
 
-    /// The points of a curve; none where the operation has no such curve.
+    /// Returns the points of a curve, or an empty array if the operation has no such curve.
     public func points(_ name: String) -> [CurvePoint] {
         guard case .points(let points)? = self[name] else { return [] }
         return points
@@ -111,31 +112,31 @@ public struct Adjustment: Sendable, Hashable {
         UnitRect(x: number("x"), y: number("y"), width: number("width"), height: number("height"))
     }
 
-    // MARK: - The most usual steps
+    // MARK: - Common adjustments
 
-    /// Stops, -5...5.
+    /// Exposure in stops, -5...5.
     public static func exposure(_ stops: Double) -> Adjustment { one(.exposure, .number(stops)) }
-    /// -1...1.
+    /// Brightness, -1...1.
     public static func brightness(_ value: Double) -> Adjustment { one(.brightness, .number(value)) }
-    /// -1...1.
+    /// Contrast, -1...1.
     public static func contrast(_ value: Double) -> Adjustment { one(.contrast, .number(value)) }
-    /// -1...1.
+    /// Saturation, -1...1.
     public static func saturation(_ value: Double) -> Adjustment { one(.saturation, .number(value)) }
-    /// -1...1.
+    /// Vibrance, -1...1.
     public static func vibrance(_ value: Double) -> Adjustment { one(.vibrance, .number(value)) }
-    /// -1...1, warm positive.
+    /// Colour temperature, -1...1. Positive values are warmer.
     public static func temperature(_ value: Double) -> Adjustment { one(.temperature, .number(value)) }
-    /// Strength 0...1.
+    /// Black and white, strength 0...1.
     public static func blackAndWhite(_ value: Double) -> Adjustment { one(.blackAndWhite, .number(value)) }
-    /// Strength 0...1.
+    /// Sepia, strength 0...1.
     public static func sepia(_ value: Double) -> Adjustment { one(.sepia, .number(value)) }
-    /// Degrees clockwise, -45...45.
+    /// Rotation by a small angle in degrees clockwise, -45...45.
     public static func straighten(_ degrees: Double) -> Adjustment { one(.straighten, .number(degrees)) }
-    /// Clockwise.
+    /// Clockwise rotation by quarter turns.
     public static func rotate(_ turn: QuarterTurn) -> Adjustment { one(.rotate, .whole(turn.rawValue)) }
-    /// Mirrors.
+    /// Mirroring along an axis.
     public static func flip(_ axis: Axis) -> Adjustment { one(.flip, .word(axis.rawValue)) }
-    /// A rectangle of the picture as displayed at this point of the list.
+    /// Crop to a rectangle of the image as displayed at this point of the list.
     public static func crop(_ rect: UnitRect) -> Adjustment {
         Adjustment(
             .crop,
@@ -152,7 +153,8 @@ public struct Adjustment: Sendable, Hashable {
 }
 
 extension Adjustment {
-    /// The first member that fits its own range but not its neighbours, and what would be allowed.
+    /// The first member that is within its own range but conflicts with another member, and the values that are allowed
+    /// for it.
     private var contradiction: (member: String, allowed: String)? {
         switch kind {
         case .crop where !rect.isValid:
@@ -177,24 +179,24 @@ extension Adjustment {
     }
 }
 
-/// The corners of the area that a perspective correction makes the whole picture, in units of the sides.
+/// The corners of the area that a perspective correction stretches to the whole image, as fractions of the sides.
 public struct PerspectiveCorners: Sendable, Hashable {
     public typealias Point = (x: Double, y: Double)
 
     /// Clockwise from the top left: x, y, x, y…
     private let numbers: [Double]
 
-    /// The corners of a step of the kind `perspective`.
+    /// Reads the corners of an adjustment of kind `perspective`.
     public init(_ step: Adjustment) {
         numbers = ["topLeft", "topRight", "bottomRight", "bottomLeft"].flatMap {
             [step.number($0 + "X"), step.number($0 + "Y")]
         }
     }
 
-    /// Clockwise from the top left.
+    /// The corners, clockwise from the top left.
     public var points: [Point] { (0..<4).map { (numbers[2 * $0], numbers[2 * $0 + 1]) } }
 
-    /// Whether each corner turns right by enough to be told from a line.
+    /// True if the polygon turns right at every corner, by more than rounding errors could explain.
     public var isConvex: Bool {
         let points = points
         return (0..<4).allSatisfy { index in

@@ -1,7 +1,7 @@
-// The colour operations, each declared once.
+// The definitions of the tone and colour operations.
 //
-// v stands for each of the three channels on sRGB-encoded values in 0...1, Y for 0.2126 R + 0.7152 G + 0.0722 B, "light"
-// for linear light with sRGB primaries. Operations on light do not clip; all others clip what they are given to 0...1.
+// In the formulas v is each of the three channels, sRGB-encoded, in 0...1; Y is 0.2126 R + 0.7152 G + 0.0722 B; "light"
+// is linear light with sRGB primaries. Operations on light do not clip; all others clip their input to 0...1.
 
 extension AdjustmentKind {
     typealias Declared = (String, [AdjustmentParameter])
@@ -22,7 +22,7 @@ extension AdjustmentKind {
         )
     }
 
-    /// A member that shapes what the operation does.
+    /// A member that changes how the operation works without making it neutral.
     static func shape(
         _ name: String,
         _ range: ClosedRange<Double>,
@@ -37,12 +37,12 @@ extension AdjustmentKind {
         case .exposure: ("Multiplies light by 2 to the power of the value (stops).", [Self.slider(-5...5, "stops")])
         case .brightness:
             (
-                "Brightens (positive) or darkens the middle tones, black and white held: v becomes v^(2^-value).",
+                "Brightens (positive) or darkens the middle tones, black and white unchanged: v becomes v^(2^-value).",
                 [Self.slider()]
             )
         case .contrast:
             (
-                "An S-curve about middle grey on sRGB-encoded values, black and white held: v < 1/2 becomes "
+                "An S-curve about middle grey on sRGB-encoded values, black and white unchanged: v < 1/2 becomes "
                     + "(2v)^g / 2, the upper half mirrors it, g = 2^value. The opposite value undoes it.",
                 [Self.slider()]
             )
@@ -105,15 +105,15 @@ extension AdjustmentKind {
             )
         case .vibrance:
             (
-                "Saturation that spares what is colourful already: v becomes Y + (v - Y) (1 + value (1 - c)), "
+                "Saturation that affects already colourful pixels less: v becomes Y + (v - Y) (1 + value (1 - c)), "
                     + "c = max(R, G, B) - min(R, G, B).",
                 [Self.slider()]
             )
         case .hsl:
             (
                 "Hue, saturation and luminance by band of colour. A pixel's hue lies between two of the centres "
-                    + "\(ColourBand.text); each band counts by nearness, both together 1. With c = max - min and "
-                    + "l = (max + min) / 2 the hue turns by 30 degrees times Hue, c becomes c (1 + Saturation), and l "
+                    + "\(ColourBand.text); the two are weighted by nearness (sum 1). With c = max - min and "
+                    + "l = (max + min) / 2 the hue moves by 30 degrees times Hue, c becomes c (1 + Saturation), and l "
                     + "becomes l + c Luminance / 2. Grey stays as it is.",
                 ColourBand.allCases.flatMap { band in
                     ["Hue", "Saturation", "Luminance"].map { Self.slider(name: band.rawValue + $0) }
@@ -127,7 +127,7 @@ extension AdjustmentKind {
         case .blackAndWhiteMix:
             (
                 "Mixes with a grey in which each band of colour is brighter or darker: grey = Y + c b / 2, where c is "
-                    + "max - min and b the bands' values weighed as in \"hsl\".",
+                    + "max - min and b the values of the bands weighted as in \"hsl\".",
                 [Self.slider(0...1, byDefault: 1)]
                     + ColourBand.allCases.map { Self.shape($0.rawValue, -1...1, "strength", 0) }
             )
@@ -139,13 +139,13 @@ extension AdjustmentKind {
             )
         case .toning:
             (
-                "Mixes with a single-coloured picture: Y + 2 Y (1 - Y) t, where t is the pure colour of the hue less "
+                "Mixes with a monochrome image: Y + 2 Y (1 - Y) t, where t is the pure colour of the hue less "
                     + "its own Y, so that the tone keeps its brightness.",
                 [Self.slider(0...1, byDefault: 1), Self.shape("hue", 0...360, "degrees", 35)]
             )
         default:
             (
-                "Colours dark and bright tones apart: v + 2 Y (1 - Y) ((1 - w) s t(shadows) + w s t(highlights)), "
+                "Colours dark and bright tones separately: v + 2 Y (1 - Y) ((1 - w) s t(shadows) + w s t(highlights)), "
                     + "w = Y + balance / 2 clipped to 0...1, s the saturations and t as in \"toning\".",
                 [
                     Self.slider(0...1, name: "shadowSaturation"), Self.slider(0...1, name: "highlightSaturation"),
@@ -158,11 +158,11 @@ extension AdjustmentKind {
     }
 }
 
-/// The bands of colour of `hsl` and `blackAndWhiteMix`.
+/// The colour bands of `hsl` and `blackAndWhiteMix`.
 public enum ColourBand: String, Sendable, Hashable, CaseIterable {
     case red, orange, yellow, green, aqua, blue, purple, magenta
 
-    /// The hue at the middle of the band, in degrees of the colour hexagon.
+    /// The hue at the centre of the band, in degrees of the colour hexagon.
     public var centre: Double {
         switch self {
         case .red: 0

@@ -1,11 +1,11 @@
-// The operations that move pixels, look at neighbours or know the frame, each declared once.
+// The definitions of the operations that move pixels, read neighbouring pixels or depend on the frame.
 
 extension AdjustmentKind {
     var declaredGeometry: Declared {
         switch self {
         case .crop:
             (
-                "Keeps a rectangle of the picture as displayed at this point of the list, in units of its sides; the "
+                "Keeps a rectangle of the image as displayed at this point of the list, as fractions of its sides; the "
                     + "edges fall on whole pixels.",
                 [
                     Self.slider(0...1, "sides", name: "x"), Self.slider(0...1, "sides", name: "y"),
@@ -15,13 +15,13 @@ extension AdjustmentKind {
             )
         case .straighten:
             (
-                "Turns the picture clockwise about its centre and crops to the largest rectangle of the same aspect "
+                "Rotates the image clockwise about its centre and crops to the largest rectangle of the same aspect "
                     + "ratio inside it.",
                 [Self.slider(-45...45, "degrees")]
             )
         case .rotate:
             (
-                "Turns the picture clockwise by quarter turns, without loss.",
+                "Rotates the image clockwise by quarter turns, losslessly.",
                 [
                     AdjustmentParameter(
                         "value",
@@ -33,7 +33,7 @@ extension AdjustmentKind {
             )
         case .flip:
             (
-                "Mirrors the picture: horizontal swaps left and right, vertical swaps top and bottom.",
+                "Mirrors the image: horizontal swaps left and right, vertical swaps top and bottom.",
                 [
                     AdjustmentParameter(
                         "value",
@@ -45,7 +45,7 @@ extension AdjustmentKind {
             )
         case .perspective:
             (
-                "Makes the area between four corners the whole picture, as seen from straight ahead. The result is as "
+                "Makes the area between four corners the whole image, as seen from straight ahead. The result is as "
                     + "wide as the mean of the upper and the lower edge, and as high as the mean of the left and the "
                     + "right one.",
                 [
@@ -59,7 +59,7 @@ extension AdjustmentKind {
             )
         default:
             (
-                "Scales down so that the picture fits into width and height; 0 is no bound. It is never enlarged.",
+                "Scales down so that the image fits into width and height; 0 is no limit. Never enlarges.",
                 ["width", "height"].map { name in
                     AdjustmentParameter(
                         name,
@@ -77,9 +77,9 @@ extension AdjustmentKind {
         switch self {
         case .noiseReduction:
             (
-                "Smooths noise and keeps edges: a mean over 5 by 5 pixels, weighed by nearness and by likeness of "
+                "Smooths noise and keeps edges: a mean over 5 by 5 pixels, weighted by distance and by similarity of "
                     + "brightness (luminance) and of colour (colour), on encoded values. A preview at less than half "
-                    + "size leaves it to the scaling.",
+                    + "size skips it because scaling removes the noise.",
                 [Self.slider(0...1, name: "luminance"), Self.slider(0...1, name: "colour")]
             )
         case .clarity:
@@ -110,7 +110,7 @@ extension AdjustmentKind {
             )
         case .grain:
             (
-                "Adds the same noise of one grey to every channel: value / 5 times smooth noise in -1...1, whose cells "
+                "Adds the same grey noise to every channel: value / 5 times smooth noise in -1...1, whose cells "
                     + "have the given size; the same seed gives the same grain.",
                 [
                     Self.slider(0...1), Self.shape("size", 0.0002...0.02, "longer sides", 0.001),
@@ -125,12 +125,12 @@ extension AdjustmentKind {
             )
         case .textWatermark:
             (
-                "Writes a line of text over the picture, as wide as \"size\".",
+                "Draws a line of text over the image, as wide as \"size\".",
                 [
                     AdjustmentParameter(
                         "text",
                         .text(maxBytes: 200),
-                        "printable ASCII; accents are left out, other characters become a question mark",
+                        "printable ASCII; accents are dropped, other characters become a question mark",
                         byDefault: .word(""),
                         neutral: .word("")
                     ),
@@ -139,7 +139,7 @@ extension AdjustmentKind {
             )
         default:
             (
-                "Lays a picture with its transparency over the picture, as wide as \"size\".",
+                "Draws an image with transparency over the image, as wide as \"size\".",
                 [
                     AdjustmentParameter(
                         "picture",
@@ -161,7 +161,7 @@ extension AdjustmentKind {
                     "topLeft", "top", "topRight", "left", "centre", "right", "bottomLeft", "bottom", "bottomRight",
                 ].map { .word($0) }
             ),
-            "place in the picture",
+            "position in the image",
             byDefault: .word("bottomRight"),
             isShape: true
         ),

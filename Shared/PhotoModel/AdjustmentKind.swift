@@ -2,7 +2,7 @@ public import JSONValue
 
 /// The operations of version 1 of Safelight's own adjustment format.
 ///
-/// Each is declared once, in ``definition``: that table parses, validates and documents.
+/// Each operation is declared once, in ``definition``. That table drives parsing, validation and documentation.
 public enum AdjustmentKind: String, Sendable, Hashable, CaseIterable {
     case crop, straighten, rotate, flip, perspective, resize
     case noiseReduction
@@ -12,53 +12,51 @@ public enum AdjustmentKind: String, Sendable, Hashable, CaseIterable {
     case vignette, grain
     case textWatermark, pictureWatermark
 
-    /// All operations in the order in which they are documented.
+    /// All operations in documentation order.
     public static var all: [AdjustmentKind] { allCases }
 
-    /// What happens when: the stages are run in this order, whatever the order of the list; within a stage the
-    /// operations run in the order of the list.
+    /// The stages of rendering. Stages run in this order, whatever the order of the list; within a stage, operations
+    /// run in the order of the list.
     public enum Stage: String, Sendable, Hashable, CaseIterable {
-        /// Moves pixels: composed into one resampling, or into none where whole pixels move.
+        /// Moves pixels. All operations are composed into one resampling, or into none if only whole pixels move.
         case geometry
-        /// Takes noise out of the pixels as they came.
+        /// Reduces noise before anything else changes the pixel values.
         case cleaning
-        /// Recolours each pixel by itself: composed into one pass.
+        /// Recolours each pixel independently. All operations are composed into one pass.
         case colour
-        /// Looks at neighbours, on the recoloured picture.
+        /// Reads neighbouring pixels of the recoloured image.
         case detail
-        /// Depends on the place in the finished frame.
+        /// Depends on the position in the finished frame.
         case finish
-        /// Lies over the finished picture.
+        /// Draws over the finished image.
         case overlay
 
-        /// What the stage does, for the documents.
+        /// A description of the stage for the schema.
         public var meaning: String {
             switch self {
-            case .geometry: "Moves pixels; all of them together are one resampling, or none where whole pixels move."
-            case .cleaning: "Takes noise out of the pixels as they came from the camera."
-            case .colour: "Recolours each pixel by itself; all of them together are one pass."
-            case .detail: "Looks at neighbouring pixels of the recoloured picture."
-            case .finish: "Depends on the place in the finished frame."
-            case .overlay: "Lies over the finished picture."
+            case .geometry: "Moves pixels; composed into one resampling, or into none if only whole pixels move."
+            case .cleaning: "Reduces noise before anything else changes the pixel values."
+            case .colour: "Recolours each pixel independently; composed into one pass."
+            case .detail: "Reads neighbouring pixels of the recoloured image."
+            case .finish: "Depends on the position in the finished frame."
+            case .overlay: "Draws over the finished image."
             }
         }
     }
 
-    /// When the operation runs.
+    /// The stage in which the operation runs.
     public var stage: Stage { definition.stage }
 
-    /// What the operation does, in one or two sentences.
+    /// A description of the operation in one or two sentences.
     public var meaning: String { definition.meaning }
 
-    /// The members that the operation takes beside "operation".
-    ///
-    /// A missing member has its default.
+    /// The members that the operation has besides "operation". A missing member has its default value.
     public var parameters: [AdjustmentParameter] { definition.parameters }
 
-    /// Whether the operation moves pixels rather than recolours them.
+    /// True if the operation moves pixels and does not recolour them.
     public var isGeometric: Bool { stage == .geometry }
 
-    /// The operation's JSON Schema: its name, its meaning, its stage, and a schema for each member.
+    /// The JSON Schema of the operation: name, description, stage and a schema for each member.
     public var json: JSON {
         var properties: JSONObject = ["operation": ["const": .string(rawValue)]]
         for parameter in parameters { properties[parameter.name] = parameter.json }
@@ -70,7 +68,7 @@ public enum AdjustmentKind: String, Sendable, Hashable, CaseIterable {
     }
 }
 
-/// Everything that is to be said about an operation.
+/// The complete definition of an operation.
 struct AdjustmentDefinition: Sendable {
     let stage: AdjustmentKind.Stage
     let meaning: String
@@ -82,7 +80,7 @@ extension AdjustmentKind {
 
     private static let nothing = AdjustmentDefinition(stage: .colour, meaning: "", parameters: [])
 
-    /// Made once; each kind's own line is in the files of its stages.
+    /// Built once. The definitions are in the files of the stages.
     private static let definitions: [AdjustmentKind: AdjustmentDefinition] = Dictionary(
         uniqueKeysWithValues: allCases.map { ($0, $0.declared) }
     )

@@ -1,26 +1,26 @@
 public import JSONValue
 
-/// The editor's own adjustment data: an ordered list of operations.
+/// Adjustment data in the editor's own format: an ordered list of operations.
 ///
-/// As JSON: `{"version":1,"operations":[{"operation":"exposure","value":0.5}, …]}`. Sources: rows S-85 and S-88.
+/// As JSON: `{"version":1,"operations":[{"operation":"exposure","value":0.5}, …]}` (S-85, S-88).
 public struct AdjustmentList: Sendable, Hashable {
-    /// The format's identifier in adjustment data.
+    /// The identifier of the format in adjustment data.
     public static let formatIdentifier = "org.safelight.adjustments"
-    /// The format's version in adjustment data.
+    /// The version of the format in adjustment data.
     public static let formatVersion = "1"
-    /// More operations than this are refused.
+    /// The largest number of operations in a list; longer lists are refused.
     public static let maximumCount = 64
 
-    /// The operations in the order in which they apply.
+    /// The operations in the order of the list.
     public var operations: [Adjustment]
 
     public init(operations: [Adjustment] = []) {
         self.operations = operations
     }
 
-    /// Reads a list and checks every member against the tables of `AdjustmentKind`.
+    /// Decodes a list and checks every member against the tables of `AdjustmentKind`.
     ///
-    /// - Throws: `AdjustmentError`, which names operation, member and what is allowed.
+    /// - Throws: `AdjustmentError` with the operation, the member and the allowed values.
     public init(json: JSON) throws(AdjustmentError) {
         guard let object = json.objectValue else {
             throw AdjustmentError(.malformed, allowed: ["an object {\"version\":1,\"operations\":[…]}"])
@@ -68,29 +68,25 @@ public struct AdjustmentList: Sendable, Hashable {
         return try Adjustment(kind, object, index: index)
     }
 
-    /// The canonical JSON: every member written out, in the order of the tables.
-    ///
-    /// Equal lists have equal bytes.
+    /// The canonical JSON form: every member written out, in the order of the tables. Equal lists have equal bytes.
     public var json: JSON {
         ["version": 1, "operations": .array(operations.map(\.json))]
     }
 
-    /// Whether the list changes nothing.
-    ///
-    /// Two flips that cancel count as a change.
+    /// True if the list changes nothing. Two flips that cancel each other count as a change.
     public var isNeutral: Bool { operations.allSatisfy(\.isNeutral) }
 
-    /// The JSON Schema (draft 2020-12) of the format, made from the same tables that parse it.
+    /// The JSON Schema (draft 2020-12) of the format, generated from the tables that parse it.
     ///
-    /// `x-stages` lists the stages in the order in which they run, `x-forward` says what a reader does with operations
-    /// that it does not know.
+    /// `x-stages` lists the stages in the order in which they run; `x-forward` states the rule for readers that find
+    /// unknown operations.
     public static var schema: JSON {
         [
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "$id": .string("urn:\(formatIdentifier):\(formatVersion)"),
             "title": .string("\(formatIdentifier) \(formatVersion)"),
             "description": .string(
-                "A list of operations on a picture. Stages run in their order; within a stage, operations run in the "
+                "A list of operations on an image. Stages run in their order; within a stage, operations run in the "
                     + "order of the list."
             ),
             "x-stages": .array(
@@ -108,16 +104,16 @@ public struct AdjustmentList: Sendable, Hashable {
         ]
     }
 
-    /// What a reader does with what it does not know.
+    /// The rule for readers that find something they do not know.
     public static let forwardRule = """
-        Operations and members may be added within a version; the meaning of what is there never changes within it. A \
+        Operations and members may be added within a version; existing ones never change their meaning within it. A \
         reader that meets an operation, a member or a version that it does not know refuses the whole list and names \
         it: a step that is left out would make another picture. The library keeps such data byte for byte, and an \
         editor that cannot read it is given the current picture instead of its base.
         """
 }
 
-/// Why JSON is not an adjustment list of version 1.
+/// The reason that JSON is not an adjustment list of version 1.
 public struct AdjustmentError: Error, Sendable, Hashable, CustomStringConvertible {
     public enum Reason: String, Sendable, Hashable {
         case malformed = "is missing or has the wrong shape"
@@ -129,13 +125,13 @@ public struct AdjustmentError: Error, Sendable, Hashable, CustomStringConvertibl
     }
 
     public let reason: Reason
-    /// Which operation, from 0; `nil` where the fault lies in the list around them.
+    /// The index of the operation, from 0; `nil` if the fault lies outside the operations.
     public let index: Int?
-    /// Which member.
+    /// The member at fault.
     public let member: String?
-    /// What stood there.
+    /// The value that was found.
     public let found: String?
-    /// What is allowed there.
+    /// The values that are allowed.
     public let allowed: [String]
 
     init(_ reason: Reason, index: Int? = nil, member: String? = nil, found: String? = nil, allowed: [String]) {

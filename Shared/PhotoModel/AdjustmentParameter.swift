@@ -1,8 +1,8 @@
 public import JSONValue
 
-/// One member of an operation: its name, what is allowed, its unit, its default and the value that changes nothing.
+/// One member of an operation: its name, domain, unit, default value and neutral value.
 public struct AdjustmentParameter: Sendable, Hashable {
-    /// What is allowed.
+    /// The values that are allowed.
     public enum Domain: Sendable, Hashable {
         case number(ClosedRange<Double>)
         case whole(ClosedRange<Int>)
@@ -11,7 +11,7 @@ public struct AdjustmentParameter: Sendable, Hashable {
         case points
         /// Text of at most this many UTF-8 bytes, without control characters.
         case text(maxBytes: Int)
-        /// "#rrggbb".
+        /// A colour as "#rrggbb".
         case colour
         /// A PNG or JPEG in Base64 of at most this many characters.
         case picture(maxCharacters: Int)
@@ -20,14 +20,14 @@ public struct AdjustmentParameter: Sendable, Hashable {
     public let name: String
     public let domain: Domain
     public let unit: String
-    /// Taken when the member is missing.
+    /// The value of a missing member.
     public let byDefault: AdjustmentValue
-    /// The value at which the operation changes nothing; `nil` where every value changes something.
+    /// The value at which the operation changes nothing; `nil` if every value changes something.
     public let neutral: AdjustmentValue?
-    /// Whether the member only says how the operation works, and not whether: an operation is neutral whatever it says.
+    /// True if the member changes how the operation works but has no effect on whether it is neutral.
     public let isShape: Bool
 
-    /// A parameter; without a neutral value where `isShape`.
+    /// Creates a parameter. A parameter with `isShape` has no neutral value.
     init(
         _ name: String,
         _ domain: Domain,
@@ -44,10 +44,10 @@ public struct AdjustmentParameter: Sendable, Hashable {
         self.isShape = isShape
     }
 
-    /// The points of a curve.
+    /// The number of points that a curve may have.
     static let pointCount = 2...16
 
-    /// What is allowed, for a person: "-5.0...5.0" or "horizontal, vertical".
+    /// The allowed values as readable text, for example "a number in -5.0...5.0" or "one of horizontal, vertical".
     public var allowed: String {
         switch domain {
         case .number(let range): "a number in \(range.lowerBound)...\(range.upperBound)"
@@ -60,7 +60,7 @@ public struct AdjustmentParameter: Sendable, Hashable {
         }
     }
 
-    /// The value of this member, or `nil` where it is not allowed.
+    /// Decodes a value of this member; `nil` if it is not allowed.
     func value(of json: JSON) -> AdjustmentValue? {
         switch domain {
         case .number(let range):
@@ -104,7 +104,7 @@ public struct AdjustmentParameter: Sendable, Hashable {
         }
     }
 
-    /// The member's JSON Schema, with unit and neutral value beside.
+    /// The JSON Schema of the member, with `x-unit` and `x-neutral`.
     public var json: JSON {
         var object: JSONObject = [:]
         switch domain {
@@ -144,7 +144,7 @@ public struct AdjustmentParameter: Sendable, Hashable {
     }
 }
 
-/// A point of a curve, both numbers in 0...1.
+/// A point of a curve, both coordinates in 0...1.
 public struct CurvePoint: Sendable, Hashable {
     public let x: Double
     public let y: Double
@@ -161,18 +161,18 @@ public struct CurvePoint: Sendable, Hashable {
         (self.x, self.y) = (x + 0, y + 0)
     }
 
-    /// The curve that changes nothing.
+    /// The identity curve.
     public static let straight = [CurvePoint(x: 0, y: 0), CurvePoint(x: 1, y: 1)]
 }
 
-/// A value of a member.
+/// The value of a member.
 public enum AdjustmentValue: Sendable, Hashable {
     case number(Double)
     case whole(Int)
     case word(String)
     case points([CurvePoint])
 
-    /// The value as it stands in the list.
+    /// The value as it is written in the list.
     public var json: JSON {
         switch self {
         case .number(let number): .double(number)

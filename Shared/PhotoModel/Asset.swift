@@ -1,12 +1,12 @@
 public import JSONValue
 
-/// Where a picture was taken, WGS 84.
+/// The place where an image was taken, WGS 84.
 public struct Location: Sendable, Hashable, JSONTabled {
     /// Degrees north, -90...90.
     public var latitude: Double
     /// Degrees east, -180...180.
     public var longitude: Double
-    /// Metres above the sea, where it is known.
+    /// Metres above sea level; nil if unknown.
     public var altitude: Double?
 
     public init(latitude: Double, longitude: Double, altitude: Double? = nil) {
@@ -23,12 +23,12 @@ public struct Location: Sendable, Hashable, JSONTabled {
         [
             .required("latitude", \.latitude, .number(-90...90), "Degrees north."),
             .required("longitude", \.longitude, .number(-180...180), "Degrees east."),
-            .optional("altitude", \.altitude, .number(-20_000...100_000), "Metres above the sea."),
+            .optional("altitude", \.altitude, .number(-20_000...100_000), "Metres above sea level."),
         ]
     )
 }
 
-/// Bytes that belong to an asset: `PHAssetResource` (spec T-30).
+/// A file that belongs to an asset: `PHAssetResource` (T-30).
 public struct AssetResource: Sendable, Hashable, JSONTabled {
     public var type: ResourceType
     /// SHA-256 of the bytes, 64 lower-case hexadecimal digits.
@@ -37,15 +37,16 @@ public struct AssetResource: Sendable, Hashable, JSONTabled {
     /// Uniform type identifier, for example `public.jpeg`.
     public var contentType: String
     public var originalFilename: String?
-    /// Pixels, after orientation; zero where the resource is no picture.
+    /// Pixels after orientation; 0 if the resource is not an image.
     public var pixelWidth: Int
     public var pixelHeight: Int
-    /// Microseconds; nil where the resource is no video.
+    /// Microseconds; nil if the resource is not a video.
     public var duration: Int64?
-    /// What of a picture is lost, in words: the bytes are kept as they came. Nil where nothing is known to be.
+    /// A description of the damage if part of the image cannot be decoded; nil if no damage is known. The bytes are
+    /// stored unchanged either way.
     public var damage: String?
 
-    /// The longest `damage`, in bytes.
+    /// The maximum length of `damage` in bytes.
     public static let maxDamageBytes = 512
 
     public init(
@@ -72,34 +73,34 @@ public struct AssetResource: Sendable, Hashable, JSONTabled {
 
     public static let table = JSONTable(
         "AssetResource",
-        "Bytes that belong to an asset.",
+        "A file that belongs to an asset.",
         unknown: .ignored,
         blank: AssetResource(type: .photo, digest: "", size: 0, contentType: ""),
         [
-            .required("type", \.type, .name(ResourceType.self), "What the bytes are to the asset."),
+            .required("type", \.type, .name(ResourceType.self), "The role of the file in the asset."),
             .required("digest", \.digest, .text(maxBytes: 64), "SHA-256 of the bytes, in hexadecimal."),
             .required("size", \.size, .integer(0...Int64.max), "Bytes."),
             .required("contentType", \.contentType, .text(maxBytes: 128), "Uniform type identifier."),
-            .optional("originalFilename", \.originalFilename, .text(maxBytes: 1024), "The name it came with."),
-            .required("pixelWidth", \.pixelWidth, .count(0...1_000_000), "Pixels after orientation, 0 for no picture."),
+            .optional("originalFilename", \.originalFilename, .text(maxBytes: 1024), "The file name at import."),
+            .required("pixelWidth", \.pixelWidth, .count(0...1_000_000), "Pixels after orientation, 0 if no image."),
             .required(
                 "pixelHeight",
                 \.pixelHeight,
                 .count(0...1_000_000),
-                "Pixels after orientation, 0 for no picture."
+                "Pixels after orientation, 0 if no image."
             ),
-            .optional("duration", \.duration, .integer(0...Int64.max), "Microseconds, of a video."),
+            .optional("duration", \.duration, .integer(0...Int64.max), "Microseconds; absent if not a video."),
             .optional(
                 "damage",
                 \.damage,
                 .text(maxBytes: maxDamageBytes),
-                "What of the picture is lost, though the file is kept as it came; absent where nothing is known to be."
+                "The damage to the image; absent if none is known. The file itself is stored unchanged."
             ),
         ]
     )
 }
 
-/// An asset's place in a stored collection.
+/// The position of an asset in a stored collection.
 public struct Membership: Sendable, Hashable, JSONTabled {
     public var collection: ObjectID
     public var key: OrderKey
@@ -111,50 +112,50 @@ public struct Membership: Sendable, Hashable, JSONTabled {
 
     public static let table = JSONTable(
         "Membership",
-        "An asset's place in a collection.",
+        "The position of an asset in a collection.",
         unknown: .ignored,
         blank: Membership(collection: .root, key: OrderKey.after(nil)),
         [
             .required("collection", \.collection, .id(.assetCollection), "The album."),
-            .required("key", \.key, .orderKey, "Sorts the members of the album, by its bytes."),
+            .required("key", \.key, .orderKey, "The sort key of the member, compared by bytes."),
         ]
     )
 }
 
-/// A photo or video of the library with every stored fact about it: `PHAsset` (spec S-03, T-08 to T-11).
+/// A photo or video of the library with all its stored properties: `PHAsset` (S-03, T-08 to T-11).
 ///
-/// A value: it never changes. All dates are microseconds since 1970-01-01T00:00:00Z.
+/// An immutable value. All dates are microseconds since 1970-01-01T00:00:00Z.
 public struct Asset: Sendable, Hashable, JSONTabled {
     public var id: ObjectID
-    /// Any change makes a new one.
+    /// Changes with any change of the asset.
     public var revision: Revision
-    /// A change of the pixels makes a new one.
+    /// Changes only when the pixels change.
     public var contentRevision: Revision
     public var mediaType: MediaType = .unknown
     public var mediaSubtypes: MediaSubtypes = []
     public var playbackStyle: PlaybackStyle = .unsupported
     public var playbackVariation: PlaybackVariation = .none
     public var sourceType: SourceType = .typeUserLibrary
-    /// Uniform type identifier of what is presented.
+    /// Uniform type identifier of the current image or video.
     public var contentType = ""
-    /// Pixels of what is presented, after orientation.
+    /// Pixels of the current image or video, after orientation.
     public var pixelWidth = 0
     public var pixelHeight = 0
-    /// Microseconds; zero for a still picture.
+    /// Microseconds; 0 for a still image.
     public var duration: Int64 = 0
-    /// When the picture was taken, in UTC.
+    /// The time at which the image was taken, UTC.
     public var creationDate: Int64?
-    /// Seconds east of UTC of the clock on the wall when it was taken; nil where the file does not say, and then
-    /// `creationDate` was read as UTC.
+    /// The offset of the camera's local time from UTC, in seconds east; nil if the file does not contain it, in which
+    /// case `creationDate` was read as UTC.
     public var creationOffset: Int?
-    /// The last change of any kind.
+    /// The time of the last change of any kind.
     public var modificationDate: Int64 = 0
-    /// The last change of the pixels (spec P-16).
+    /// The time of the last change of the pixels (P-16).
     public var contentModificationDate: Int64 = 0
     public var addedDate: Int64 = 0
-    /// Whether it is in the smart album of what came lately; the catalog clears it when its time is over.
+    /// True while the asset is in the Recently Added smart album. The catalog clears it when the period ends.
     public var isRecentlyAdded = false
-    /// When it went to the trash; nil outside.
+    /// The time at which it was moved to the trash; nil if it is not in the trash.
     public var trashedDate: Int64?
     public var location: Location?
     public var isFavorite = false
@@ -170,7 +171,7 @@ public struct Asset: Sendable, Hashable, JSONTabled {
     public var cameraMake: String?
     public var cameraModel: String?
     public var lensModel: String?
-    /// The format of the last edit; nil where there is none (spec T-09).
+    /// The format of the last edit; nil if unedited (T-09).
     public var adjustmentFormatIdentifier: String?
     public var adjustmentFormatVersion: String?
     public var adjustmentDate: Int64?
@@ -185,13 +186,13 @@ public struct Asset: Sendable, Hashable, JSONTabled {
 
     public var hasAdjustments: Bool { adjustmentFormatIdentifier != nil }
 
-    /// The first resource of a type.
+    /// Returns the first resource of a type.
     public func resource(_ type: ResourceType) -> AssetResource? { resources.first { $0.type == type } }
 
-    /// The picture as it was imported: for an unedited asset what is shown, for an edited one what the edit began with.
+    /// The file as it was imported: the base of every edit.
     public var originalResource: AssetResource? { resource(.photo) ?? resource(.video) ?? resource(.audio) }
 
-    /// What is shown: the render of the last edit, else the original (version `current`, spec S-49).
+    /// The file to present: the render of the last edit, or the original if unedited (version `current`, S-49).
     public var currentResource: AssetResource? {
         resource(.fullSizePhoto) ?? resource(.fullSizeVideo) ?? originalResource
     }
@@ -200,14 +201,14 @@ public struct Asset: Sendable, Hashable, JSONTabled {
 
     public static let table = JSONTable(
         "Asset",
-        "A photo or video and every stored fact about it. Dates are microseconds since 1970, UTC.",
+        "A photo or video with all its stored properties. Dates are microseconds since 1970, UTC.",
         unknown: .ignored,
         blank: Asset(id: .none),
         [
             .required("id", \.id, .id(.asset), "Stable for the life of the library."),
-            .required("revision", \.revision, .revision, "New at any change."),
-            .required("contentRevision", \.contentRevision, .revision, "New at a change of the pixels."),
-            .required("mediaType", \.mediaType, .name(MediaType.self), "Kind of medium."),
+            .required("revision", \.revision, .revision, "Changes with any change."),
+            .required("contentRevision", \.contentRevision, .revision, "Changes only when the pixels change."),
+            .required("mediaType", \.mediaType, .name(MediaType.self), "The media type."),
             .required("mediaSubtypes", \.mediaSubtypes, .bits(MediaSubtypes.self), "Panorama, HDR and the like."),
             .required("playbackStyle", \.playbackStyle, .name(PlaybackStyle.self), "How to present it."),
             .defaulted(
@@ -218,52 +219,52 @@ public struct Asset: Sendable, Hashable, JSONTabled {
                 default: .none
             ),
             .required("sourceType", \.sourceType, .name(SourceType.self), "Where it came from."),
-            .required("contentType", \.contentType, .text(maxBytes: 128), "Uniform type identifier of what is shown."),
+            .required("contentType", \.contentType, .text(maxBytes: 128), "Uniform type identifier."),
             .required("pixelWidth", \.pixelWidth, .count(0...1_000_000), "Pixels, after orientation."),
             .required("pixelHeight", \.pixelHeight, .count(0...1_000_000), "Pixels, after orientation."),
-            .required("duration", \.duration, .integer(0...Int64.max), "Microseconds, 0 for a still picture."),
+            .required("duration", \.duration, .integer(0...Int64.max), "Microseconds, 0 for a still image."),
             .optional("creationDate", \.creationDate, date, "When it was taken."),
             .optional(
                 "creationOffset",
                 \.creationOffset,
                 .count(-86_400...86_400),
-                "Seconds east of UTC where it was taken; absent where the file does not say."
+                "Seconds east of UTC where it was taken; absent if the file does not contain it."
             ),
             .required("modificationDate", \.modificationDate, date, "Last change of any kind."),
             .required("contentModificationDate", \.contentModificationDate, date, "Last change of the pixels."),
-            .required("addedDate", \.addedDate, date, "When it came into the library."),
-            .defaulted("isRecentlyAdded", \.isRecentlyAdded, .flag, "Came into the library lately.", default: false),
-            .optional("trashedDate", \.trashedDate, date, "When it went to the trash."),
+            .required("addedDate", \.addedDate, date, "When it was added to the library."),
+            .defaulted("isRecentlyAdded", \.isRecentlyAdded, .flag, "Added to the library recently.", default: false),
+            .optional("trashedDate", \.trashedDate, date, "When it was moved to the trash."),
             .optional("location", \.location, .object(Location.self), "Where it was taken."),
             .required("isFavorite", \.isFavorite, .flag, "Marked as a favourite."),
-            .required("isHidden", \.isHidden, .flag, "Left out of fetches that do not ask for hidden assets."),
+            .required("isHidden", \.isHidden, .flag, "Excluded from fetches that do not include hidden assets."),
             .optional("burstIdentifier", \.burstIdentifier, .text(maxBytes: 128), "Shared by the frames of a burst."),
             .defaulted("representsBurst", \.representsBurst, .flag, "The frame shown for its burst.", default: false),
             .defaulted(
                 "burstSelectionTypes",
                 \.burstSelectionTypes,
                 .bits(BurstSelectionTypes.self),
-                "Picked by whom.",
+                "How the frame was selected.",
                 default: []
             ),
             .defaulted("rating", \.rating, .count(0...5), "Stars, 0 for none.", default: 0),
-            .optional("caption", \.caption, .text(maxBytes: 65_536), "Text about the picture."),
+            .optional("caption", \.caption, .text(maxBytes: 65_536), "The caption."),
             .defaulted(
                 "keywords",
                 \.keywords,
                 .list(of: .text(maxBytes: 1024), limit: 1024),
-                "Words about the picture.",
+                "The keywords.",
                 default: []
             ),
-            .optional("originalFilename", \.originalFilename, .text(maxBytes: 1024), "The name it came with."),
+            .optional("originalFilename", \.originalFilename, .text(maxBytes: 1024), "The file name at import."),
             .optional("cameraMake", \.cameraMake, .text(maxBytes: 1024), "Maker of the camera."),
-            .optional("cameraModel", \.cameraModel, .text(maxBytes: 1024), "The camera."),
-            .optional("lensModel", \.lensModel, .text(maxBytes: 1024), "The lens."),
+            .optional("cameraModel", \.cameraModel, .text(maxBytes: 1024), "Model of the camera."),
+            .optional("lensModel", \.lensModel, .text(maxBytes: 1024), "Model of the lens."),
             .optional(
                 "adjustmentFormatIdentifier",
                 \.adjustmentFormatIdentifier,
                 .text(maxBytes: 256),
-                "Format of the last edit; absent where there is none."
+                "Format of the last edit; absent if unedited."
             ),
             .optional(
                 "adjustmentFormatVersion",
@@ -276,13 +277,13 @@ public struct Asset: Sendable, Hashable, JSONTabled {
                 "resources",
                 \.resources,
                 .list(of: .object(AssetResource.self), limit: 64),
-                "The bytes it has."
+                "Its files."
             ),
             .defaulted(
                 "memberships",
                 \.memberships,
                 .list(of: .object(Membership.self), limit: 10_000),
-                "The albums it is in, with its place in each.",
+                "The albums it is in, with its position in each.",
                 default: []
             ),
         ]

@@ -1,12 +1,12 @@
 public import JSONValue
 
-/// What changed between two results of one fetch: `PHFetchResultChangeDetails` in the form that travels (DESIGN 3.4).
+/// The difference between two results of one fetch: `PHFetchResultChangeDetails` in wire form.
 ///
-/// Its size follows the change, not the list. Taking out the removed and the moved-from together, then putting in the
-/// inserted and the moved-to in ascending order, gives the after list; survivors that are not listed keep their order.
-/// What PhotoKit calls RICE is derived from it by ``rice``.
+/// Its size follows the change, not the list. To get the after list, take out the removed and moved entries together,
+/// then insert the inserted and moved entries in ascending order; entries that are not listed keep their order.
+/// PhotoKit's RICE index sets are derived from it by ``rice``.
 public struct ChangeDetails: Sendable, Hashable, JSONTabled {
-    /// An entity that left or came, and its index in the before or the after list.
+    /// A removed or inserted entity and its index in the before or the after list.
     public struct Place: Sendable, Hashable, JSONTabled {
         public var id: ObjectID
         public var index: Int
@@ -28,7 +28,7 @@ public struct ChangeDetails: Sendable, Hashable, JSONTabled {
         )
     }
 
-    /// An entity in both lists: its index before and after.
+    /// An entity that is in both lists, with its index in each.
     public struct Pair: Sendable, Hashable, JSONTabled {
         public var id: ObjectID
         public var before: Int
@@ -53,18 +53,19 @@ public struct ChangeDetails: Sendable, Hashable, JSONTabled {
         )
     }
 
-    /// False where the caller wanted no details, or there would be too many: then the after list replaces the before
-    /// list as a whole, and the rest is empty (spec S-69).
+    /// False if the caller asked for no details or there would be too many. Then the after list replaces the whole
+    /// before list, and the lists below are empty (S-69).
     public var hasIncrementalChanges = true
     public var countBefore: Int
     public var countAfter: Int
-    /// Ascending by their index in the before list.
+    /// In ascending order of the index in the before list.
     public var removed: [Place] = []
-    /// Ascending by their index in the after list.
+    /// In ascending order of the index in the after list.
     public var inserted: [Place] = []
-    /// Ascending by their index in the after list; the fewest that will do.
+    /// A minimal set of moves, in ascending order of the index in the after list.
     public var moved: [Pair] = []
-    /// Survivors whose facts or pixels changed, moved or not; ascending by their index in the after list.
+    /// Entities in both lists whose properties or pixels changed, moved or not; in ascending order of the index in the
+    /// after list.
     public var changed: [Pair] = []
 
     public init(countBefore: Int, countAfter: Int) {
@@ -101,14 +102,14 @@ public struct ChangeDetails: Sendable, Hashable, JSONTabled {
 }
 
 extension ChangeDetails {
-    /// The details between two results of one fetch, each without repetitions; `nil` where nothing changed (spec V9).
+    /// Returns the difference between two results of one fetch, each without repetitions; `nil` if nothing changed
+    /// (V9).
     ///
     /// - Parameters:
     ///   - before: the ids of the before list
     ///   - after: the ids of the after list
-    ///   - changed: ids whose facts or pixels changed; those not in both lists are left out
-    ///   - isIncremental: false for a caller who wants to know only that something changed (spec S-24)
-    /// - Returns: what travels; `nil` for lists that are the same
+    ///   - changed: ids whose properties or pixels changed; ids that are not in both lists are ignored
+    ///   - isIncremental: false if the caller needs to know only that something changed (S-24)
     /// - Complexity: O(n log n) in the length of the lists.
     public static func between(
         _ before: [ObjectID],
@@ -121,10 +122,10 @@ extension ChangeDetails {
         return details
     }
 
-    /// Nothing is listed.
+    /// True if no changes are listed.
     public var isEmpty: Bool { removed.isEmpty && inserted.isEmpty && moved.isEmpty && changed.isEmpty }
 
-    /// Positions of a longest strictly increasing subsequence, ascending.
+    /// Returns the positions of a longest strictly increasing subsequence, ascending.
     public static func longestIncreasingRun(_ values: [Int]) -> [Int] {
         // tails[k] is the position of the smallest value that ends a run of length k + 1.
         var tails: [Int] = []
@@ -150,7 +151,7 @@ extension ChangeDetails {
 
 // MARK: - Applying
 
-/// Details that do not fit the list they are applied to.
+/// An error for details that do not fit the list to which they are applied.
 public struct ChangeDetailsMismatch: Error, Sendable, Equatable, CustomStringConvertible {
     public let description: String
 
@@ -158,9 +159,9 @@ public struct ChangeDetailsMismatch: Error, Sendable, Equatable, CustomStringCon
 }
 
 extension ChangeDetails {
-    /// The after list.
+    /// Returns the after list.
     ///
-    /// - Throws: ``ChangeDetailsMismatch`` where the details are not incremental or are about another list
+    /// - Throws: ``ChangeDetailsMismatch`` if the details are not incremental or belong to another list
     public func apply(to before: [ObjectID]) throws(ChangeDetailsMismatch) -> [ObjectID] {
         try check(before)
         return try rearranged(before, inserted: inserted.map(\.id))
@@ -173,11 +174,11 @@ extension ChangeDetails {
         }
         let claims = removed.map { ($0.index, $0.id) } + (moved + changed).map { ($0.before, $0.id) }
         for (index, id) in claims where !before.indices.contains(index) || before[index] != id {
-            throw ChangeDetailsMismatch("\(id) does not stand at \(index)")
+            throw ChangeDetailsMismatch("\(id) is not at index \(index)")
         }
     }
 
-    /// The wire rule, for any list of `countBefore` entries.
+    /// Applies the wire rule to any list of `countBefore` entries.
     func rearranged<Element>(
         _ before: [Element],
         inserted new: [Element]
@@ -216,6 +217,7 @@ extension ChangeDetails {
         return after
     }
 
-    /// The length that the lists below add up to: nothing is allocated on the word of `countAfter`.
+    /// Returns the length of the after list as computed from the lists themselves, so that a wrong `countAfter` cannot
+    /// cause a large allocation.
     private func countAfterChecked(_ count: Int) -> Int { count - removed.count + inserted.count }
 }

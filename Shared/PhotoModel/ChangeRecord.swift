@@ -1,14 +1,15 @@
 public import JSONValue
 
-/// Who made a change: what an observer needs to know its own (spec D6).
+/// The author of a change. Observers use it to recognize their own changes (D6).
 public struct ChangeOrigin: Sendable, Hashable, JSONTabled {
-    /// The identity of the connection: `uid:1000`, a key's name, or `clock` for what the passing of time changes.
+    /// The identity of the connection: `uid:1000`, the name of a key, or `clock` for changes made by the passing of
+    /// time.
     public var identity: String
-    /// The name the client gave itself.
+    /// The name that the client gave itself.
     public var client: String?
-    /// The client's own name for the transaction.
+    /// The transaction id that the client chose.
     public var transaction: String?
-    /// The client a service acted for.
+    /// The client on whose behalf a service acted.
     public var onBehalfOf: String?
 
     public init(identity: String, client: String? = nil, transaction: String? = nil, onBehalfOf: String? = nil) {
@@ -20,19 +21,19 @@ public struct ChangeOrigin: Sendable, Hashable, JSONTabled {
 
     public static let table = JSONTable(
         "ChangeOrigin",
-        "Who made a change.",
+        "The author of a change.",
         unknown: .ignored,
         blank: ChangeOrigin(identity: ""),
         [
             .required("identity", \.identity, .text(maxBytes: 256), "Identity of the connection, or \"clock\"."),
             .optional("client", \.client, .text(maxBytes: 128), "The name the client gave itself."),
             .optional("transaction", \.transaction, .text(maxBytes: 128), "The client's name for the transaction."),
-            .optional("onBehalfOf", \.onBehalfOf, .text(maxBytes: 256), "The client a service acted for."),
+            .optional("onBehalfOf", \.onBehalfOf, .text(maxBytes: 256), "The client on whose behalf a service acted."),
         ]
     )
 }
 
-/// One entity before and after a transaction; nil before is an insertion, nil after a deletion.
+/// One entity before and after a transaction: nil before is an insertion, nil after is a deletion.
 public struct EntityChange<Entity: JSONTabled & Hashable>: Sendable, Hashable {
     public var before: Entity?
     public var after: Entity?
@@ -62,13 +63,14 @@ public struct EntityChange<Entity: JSONTabled & Hashable>: Sendable, Hashable {
 }
 
 extension EntityChange {
-    /// The entity is gone from the library: PhotoKit's `objectWasDeleted` (spec S-66). Leaving a collection is not this.
+    /// True if the entity was deleted from the library: PhotoKit's `objectWasDeleted` (S-66). Removal from a collection
+    /// is not a deletion.
     public var objectWasDeleted: Bool { after == nil }
 }
 
 extension EntityChange where Entity == Asset {
     public var id: ObjectID { (after ?? before)?.id ?? .none }
-    /// The pixels changed: PhotoKit's `assetContentChanged` (spec S-66).
+    /// True if the pixels changed: PhotoKit's `assetContentChanged` (S-66).
     public var isContentChanged: Bool {
         guard let before, let after else { return false }
         return before.contentRevision != after.contentRevision
@@ -83,16 +85,16 @@ extension EntityChange where Entity == CollectionList {
     public var id: ObjectID { (after ?? before)?.id ?? .root }
 }
 
-/// One transaction: everything it touched, before and after (DESIGN 3.2).
+/// One transaction: every entity that it touched, before and after.
 ///
-/// Complete: whoever holds a list of keys and the records can carry any fetch forward and undo it backward. The bytes
-/// are final; ``bytes`` of equal records are equal.
+/// A record is complete: with a key list and the records, any fetch result can be updated forward and undone backward.
+/// The bytes never change, and ``bytes`` of equal records are equal.
 public struct ChangeRecord: Sendable, Hashable, JSONTabled {
-    /// Grows by one with each transaction.
+    /// Increases by one with each transaction.
     public var sequence: Int64
-    /// The history it belongs to.
+    /// The id of the history to which the record belongs.
     public var library: String
-    /// When it was committed, microseconds since 1970. Data only: order is the sequence's.
+    /// The time of the commit in microseconds since 1970. Informational: the order of records is that of `sequence`.
     public var date: Int64
     public var origin: ChangeOrigin
     public var assets: [EntityChange<Asset>] = []
@@ -100,7 +102,7 @@ public struct ChangeRecord: Sendable, Hashable, JSONTabled {
     public var lists: [EntityChange<CollectionList>] = []
     public var edits: [PublishedEdit] = []
 
-    /// The most entities one transaction may touch.
+    /// The maximum number of entities that one transaction may touch.
     public static let maxEntities = 1000
 
     public init(sequence: Int64, library: String, date: Int64, origin: ChangeOrigin) {
@@ -114,7 +116,7 @@ public struct ChangeRecord: Sendable, Hashable, JSONTabled {
 
     public var bytes: [UInt8] { json.bytes }
 
-    /// The topics of the feed that carry this record, besides `changes` (DESIGN 3.3).
+    /// The feed topics that carry this record, besides `changes`.
     public var topics: [String] {
         assets.map { "asset.\($0.id)" } + collections.map { "collection.\($0.id)" } + lists.map { "list.\($0.id)" }
             + edits.map { "edit.\($0.id)" }
@@ -126,10 +128,10 @@ public struct ChangeRecord: Sendable, Hashable, JSONTabled {
         unknown: .ignored,
         blank: ChangeRecord(sequence: 0, library: "", date: 0, origin: ChangeOrigin(identity: "")),
         [
-            .required("sequence", \.sequence, .integer(1...Int64.max), "Grows by one with each transaction."),
+            .required("sequence", \.sequence, .integer(1...Int64.max), "Increases by one with each transaction."),
             .required("library", \.library, .text(maxBytes: 32), "The history it belongs to."),
             .required("date", \.date, .integer(), "When it was committed, microseconds since 1970."),
-            .required("origin", \.origin, .object(ChangeOrigin.self), "Who made it."),
+            .required("origin", \.origin, .object(ChangeOrigin.self), "The author of the change."),
             .defaulted(
                 "assets",
                 \.assets,
@@ -149,7 +151,7 @@ public struct ChangeRecord: Sendable, Hashable, JSONTabled {
                 "edits",
                 \.edits,
                 .list(of: .object(PublishedEdit.self), limit: 100_000),
-                "Published edits that changed state.",
+                "Published edits whose state changed.",
                 default: []
             ),
         ]

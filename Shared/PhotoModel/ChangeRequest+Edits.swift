@@ -1,16 +1,16 @@
 public import JSONValue
 
 extension ChangeRequest {
-    /// A published edit is taken on: from then on it will be carried out, whatever is killed (DESIGN 3.5).
+    /// Accepts a published edit. After the commit the edit is carried out even if processes are killed.
     ///
-    /// For services, on behalf of the publisher.
+    /// Used by services, on behalf of the publisher.
     public struct AcceptEdit: Sendable, Hashable, JSONTabled {
         public var id: String
         public var asset: ObjectID
         public var predecessor: String?
-        /// What makes one edit another: the same id with another digest is `id_reused`.
+        /// The digest of the content. The same id with another digest is refused as `id_reused`.
         public var digest: String
-        /// What was published; the catalog keeps it and does not look into it.
+        /// The published message. The catalog stores it without interpreting it.
         public var content: JSON
 
         public init(id: String, asset: ObjectID, predecessor: String? = nil, digest: String, content: JSON) {
@@ -21,27 +21,27 @@ extension ChangeRequest {
             self.content = content
         }
 
-        /// The most bytes of ``content``.
+        /// The maximum size of ``content`` in bytes.
         public static let maxContentBytes = 64 << 10
 
         public static let table = JSONTable(
             "edit.accept",
-            "Takes on a published edit; nothing happens where it was taken on before. For services.",
+            "Accepts a published edit; no effect if it was accepted before. For services.",
             unknown: .refused,
             blank: AcceptEdit(id: "", asset: .none, digest: "", content: .null),
             [
                 .required("id", \.id, .editName, "The publisher's name for it."),
-                .required("asset", \.asset, .id(.asset), "What is edited."),
+                .required("asset", \.asset, .id(.asset), "The asset to be edited."),
                 .optional("after", \.predecessor, .editName, "The publisher's previous edit of the asset."),
-                .required("digest", \.digest, .text(maxBytes: 64), "Tells one content from another."),
-                .required("content", \.content, .any, "What was published, kept until the edit is finished."),
+                .required("digest", \.digest, .text(maxBytes: 64), "Digest of the content."),
+                .required("content", \.content, .any, "The published message, stored until the edit is finished."),
             ]
         )
     }
 
-    /// A published edit will never be applied.
+    /// Records that a published edit failed and will never be applied.
     ///
-    /// For services, on behalf of the publisher.
+    /// Used by services, on behalf of the publisher.
     public struct FailEdit: Sendable, Hashable, JSONTabled {
         public var id: String
         public var asset: ObjectID
@@ -68,21 +68,21 @@ extension ChangeRequest {
 
         public static let table = JSONTable(
             "edit.fail",
-            "Ends a published edit with an error. Under an id that has other content only the refusal is recorded, as"
-                + " id_reused, and the edit that has the id goes on. For services.",
+            "Ends a published edit with an error. If the id already has other content, only the refusal is recorded, as"
+                + " id_reused, and the first edit continues. For services.",
             unknown: .refused,
             blank: FailEdit(id: "", asset: .none, digest: "", errorName: "", errorMessage: ""),
             [
                 .required("id", \.id, .editName, "The publisher's name for it."),
-                .required("asset", \.asset, .id(.asset), "What was to be edited."),
+                .required("asset", \.asset, .id(.asset), "The asset that was to be edited."),
                 .optional("after", \.predecessor, .editName, "The publisher's previous edit of the asset."),
-                .required("digest", \.digest, .text(maxBytes: 64), "Tells one content from another."),
-                .required("errorName", \.errorName, .text(maxBytes: 64), "Why."),
+                .required("digest", \.digest, .text(maxBytes: 64), "Digest of the content."),
+                .required("errorName", \.errorName, .text(maxBytes: 64), "Name of the error."),
                 .required(
                     "errorMessage",
                     \.errorMessage,
                     .text(maxBytes: PublishedEdit.maxMessageBytes),
-                    "Why, and what to do."
+                    "The reason, and what to do about it."
                 ),
             ]
         )

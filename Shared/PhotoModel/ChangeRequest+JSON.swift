@@ -1,7 +1,7 @@
 public import JSONValue
 
 extension JSONType where Value == ChangeRequest {
-    /// An object whose `type` names the request.
+    /// An object whose `type` is the name of the request.
     public static var changeRequest: JSONType {
         JSONType(
             schema: ["oneOf": .array(ChangeRequest.kinds.map { $0.schema() })],
@@ -59,6 +59,7 @@ extension ChangeRequest {
         Kind("edit.fail", FailEdit.self) { .failEdit($0) },
     ]
 
+    /// The `type` of the request on the wire.
     public var name: String {
         switch self {
         case .createAsset: "asset.create"
@@ -79,6 +80,7 @@ extension ChangeRequest {
         }
     }
 
+    /// The request as a JSON object with its `type`.
     public var json: JSON {
         let body: JSONObject =
             switch self {

@@ -1,11 +1,11 @@
 public import JSONValue
 
 extension ChangeRequest {
-    /// `list.create` (spec S-80)
+    /// Creates a folder: `list.create` (S-80).
     public struct CreateList: Sendable, Hashable, JSONTabled {
         public var ref: String?
         public var title: String
-        /// The folder it stands in, at the end; nil: the root.
+        /// The folder to which it is appended; nil is the root.
         public var parent: ObjectReference?
         public var add: [ObjectReference]
 
@@ -23,13 +23,13 @@ extension ChangeRequest {
 
         public static let table = JSONTable(
             "list.create",
-            "Makes a folder.",
+            "Creates a folder.",
             unknown: .refused,
             blank: CreateList(title: ""),
             [
                 .ref(\.ref),
                 .required("title", \.title, .text(maxBytes: 1024), "Its name."),
-                .optional("parent", \.parent, .reference, "The folder it stands in, at the end; absent: the root."),
+                .optional("parent", \.parent, .reference, "The folder to which it is appended; absent: the root."),
                 .defaulted(
                     "add",
                     \.add,
@@ -41,7 +41,7 @@ extension ChangeRequest {
         )
     }
 
-    /// `list.update` (spec T-24, T-25)
+    /// Renames or rearranges a folder: `list.update` (T-24, T-25).
     public struct UpdateList: Sendable, Hashable, JSONTabled {
         public var id: ObjectReference
         public var title: String?
@@ -65,15 +65,15 @@ extension ChangeRequest {
 
         public static let table = JSONTable(
             "list.update",
-            "Renames a folder and rearranges what is in it. What comes into it leaves the folder it was in; what is taken "
-                + "out goes to the end of the root.",
+            "Renames a folder and rearranges its members. An added member leaves its previous folder; one that is "
+                + "removed goes to the end of the root.",
             unknown: .refused,
             blank: UpdateList(id: .placeholder("")),
             [
-                .required("id", \.id, .reference, "The folder; the root has a fixed identifier and no name."),
+                .required("id", \.id, .reference, "The folder; the root has a fixed id and no name."),
                 .optional("title", \.title, .text(maxBytes: 1024), "Its new name."),
                 .defaulted("edits", \.edits, .memberEdits, "Steps, in order.", default: []),
-                .optional("snapshot", \.snapshot, .token, "The moment at which the indexes were read."),
+                .optional("snapshot", \.snapshot, .token, "The token at which the indexes were read."),
                 .ifRevision(\.ifRevision),
             ]
         )
@@ -84,11 +84,11 @@ extension JSONType where Value == [MemberEdit] {
     static var memberEdits: JSONType { .list(of: .memberEdit, limit: 100) }
 }
 
-/// A burst made up of assets that are taken in one by one (spec P-21).
+/// The burst to which a new asset belongs, for bursts whose assets are imported one by one (P-21).
 public struct NewBurst: Sendable, Hashable, JSONTabled {
-    /// Shared by its frames.
+    /// The identifier that its frames share.
     public var identifier: String
-    /// Whether this frame stands for the burst; the last one that says so does.
+    /// True if this frame represents the burst. If several frames claim it, the last one wins.
     public var isRepresentative: Bool
     public var selection: BurstSelectionTypes
 
@@ -100,17 +100,17 @@ public struct NewBurst: Sendable, Hashable, JSONTabled {
 
     public static let table = JSONTable(
         "NewBurst",
-        "The burst that a new asset is a frame of.",
+        "The burst to which a new asset belongs.",
         unknown: .refused,
         blank: NewBurst(identifier: ""),
         [
             .required("identifier", \.identifier, .text(maxBytes: 128), "Shared by its frames."),
-            .defaulted("representative", \.isRepresentative, .flag, "It stands for the burst.", default: false),
+            .defaulted("representative", \.isRepresentative, .flag, "This frame represents the burst.", default: false),
             .defaulted(
                 "selection",
                 \.selection,
                 .bits(BurstSelectionTypes.self),
-                "Picked by whom.",
+                "How the frame was selected.",
                 default: []
             ),
         ]

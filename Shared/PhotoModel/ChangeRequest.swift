@@ -1,6 +1,6 @@
 public import JSONValue
 
-/// One request of a transaction: `PHAssetChangeRequest` and its siblings (spec section 10).
+/// One request of a transaction: `PHAssetChangeRequest` and its siblings.
 public enum ChangeRequest: Sendable, Hashable {
     case createAsset(CreateAsset)
     case updateAsset(UpdateAsset)
@@ -18,6 +18,7 @@ public enum ChangeRequest: Sendable, Hashable {
     case acceptEdit(AcceptEdit)
     case failEdit(FailEdit)
 
+    /// Imports an asset: `asset.create`.
     public struct CreateAsset: Sendable, Hashable, JSONTabled {
         public var ref: String?
         public var resources: [NewResource]
@@ -25,9 +26,9 @@ public enum ChangeRequest: Sendable, Hashable {
         public var sourceType: SourceType
         public var ifDuplicate: DuplicateRule
         public var burst: NewBurst?
-        /// An XMP file about the picture: what it says goes before what the picture says, but for the date.
+        /// An XMP file about the image. Its values take precedence over those in the image, except for the date.
         public var sidecar: NewResource?
-        /// It is edited from the start; not for bytes that the library has already.
+        /// An edit that is applied at import; ignored if the library already has the bytes.
         public var edit: NewEdit?
 
         public init(
@@ -52,13 +53,13 @@ public enum ChangeRequest: Sendable, Hashable {
 
         public static let table = JSONTable(
             "asset.create",
-            "Takes an asset into the library.",
+            "Imports an asset.",
             unknown: .refused,
             blank: CreateAsset(resources: []),
             [
                 .ref(\.ref),
-                .required("resources", \.resources, .list(of: .object(NewResource.self), limit: 16), "Its bytes."),
-                .defaulted("set", \.set, .object(AssetPatch.self), "Properties to be set.", default: AssetPatch()),
+                .required("resources", \.resources, .list(of: .object(NewResource.self), limit: 16), "Its files."),
+                .defaulted("set", \.set, .object(AssetPatch.self), "Properties to set.", default: AssetPatch()),
                 .defaulted(
                     "sourceType",
                     \.sourceType,
@@ -70,27 +71,28 @@ public enum ChangeRequest: Sendable, Hashable {
                     "ifDuplicate",
                     \.ifDuplicate,
                     .name(DuplicateRule.self),
-                    "What happens when the library has the bytes already.",
+                    "What to do if the library already has the bytes.",
                     default: .useExisting
                 ),
-                .optional("burst", \.burst, .object(NewBurst.self), "The burst that it is a frame of."),
+                .optional("burst", \.burst, .object(NewBurst.self), "The burst to which it belongs."),
                 .optional(
                     "sidecar",
                     \.sidecar,
                     .object(NewResource.self),
-                    "An XMP file about it: rating, keywords, caption and place go before the picture's own; its date "
-                        + "counts where the picture has none. It is read, not kept."
+                    "An XMP file: rating, keywords, caption and location override those of the image; its date "
+                        + "is used if the image has none. The file is read, not stored."
                 ),
                 .optional(
                     "edit",
                     \.edit,
                     .object(NewEdit.self),
-                    "The edit that it comes with; passed over where the library has the bytes already."
+                    "An edit to apply at import; ignored if the library already has the bytes."
                 ),
             ]
         )
     }
 
+    /// Sets properties of an asset: `asset.update`.
     public struct UpdateAsset: Sendable, Hashable, JSONTabled {
         public var id: ObjectReference
         public var set: AssetPatch
@@ -125,17 +127,18 @@ public enum ChangeRequest: Sendable, Hashable {
                     "set",
                     \.set,
                     .object(AssetPatch.self),
-                    "Properties to be set.",
+                    "Properties to set.",
                     default: AssetPatch(),
                     isWritten: true
                 ),
-                .defaulted("addKeywords", \.addKeywords, words, "Keywords it shall have too.", default: []),
-                .defaulted("removeKeywords", \.removeKeywords, words, "Keywords it shall not have.", default: []),
+                .defaulted("addKeywords", \.addKeywords, words, "Keywords to add.", default: []),
+                .defaulted("removeKeywords", \.removeKeywords, words, "Keywords to remove.", default: []),
                 .ifRevision(\.ifRevision),
             ]
         )
     }
 
+    /// Deletes, trashes or restores objects, depending on the request.
     public struct DeleteObjects: Sendable, Hashable, JSONTabled {
         public var ids: [ObjectID]
 
@@ -143,24 +146,26 @@ public enum ChangeRequest: Sendable, Hashable {
 
         public static let table = JSONTable(
             "delete",
-            "Deletes assets; or collections without their assets, folders with all that is below them; or moves assets "
-                + "into the trash and out of it.",
+            "Deletes assets; or collections without their assets, folders with their contents; or moves assets "
+                + "to the trash or restores them.",
             unknown: .refused,
             blank: DeleteObjects(ids: []),
-            [.required("ids", \.ids, .list(of: .id(), limit: ChangeRecord.maxEntities), "What is deleted.")]
+            [.required("ids", \.ids, .list(of: .id(), limit: ChangeRecord.maxEntities), "The objects.")]
         )
     }
 
+    /// Commits an edit: `asset.edit`, PhotoKit's `PHContentEditingOutput` (S-89, S-90).
     public struct EditAsset: Sendable, Hashable, JSONTabled {
         public var id: ObjectID
-        /// The rendered picture, upright, or the rendered video.
+        /// The rendered image with orientation applied, or the rendered video.
         public var render: NewResource
         public var adjustmentData: AdjustmentData
         public var ifContentRevision: Revision?
-        /// What `editing.begin` answered: it says which version the edit began with, and takes the place of
+        /// The token returned by `editing.begin`. It states the version on which the edit is based and replaces
         /// `ifContentRevision`.
         public var inputToken: EditInputToken?
-        /// The published edit that this one carries out; it is `applied` in the same transaction. For services.
+        /// The published edit that this request carries out; it becomes `applied` in the same transaction. Used by
+        /// services.
         public var publishedEdit: String?
 
         public init(
@@ -181,7 +186,7 @@ public enum ChangeRequest: Sendable, Hashable {
 
         public static let table = JSONTable(
             "asset.edit",
-            "Commits an edit: `PHContentEditingOutput` (spec S-89, S-90).",
+            "Commits an edit: `PHContentEditingOutput` (S-89, S-90).",
             unknown: .refused,
             blank: EditAsset(
                 id: .none,
@@ -190,26 +195,27 @@ public enum ChangeRequest: Sendable, Hashable {
             ),
             [
                 .required("id", \.id, .id(.asset), "The asset."),
-                .required("render", \.render, .object(NewResource.self), "The rendered picture, upright, or video."),
-                .required("adjustmentData", \.adjustmentData, .object(AdjustmentData.self), "How it was made."),
+                .required("render", \.render, .object(NewResource.self), "The rendered image, upright, or video."),
+                .required("adjustmentData", \.adjustmentData, .object(AdjustmentData.self), "Description of the edit."),
                 .ifContentRevision(\.ifContentRevision),
                 .optional(
                     "inputToken",
                     \.inputToken,
                     .editInput,
-                    "What editing.begin answered; refused as conflict when the pixels have changed since."
+                    "The token returned by editing.begin; conflict if the pixels have changed since."
                 ),
                 .publishedEdit(\.publishedEdit),
             ]
         )
     }
 
+    /// Discards all edits of an asset: `asset.revert` (S-92).
     public struct RevertAsset: Sendable, Hashable, JSONTabled {
         public var id: ObjectID
         public var ifContentRevision: Revision?
-        /// Which original is shown from now on (spec T-26); nil: the one that was.
+        /// The original to present from now on (T-26); nil keeps the present choice.
         public var base: OriginalChoice?
-        /// The published edit that this one carries out, as in ``EditAsset``. For services.
+        /// The published edit that this request carries out, as in ``EditAsset``. Used by services.
         public var publishedEdit: String?
 
         public init(
@@ -226,7 +232,7 @@ public enum ChangeRequest: Sendable, Hashable {
 
         public static let table = JSONTable(
             "asset.revert",
-            "Discards all edits of an asset (spec S-92).",
+            "Discards all edits of an asset (S-92).",
             unknown: .refused,
             blank: RevertAsset(id: .none),
             [
@@ -238,11 +244,12 @@ public enum ChangeRequest: Sendable, Hashable {
         )
     }
 
+    /// Creates an album: `collection.create`.
     public struct CreateCollection: Sendable, Hashable, JSONTabled {
         public var ref: String?
         public var title: String
         public var add: [ObjectReference]
-        /// The folder it stands in, at the end; nil: the root.
+        /// The folder to which it is appended; nil is the root.
         public var parent: ObjectReference?
 
         public init(
@@ -259,7 +266,7 @@ public enum ChangeRequest: Sendable, Hashable {
 
         public static let table = JSONTable(
             "collection.create",
-            "Makes an album.",
+            "Creates an album.",
             unknown: .refused,
             blank: CreateCollection(title: ""),
             [
@@ -272,21 +279,22 @@ public enum ChangeRequest: Sendable, Hashable {
                     "Its first members.",
                     default: []
                 ),
-                .optional("parent", \.parent, .reference, "The folder it stands in, at the end; absent: the root."),
+                .optional("parent", \.parent, .reference, "The folder to which it is appended; absent: the root."),
             ]
         )
     }
 
+    /// Renames an album or changes its members: `collection.update`.
     public struct UpdateCollection: Sendable, Hashable, JSONTabled {
         public var id: ObjectReference
         public var title: String?
         public var add: [ObjectReference]
         public var remove: [ObjectID]
-        /// The cover.
+        /// The cover image.
         public var keyAsset: ObjectID??
         public var edits: [MemberEdit]
         public var snapshot: ChangeToken?
-        /// The fetch whose indexes `edits` name; nil: that of the album without options.
+        /// The fetch to whose result the indexes in `edits` refer; nil is the album's fetch without options.
         public var snapshotFetch: FetchDescription?
         public var ifRevision: Revision?
 
@@ -314,7 +322,7 @@ public enum ChangeRequest: Sendable, Hashable {
 
         public static let table = JSONTable(
             "collection.update",
-            "Renames an album, removes members, adds members at its end, then carries out the steps of edits.",
+            "Renames an album, removes members, adds members at its end, then applies edits.",
             unknown: .refused,
             blank: UpdateCollection(id: .placeholder("")),
             [
@@ -324,24 +332,24 @@ public enum ChangeRequest: Sendable, Hashable {
                     "add",
                     \.add,
                     .list(of: .reference, limit: ChangeRecord.maxEntities),
-                    "Assets to append; members stay where they are.",
+                    "Assets to append; existing members keep their position.",
                     default: []
                 ),
                 .defaulted(
                     "remove",
                     \.remove,
                     .list(of: .id(.asset), limit: ChangeRecord.maxEntities),
-                    "Assets to take out; others are passed over.",
+                    "Assets to remove; ids that are not members are ignored.",
                     default: []
                 ),
-                .patch("keyAsset", \.keyAsset, .id(.asset), "The cover, a member; null: the first members."),
+                .patch("keyAsset", \.keyAsset, .id(.asset), "The cover, a member; null: the default."),
                 .defaulted("edits", \.edits, .memberEdits, "Steps, in order.", default: []),
-                .optional("snapshot", \.snapshot, .token, "The moment at which the indexes in edits were read."),
+                .optional("snapshot", \.snapshot, .token, "The token at which the indexes in edits were read."),
                 .optional(
                     "snapshotFetch",
                     \.snapshotFetch,
                     .object(FetchDescription.self),
-                    "The fetch in whose result they stand; absent: the album's without options."
+                    "The fetch to which the indexes refer; absent: the album without options."
                 ),
                 .ifRevision(\.ifRevision),
             ]

@@ -1,9 +1,9 @@
 public import JSONValue
 
-/// An entity, or one that an earlier request of the same transaction makes (spec S-09, S-79).
+/// A reference to an entity, which may be created by an earlier request of the same transaction (S-09, S-79).
 public enum ObjectReference: Sendable, Hashable {
     case id(ObjectID)
-    /// The `ref` of a create request: PhotoKit's placeholder.
+    /// The `ref` of a create request: PhotoKit's placeholder object.
     case placeholder(String)
 
     public static let maxPlaceholderBytes = 64
@@ -39,27 +39,27 @@ extension JSONType where Value == ObjectReference {
     }
 }
 
-/// Where the bytes of a resource come from; exactly one of the three.
+/// The source of the bytes of a resource.
 public enum ResourceSource: Sendable, Hashable {
-    /// The n-th attachment of the message, from 0.
+    /// The attachment of the message with this index, from 0.
     case attachment(Int)
-    /// A finished upload.
+    /// The id of a finished upload.
     case upload(String)
-    /// A file on the catalog's machine, below a folder that its configuration names; over `ipc://` only.
+    /// A file on the catalog's machine below a configured folder. Accepted over `ipc://` only.
     case path(String)
 }
 
-/// A resource to be taken in with a new asset (spec T-19, T-21).
+/// A resource of a new asset (T-19, T-21). Exactly one of `attachment`, `upload` and `path` is set.
 public struct NewResource: Sendable, Hashable, JSONTabled {
     public var type: ResourceType
     public var attachment: Int?
     public var upload: String?
     public var path: String?
-    /// The file at the path stays where it is and stands for the bytes, instead of being copied.
+    /// True if the file at the path is referenced in place and not copied.
     public var isReferenced: Bool
-    /// The file at the path is removed once the asset is committed: PhotoKit's `shouldMoveFile` (spec T-21).
+    /// True if the file at the path is removed after the commit: PhotoKit's `shouldMoveFile` (T-21).
     public var isMoved: Bool
-    /// The name it came with; for a path the file's own name where it is absent.
+    /// The file name at import; if nil and there is a path, the name of that file.
     public var originalFilename: String?
 
     public init(
@@ -80,7 +80,7 @@ public struct NewResource: Sendable, Hashable, JSONTabled {
         }
     }
 
-    /// Where the bytes come from; nil where none or more than one place is named.
+    /// The source of the bytes; nil unless exactly one is set.
     public var source: ResourceSource? {
         switch (attachment, upload, path) {
         case (let index?, nil, nil): .attachment(index)
@@ -92,36 +92,36 @@ public struct NewResource: Sendable, Hashable, JSONTabled {
 
     public static let table = JSONTable(
         "NewResource",
-        "Bytes to be taken in: exactly one of attachment, upload and path.",
+        "A file to import: exactly one of attachment, upload and path.",
         unknown: .refused,
         blank: NewResource(source: .path("")),
         [
-            .defaulted("type", \.type, .name(ResourceType.self), "What they are to the asset.", default: .photo),
-            .optional("attachment", \.attachment, .count(0...1000), "Number of the attachment, from 0."),
-            .optional("upload", \.upload, .text(maxBytes: 64), "A finished upload."),
+            .defaulted("type", \.type, .name(ResourceType.self), "The role of the file in the asset.", default: .photo),
+            .optional("attachment", \.attachment, .count(0...1000), "Index of the attachment, from 0."),
+            .optional("upload", \.upload, .text(maxBytes: 64), "Id of a finished upload."),
             .optional("path", \.path, .text(maxBytes: 4096), "A file on the catalog's machine; over ipc only."),
             .defaulted(
                 "reference",
                 \.isReferenced,
                 .flag,
-                "The file at the path is not copied: it stays where it is, and is checked at each opening.",
+                "The file at the path is referenced in place, not copied, and checked each time it is opened.",
                 default: false
             ),
             .defaulted(
                 "move",
                 \.isMoved,
                 .flag,
-                "The file at the path is removed once the asset is committed; never one with other hard links.",
+                "The file at the path is removed after the commit, unless it has other hard links.",
                 default: false
             ),
-            .optional("originalFilename", \.originalFilename, .text(maxBytes: 1024), "The name it came with."),
+            .optional("originalFilename", \.originalFilename, .text(maxBytes: 1024), "The file name at import."),
         ]
     )
 }
 
-/// The edit that a new asset comes with: `PHContentEditingOutput(placeholderForCreatedAsset:)` (spec T-22).
+/// An edit that is applied to a new asset: `PHContentEditingOutput(placeholderForCreatedAsset:)` (T-22).
 public struct NewEdit: Sendable, Hashable, JSONTabled {
-    /// The rendered picture, upright.
+    /// The rendered image with orientation applied.
     public var render: NewResource
     public var adjustmentData: AdjustmentData
 
@@ -132,20 +132,20 @@ public struct NewEdit: Sendable, Hashable, JSONTabled {
 
     public static let table = JSONTable(
         "NewEdit",
-        "The edit that a new asset comes with.",
+        "An edit that is applied to a new asset.",
         unknown: .refused,
         blank: NewEdit(
             render: NewResource(source: .path("")),
             adjustmentData: AdjustmentData(formatIdentifier: "", formatVersion: "", attachment: 0)
         ),
         [
-            .required("render", \.render, .object(NewResource.self), "The rendered picture, upright."),
-            .required("adjustmentData", \.adjustmentData, .object(AdjustmentData.self), "How it was made."),
+            .required("render", \.render, .object(NewResource.self), "The rendered image, upright."),
+            .required("adjustmentData", \.adjustmentData, .object(AdjustmentData.self), "The description of the edit."),
         ]
     )
 }
 
-/// Properties of an asset to be set: what is absent stays, null clears (spec S-76, T-27).
+/// Asset properties to set. Absent members stay unchanged, null clears (S-76, T-27).
 public struct AssetPatch: Sendable, Hashable, JSONTabled {
     public var isFavorite: Bool?
     public var isHidden: Bool?
@@ -155,9 +155,9 @@ public struct AssetPatch: Sendable, Hashable, JSONTabled {
     public var caption: String??
     public var rating: Int?
     public var keywords: [String]?
-    /// Picked by the user out of its burst (spec S-38).
+    /// True if the user picked it from its burst (S-38).
     public var isUserPick: Bool?
-    /// It stands for its burst, and the frame that did so far does not.
+    /// True makes the asset the representative of its burst in place of the previous one.
     public var representsBurst: Bool?
     public var playbackVariation: PlaybackVariation?
 
@@ -187,30 +187,30 @@ public struct AssetPatch: Sendable, Hashable, JSONTabled {
         self.keywords = keywords
     }
 
-    /// Microseconds of the years 0001 to 9999.
+    /// The years 0001 to 9999 in microseconds.
     public static let dates: ClosedRange<Int64> = -62_135_596_800_000_000...253_402_300_799_999_999
 
     public static let table = JSONTable(
         "AssetPatch",
-        "Properties to be set: what is absent stays, null clears.",
+        "Properties to set. Absent members stay unchanged, null clears.",
         unknown: .refused,
         blank: AssetPatch(),
         [
             .optional("isFavorite", \.isFavorite, .flag, "Marked as a favourite."),
-            .optional("isHidden", \.isHidden, .flag, "Left out of usual fetches."),
+            .optional("isHidden", \.isHidden, .flag, "Excluded from fetches by default."),
             .patch("creationDate", \.creationDate, .integer(dates), "When it was taken."),
             .patch("creationOffset", \.creationOffset, .count(-86_400...86_400), "Seconds east of UTC."),
             .patch("location", \.location, .object(Location.self), "Where it was taken."),
-            .patch("caption", \.caption, .text(maxBytes: 65_536), "Text about the picture; empty clears."),
+            .patch("caption", \.caption, .text(maxBytes: 65_536), "The caption; empty clears."),
             .optional("rating", \.rating, .count(0...5), "Stars."),
             .optional(
                 "keywords",
                 \.keywords,
                 .list(of: .text(maxBytes: 1024), limit: 1024),
-                "All the keywords it shall have."
+                "The complete list of keywords."
             ),
-            .optional("isUserPick", \.isUserPick, .flag, "Picked by the user out of its burst."),
-            .optional("representsBurst", \.representsBurst, .flag, "True: it stands for its burst from now on."),
+            .optional("isUserPick", \.isUserPick, .flag, "Picked by the user from its burst."),
+            .optional("representsBurst", \.representsBurst, .flag, "True: it represents its burst from now on."),
             .optional(
                 "playbackVariation",
                 \.playbackVariation,
@@ -221,12 +221,12 @@ public struct AssetPatch: Sendable, Hashable, JSONTabled {
     )
 }
 
-/// The description of an edit, opaque to the library: `PHAdjustmentData` (spec S-88).
+/// The description of an edit, opaque to the library: `PHAdjustmentData` (S-88).
 public struct AdjustmentData: Sendable, Hashable, JSONTabled {
-    /// Reverse DNS name of the format.
+    /// The identifier of the format in reverse DNS notation.
     public var formatIdentifier: String
     public var formatVersion: String
-    /// Number of the attachment that holds the bytes, from 0.
+    /// The index of the attachment with the bytes, from 0.
     public var attachment: Int
 
     public init(formatIdentifier: String, formatVersion: String, attachment: Int) {
@@ -235,7 +235,7 @@ public struct AdjustmentData: Sendable, Hashable, JSONTabled {
         self.attachment = attachment
     }
 
-    /// The most bytes kept.
+    /// The maximum size of the data in bytes.
     public static let maxBytes = 2 << 20
 
     public static let table = JSONTable(
@@ -244,17 +244,17 @@ public struct AdjustmentData: Sendable, Hashable, JSONTabled {
         unknown: .refused,
         blank: AdjustmentData(formatIdentifier: "", formatVersion: "", attachment: 0),
         [
-            .required("formatIdentifier", \.formatIdentifier, .text(maxBytes: 256), "Reverse DNS name of the format."),
+            .required("formatIdentifier", \.formatIdentifier, .text(maxBytes: 256), "Format in reverse DNS notation."),
             .required("formatVersion", \.formatVersion, .text(maxBytes: 64), "Version of the format."),
-            .required("attachment", \.attachment, .count(0...1000), "Attachment that holds the bytes, from 0."),
+            .required("attachment", \.attachment, .count(0...1000), "Index of the attachment with the bytes, from 0."),
         ]
     )
 }
 
-/// What happens when the bytes of a new asset are in the library already (spec P-23).
+/// The rule for a new asset whose bytes are already in the library (P-23).
 public enum DuplicateRule: String, Sendable, CaseIterable {
-    /// The existing asset answers for the new one.
+    /// The request returns the existing asset.
     case useExisting
-    /// A second asset is made.
+    /// A second asset is created.
     case create
 }

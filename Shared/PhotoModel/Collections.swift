@@ -1,25 +1,25 @@
 public import JSONValue
 
-/// An album, a smart album or a moment: `PHAssetCollection` (spec S-05). It never holds its members.
+/// An album, a smart album or a moment: `PHAssetCollection` (S-05). It does not contain its members.
 public struct AssetCollection: Sendable, Hashable, JSONTabled {
     public var id: ObjectID
     public var revision: Revision
     public var type: CollectionType = .album
     public var subtype: CollectionSubtype = .albumRegular
     public var title: String?
-    /// The folder that holds it, and its place there; nil for a derived collection.
+    /// The folder that contains it and its position there; nil for a derived collection.
     public var parent: ObjectID?
     public var parentKey: OrderKey?
     public var creationDate: Int64 = 0
     public var modificationDate: Int64 = 0
-    /// Earliest and latest capture date among the members, hidden ones included.
+    /// The earliest and latest capture date of the members, hidden ones included.
     public var startDate: Int64?
     public var endDate: Int64?
-    /// Members, hidden ones included; nil stands for PhotoKit's `NSNotFound` (spec S-39).
+    /// The number of members, hidden ones included; nil is PhotoKit's `NSNotFound` (S-39).
     public var estimatedAssetCount: Int?
-    /// The cover the user chose.
+    /// The cover image that the user chose.
     public var keyAsset: ObjectID?
-    /// Of a moment with a place: the middle of its cell.
+    /// The centre of the grid cell, for a moment with a location.
     public var approximateLocation: Location?
 
     public init(id: ObjectID, revision: Revision = Revision(0)) {
@@ -34,31 +34,31 @@ public struct AssetCollection: Sendable, Hashable, JSONTabled {
         blank: AssetCollection(id: .none),
         [
             .required("id", \.id, .id(.assetCollection), "Stable for the life of the library."),
-            .required("revision", \.revision, .revision, "New at any change."),
+            .required("revision", \.revision, .revision, "Changes with any change."),
             .required("type", \.type, .name(CollectionType.self), "Album, smart album or moment."),
-            .required("subtype", \.subtype, .name(CollectionSubtype.self), "Which kind of it."),
+            .required("subtype", \.subtype, .name(CollectionSubtype.self), "The subtype."),
             .optional("title", \.title, .text(maxBytes: 1024), "Its name."),
-            .optional("parent", \.parent, .id(.collectionList), "The folder that holds it."),
-            .optional("parentKey", \.parentKey, .orderKey, "Its place in that folder."),
-            .required("creationDate", \.creationDate, .integer(), "When it was made."),
-            .required("modificationDate", \.modificationDate, .integer(), "Last change of it or of its members."),
+            .optional("parent", \.parent, .id(.collectionList), "The folder that contains it."),
+            .optional("parentKey", \.parentKey, .orderKey, "Its position in that folder."),
+            .required("creationDate", \.creationDate, .integer(), "When it was created."),
+            .required("modificationDate", \.modificationDate, .integer(), "Last change of it or its members."),
             .optional("startDate", \.startDate, .integer(), "Earliest capture date among the members."),
             .optional("endDate", \.endDate, .integer(), "Latest capture date among the members."),
-            .optional("estimatedAssetCount", \.estimatedAssetCount, .count(0...Int.max), "Members."),
+            .optional("estimatedAssetCount", \.estimatedAssetCount, .count(0...Int.max), "Number of members."),
             .optional("keyAsset", \.keyAsset, .id(.asset), "The cover."),
-            .optional("approximateLocation", \.approximateLocation, .object(Location.self), "Where about it was."),
+            .optional("approximateLocation", \.approximateLocation, .object(Location.self), "Approximate location."),
         ]
     )
 }
 
-/// A folder or another list of collections: `PHCollectionList` (spec S-06).
+/// A folder or another list of collections: `PHCollectionList` (S-06).
 public struct CollectionList: Sendable, Hashable, JSONTabled {
     public var id: ObjectID
     public var revision: Revision
     public var type: ListType = .folder
     public var subtype: ListSubtype = .regularFolder
     public var title: String?
-    /// The folder that holds it, and its place there; nil for the root.
+    /// The folder that contains it and its position there; nil for the root.
     public var parent: ObjectID?
     public var parentKey: OrderKey?
     public var creationDate: Int64 = 0
@@ -79,14 +79,14 @@ public struct CollectionList: Sendable, Hashable, JSONTabled {
         blank: CollectionList(id: .root),
         [
             .required("id", \.id, .id(.collectionList), "Stable for the life of the library."),
-            .required("revision", \.revision, .revision, "New at any change."),
+            .required("revision", \.revision, .revision, "Changes with any change."),
             .required("type", \.type, .name(ListType.self), "Folder, smart folder or list of moments."),
-            .required("subtype", \.subtype, .name(ListSubtype.self), "Which kind of it."),
+            .required("subtype", \.subtype, .name(ListSubtype.self), "The subtype."),
             .optional("title", \.title, .text(maxBytes: 1024), "Its name."),
-            .optional("parent", \.parent, .id(.collectionList), "The folder that holds it."),
-            .optional("parentKey", \.parentKey, .orderKey, "Its place in that folder."),
-            .required("creationDate", \.creationDate, .integer(), "When it was made."),
-            .required("modificationDate", \.modificationDate, .integer(), "Last change of it or of its children."),
+            .optional("parent", \.parent, .id(.collectionList), "The folder that contains it."),
+            .optional("parentKey", \.parentKey, .orderKey, "Its position in that folder."),
+            .required("creationDate", \.creationDate, .integer(), "When it was created."),
+            .required("modificationDate", \.modificationDate, .integer(), "Last change of it or its children."),
             .optional("startDate", \.startDate, .integer(), "Earliest capture date below it."),
             .optional("endDate", \.endDate, .integer(), "Latest capture date below it."),
             .required("childCount", \.childCount, .count(0...Int.max), "Albums and folders directly in it."),

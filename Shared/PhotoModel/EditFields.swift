@@ -1,39 +1,39 @@
 package import JSONValue
 
-// Members that several requests have alike: the name, the meaning and the words are here, once.
+// Fields that several requests share, with one name, meaning and description each.
 extension JSONField {
-    /// `ref`: the client's name for what a request makes.
+    /// Returns the field `ref`: the client's placeholder for the entity that a request creates.
     static func ref(_ path: Path<String?>) -> JSONField {
-        .optional("ref", path, .text(maxBytes: ObjectReference.maxPlaceholderBytes), "Placeholder for it.")
+        .optional("ref", path, .text(maxBytes: ObjectReference.maxPlaceholderBytes), "Placeholder for the new object.")
     }
 
-    /// `ifRevision`: only where nobody changed the entity meanwhile.
+    /// Returns the field `ifRevision`: the request succeeds only if the entity still has this revision.
     static func ifRevision(_ path: Path<Revision?>) -> JSONField {
-        .optional("ifRevision", path, .revision, "Refused as conflict when it has another revision.")
+        .optional("ifRevision", path, .revision, "Refused as conflict if the revision is another.")
     }
 
-    /// `ifContentRevision`: only where nobody changed the pixels meanwhile.
+    /// Returns the field `ifContentRevision`: the request succeeds only if the pixels still have this revision.
     package static func ifContentRevision(_ path: Path<Revision?>) -> JSONField {
-        .optional("ifContentRevision", path, .revision, "Refused as conflict when its pixels have another revision.")
+        .optional("ifContentRevision", path, .revision, "Refused as conflict if the content revision is another.")
     }
 
-    /// `base` of a revert.
+    /// Returns the field `base` of a revert.
     package static func shownOriginal(_ path: Path<OriginalChoice?>) -> JSONField {
         .optional(
             "base",
             path,
             .name(OriginalChoice.self),
-            "Which original is shown from now on, where there is a RAW and a compressed one (spec T-26)."
+            "The original to present from now on, if there are a RAW and a compressed one (T-26)."
         )
     }
 
-    /// `edit` of a change that carries out a published edit.
+    /// Returns the field `edit`: the published edit that the change carries out.
     static func publishedEdit(_ path: Path<String?>) -> JSONField {
         .optional(
             "edit",
             path,
             .editName,
-            "For services: the accepted edit that is applied with it; refused as conflict when it is finished."
+            "For services: the accepted edit that this applies; refused as conflict if it is finished."
         )
     }
 }

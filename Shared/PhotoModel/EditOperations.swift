@@ -1,4 +1,4 @@
-/// `PHAssetEditOperation` (spec T-18).
+/// `PHAssetEditOperation` (T-18).
 public enum AssetEditOperation: String, NumberedName {
     case delete, content, properties
 
@@ -11,11 +11,12 @@ public enum AssetEditOperation: String, NumberedName {
     }
 }
 
-/// `PHCollectionEditOperation` (spec T-18).
+/// `PHCollectionEditOperation` (T-18).
 public enum CollectionEditOperation: String, NumberedName {
-    /// Delete what it holds; take out; put in what is elsewhere; make new things in it; put in another order.
+    /// Deletes members from the library; removes members; adds existing objects; creates objects in it; reorders
+    /// members.
     case deleteContent, removeContent, addContent, createContent, rearrangeContent
-    /// Delete and rename the container itself.
+    /// Deletes or renames the container itself.
     case delete, rename
 
     public var number: Int {
@@ -32,17 +33,18 @@ public enum CollectionEditOperation: String, NumberedName {
 }
 
 extension Asset {
-    /// What may be done to it: `canPerformEditOperation:`. Nothing to what was synced from elsewhere (spec T-07).
+    /// The operations that the asset allows: `canPerformEditOperation:`. None for assets synced from elsewhere (T-07).
     public var can: [AssetEditOperation] {
         sourceType == .typeiTunesSynced ? [] : AssetEditOperation.allCases
     }
 
-    /// Whether it may be put into albums (spec T-17).
+    /// True if the asset may be added to albums (T-17).
     public var canJoinCollections: Bool { sourceType == .typeUserLibrary }
 }
 
 extension AssetCollection {
-    /// What may be done to it. What a derived collection holds may be deleted from the library, and nothing else.
+    /// The operations that the collection allows. Members of a derived collection may be deleted from the library,
+    /// nothing else.
     public var can: [CollectionEditOperation] {
         if id.isTransient { return [] }
         return switch type {
@@ -53,7 +55,8 @@ extension AssetCollection {
 }
 
 extension CollectionList {
-    /// What may be done to it. The root has neither name nor end (spec T-12); lists of moments follow from the assets.
+    /// The operations that the list allows. The root can be neither renamed nor deleted (T-12); moment lists are
+    /// derived from the assets.
     public var can: [CollectionEditOperation] {
         if id.isTransient || type != .folder { return [] }
         return id == .root

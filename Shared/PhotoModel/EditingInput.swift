@@ -1,29 +1,30 @@
 public import JSONValue
 
-/// Which version of an asset an edit begins with (spec section 9).
+/// The version of an asset on which an edit is based.
 public enum EditBase: String, Sendable, Hashable, CaseIterable {
-    /// The picture as it was imported.
+    /// The file as it was imported.
     case original
-    /// What the last edit began with, where that was not the original.
+    /// The base of the last edit, if that was not the original.
     case previous
-    /// What is shown: the render of the last edit.
+    /// The version that is presented: the render of the last edit.
     case current
 }
 
-/// Which original an edit begins with, where an asset has a RAW and a compressed one (spec T-49).
+/// The original on which an edit is based, for assets with a RAW and a compressed one (T-49).
 public enum OriginalChoice: String, Sendable, CaseIterable {
     case raw, compressed
 }
 
-/// What `editing.begin` handed out, as the catalog verifies it when the edit is committed (DESIGN 3.5).
+/// The input that `editing.begin` returned. The catalog verifies it when the edit is committed.
 ///
-/// Opaque to clients. It is no key: it says what the client saw, and the catalog compares that with what is there.
+/// Opaque to clients. It grants no access: it records the version that the client saw, and the catalog compares that
+/// with the present version.
 public struct EditInputToken: Sendable, Hashable, CustomStringConvertible {
     public var asset: ObjectID
-    /// The pixels that the edit takes the place of.
+    /// The content revision that the edit replaces.
     public var contentRevision: Revision
     public var base: EditBase
-    /// SHA-256 of the bytes that were handed out.
+    /// SHA-256 of the bytes that the client received.
     public var digest: String
 
     public init(asset: ObjectID, contentRevision: Revision, base: EditBase, digest: String) {
@@ -62,9 +63,9 @@ extension JSONType where Value == EditInputToken {
     }
 }
 
-/// The formats in which an edit's render may come (spec S-89, T-23), by uniform type identifier; the first is the usual
-/// one.
+/// The formats of renders (S-89, T-23) as uniform type identifiers. The first is the preferred one.
 public enum RenderType {
+    /// Returns the formats that are accepted for a media type.
     public static func supported(for mediaType: MediaType) -> [String] {
         mediaType == .video
             ? ["com.apple.quicktime-movie", "public.mpeg-4"]
@@ -73,13 +74,14 @@ public enum RenderType {
 }
 
 extension Asset {
-    /// Whether what an edit began with is kept, so that a later edit can be made of it again: not of a video (spec S-87).
+    /// True if the base of an edit is kept, so that a later edit can start from it again. False for videos (S-87).
     public var keepsPreviousVersion: Bool { mediaType != .video }
 
-    /// Which version an edit begins with, by the table of section 9.
+    /// Returns the version on which an edit is based, depending on the adjustment formats that the editor can read.
     ///
-    /// - Parameter handles: Whether the editor can read adjustment data of this format and version.
-    /// - Returns: The version, its bytes, and whether the last edit's adjustment data belongs to it.
+    /// - Parameter handles: returns true if the editor can read adjustment data of this format and version
+    /// - Returns: the version, its resource, and true if the adjustment data of the last edit applies to it; nil if the
+    ///   asset has no original
     public func editingInput(
         handles: (_ formatIdentifier: String, _ formatVersion: String) -> Bool
     ) -> (base: EditBase, resource: AssetResource, hasAdjustmentData: Bool)? {
@@ -91,7 +93,7 @@ extension Asset {
         return (.original, original, true)
     }
 
-    /// The bytes of a version, where the asset has it now.
+    /// Returns the resources of a version; empty if the asset does not have it.
     public func resource(of base: EditBase) -> [AssetResource] {
         switch base {
         case .original: [originalResource, resource(.alternatePhoto)].compactMap { $0 }
@@ -102,7 +104,7 @@ extension Asset {
 }
 
 extension Asset {
-    /// Whether it began with a RAW and a compressed file.
+    /// The originals by kind, if the asset has both a RAW and a compressed one; otherwise empty.
     public var originalChoices: [OriginalChoice: AssetResource] {
         let originals = [resource(.photo), resource(.alternatePhoto)].compactMap { $0 }
         guard originals.count == 2 else { return [:] }
@@ -112,7 +114,7 @@ extension Asset {
 }
 
 extension OriginalChoice {
-    /// By the uniform type identifier.
+    /// Derives the choice from the uniform type identifier.
     public init(contentType: String) {
         self = contentType.hasSuffix("raw-image") || contentType.hasSuffix("raw-picture") ? .raw : .compressed
     }

@@ -1,9 +1,9 @@
-/// Identifiers in the order in which they were given, each once.
+/// Identifiers in the given order without repetitions.
 public struct IDList: Sendable, Hashable {
     public let ids: [ObjectID]
     private let positions: [ObjectID: Int]
 
-    /// A repeated identifier counts where it stands first.
+    /// A repeated identifier keeps its first position.
     public init(_ ids: [ObjectID]) {
         var positions: [ObjectID: Int] = [:]
         var unique: [ObjectID] = []
@@ -24,34 +24,34 @@ public struct IDList: Sendable, Hashable {
     public func hash(into hasher: inout Hasher) { hasher.combine(ids) }
 }
 
-/// What a fetch takes its entities from.
+/// The set of entities from which a fetch selects.
 public enum FetchKind: Sendable, Hashable {
     public enum AssetSource: Sendable, Hashable {
         case library
         case ids(IDList)
-        /// The members of an album (spec S-16).
+        /// The members of an album (S-16).
         case collection(ObjectID)
         case smartAlbum(SmartAlbum)
         case moment(Moment)
-        /// Everything in the albums or moments below a list, each asset once (spec P-19).
+        /// Everything in the albums or moments below a list, each asset once (P-19).
         case below(ObjectID)
-        /// The members of a collection that a client holds for a while (spec S-30).
+        /// The members of a transient collection of a client (S-30).
         case transient(ObjectID)
-        /// Every frame of a burst (spec S-17, D8).
+        /// Every frame of a burst (S-17, D8).
         case burst(String)
     }
 
     case assets(AssetSource)
-    /// Nil stands for every type, and for every subtype.
+    /// A nil type or subtype matches all.
     case collections(type: CollectionType?, subtype: CollectionSubtype?)
     case collectionIDs(IDList)
-    /// The albums, moments and smart albums that an asset is in (spec T-04).
+    /// The albums, moments and smart albums that contain an asset (T-04).
     case collectionsContaining(ObjectID, type: CollectionType?)
     case lists(type: ListType?, subtype: ListSubtype?)
     case listIDs(IDList)
-    /// The folder that a collection or list is in; of a moment its cluster and its year (spec T-05).
+    /// The folder that contains a collection or list; for a moment its cluster and its year (T-05).
     case listsContaining(ObjectID)
-    /// Albums and folders directly in a folder, mixed; of a list of moments its moments (spec S-18).
+    /// Albums and folders directly in a folder, mixed; for a moment list its moments (S-18).
     case children(of: ObjectID)
 
     public var entityClass: PredicateClass {
@@ -63,7 +63,8 @@ public enum FetchKind: Sendable, Hashable {
         }
     }
 
-    /// Whether an entity's own facts decide that it belongs: only such fetches can be carried along by records.
+    /// True if the properties of an entity alone decide that it belongs. Only the results of such fetches can be
+    /// updated from change records.
     public var isDecidedByEntity: Bool {
         switch self {
         case .assets(.below), .assets(.transient), .collectionsContaining, .listsContaining: false
@@ -72,7 +73,7 @@ public enum FetchKind: Sendable, Hashable {
         }
     }
 
-    /// What an identifier names, where it names something derived.
+    /// The kind with the identifier of a derived collection replaced by what it identifies.
     var resolved: FetchKind {
         guard case .assets(.collection(let id)) = self else { return self }
         if id.isTransient { return .assets(.transient(id)) }
@@ -84,29 +85,29 @@ public enum FetchKind: Sendable, Hashable {
     }
 }
 
-/// Which entities, in which order: a value that names a fetch (DESIGN 3.4).
+/// A fetch: a selection of entities and their order.
 ///
-/// Checked: predicate and sort keys belong to the class that is fetched. The options are the effective ones, so that
-/// fetches that mean the same are equal and have equal ``canonical`` bytes.
+/// The value has been checked: predicate and sort keys belong to the class that is fetched. Defaults of options are
+/// filled in, so equivalent fetches are equal and have equal ``canonical`` bytes.
 public struct Fetch: Sendable, Hashable {
     public let kind: FetchKind
     public private(set) var predicate: Predicate?
     public let sort: [SortDescriptor]
-    /// The most results, after filter, order and offset; 0 for all.
+    /// The maximum number of results, after filter, order and offset; 0 for all.
     public private(set) var limit: Int
     public private(set) var offset: Int
-    /// Of assets: only this kind of medium.
+    /// Assets only: the media type.
     public let mediaType: MediaType?
-    /// Of assets; see ``FetchDescription/includeHidden`` for the default.
+    /// Assets only: see ``FetchDescription/includeHidden`` for the default.
     public let includeHidden: Bool
     public let includeAllBurstAssets: Bool
     public let sourceTypes: SourceTypes
-    /// Of assets: what is in the trash instead of what is not.
+    /// Assets only: selects the assets in the trash and no others.
     public let inTrash: Bool
 
-    /// A fetch; options that are left out take the default of the kind (spec D7, D8, T-07).
+    /// Creates a fetch. Options that are nil have the default of the kind (D7, D8, T-07).
     ///
-    /// - Throws: `invalid_predicate` or `unsupported_sort_key` where predicate or sort are of another class,
+    /// - Throws: `invalid_predicate` or `unsupported_sort_key` if the predicate or a sort key is of another class,
     ///   `invalid_options` for an option that the kind does not have
     public init(
         _ kind: FetchKind,
@@ -139,14 +140,14 @@ public struct Fetch: Sendable, Hashable {
             if !keys.contains(where: { $0.key == checked.key }) { keys.append(checked) }
         }
         guard limit >= 0, offset >= 0 else {
-            throw PredicateError(.invalidOptions, "limit and offset are 0 or more")
+            throw PredicateError(.invalidOptions, "limit and offset must be 0 or more")
         }
         var (isNamed, isBurst, isLibrary, isHidden) = (false, false, false, false)
         switch kind {
         case .assets(.ids): isNamed = true
         case .assets(.burst): isBurst = true
         case .assets(.library): isLibrary = true
-        // A smart album is the library under a condition; that of the hidden consists of them (spec D7).
+        // A smart album is a condition on the library. The smart album of hidden assets includes hidden assets (D7).
         case .assets(.smartAlbum(let album)): (isLibrary, isHidden) = (true, album == .allHidden)
         case .assets: break
         default:
@@ -160,7 +161,7 @@ public struct Fetch: Sendable, Hashable {
             }
         }
         self.kind = kind
-        // A condition that everything passes is none.
+        // A predicate that is always true is dropped.
         self.predicate = predicate?.root == .constant(true) ? nil : predicate
         self.sort = keys
         self.limit = limit
@@ -176,7 +177,7 @@ public struct Fetch: Sendable, Hashable {
         }
     }
 
-    /// The same fetch with another window.
+    /// Returns the same fetch with another offset and limit.
     public func window(offset: Int, limit: Int) -> Fetch {
         var fetch = self
         fetch.offset = max(0, offset)

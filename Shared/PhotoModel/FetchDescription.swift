@@ -1,6 +1,6 @@
 public import JSONValue
 
-/// Where the assets of a fetch may come from: PhotoKit's `includeAssetSourceTypes` (spec T-07).
+/// The sources of assets that a fetch includes: PhotoKit's `includeAssetSourceTypes` (T-07).
 public struct SourceTypes: NamedBits {
     public let rawValue: Int
     public init(rawValue: Int) { self.rawValue = rawValue }
@@ -13,31 +13,27 @@ public struct SourceTypes: NamedBits {
     public static let names: [(name: String, bit: Int)] = SourceType.allCases.map { ($0.rawValue, $0.number) }
 }
 
-/// What a fetch is about.
+/// The class of entities that is fetched.
 public enum FetchSubject: String, Sendable, CaseIterable {
     case assets, collections, lists
     /// Albums and folders directly in a folder, mixed.
     case children
 }
 
-/// A fetch as it stands on the wire: well formed, but not yet checked as a whole.
-///
-/// ``Fetch`` is the checked value.
+/// A fetch in wire form. Each member has been checked, their combination has not: ``Fetch`` is the checked value.
 public struct FetchDescription: Sendable, Hashable, JSONTabled {
     public var kind: FetchSubject
-    /// Just these entities, in this order.
+    /// Only these entities, in this order.
     public var ids: [ObjectID]?
-    /// Of assets: the collection they are members of.
-    ///
-    /// Or the list below which they are. Of children: the folder.
+    /// For assets: the collection that contains them, or the list below which they are. For children: the folder.
     public var container: ObjectID?
-    /// Of collections: an asset that they hold. Of lists: a collection or list that they hold.
+    /// For collections: an asset that they contain. For lists: a collection or list that they contain.
     public var containing: ObjectID?
     public var burstIdentifier: String?
     public var mediaType: MediaType?
     public var collectionType: String?
     public var collectionSubtype: String?
-    /// The JSON tree, text, or `{"format", "arguments"}`.
+    /// A JSON tree, text, or `{"format", "arguments"}`.
     public var predicate: JSON?
     public var sort: [SortDescription] = []
     public var limit = 0
@@ -45,17 +41,17 @@ public struct FetchDescription: Sendable, Hashable, JSONTabled {
     public var includeHidden: Bool?
     public var includeAllBurstAssets: Bool?
     public var sourceTypes: SourceTypes?
-    /// Of assets: what is in the trash instead.
+    /// For assets: selects the assets in the trash and no others.
     public var inTrash: Bool?
 
     public init(_ kind: FetchSubject) { self.kind = kind }
 
-    /// The most identifiers one fetch may name.
+    /// The maximum number of identifiers in one fetch.
     public static let maxIDs = 10_000
 
     public static let table = JSONTable(
         "Fetch",
-        "Which entities, in which order.",
+        "A selection of entities and their order.",
         unknown: .refused,
         blank: FetchDescription(.assets),
         [
@@ -63,38 +59,38 @@ public struct FetchDescription: Sendable, Hashable, JSONTabled {
                 "kind",
                 \.kind,
                 .name(FetchSubject.self),
-                "What is fetched.",
+                "The class of entities.",
                 default: .assets,
                 isWritten: true
             ),
-            .optional("ids", \.ids, .list(of: .id(), limit: maxIDs), "Just these, in this order."),
+            .optional("ids", \.ids, .list(of: .id(), limit: maxIDs), "Only these, in this order."),
             .optional(
                 "in",
                 \.container,
                 .id(.assetCollection, .collectionList),
-                "Of assets: the collection they are in, or the list below which they are. Of children: the folder, "
-                    + "the root where it is left out."
+                "For assets: the collection that contains them, or the list below which they are. For children: "
+                    + "the folder; absent: the root."
             ),
             .optional(
                 "containing",
                 \.containing,
                 .id(),
-                "Of collections: an asset that they hold. Of lists: a collection or list that they hold."
+                "For collections: an asset that they contain. For lists: a collection or list that they contain."
             ),
             .optional(
                 "burstIdentifier",
                 \.burstIdentifier,
                 .text(maxBytes: 128),
-                "Of assets: all frames of this burst."
+                "For assets: all frames of this burst."
             ),
-            .optional("mediaType", \.mediaType, .name(MediaType.self), "Of assets: only these."),
+            .optional("mediaType", \.mediaType, .name(MediaType.self), "For assets: only this type."),
             .optional(
                 "type",
                 \.collectionType,
                 .text(maxBytes: 64),
-                "Of collections: album, smartAlbum, moment. Of lists: folder, smartFolder, momentList."
+                "For collections: album, smartAlbum, moment. For lists: folder, smartFolder, momentList."
             ),
-            .optional("subtype", \.collectionSubtype, .text(maxBytes: 64), "Of collections and lists: only these."),
+            .optional("subtype", \.collectionSubtype, .text(maxBytes: 64), "For collections and lists."),
             .optional(
                 "predicate",
                 \.predicate,
@@ -105,12 +101,12 @@ public struct FetchDescription: Sendable, Hashable, JSONTabled {
                 "sort",
                 \.sort,
                 .list(of: .object(SortDescription.self), limit: SortDescriptor.maxCount),
-                "The order; ties stand in the order of the identifiers.",
+                "The order; ties are broken by the identifiers.",
                 default: []
             ),
-            .defaulted("limit", \.limit, .count(0...Int(Int32.max)), "The most results, 0 for all.", default: 0),
-            .defaulted("offset", \.offset, .count(0...Int(Int32.max)), "Results left out at the front.", default: 0),
-            .optional("includeHidden", \.includeHidden, .flag, "Hidden assets too. Fetches by ids do; others do not."),
+            .defaulted("limit", \.limit, .count(0...Int(Int32.max)), "Most results, 0 for all.", default: 0),
+            .defaulted("offset", \.offset, .count(0...Int(Int32.max)), "Number of results to skip.", default: 0),
+            .optional("includeHidden", \.includeHidden, .flag, "Include hidden assets. Default: only for ids."),
             .optional(
                 "includeAllBurstAssets",
                 \.includeAllBurstAssets,
@@ -121,9 +117,9 @@ public struct FetchDescription: Sendable, Hashable, JSONTabled {
                 "sourceTypes",
                 \.sourceTypes,
                 .bits(SourceTypes.self),
-                "Where assets come from. For the whole library and smart albums the user's own, else all."
+                "Sources of assets. Default: the user's own for the library and smart albums, else all."
             ),
-            .optional("inTrash", \.inTrash, .flag, "What is in the trash instead of what is not."),
+            .optional("inTrash", \.inTrash, .flag, "Only assets in the trash."),
         ]
     )
 }

@@ -1,20 +1,21 @@
-// Which entities belong to a fetch, and in which order: what the catalog lowers to SQL and the change broker decides
-// here, from the same value. Limit and offset are not looked at.
+// Membership and order of fetches, evaluated in memory by the change broker. The catalog lowers the same values to SQL.
+// Limit and offset are not considered here.
 
 extension Asset {
-    /// Whether it is shown where bursts are folded up (spec D8).
+    /// True if the asset is visible when bursts are collapsed (D8).
     public var isVisibleInBurst: Bool {
         burstIdentifier == nil || representsBurst || burstSelectionTypes.contains(.userPick)
     }
 
-    /// Its place in a stored collection.
+    /// Returns the order key of the asset in a stored collection.
     public func orderKey(in collection: ObjectID) -> OrderKey? {
         memberships.first { $0.collection == collection }?.key
     }
 }
 
 extension AssetCollection {
-    /// Whether a list holds it: a folder as its parent, a list of moments by the moment's own day and place.
+    /// Returns true if a list contains the collection: a folder as its parent, a moment list by the moment's day and
+    /// place.
     public func isChild(of list: ObjectID) -> Bool {
         if parent == list { return true }
         guard type == .moment, case .moment(let moment) = DerivedCollection(id) else { return false }
@@ -23,10 +24,10 @@ extension AssetCollection {
 }
 
 extension Fetch {
-    /// Whether an asset belongs to the fetch.
+    /// Returns true if an asset belongs to the fetch.
     ///
-    /// What is in the trash belongs to those that ask for it, and to no other. False for fetches that an asset alone does
-    /// not decide (``FetchKind/isDecidedByEntity``).
+    /// Assets in the trash belong only to fetches with `inTrash`, and no others do. Returns false for fetches that are
+    /// not decided by the asset alone (``FetchKind/isDecidedByEntity``).
     public func includes(_ asset: Asset) -> Bool {
         guard case .assets(let source) = kind, (asset.trashedDate != nil) == inTrash else { return false }
         switch source {
@@ -47,7 +48,7 @@ extension Fetch {
         return predicate?.evaluate(asset) ?? true
     }
 
-    /// Whether a collection belongs to the fetch.
+    /// Returns true if a collection belongs to the fetch.
     public func includes(_ collection: AssetCollection) -> Bool {
         switch kind {
         case .collections(let type, let subtype):
@@ -61,7 +62,7 @@ extension Fetch {
         return predicate?.evaluate(collection) ?? true
     }
 
-    /// Whether a list belongs to the fetch.
+    /// Returns true if a list belongs to the fetch.
     public func includes(_ list: CollectionList) -> Bool {
         switch kind {
         case .lists(let type, let subtype):
@@ -73,7 +74,7 @@ extension Fetch {
         return predicate?.evaluate(list) ?? true
     }
 
-    /// Whether a collection or list belongs to the fetch.
+    /// Returns true if a collection or list belongs to the fetch.
     public func includes(_ object: PhotoCollection) -> Bool {
         switch object {
         case .collection(let collection): includes(collection)
@@ -81,10 +82,10 @@ extension Fetch {
         }
     }
 
-    /// Whether one asset of the fetch stands before another (spec D10, S-21).
+    /// Returns true if one asset precedes another in the order of the fetch (D10, S-21).
     ///
-    /// Without sort descriptors: the order of the argument for ids, the album's own order, the capture date in a moment,
-    /// else the date added.
+    /// The default order, without sort descriptors, is: by position for ids, by order key in an album, by capture date
+    /// in a moment, otherwise by date added.
     public func areInIncreasingOrder(_ left: Asset, _ right: Asset) -> Bool {
         guard sort.isEmpty, case .assets(let source) = kind else { return sort.precedes(left, right) }
         switch source {
@@ -97,10 +98,10 @@ extension Fetch {
         }
     }
 
-    /// Whether one collection or list of the fetch stands before another.
+    /// Returns true if one collection or list precedes another in the order of the fetch.
     ///
-    /// Without sort descriptors: the order of the argument for ids, the folder's own order, for moments and their lists the
-    /// first capture date, else the date of creation.
+    /// The default order, without sort descriptors, is: by position for ids, by order key in a folder, by first capture
+    /// date for moments and their lists, otherwise by creation date.
     public func areInIncreasingOrder(_ left: PhotoCollection, _ right: PhotoCollection) -> Bool {
         guard sort.isEmpty else { return sort.precedes(left, right) }
         switch kind {
@@ -115,7 +116,7 @@ extension Fetch {
         }
     }
 
-    /// By a value of their own, missing ones last, then by identifier.
+    /// Compares two optional values, nil last, and breaks ties by identifier.
     private static func precedes<Value: Comparable>(
         _ first: Value?,
         _ second: Value?,
@@ -131,7 +132,7 @@ extension Fetch {
     }
 }
 
-/// An album or a folder: PhotoKit's `PHCollection` (spec S-04).
+/// An album or a folder: PhotoKit's `PHCollection` (S-04).
 public enum PhotoCollection: Sendable, Hashable, PredicateSubject {
     case collection(AssetCollection)
     case list(CollectionList)

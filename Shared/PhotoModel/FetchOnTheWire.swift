@@ -1,7 +1,7 @@
 public import JSONValue
 
 extension Fetch {
-    /// Checks a fetch as it came in.
+    /// Checks a fetch description.
     ///
     /// - Throws: `unsupported_predicate`, `invalid_predicate`, `unsupported_sort_key`, `invalid_options`,
     ///   `limit_exceeded`
@@ -27,7 +27,7 @@ extension Fetch {
         )
     }
 
-    /// Reads and checks a fetch; a malformed one is `invalid_options`.
+    /// Decodes and checks a fetch. A malformed one is `invalid_options`.
     public init(json: JSON) throws(PredicateError) {
         let description: FetchDescription
         do throws(JSONProblem) {
@@ -45,7 +45,7 @@ extension Fetch {
             description.containing != nil,
         ]
         guard scope.count(where: { $0 }) + (hasType && !scope[3] ? 1 : 0) <= 1 else {
-            throw PredicateError(.invalidOptions, "ids, in, burstIdentifier, containing and type exclude each other")
+            throw PredicateError(.invalidOptions, "ids, in, burstIdentifier, containing and type cannot be combined")
         }
         switch description.kind {
         case .assets:
@@ -84,7 +84,7 @@ extension Fetch {
             guard asset.kind == .asset, subtype == nil || subtype == .any else {
                 throw PredicateError(
                     .invalidOptions,
-                    "collections containing an asset: name the asset, and a type at most"
+                    "collections containing an asset: only the asset and a type may be given"
                 )
             }
             return .collectionsContaining(asset, type: type)
@@ -96,7 +96,7 @@ extension Fetch {
         if let ids = description.ids { return .listIDs(try checked(IDList(ids), .collectionList)) }
         if let member = description.containing {
             guard member.kind != .asset, description.collectionType == nil, description.collectionSubtype == nil else {
-                throw PredicateError(.invalidOptions, "lists containing something: name one collection or list alone")
+                throw PredicateError(.invalidOptions, "lists containing: give one collection or list only")
             }
             return .listsContaining(member)
         }
@@ -108,12 +108,12 @@ extension Fetch {
     }
 
     private static func refused(_ names: String, _ kind: FetchSubject) -> PredicateError {
-        PredicateError(.invalidOptions, "\(names) not for a fetch of \(kind.rawValue)")
+        PredicateError(.invalidOptions, "\(names) cannot be used in a fetch of \(kind.rawValue)")
     }
 
     private static func checked(_ ids: IDList, _ kind: ObjectKind) throws(PredicateError) -> IDList {
         guard let stranger = ids.ids.first(where: { $0.kind != kind }) else { return ids }
-        throw PredicateError(.invalidOptions, "\(stranger) is no \(kind.rawValue)")
+        throw PredicateError(.invalidOptions, "\(stranger) is not of kind \(kind.rawValue)")
     }
 
     private static func name<Value: NumberedName>(
@@ -125,14 +125,14 @@ extension Fetch {
         guard let value = Value(rawValue: text) else {
             throw PredicateError(
                 .invalidOptions,
-                "no \(member) \"\(text)\" here",
+                "unknown \(member) \"\(text)\"",
                 allowed: Value.allCases.map(\.rawValue)
             )
         }
         return value
     }
 
-    /// The wire form with every effective option written out.
+    /// The wire form with all defaults written out.
     public var wireForm: FetchDescription {
         var result: FetchDescription
         switch kind {
@@ -185,6 +185,6 @@ extension Fetch {
 
     public var json: JSON { wireForm.json }
 
-    /// The one text of this fetch: equal fetches have equal bytes, which is what is hashed to name an observation.
+    /// The canonical JSON of the fetch. Equal fetches have equal bytes; observation ids are hashes of them.
     public var canonical: [UInt8] { json.canonical.bytes }
 }

@@ -1,21 +1,23 @@
-/// Which files of a folder belong to one asset, and which of those pairs are true ones.
+/// The rules that decide which files of a folder belong to one asset.
 ///
-/// All rules stand here. The first half needs names alone and is what an import does with a folder; the second needs
-/// what the files say about themselves and is what the catalog asks before it makes one asset of several files.
+/// The rules on names are applied by an import to a folder. The rules on content need the files' metadata and are
+/// applied by the catalog before it creates one asset from several files.
 ///
-/// 1. Files of one folder belong together by their stem: the name before its last dot, byte for byte; endings are
-///    compared without case.
-/// 2. One still (JPEG, HEIC, AVIF) and one raw file of a stem are a picture and its `alternatePhoto`. The pair is true
-///    where both say when they were taken and these are at most a second apart, or one does not say.
-/// 3. One still and one film (MOV, MP4) of a stem are a Live Photo: the film is the `pairedVideo`. The pair is true where
-///    both have Apple's content identifier and it is the same; where one has none, where the film has six seconds at
-///    most; never where both have one and they differ.
-/// 4. Where a stem has several stills, raw files or films, nothing is paired: each is an asset of its own.
-/// 5. `NAME.EXT.xmp` is the sidecar of `NAME.EXT`; `STEM.xmp` that of every asset of the stem that has none of its own.
-/// 6. A burst is frames with the same burst identifier in Apple's maker note. Other cameras name none, and names and
-///    times alone do not make a burst.
+/// 1. Files of one folder belong together if they have the same stem: the name before its last dot, byte for byte.
+///    Extensions are compared case-insensitively.
+/// 2. One still (JPEG, HEIC, AVIF) and one raw file of a stem are an image and its `alternatePhoto`. The pair is
+///    confirmed if both have a capture time and the times are at most a second apart, or if one has none.
+/// 3. One still and one video (MOV, MP4) of a stem are a Live Photo: the video is the `pairedVideo`. The pair is
+///    confirmed if both have the same Apple content identifier, or if at least one has none and the video lasts at most
+///    six seconds; never if both have one and they differ.
+/// 4. If a stem has several stills, raw files or videos, that kind is not paired: each file becomes an asset of its
+///    own.
+/// 5. `NAME.EXT.xmp` is the sidecar of `NAME.EXT`; `STEM.xmp` is the sidecar of every asset of the stem that has none
+///    of its own.
+/// 6. A burst consists of frames with the same burst identifier in Apple's maker note. Other cameras write none, and
+///    names and times alone do not make a burst.
 public enum FileGrouping {
-    /// Files that are taken in as one asset, by their names.
+    /// File names that are imported as one asset.
     public struct Group: Sendable, Hashable {
         public var main: String
         public var alternate: String?
@@ -37,18 +39,19 @@ public enum FileGrouping {
     public static let films: Set<String> = ["mov", "mp4"]
     static let sidecars: Set<String> = ["xmp"]
 
-    /// The longest film of a Live Photo that is paired by its name alone, in microseconds.
+    /// The longest video, in microseconds, that is paired as a Live Photo by its name alone.
     public static let longestUnnamedLive: Int64 = 6_000_000
-    /// How far apart a picture and its raw file may say that they were taken, in microseconds.
+    /// The largest difference between the capture times of an image and its raw file, in microseconds.
     public static let longestRawDistance: Int64 = 1_000_000
 
-    /// The stem and the ending of a name, the latter in small letters; no ending where there is no dot inside.
+    /// Returns the stem and the extension of a name, the latter in lower case and empty if the name has no dot inside.
     public static func parts(_ name: String) -> (stem: String, ending: String) {
         guard let dot = name.utf8.lastIndex(of: UInt8(ascii: ".")), dot > name.startIndex else { return (name, "") }
         return (String(name[..<dot]), name[name.index(after: dot)...].lowercased())
     }
 
-    /// The groups of a folder's names, in the order of their main files' places; sidecars are in no group of their own.
+    /// Returns the groups of a folder, in the order of their main files in `names`. Sidecars form no group of their
+    /// own.
     public static func groups(_ names: [String]) -> [Group] {
         var stems: [String: [String]] = [:]
         var sidecars: [String: String] = [:]
@@ -73,7 +76,7 @@ public enum FileGrouping {
             }
             if let still = only(stills) {
                 let (raw, film) = (only(raws), only(films))
-                // A raw file or a film that belongs to a still is named with that.
+                // A raw file or a video that belongs to a still is part of the still's group.
                 if name != still, name == raw || name == film { continue }
                 if name == still {
                     group.alternate = raw
@@ -87,14 +90,14 @@ public enum FileGrouping {
         return groups
     }
 
-    /// Whether a raw file is of the same moment as the picture beside it (rule 2); dates in microseconds.
+    /// Returns true if the capture times of an image and a raw file agree (rule 2); times in microseconds.
     public static func isSameShot(_ photo: Int64?, _ raw: Int64?) -> Bool {
         guard let photo, let raw else { return true }
         let (distance, overflow) = photo.subtractingReportingOverflow(raw)
         return !overflow && distance.magnitude <= UInt64(longestRawDistance)
     }
 
-    /// Whether a still and a film are a Live Photo (rule 3); the duration in microseconds.
+    /// Returns true if a still and a video are a Live Photo (rule 3); the duration in microseconds.
     public static func isLivePhoto(_ still: String?, film: String?, duration: Int64) -> Bool {
         if let still, let film { return still == film }
         return duration <= longestUnnamedLive

@@ -1,8 +1,8 @@
-// Normal forms come from the Swift standard library itself (the `_Unicode` SPI that Foundation is built on): the
-// catalog and the change broker must fold alike, and neither needs ICU for it. This is the only file that uses it.
+// Normal forms come from the Swift standard library (the `_Unicode` SPI on which Foundation is built): the catalog and
+// the change broker must fold identically, and neither needs ICU for it. This is the only file that uses the SPI.
 @_spi(_Unicode) import Swift
 
-/// Text in Unicode normal form C: the one form in which text is stored and compared.
+/// Returns text in Unicode normal form C, the form in which text is stored and compared.
 public func nfc(_ text: String) -> String {
     if text.utf8.allSatisfy({ $0 < 0x80 }) { return text }
     var result = String.UnicodeScalarView()
@@ -10,34 +10,36 @@ public func nfc(_ text: String) -> String {
     return String(result)
 }
 
-/// Text without case and diacritics: what `[cd]` compares, and what the catalog keeps in folded columns.
+/// Returns text without case and diacritics: the form that `[cd]` compares and that the catalog stores in folded
+/// columns.
 ///
-/// The same as ``TextFolding/caseAndDiacritics``. Folding twice gives the same text as folding once.
+/// The same as ``TextFolding/caseAndDiacritics``. Idempotent.
 public func folded(_ text: String) -> String { TextFolding.caseAndDiacritics.apply(text) }
 
-/// Which differences a text comparison does not see: NSPredicate's `[c]`, `[d]` and `[cd]`.
+/// The differences that a text comparison ignores: NSPredicate's `[c]`, `[d]` and `[cd]`.
 ///
-/// Folded columns hold `caseAndDiacritics`. The other two are evaluated exactly too, by ``apply(_:)``; the catalog
-/// registers it as an SQL function for them.
+/// Folded columns contain `caseAndDiacritics`. The other two are evaluated by ``apply(_:)``, which the catalog
+/// registers as an SQL function.
 public struct TextFolding: OptionSet, Sendable, Hashable {
     public let rawValue: Int
 
     public init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// Full case folding of every scalar, independent of language: `ß` equals `SS`, `ς` equals `Σ`.
+    /// Full case folding of every scalar, independent of the language: `ß` equals `SS`, `ς` equals `Σ`.
     public static let ignoringCase = TextFolding(rawValue: 1)
-    /// Combining diacritical marks are dropped: `é` equals `e`.
+    /// Drops combining diacritical marks: `é` equals `e`.
     ///
-    /// Vowel signs and points of other scripts stay, and so do letters that Unicode does not decompose, such as `ø`.
+    /// Vowel signs and points of other scripts are kept, and so are letters that Unicode does not decompose, such as
+    /// `ø`.
     public static let ignoringDiacritics = TextFolding(rawValue: 2)
     public static let caseAndDiacritics: TextFolding = [.ignoringCase, .ignoringDiacritics]
 
-    /// The options as they stand between NSPredicate's brackets: "", "c", "d" or "cd".
+    /// The options as written in NSPredicate's brackets: "", "c", "d" or "cd".
     public var letters: String {
         (contains(.ignoringCase) ? "c" : "") + (contains(.ignoringDiacritics) ? "d" : "")
     }
 
-    /// Reads "c", "d", "cd" or "dc" in either case; `nil` for anything else.
+    /// Parses "c", "d", "cd" or "dc" in either case; `nil` for anything else.
     public init?(letters: some StringProtocol) {
         var options: TextFolding = []
         for letter in letters {
@@ -53,7 +55,7 @@ public struct TextFolding: OptionSet, Sendable, Hashable {
         self = options
     }
 
-    /// The text as it is compared under these options, in normal form C.
+    /// Returns the text in the form in which it is compared under these options, in normal form C.
     public func apply(_ text: String) -> String {
         if text.utf8.allSatisfy({ $0 < 0x80 }) {
             return contains(.ignoringCase) ? String(decoding: text.utf8.map(Self.lowered), as: UTF8.self) : text
@@ -69,7 +71,7 @@ public struct TextFolding: OptionSet, Sendable, Hashable {
             }
         }
         guard contains(.ignoringDiacritics), contains(.ignoringCase) else { return nfc(String(scalars)) }
-        // Case folding can bring marks of its own (U+0130 becomes i with a dot above).
+        // Case folding can add marks (U+0130 becomes i with a dot above).
         var plain = String.UnicodeScalarView()
         for scalar in String(scalars)._nfd where !Self.isDiacritic(scalar) { plain.append(scalar) }
         return nfc(String(plain))
@@ -77,9 +79,9 @@ public struct TextFolding: OptionSet, Sendable, Hashable {
 
     private static func lowered(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
 
-    /// Unicode's full case folding, by way of the lower, upper and lower case of a scalar.
+    /// Applies Unicode's full case folding by way of the lower, upper and lower case mappings of a scalar.
     ///
-    /// The dotless i keeps its identity, as in CaseFolding.txt.
+    /// The dotless i is kept, as in CaseFolding.txt.
     private static func caseFolded(_ scalar: Unicode.Scalar) -> String.UnicodeScalarView {
         if scalar.value == 0x131 { return String(scalar).unicodeScalars }
         var result = String.UnicodeScalarView()

@@ -6,31 +6,31 @@
     import Darwin
 #endif
 
-/// All places within a distance of a point, on a sphere (haversine).
+/// A circle on the earth's surface: all points within a distance of its centre, on a sphere (haversine).
 public struct GeoCircle: Sendable, Hashable {
-    /// Mean radius of the earth in metres.
+    /// The mean radius of the earth in metres.
     public static let earthRadius = 6_371_008.8
-    /// Half way round the earth, in metres: a larger circle holds everything.
+    /// Half the circumference of the earth in metres. A circle of this radius contains every point.
     public static let maxRadius = 20_037_509.0
 
     /// Degrees north, -90...90.
     public let latitude: Double
     /// Degrees east, -180...180.
     public let longitude: Double
-    /// Metres, the edge included.
+    /// Metres. Points at exactly this distance are inside.
     public let radius: Double
 
-    /// A circle; `nil` for numbers out of range.
+    /// Creates a circle; `nil` if a number is out of range.
     public init?(latitude: Double, longitude: Double, radius: Double) {
         guard (-90...90).contains(latitude), (-180...180).contains(longitude), radius >= 0, radius <= Self.maxRadius
         else { return nil }
-        // Adding zero turns -0 into 0: equal circles have equal bytes.
+        // Adding zero turns -0 into 0, so that equal circles have equal bytes.
         self.latitude = latitude + 0
         self.longitude = longitude + 0
         self.radius = radius + 0
     }
 
-    /// Metres along the earth from the centre.
+    /// Returns the great-circle distance from the centre in metres.
     public func distance(latitude: Double, longitude: Double) -> Double {
         let north = Self.radians(latitude - self.latitude) / 2
         let east = Self.radians(longitude - self.longitude) / 2
@@ -43,7 +43,7 @@ public struct GeoCircle: Sendable, Hashable {
         distance(latitude: latitude, longitude: longitude) <= radius
     }
 
-    /// A box that holds the whole circle, a little larger than need be: an index can look there first.
+    /// A box that contains the circle, slightly enlarged, for a first look-up in an index.
     public var boundingBox: GeoBox {
         let angle = radius / Self.earthRadius + 1e-9
         let height = angle * 180 / Double.pi
@@ -67,14 +67,14 @@ public struct GeoCircle: Sendable, Hashable {
     private static func radians(_ degrees: Double) -> Double { degrees * Double.pi / 180 }
 }
 
-/// A rectangle of latitudes and longitudes, its edges included; where `west > east` it crosses the antimeridian.
+/// A rectangle of latitudes and longitudes, edges included. If `west > east` it crosses the antimeridian.
 public struct GeoBox: Sendable, Hashable {
     public let south: Double
     public let west: Double
     public let north: Double
     public let east: Double
 
-    /// A box; `nil` for numbers out of range or where north is below south.
+    /// Creates a box; `nil` if a number is out of range or north is below south.
     public init?(south: Double, west: Double, north: Double, east: Double) {
         guard (-90...90).contains(south), (-90...90).contains(north), south <= north, (-180...180).contains(west),
             (-180...180).contains(east)

@@ -1,13 +1,13 @@
 public import JSONValue
 
-/// `PHImageContentMode`: how a picture meets the size asked for (spec S-42).
+/// `PHImageContentMode`: how an image is fitted to the target size (S-42).
 public enum ImageContentMode: String, NumberedName {
     case aspectFit, aspectFill
 
     public var number: Int { self == .aspectFit ? 0 : 1 }
 }
 
-/// `PHImageRequestOptionsResizeMode`: how near the size asked for a picture must be (spec S-43 and 8.2).
+/// `PHImageRequestOptionsResizeMode`: how closely the result must match the target size (S-43).
 public enum ImageResizeMode: String, NumberedName {
     case none, fast, exact
 
@@ -20,7 +20,7 @@ public enum ImageResizeMode: String, NumberedName {
     }
 }
 
-/// `PHImageRequestOptionsVersion`: with the edits or without (spec S-49).
+/// `PHImageRequestOptionsVersion`: the image with or without edits (S-49).
 public enum ImageVersion: String, NumberedName {
     case current, unadjusted, original
 
@@ -33,7 +33,7 @@ public enum ImageVersion: String, NumberedName {
     }
 }
 
-/// `PHImageRequestOptionsDeliveryMode` (spec S-45).
+/// `PHImageRequestOptionsDeliveryMode` (S-45).
 public enum ImageDeliveryMode: String, NumberedName {
     case opportunistic, highQualityFormat, fastFormat
 
@@ -46,17 +46,17 @@ public enum ImageDeliveryMode: String, NumberedName {
     }
 }
 
-/// Formats in which pictures are delivered.
+/// The formats in which images are delivered.
 public enum DeliveredFormat: String, Sendable, Hashable, CaseIterable {
     case jpeg, webp, png, avif
 }
 
-/// The size asked for: pixels, or all there are (`PHImageManagerMaximumSize`).
+/// The target size: pixels, or all available ones (`PHImageManagerMaximumSize`).
 public enum TargetSize: Sendable, Hashable {
     case maximum
     case size(width: Int, height: Int)
 
-    /// The largest side that may be asked for, in pixels.
+    /// The largest side that a request may ask for, in pixels.
     public static let maxSide = 16_384
 }
 
@@ -78,7 +78,7 @@ extension JSONType where Value == TargetSize {
                 guard let width = json["width"], let height = json["height"], json.objectValue?.count == 2 else {
                     throw JSONProblem("expected \"max\" or {\"width\", \"height\"}")
                 }
-                // Zero and less are read: that they make no sense is for whoever knows the other options to say.
+                // Zero and negative numbers are decoded: the code that knows the other options refuses them.
                 let number = JSONType<Int>.count(Int.min...TargetSize.maxSide)
                 return .size(width: try number.decode(width), height: try number.decode(height))
             },

@@ -1,20 +1,20 @@
-/// What happened between two lists of any kind of name, each without repetitions: ``ChangeDetails`` before the names of
-/// the entities are known.
+/// The difference between two lists of names of any type, each without repetitions. ``ChangeDetails`` is the same with
+/// entity identifiers.
 public struct ListDifference<Name: Hashable & Sendable>: Sendable {
     public var countBefore: Int
     public var countAfter: Int
-    /// Ascending by index before.
+    /// In ascending order of the index before.
     public var removed: [(name: Name, index: Int)] = []
-    /// Ascending by index after.
+    /// In ascending order of the index after.
     public var inserted: [(name: Name, index: Int)] = []
-    /// Ascending by index after; the fewest that will do.
+    /// In ascending order of the index after; a minimal set.
     public var moved: [(name: Name, before: Int, after: Int)] = []
-    /// Ascending by index after.
+    /// In ascending order of the index after.
     public var changed: [(name: Name, before: Int, after: Int)] = []
 
-    /// The difference; nil for lists that are the same and hold nothing that changed.
+    /// Returns the difference; nil if the lists are equal and contain no changed element.
     ///
-    /// What is equal at the front and at the back of both costs one comparison each; the rest O(n log n).
+    /// Elements of a common prefix and suffix cost one comparison each; the rest costs O(n log n).
     public static func between(_ before: [Name], _ after: [Name], changed: Set<Name>) -> ListDifference? {
         var difference = ListDifference(countBefore: before.count, countAfter: after.count)
         let shorter = min(before.count, after.count)
@@ -25,7 +25,7 @@ public struct ListDifference<Name: Hashable & Sendable>: Sendable {
         let (oldEnd, newEnd) = (before.count - back, after.count - back)
         difference.compare(before, front..<oldEnd, after, front..<newEnd)
         if !changed.isEmpty {
-            // The equal parts: the same index, or the same from the end.
+            // The common prefix and suffix: the same index, or the same distance from the end.
             let (gone, moved) = (oldEnd - newEnd, difference.pairs(before, front..<oldEnd, after, front..<newEnd))
             for index in 0..<front where changed.contains(after[index]) {
                 difference.changed.append((after[index], index, index))
@@ -62,18 +62,18 @@ public struct ListDifference<Name: Hashable & Sendable>: Sendable {
         let (kept, arrived) = (Set(survivors.map(\.before)), Set(survivors.map(\.after)))
         removed = old.filter { !kept.contains($0) }.map { (before[$0], $0) }
         inserted = new.filter { !arrived.contains($0) }.map { (after[$0], $0) }
-        // The longest run of survivors whose order is the same before and after stays; the others move.
+        // A longest subsequence of survivors in unchanged order stays; the others move.
         let still = Set(ChangeDetails.longestIncreasingRun(survivors.map(\.after)))
         moved = survivors.enumerated().filter { !still.contains($0.offset) }.map(\.element)
             .sorted { $0.after < $1.after }
     }
 
-    /// Every name that is listed.
+    /// All names that are listed.
     public var elements: Set<Name> {
         Set(removed.map(\.name) + inserted.map(\.name) + moved.map(\.name) + changed.map(\.name))
     }
 
-    /// The details, with the identifier of each name.
+    /// Returns the details, with names replaced by identifiers.
     public func named(_ id: (Name) throws -> ObjectID) rethrows -> ChangeDetails {
         var details = ChangeDetails(countBefore: countBefore, countAfter: countAfter)
         details.removed = try removed.map { ChangeDetails.Place(id: try id($0.name), index: $0.index) }
@@ -87,10 +87,10 @@ public struct ListDifference<Name: Hashable & Sendable>: Sendable {
 }
 
 extension ChangeDetails {
-    /// Entries of all lists.
+    /// The number of entries in all lists.
     public var listed: Int { removed.count + inserted.count + moved.count + changed.count }
 
-    /// Leaves only that something changed (spec S-24, S-69).
+    /// Drops the lists and keeps only the fact that something changed (S-24, S-69).
     public mutating func makeWhole() {
         self = ChangeDetails(countBefore: countBefore, countAfter: countAfter)
         hasIncrementalChanges = false

@@ -1,24 +1,25 @@
 import JSONValue
 
-/// One step on the members of an album or the children of a folder (spec T-14 to T-16, T-25, section 10).
+/// One operation on the members of an album or the children of a folder (T-14 to T-16, T-25).
 ///
-/// Steps of one request are carried out in their order; each sees the list that the one before left. Their indexes are
-/// those of the list as the client saw it at the request's snapshot, and the result is carried over to the list as it is
-/// now: what was moved or put in stands behind the same neighbour as in the client's list, what others did stays done.
+/// The operations of a request are applied in order, each to the result of the previous one. Indexes refer to the list
+/// at the request's snapshot. The result is then merged into the current list: a moved or inserted member follows the
+/// same neighbour as in the client's list, and changes made by others are kept.
 public enum MemberEdit: Sendable, Hashable {
-    /// Appends; what is in already stays where it is.
+    /// Appends members. Existing members keep their position.
     case add([ObjectReference])
-    /// Takes out; what is not in is passed over.
+    /// Removes members. Others are ignored.
     case remove([ObjectID])
-    /// Puts in, each at the index it then has; one ascending index for each. What is in already moves.
+    /// Inserts members, each at its own index; the indexes are those in the resulting list, ascending. Existing members
+    /// are moved.
     case insert([ObjectReference], at: [Int])
-    /// Takes out all of `from`, then puts them in together at an index of what is left.
+    /// Removes all of `from`, then inserts them together at an index of the remaining list.
     case move(from: [Int], to: Int)
-    /// Puts others in the place of some. What is in already moves.
+    /// Replaces members by others. Existing members are moved.
     case replace(at: [Int], with: [ObjectReference])
     case removeAt([Int])
 
-    /// Whether it names members by their index.
+    /// True if the operation refers to members by index.
     public var hasIndexes: Bool {
         switch self {
         case .add, .remove: false
@@ -27,7 +28,7 @@ public enum MemberEdit: Sendable, Hashable {
     }
 }
 
-/// A ``MemberEdit`` as it stands on the wire.
+/// A ``MemberEdit`` in wire form.
 struct MemberEditForm: Sendable, JSONTabled {
     enum Operation: String, Sendable, CaseIterable { case add, remove, insert, move, replace, removeAt }
 
@@ -40,19 +41,19 @@ struct MemberEditForm: Sendable, JSONTabled {
 
     static let table = JSONTable(
         "MemberEdit",
-        "One step on the members: add, remove, insert (members, at), move (at, to), replace (at, members), removeAt (at).",
+        "Edits members: add, remove, insert (members, at), move (at, to), replace (at, members), removeAt (at).",
         unknown: .refused,
         blank: MemberEditForm(),
         [
-            .required("op", \.operation, .name(Operation.self), "What is done."),
+            .required("op", \.operation, .name(Operation.self), "The operation."),
             .optional(
                 "members",
                 \.members,
                 .list(of: .reference, limit: ChangeRecord.maxEntities),
-                "Who; for add, remove, insert and replace."
+                "The members; for add, remove, insert and replace."
             ),
             .optional("at", \.at, indexes, "Indexes; for insert, move, replace and removeAt."),
-            .optional("to", \.to, .count(0...Int(Int32.max)), "For move: an index of what is left."),
+            .optional("to", \.to, .count(0...Int(Int32.max)), "For move: an index in the remaining list."),
         ]
     )
 }
@@ -110,7 +111,7 @@ extension MemberEditForm {
 
     private static func checkAscending(_ indexes: [Int]) throws(JSONProblem) {
         guard zip(indexes, indexes.dropFirst()).allSatisfy({ $0 < $1 }) else {
-            throw JSONProblem("indexes stand in ascending order, each once", path: ["at"])
+            throw JSONProblem("indexes must be in ascending order without repetitions", path: ["at"])
         }
     }
 }

@@ -1,11 +1,10 @@
-/// A day at a place: assets of one calendar day, by the clock on the wall where they were taken, within one square degree
-/// (spec S-07).
+/// A moment: the assets of one local calendar day within one square degree (S-07).
 ///
-/// Like every derived collection it follows from one asset's own facts. It holds assets with a capture date that are
-/// neither hidden nor in the trash (spec D7), from every source; those without a place are a moment of their own each day.
-/// Each moment is in one ``MomentList/cluster(month:cell:)`` and one ``MomentList/year(_:)``.
+/// Like every derived collection it is determined by the properties of each asset. It contains assets with a capture
+/// date that are neither hidden nor in the trash (D7), from every source. Assets without a location form a moment of
+/// their own for each day. Each moment is in one ``MomentList/cluster(month:cell:)`` and one ``MomentList/year(_:)``.
 public struct Moment: Sendable, Hashable, Comparable {
-    /// Days since 1970-01-01 of the local calendar.
+    /// Days since 1970-01-01 in the local calendar.
     public let day: Int
     public let cell: PlaceCell?
 
@@ -14,10 +13,10 @@ public struct Moment: Sendable, Hashable, Comparable {
         self.cell = cell
     }
 
-    /// The number that stands for it in identifiers and in the database; it grows with the day.
+    /// The number that identifies it in identifiers and in the database. It increases with the day.
     public var key: Int64 { Int64(day + Self.firstDay) << 32 | Int64(cell?.number ?? 0) }
 
-    /// A moment from its ``key``; nil for a number that stands for none.
+    /// Decodes a ``key``; nil for an invalid number.
     public init?(key: Int64) {
         let number = Int(key & 0xFFFF_FFFF)
         guard key >= 0, key >> 32 < 2 * Int64(Self.firstDay), number == 0 || PlaceCell(number: number) != nil else {
@@ -26,7 +25,7 @@ public struct Moment: Sendable, Hashable, Comparable {
         self.init(day: Int(key >> 32) - Self.firstDay, cell: PlaceCell(number: number))
     }
 
-    /// Days before 1970 that can be told: some 45,000 years.
+    /// The number of days before 1970 that can be represented: about 45,000 years.
     private static let firstDay = 1 << 24
 
     public var id: ObjectID { ObjectID(.assetCollection, rule: .moment, key: UInt64(key)) }
@@ -40,10 +39,10 @@ public struct Moment: Sendable, Hashable, Comparable {
             .joined(separator: "-")
     }
 
-    /// The lists that it is in: its cluster, then its year.
+    /// The moment lists that contain it: its cluster, then its year.
     public var lists: [MomentList] { [cluster, year] }
 
-    /// The calendar month within ten degrees.
+    /// The list for its calendar month within ten degrees.
     public var cluster: MomentList {
         let date = date
         return .cluster(month: Int(date.year * 12 + date.month - 1), cell: cell?.coarse)
@@ -55,7 +54,7 @@ public struct Moment: Sendable, Hashable, Comparable {
 }
 
 extension Asset {
-    /// The moment it belongs to; nil for what has no capture date, is hidden or in the trash.
+    /// The moment to which the asset belongs; nil without a capture date, or if the asset is hidden or in the trash.
     public var moment: Moment? {
         guard let creationDate, !isHidden, trashedDate == nil else { return nil }
         let local = creationDate &+ Int64(creationOffset ?? 0) * 1_000_000
@@ -66,10 +65,10 @@ extension Asset {
 
 /// A cell of a grid of whole degrees over the earth.
 public struct PlaceCell: Sendable, Hashable {
-    /// Degrees from the south pole and from the antimeridian eastward, in steps of the grid.
+    /// Steps of the grid from the south pole, and eastward from the antimeridian.
     let row: Int
     let column: Int
-    /// The width of a cell: 1 or 10.
+    /// The size of a cell in degrees: 1 or 10.
     let degrees: Int
 
     init(_ location: Location, degrees: Int) {
@@ -84,10 +83,10 @@ public struct PlaceCell: Sendable, Hashable {
         self.degrees = degrees
     }
 
-    /// The cell of ten degrees that holds this one.
+    /// The cell of ten degrees that contains this one.
     var coarse: PlaceCell { PlaceCell(row: row * degrees / 10, column: column * degrees / 10, degrees: 10) }
 
-    /// From 1; 0 stands for no place.
+    /// Counts from 1; 0 means no location.
     var number: Int { 1 + row * (360 / degrees) + column }
 
     init?(number: Int, degrees: Int = 1) {
@@ -96,7 +95,7 @@ public struct PlaceCell: Sendable, Hashable {
         self.init(row: row, column: column, degrees: degrees)
     }
 
-    /// Its middle.
+    /// The centre of the cell.
     public var middle: Location {
         let half = Double(degrees) / 2
         return Location(
@@ -106,14 +105,14 @@ public struct PlaceCell: Sendable, Hashable {
     }
 }
 
-/// A list of moments: what PhotoKit calls a moment list (spec S-07).
+/// A list of moments: PhotoKit's moment list (S-07).
 public enum MomentList: Sendable, Hashable {
     /// One calendar month (counted from year 0) within ten degrees.
     case cluster(month: Int, cell: PlaceCell?)
     /// One calendar year.
     case year(Int)
 
-    /// The number that stands for it in identifiers and in the database, together with its kind.
+    /// The number that, together with the kind, identifies it in identifiers and in the database.
     public var key: Int64 {
         switch self {
         case .cluster(let month, let cell): Int64(month + Self.firstMonth) << 32 | Int64(cell?.number ?? 0)
@@ -137,7 +136,7 @@ public enum MomentList: Sendable, Hashable {
         }
     }
 
-    /// The list that an identifier names; nil for another identifier.
+    /// Decodes an identifier; nil if it does not identify a moment list.
     public init?(_ id: ObjectID) {
         guard id.kind == .collectionList, let (rule, key) = id.derived else { return nil }
         switch rule {
@@ -164,12 +163,12 @@ public enum MomentList: Sendable, Hashable {
     }
 }
 
-/// A collection whose identifier says what it holds.
+/// A collection whose identifier determines its members.
 public enum DerivedCollection: Sendable, Hashable {
     case smartAlbum(SmartAlbum)
     case moment(Moment)
 
-    /// Nil for an identifier of any other collection.
+    /// Decodes an identifier; nil if it does not identify a derived collection.
     public init?(_ id: ObjectID) {
         guard id.kind == .assetCollection, let (rule, key) = id.derived else { return nil }
         switch rule {
@@ -185,7 +184,7 @@ public enum DerivedCollection: Sendable, Hashable {
 }
 
 extension AssetCollection {
-    /// A moment as an entity, still without members.
+    /// Creates the collection of a moment, without members.
     public init(_ moment: Moment, revision: Revision) {
         self.init(id: moment.id, revision: revision)
         type = .moment
@@ -197,7 +196,7 @@ extension AssetCollection {
 }
 
 extension CollectionList {
-    /// A list of moments as an entity, still without any.
+    /// Creates the entity of a moment list, without moments.
     public init(_ list: MomentList, revision: Revision) {
         self.init(id: list.id, revision: revision)
         type = .momentList
@@ -207,11 +206,11 @@ extension CollectionList {
 }
 
 extension ObjectID {
-    /// A new name for a collection or list that a client holds for a while (spec S-30, S-31).
+    /// Returns a new identifier for a transient collection or list of a client (S-30, S-31).
     public static func transient(_ kind: ObjectKind, using random: inout some RandomNumberGenerator) -> ObjectID {
         ObjectID(kind, rule: .transient, key: UInt64.random(in: .min ... .max, using: &random))
     }
 
-    /// Whether it names something that a client holds for a while.
+    /// True if it identifies a transient collection or list.
     public var isTransient: Bool { derived?.rule == .transient }
 }

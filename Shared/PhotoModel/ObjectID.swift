@@ -1,12 +1,12 @@
 public import JSONValue
 
-/// What an entity is; spec S-01 and T-37.
+/// The kind of an entity (S-01, T-37).
 public enum ObjectKind: String, Sendable, CaseIterable {
     case asset
     case assetCollection
     case collectionList
 
-    /// The first letter of the identifiers of this kind.
+    /// The first letter of identifiers of this kind.
     var letter: Character {
         switch self {
         case .asset: "a"
@@ -16,10 +16,10 @@ public enum ObjectKind: String, Sendable, CaseIterable {
     }
 }
 
-/// The stable name of an entity: PhotoKit's `localIdentifier` (spec S-01).
+/// The stable identifier of an entity: PhotoKit's `localIdentifier` (S-01).
 ///
-/// A letter for the kind and 26 letters of Crockford's base 32 that hold 48 bits of time and 80 random bits: identifiers
-/// made later sort later, which keeps indexes compact, and none is ever made twice. Clients treat it as opaque text.
+/// A letter for the kind and 26 digits of Crockford's base 32 that encode 48 bits of time and 80 random bits.
+/// Identifiers sort by creation time, which keeps indexes compact, and are never generated twice. Opaque to clients.
 public struct ObjectID: Sendable, Hashable, Comparable, CustomStringConvertible {
     public let text: String
 
@@ -27,7 +27,7 @@ public struct ObjectID: Sendable, Hashable, Comparable, CustomStringConvertible 
 
     private static let alphabet = Array("0123456789abcdefghjkmnpqrstvwxyz".utf8)
 
-    /// Reads an identifier; `nil` for text that cannot be one.
+    /// Parses an identifier; `nil` if the text cannot be one.
     public init?(_ text: String) {
         let bytes = text.utf8
         guard bytes.count == Self.length, let first = text.first,
@@ -37,25 +37,25 @@ public struct ObjectID: Sendable, Hashable, Comparable, CustomStringConvertible 
         self.text = text
     }
 
-    /// A new identifier.
+    /// Generates an identifier.
     ///
     /// - Parameters:
-    ///   - kind: what it names
-    ///   - milliseconds: since 1970, its low 48 bits are used
-    ///   - random: where the other 80 bits come from
+    ///   - kind: the kind of the entity
+    ///   - milliseconds: the time since 1970, of which the low 48 bits are used
+    ///   - random: the generator of the other 80 bits
     public init(_ kind: ObjectKind, milliseconds: Int64, using random: inout some RandomNumberGenerator) {
         let high = UInt64(bitPattern: milliseconds) << 16 | UInt64(UInt16.random(in: .min ... .max, using: &random))
         self.init(kind, high: high, low: UInt64.random(in: .min ... .max, using: &random))
     }
 
-    /// The identifier of something that follows from facts: it says by itself what it names.
+    /// Creates the identifier of a derived object, which encodes the object itself.
     ///
-    /// Where others have their time there are zeros, which no time of theirs is.
+    /// The time bits are zero, which no generated identifier has.
     init(_ kind: ObjectKind, rule: DerivedRule, key: UInt64) {
         self.init(kind, high: UInt64(rule.rawValue), low: key)
     }
 
-    /// What a derived identifier names; nil for any other.
+    /// The object that a derived identifier encodes; nil for other identifiers.
     var derived: (rule: DerivedRule, key: UInt64)? {
         var (high, low): (UInt64, UInt64) = (0, 0)
         for byte in text.utf8.dropFirst() {
@@ -92,31 +92,31 @@ public struct ObjectID: Sendable, Hashable, Comparable, CustomStringConvertible 
 
     public var description: String { text }
 
-    /// By the bytes of the text: the last tie-break of every order.
+    /// Compares the bytes of the text. The last tie-break of every order.
     public static func < (left: ObjectID, right: ObjectID) -> Bool {
         left.text.utf8.lexicographicallyPrecedes(right.text.utf8)
     }
 
-    /// The one root folder (spec T-12).
+    /// The root folder (T-12).
     public static let root = ObjectID(unchecked: "l00000000000000000000000000")
-    /// No entity: what a table holds before its fields are read.
+    /// No entity: the value in a table before its fields are decoded.
     public static let none = ObjectID(unchecked: "a00000000000000000000000000")
 
     private init(unchecked text: String) { self.text = text }
 }
 
-/// How derived collections and lists come about; the number stands in their identifiers.
+/// The kind of a derived object. The raw value is part of identifiers.
 enum DerivedRule: UInt16 {
     case smartAlbum = 1
     case moment = 2
     case cluster = 3
     case year = 4
-    /// A collection or list that a client holds for a while; never stored.
+    /// A transient collection or list of a client; never stored.
     case transient = 5
 }
 
 extension JSONType where Value == ObjectID {
-    /// An identifier of one of some kinds.
+    /// Returns the type of an identifier of one of the given kinds.
     public static func id(_ kinds: ObjectKind...) -> JSONType {
         let allowed = kinds.isEmpty ? ObjectKind.allCases : kinds
         let words = allowed.map(\.rawValue).joined(separator: " or ")

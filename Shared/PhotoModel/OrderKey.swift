@@ -1,9 +1,10 @@
 public import JSONValue
 
-/// A member's place in an ordered collection: text that sorts by its bytes.
+/// The position of a member in an ordered collection, as text that sorts by its bytes.
 ///
-/// Between any two keys there is another, so that moving one member writes one row. Keys are digits of a fraction in
-/// base 62 without trailing zeros; appending makes short keys, inserting at one spot again and again makes longer ones.
+/// There is a key between any two keys, so moving one member writes one row. Keys are the digits of a fraction in base
+/// 62 without trailing zeros. Appending produces short keys; repeated insertions at the same position produce longer
+/// ones.
 public struct OrderKey: Sendable, Hashable, Comparable, CustomStringConvertible {
     public let text: String
 
@@ -11,7 +12,7 @@ public struct OrderKey: Sendable, Hashable, Comparable, CustomStringConvertible 
     private static let value: [UInt8: Int] = Dictionary(
         uniqueKeysWithValues: digits.enumerated().map { ($1, $0) }
     )
-    /// Longer keys than this are refused from outside; they would need hundreds of insertions at one spot.
+    /// The maximum length of a key from a client. Longer keys would need hundreds of insertions at the same position.
     public static let maxBytes = 512
 
     public init?(_ text: String) {
@@ -30,13 +31,13 @@ public struct OrderKey: Sendable, Hashable, Comparable, CustomStringConvertible 
         left.text.utf8.lexicographicallyPrecedes(right.text.utf8)
     }
 
-    /// A key after another one; `nil` stands for the open end.
+    /// Returns a key after another one; `nil` is the open end.
     public static func after(_ lower: OrderKey?) -> OrderKey {
         let low = lower?.places ?? []
         return OrderKey(digits: trimmed(step(low) ?? midpoint(low, nil)))
     }
 
-    /// Keys in ascending order after another one.
+    /// Returns keys in ascending order after another one.
     public static func keys(count: Int, after lower: OrderKey?) -> [OrderKey] {
         var keys: [OrderKey] = []
         keys.reserveCapacity(max(0, count))
@@ -49,16 +50,17 @@ public struct OrderKey: Sendable, Hashable, Comparable, CustomStringConvertible 
         return keys
     }
 
-    /// Keys in ascending order between two others, spread evenly so that they stay short; `nil` stands for the open end.
+    /// Returns keys in ascending order between two others, evenly spaced so that they stay short; `nil` is the open
+    /// end.
     ///
-    /// - Throws: where `lower` does not stand before `upper`: there is nothing between them
+    /// - Throws: ``OutOfOrder`` if `lower` is not before `upper`
     public static func keys(
         count: Int,
         between lower: OrderKey?,
         and upper: OrderKey?
     ) throws(OutOfOrder) -> [OrderKey] {
-        // Appending is by far the commonest, and albums with the newest first are filled from the front: step the
-        // leading digits instead of halving what is left of the space.
+        // Appending is by far the most common case, and albums with the newest first are filled from the front: count
+        // the leading digits up or down in both cases instead of halving the remaining space.
         guard count > 0 else { return [] }
         guard let upper else { return keys(count: count, after: lower) }
         guard let lower else { return prepended(count, before: upper.places) }
@@ -66,7 +68,7 @@ public struct OrderKey: Sendable, Hashable, Comparable, CustomStringConvertible 
         return spread(count, lower.places, upper.places)
     }
 
-    /// Two keys with nothing between them.
+    /// An error for two keys that are not in ascending order.
     public struct OutOfOrder: Error, CustomStringConvertible {
         let lower: OrderKey
         let upper: OrderKey
@@ -74,13 +76,13 @@ public struct OrderKey: Sendable, Hashable, Comparable, CustomStringConvertible 
         public var description: String { "order keys \(lower) and \(upper) are out of order" }
     }
 
-    /// The digits by value.
+    /// The values of the digits.
     private var places: [Int] { text.utf8.map { Self.value[$0] ?? 0 } }
 
-    /// The length of the prefix that appended keys count up; 62^6 of them fit before keys must grow.
+    /// The number of leading digits that appended keys count up; 62^6 keys fit before keys must become longer.
     private static let stepDigits = 6
 
-    /// The leading digits, one up; nil where there is no room above them.
+    /// Returns the leading digits plus one; nil if they are at their maximum.
     private static func step(_ low: [Int]) -> [Int]? {
         var digits = Array((low + Array(repeating: 0, count: stepDigits)).prefix(stepDigits))
         if low.isEmpty { digits[0] = 1 }
@@ -121,7 +123,7 @@ public struct OrderKey: Sendable, Hashable, Comparable, CustomStringConvertible 
         return spread(middle, low, key) + [OrderKey(digits: key)] + spread(count - middle - 1, key, high)
     }
 
-    /// A fraction strictly between two others; `high == nil` stands for one.
+    /// Returns a fraction strictly between two others; `high == nil` is one.
     private static func midpoint(_ low: [Int], _ high: [Int]?) -> [Int] {
         var result: [Int] = []
         var upper = high

@@ -1,8 +1,8 @@
 public import JSONValue
 
-// The enumerations of PhotoKit under their own names and numbers (spec section 6). On the wire a value is its name.
+// PhotoKit's enumerations with their own names and numbers. On the wire a value is its name.
 
-/// An enumeration that has PhotoKit's number beside its name.
+/// An enumeration whose cases have PhotoKit's number as well as a name.
 public protocol NumberedName: RawRepresentable, CaseIterable, Sendable, Hashable where RawValue == String {
     var number: Int { get }
 }
@@ -28,7 +28,7 @@ public enum MediaType: String, NumberedName {
     }
 }
 
-/// `PHAssetPlaybackStyle` (spec T-08)
+/// `PHAssetPlaybackStyle` (T-08)
 public enum PlaybackStyle: String, NumberedName {
     case unsupported, image, imageAnimated, livePhoto, video, videoLooping
 
@@ -44,7 +44,7 @@ public enum PlaybackStyle: String, NumberedName {
     }
 }
 
-/// `PHAsset.PlaybackVariation` (spec T-11)
+/// `PHAsset.PlaybackVariation` (T-11)
 public enum PlaybackVariation: String, NumberedName {
     case none, autoloop, mirror, longExposure
 
@@ -58,7 +58,7 @@ public enum PlaybackVariation: String, NumberedName {
     }
 }
 
-/// `PHAssetSourceType`; a mask in fetch options, one value in an asset (spec T-07).
+/// `PHAssetSourceType`; a mask in fetch options, one value in an asset (T-07).
 public enum SourceType: String, NumberedName {
     case typeUserLibrary, typeCloudShared, typeiTunesSynced
 
@@ -71,7 +71,7 @@ public enum SourceType: String, NumberedName {
     }
 }
 
-/// `PHAssetResourceType` (spec T-30)
+/// `PHAssetResourceType` (T-30)
 public enum ResourceType: String, NumberedName {
     case photo, video, audio, alternatePhoto, fullSizePhoto, fullSizeVideo, adjustmentData, adjustmentBasePhoto
     case pairedVideo, fullSizePairedVideo, adjustmentBasePairedVideo, adjustmentBaseVideo, photoProxy
@@ -189,7 +189,7 @@ public enum ListSubtype: String, NumberedName {
 
 // MARK: - Masks
 
-/// A set of named bits; on the wire a list of the names, in the order of the bits.
+/// A set of named bits. On the wire it is a list of names, in the order of the bits.
 public protocol NamedBits: OptionSet, Sendable, Hashable where RawValue == Int, Element == Self {
     static var names: [(name: String, bit: Int)] { get }
 }
@@ -199,7 +199,7 @@ extension NamedBits {
 }
 
 extension JSONType where Value: NamedBits {
-    /// The names of the bits, as a list; a bare number is accepted too (spec section 2).
+    /// Returns the type of a list of bit names; a number is accepted too.
     public static func bits(_: Value.Type) -> JSONType {
         let known = Value.names.map(\.name)
         return JSONType(
@@ -209,11 +209,11 @@ extension JSONType where Value: NamedBits {
                 if let number = json.intValue.flatMap(Int.init(exactly:)), number >= 0, number & ~all == 0 {
                     return Value(rawValue: number)
                 }
-                guard let elements = json.arrayValue else { throw JSONProblem("expected a list of names") }
+                guard let elements = json.arrayValue else { throw JSONProblem("expected an array of names") }
                 var mask = 0
                 for element in elements {
                     guard let bit = Value.names.first(where: { $0.name == element.stringValue })?.bit else {
-                        throw JSONProblem("expected names out of \(known.joined(separator: ", "))")
+                        throw JSONProblem("expected names from \(known.joined(separator: ", "))")
                     }
                     mask |= bit
                 }
@@ -224,7 +224,7 @@ extension JSONType where Value: NamedBits {
     }
 }
 
-/// `PHAssetMediaSubtype` (spec S-33)
+/// `PHAssetMediaSubtype` (S-33)
 public struct MediaSubtypes: NamedBits {
     public let rawValue: Int
     public init(rawValue: Int) { self.rawValue = rawValue }
@@ -250,7 +250,7 @@ public struct MediaSubtypes: NamedBits {
     ]
 }
 
-/// `PHAssetBurstSelectionType` (spec S-38)
+/// `PHAssetBurstSelectionType` (S-38)
 public struct BurstSelectionTypes: NamedBits {
     public let rawValue: Int
     public init(rawValue: Int) { self.rawValue = rawValue }

@@ -2,24 +2,24 @@ import JSONValue
 
 /// A condition on entities of one class: checked, bounded and in normal form.
 ///
-/// It comes from NSPredicate's text (``init(format:arguments:of:)``) or from a JSON tree (``init(json:of:)``), is
+/// It is parsed from NSPredicate's text (``init(format:arguments:of:)``) or from a JSON tree (``init(json:of:)``),
 /// evaluated in memory here and lowered to SQL by the catalog. Logic is two-valued: nil equals only nil, orderings and
-/// text matches with nil are false, `!=` is the plain negation of `==` (so a missing value differs from every value),
-/// and NOT is plain negation. Predicates that differ only in spelling, order or repetition of operands are equal.
+/// text matches with nil are false, `!=` is the negation of `==` (so a missing value differs from every value), and NOT
+/// is plain negation. Predicates that differ only in spelling, order or repetition of operands are equal.
 public struct Predicate: Sendable, Hashable {
     public let entityClass: PredicateClass
     public let root: PredicateNode
 
-    /// Leaves and connectives of one predicate.
+    /// The maximum number of leaves and connectives.
     public static let maxNodes = 256
-    /// Connectives inside one another.
+    /// The maximum depth of nested connectives.
     public static let maxDepth = 32
-    /// UTF-8 bytes of one text.
+    /// The maximum length of a text in UTF-8 bytes.
     public static let maxTextBytes = 4096
-    /// Values in all IN lists of one predicate together.
+    /// The maximum number of values in all IN lists together.
     public static let maxListValues = 10_000
 
-    /// Checks the bounds and brings the tree into normal form.
+    /// Checks the limits and normalizes the tree.
     ///
     /// - Throws: `limit_exceeded`
     init(_ root: PredicateNode, of entityClass: PredicateClass) throws(PredicateError) {
@@ -27,27 +27,28 @@ public struct Predicate: Sendable, Hashable {
         var values = 0
         root.measure(&nodes, &values)
         guard nodes <= Self.maxNodes else {
-            throw PredicateError(.limitExceeded, "the predicate has \(nodes) nodes; split it: at most \(Self.maxNodes)")
+            throw PredicateError(.limitExceeded, "the predicate has \(nodes) nodes, limit \(Self.maxNodes): split it")
         }
         guard values <= Self.maxListValues else {
             throw PredicateError(
                 .limitExceeded,
-                "IN lists hold \(values) values; split them: at most \(Self.maxListValues) in one predicate"
+                "the IN lists have \(values) values, at most \(Self.maxListValues) are allowed; split them"
             )
         }
         self.entityClass = entityClass
         self.root = root.normalized()
     }
 
-    /// Whether an entity passes.
+    /// Returns true if an entity matches.
     public func evaluate(_ subject: some PredicateSubject) -> Bool { root.evaluate(subject) }
 }
 
-/// A node of a predicate's tree.
+/// A node of a predicate tree.
 ///
-/// Values have been checked against the key: a `comparison` of a date holds an integer, of a text a text, or null.
+/// Values have been checked against the key: in a `comparison` the value of a date is an integer, that of a text a
+/// text, or either is null.
 public indirect enum PredicateNode: Sendable, Hashable {
-    /// How a value stands to a constant.
+    /// A comparison operator.
     public enum Relation: String, Sendable, CaseIterable {
         case equal = "=="
         case notEqual = "!="
@@ -59,7 +60,7 @@ public indirect enum PredicateNode: Sendable, Hashable {
         public var isOrdering: Bool { self != .equal && self != .notEqual }
     }
 
-    /// A question to each of the keywords; true where one of them passes.
+    /// A test that is true if one of the keywords passes it.
     public enum KeywordTest: Sendable, Hashable {
         case isIn([String])
         case matches(TextMatch)
@@ -67,12 +68,12 @@ public indirect enum PredicateNode: Sendable, Hashable {
 
     case constant(Bool)
     case comparison(PredicateKey, Relation, PredicateValue)
-    /// Lower and upper bound, both included; neither is null.
+    /// Lower and upper bound, both inclusive; neither is null.
     case between(PredicateKey, PredicateValue, PredicateValue)
-    /// Null in the list stands for a missing value.
+    /// Null in the list matches a missing value.
     case isIn(PredicateKey, [PredicateValue])
     case text(PredicateKey, TextMatch)
-    /// `(key & mask) == value`, or `!=` where `isEqual` is false.
+    /// `(key & mask) == value`, or `!=` if `isEqual` is false.
     case bits(PredicateKey, mask: Int64, isEqual: Bool, value: Int64)
     case anyKeyword(KeywordTest)
     case near(GeoCircle)
@@ -143,13 +144,13 @@ extension PredicateNode {
 // MARK: - Normal form
 
 extension PredicateNode {
-    /// The same condition with operands flattened, sorted by their bytes and without repetitions, constants folded,
-    /// and negations drawn into equalities.
+    /// Returns the same condition with operands flattened, sorted by their bytes and deduplicated, constants folded,
+    /// and negations moved into equalities.
     func normalized() -> PredicateNode {
         switch self {
         case .comparison(_, let relation, .null) where relation.isOrdering: return .constant(false)
         case .comparison(let key, .notEqual, .integer(let flag)) where key.type == .flag:
-            // A flag is never missing.
+            // A flag is never null.
             return .comparison(key, .equal, .integer(1 - flag))
         case .between(let key, let lower, let upper):
             if lower == .null || upper == .null || upper.isBefore(lower) == true { return .constant(false) }
@@ -205,9 +206,7 @@ extension PredicateNode {
         return neutral ? .and(sorted) : .or(sorted)
     }
 
-    /// Null first, then by size or bytes.
-    ///
-    /// All values of one key are of one kind.
+    /// Sorts null first, then by number or bytes. All values of one key are of the same kind.
     private static func ordered(_ values: Set<PredicateValue>) -> [PredicateValue] {
         values.sorted { left, right in left.isBefore(right) ?? (left == .null && right != .null) }
     }

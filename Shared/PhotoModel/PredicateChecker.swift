@@ -1,6 +1,6 @@
 import JSONValue
 
-/// An operator as it stands in the JSON tree.
+/// An operator as written in the JSON tree.
 enum PredicateOperator: String, CaseIterable {
     case equal = "=="
     case notEqual = "!="
@@ -25,17 +25,17 @@ enum PredicateOperator: String, CaseIterable {
     }
 }
 
-/// A constant before it is known which key it is compared with.
+/// A constant before the type of its key is known.
 indirect enum PredicateLiteral {
     case json(JSON)
-    /// From CAST(…, "NSDate"): microseconds.
+    /// A date in microseconds, from CAST(…, "NSDate").
     case date(Int64)
     case list([PredicateLiteral])
 }
 
-/// Gives literals the type of their key and refuses what has no meaning.
+/// Converts literals to the type of their key and refuses meaningless conditions.
 ///
-/// Both spellings of a predicate come through here, so they cannot differ.
+/// Both notations of a predicate are checked here, so they cannot differ.
 struct PredicateChecker {
     let entityClass: PredicateClass
 
@@ -79,7 +79,7 @@ struct PredicateChecker {
         _ folding: TextFolding
     ) throws(PredicateError) -> PredicateNode {
         guard key == .keywords else {
-            throw refusal("ANY is for lists of texts, not for \(key.name)", key, allowed: ["keywords"])
+            throw refusal("ANY is for lists of text, not for \(key.name)", key, allowed: ["keywords"])
         }
         if operation == .isIn {
             guard folding.isEmpty else { throw refusal("IN takes no options; use OR", key) }
@@ -102,7 +102,7 @@ struct PredicateChecker {
                 allowed: ["==", "in"] + PredicateOperator.allCases.filter { $0.textKind != nil }.map(\.rawValue)
             )
         }
-        // No keyword is nil.
+        // A keyword is never nil.
         guard let word = try text(literal, key) else { return .constant(false) }
         return .anyKeyword(.matches(TextMatch(kind, word, folding: folding)))
     }
@@ -115,16 +115,16 @@ struct PredicateChecker {
     ) throws(PredicateError) -> PredicateNode {
         guard case .bits = key.type else {
             throw refusal(
-                "\(key.name) is no mask",
+                "\(key.name) is not a mask",
                 key,
                 allowed: entityClass.keys.filter { if case .bits = $0.type { true } else { false } }.map(\.name)
             )
         }
         guard operation == .equal || operation == .notEqual else {
-            throw refusal("a bit test is == or !=", key, allowed: ["==", "!="])
+            throw refusal("a bit test uses == or !=", key, allowed: ["==", "!="])
         }
         guard case .integer(let mask) = try value(mask, key), case .integer(let bits) = try value(literal, key) else {
-            throw wrong(key, "a bit test has no nil")
+            throw wrong(key, "a bit test cannot use nil")
         }
         return .bits(key, mask: mask, isEqual: operation == .equal, value: bits)
     }
@@ -161,7 +161,7 @@ struct PredicateChecker {
         guard entityClass == .asset else {
             throw PredicateError(
                 .unsupportedPredicate,
-                "\(entityClass.rawValue) has no place",
+                "\(entityClass.rawValue) has no location",
                 key: "location",
                 entityClass: entityClass,
                 allowed: entityClass.keys.map(\.name)
@@ -179,17 +179,17 @@ struct PredicateChecker {
         case .text: allowed = PredicateOperator.allCases
         case .id: allowed = [.equal, .notEqual, .isIn]
         case .flag: allowed = [.equal, .notEqual, .isIn]
-        case .textList: throw refusal("ask ANY \(key.name)", key, allowed: ["ANY \(key.name)"])
+        case .textList: throw refusal("use ANY \(key.name)", key, allowed: ["ANY \(key.name)"])
         case .integer, .number, .date, .duration, .name, .bits:
             allowed = PredicateOperator.allCases.filter { $0.textKind == nil }
         }
         guard allowed.contains(operation) else {
-            throw refusal("\(key.name) takes no \(operation.rawValue)", key, allowed: allowed.map(\.rawValue))
+            throw refusal("\(key.name) does not support \(operation.rawValue)", key, allowed: allowed.map(\.rawValue))
         }
         guard
             folding.isEmpty || key.type == .text && (operation == .equal || operation == .notEqual)
                 || operation.textKind != nil
-        else { throw refusal("[\(folding.letters)] is for ==, != and text operators on texts", key) }
+        else { throw refusal("[\(folding.letters)] is for ==, != and text operators on text", key) }
     }
 
     private func refusal(_ message: String, _ key: PredicateKey, allowed: [String] = []) -> PredicateError {
@@ -204,7 +204,7 @@ struct PredicateChecker {
 // MARK: - Values
 
 extension PredicateChecker {
-    /// Seconds up to here keep every microsecond in a `Double`.
+    /// Up to this many seconds, a `Double` represents every microsecond.
     private static let maxSeconds = 1_000_000_000.0
 
     private func list(
@@ -248,7 +248,7 @@ extension PredicateChecker {
             return try self.value(.list(elements.map(PredicateLiteral.json)), key, type)
         case .json(let value): json = value
         case .date(let date):
-            guard type == .date else { throw wrong(key, "\(key.name) is no date but \(type.words)") }
+            guard type == .date else { throw wrong(key, "\(key.name) is not a date but \(type.words)") }
             return .integer(date)
         case .list(let literals):
             if case .bits(let names) = type { return .integer(try mask(literals, key, names)) }
@@ -258,7 +258,7 @@ extension PredicateChecker {
         throw wrong(key, "\(key.name) is compared with \(type.words)")
     }
 
-    /// The value of a literal; `nil` for one of the wrong type.
+    /// Returns the value of a literal; `nil` if it is of the wrong type.
     private func scalar(
         _ json: JSON,
         _ key: PredicateKey,

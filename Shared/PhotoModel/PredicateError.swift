@@ -1,13 +1,13 @@
-/// Why a predicate, a sort descriptor or a fetch is refused (spec D11).
+/// The reason that a predicate, a sort descriptor or a fetch is refused (D11).
 public struct PredicateError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The names of these errors in the error table.
+    /// The names of these errors on the wire.
     public enum Name: String, Sendable, CaseIterable {
         /// A key or operator that the class does not have.
         case unsupportedPredicate = "unsupported_predicate"
         case unsupportedSortKey = "unsupported_sort_key"
-        /// Text or tree that is no predicate, or a value of the wrong kind.
+        /// Text or a tree that is not a predicate, or a value of the wrong type.
         case invalidPredicate = "invalid_predicate"
-        /// Options of a fetch that do not go together.
+        /// Fetch options that cannot be combined.
         case invalidOptions = "invalid_options"
         case limitExceeded = "limit_exceeded"
     }
@@ -15,12 +15,12 @@ public struct PredicateError: Error, Sendable, Equatable, CustomStringConvertibl
     public let name: Name
     /// What is wrong and what to do.
     public let message: String
-    /// The key it is about.
+    /// The key at fault.
     public var key: String?
     public var entityClass: PredicateClass?
-    /// Bytes from the start of the text form.
+    /// The byte offset in the text form.
     public var offset: Int?
-    /// What would have been accepted: keys, operators or names.
+    /// The keys, operators or names that are accepted.
     public var allowed: [String]
 
     public init(

@@ -1,6 +1,6 @@
 public import JSONValue
 
-// The tree on the wire. A condition is one of
+// The JSON form of predicates. A condition is one of
 //
 //     true, false
 //     {"key": K, "op": "==" | "!=" | "<" | "<=" | ">" | ">=", "value": V}
@@ -8,16 +8,16 @@ public import JSONValue
 //     {"key": K, "op": "in", "value": [V, …]}
 //     {"key": K, "op": "beginsWith" | "contains" | "endsWith" | "like", "value": TEXT, "options": "c" | "d" | "cd"}
 //     {"key": K, "op": "==" | "!=", "value": TEXT, "options": …}
-//     {"key": K, "mask": M, "op": "==" | "!=", "value": M}      (key & mask) against a value, 0 where it is left out
+//     {"key": K, "mask": M, "op": "==" | "!=", "value": M}      compares (key & mask) with the value, default 0
 //     {"any": "keywords", "op": "==" | "in" | a text operator, "value": …, "options": …}
 //     {"near": {"latitude": …, "longitude": …, "radius": metres}}
 //     {"inside": {"south": …, "west": …, "north": …, "east": …}}
 //     {"and": [condition, …]}, {"or": [condition, …]}, {"not": condition}
 //
-// with V as PredicateType describes it. What is written is canonical: equal predicates have equal bytes.
+// where V is a value as described by PredicateType. Encoded trees are canonical: equal predicates have equal bytes.
 
 extension Predicate {
-    /// Reads the JSON tree.
+    /// Decodes the JSON tree.
     ///
     /// - Throws: `unsupported_predicate`, `invalid_predicate`, `limit_exceeded`
     public init(json: JSON, of entityClass: PredicateClass) throws(PredicateError) {
@@ -25,7 +25,7 @@ extension Predicate {
         try self.init(try reader.node(json, depth: 0), of: entityClass)
     }
 
-    /// Reads any of the accepted forms: the JSON tree, text, or `{"format": text, "arguments": […]}`.
+    /// Decodes any of the accepted forms: the JSON tree, text, or `{"format": text, "arguments": […]}`.
     ///
     /// - Throws: `unsupported_predicate`, `invalid_predicate`, `limit_exceeded`
     public init(anyForm json: JSON, of entityClass: PredicateClass) throws(PredicateError) {
@@ -68,7 +68,7 @@ struct PredicateTreeReader {
         }
         if case .bool(let truth) = json { return .constant(truth) }
         guard case .object(let object) = json else {
-            throw PredicateError(.invalidPredicate, "a condition is true, false or an object")
+            throw PredicateError(.invalidPredicate, "a condition must be true, false or an object")
         }
         if let operands = object["and"] { return .and(try list(operands, in: object, "and", depth)) }
         if let operands = object["or"] { return .or(try list(operands, in: object, "or", depth)) }
@@ -118,7 +118,7 @@ struct PredicateTreeReader {
         guard let operation = PredicateOperator(rawValue: sign) else {
             throw PredicateError(
                 .unsupportedPredicate,
-                "no operator \"\(sign.prefix(32))\"",
+                "unknown operator \"\(sign.prefix(32))\"",
                 key: key.name,
                 entityClass: checker.entityClass,
                 allowed: PredicateOperator.allCases.map(\.rawValue)
@@ -148,7 +148,7 @@ struct PredicateTreeReader {
         guard let stranger = object.members.first(where: { !names.contains($0.name) }) else { return }
         throw PredicateError(
             .invalidPredicate,
-            "\"\(stranger.name.prefix(64))\" does not belong to this condition",
+            "\"\(stranger.name.prefix(64))\" is not a member of this condition",
             allowed: names
         )
     }
@@ -219,7 +219,7 @@ extension PredicateNode {
 }
 
 extension PredicateKey {
-    /// A value as its literal stands in the canonical tree.
+    /// Returns a value as it is written in the canonical tree.
     func json(_ value: PredicateValue) -> JSON {
         switch (value, type) {
         case (.null, _): .null

@@ -1,6 +1,6 @@
-/// The properties that predicates and sort descriptors may name (spec section 5, and our extensions).
+/// The properties that predicates and sort descriptors may use: those of PhotoKit and some of our own.
 ///
-/// A closed list: whoever stores or evaluates them switches over all.
+/// The list is closed: code that stores or evaluates them switches over all cases.
 public enum PredicateKey: String, Sendable, CaseIterable, Hashable {
     case localIdentifier
 
@@ -20,7 +20,7 @@ public enum PredicateKey: String, Sendable, CaseIterable, Hashable {
     /// The canonical name on the wire.
     public var name: String { rawValue }
 
-    /// Other names that are read, PhotoKit's among them.
+    /// Other accepted names, including PhotoKit's.
     public var aliases: [String] {
         switch self {
         case .localIdentifier: ["SELF", "id"]
@@ -31,7 +31,7 @@ public enum PredicateKey: String, Sendable, CaseIterable, Hashable {
         }
     }
 
-    /// The key of a class by its name or an alias; `nil` for a name that the class does not have.
+    /// Looks up a key of a class by name or alias; `nil` if the class has no such key.
     public init?(named name: String, of entityClass: PredicateClass) {
         guard let key = entityClass.keysByName[name] else { return nil }
         self = key
@@ -59,7 +59,7 @@ public enum PredicateKey: String, Sendable, CaseIterable, Hashable {
         }
     }
 
-    /// Whether a fetch may be sorted by it: everything but identifiers, whose order means nothing, and lists.
+    /// True if a fetch may be sorted by the key: all keys except lists and identifiers, whose order has no meaning.
     public var isSortable: Bool {
         switch type {
         case .id, .textList: false
@@ -67,7 +67,7 @@ public enum PredicateKey: String, Sendable, CaseIterable, Hashable {
         }
     }
 
-    /// Whether an entity may lack it.
+    /// True if the property may be missing.
     public var isOptional: Bool {
         switch self {
         case .creationDate, .trashedDate, .burstIdentifier, .caption, .originalFilename, .cameraMake, .cameraModel,
@@ -80,7 +80,7 @@ public enum PredicateKey: String, Sendable, CaseIterable, Hashable {
 }
 
 extension PredicateClass {
-    /// The keys of the class, in the order in which they are offered.
+    /// The keys of the class, in the order in which error messages list them.
     public var keys: [PredicateKey] {
         switch self {
         case .asset: PredicateKey.allCases.filter { !Self.collectionKeys.contains($0) }
@@ -91,7 +91,7 @@ extension PredicateClass {
 
     private static let collectionKeys: [PredicateKey] = [.title, .startDate, .endDate, .estimatedAssetCount]
 
-    /// Names and aliases of the keys.
+    /// The keys by name and alias.
     var keysByName: [String: PredicateKey] { Self.names[self] ?? [:] }
 
     private static let names: [PredicateClass: [String: PredicateKey]] = Dictionary(
@@ -102,15 +102,15 @@ extension PredicateClass {
     )
 }
 
-/// An entity of which predicates and sort descriptors can ask.
+/// An entity that predicates and sort descriptors can read.
 public protocol PredicateSubject {
     var id: ObjectID { get }
-    /// Where it is, for conditions on the place; nil where it has none.
+    /// The location for geographic conditions; nil if there is none.
     var place: Location? { get }
     /// The texts of `keywords`.
     var words: [String] { get }
 
-    /// The value of a key of its class; null for a key that its class does not have.
+    /// Returns the value of a key; null if the class does not have the key.
     func value(of key: PredicateKey) -> PredicateValue
 }
 

@@ -1,17 +1,17 @@
 import JSONValue
 
-/// A word of the text form, and where it begins.
+/// A token of the text form and its byte offset.
 struct PredicateToken {
     enum Kind: Equatable {
-        /// A key or a word of the language.
+        /// A key or a keyword of the language.
         case word(String)
         case text(String)
         case number(JSON)
         /// An operator or bracket.
         case sign(String)
-        /// What stands for `%@`, `%d` and the like.
+        /// The argument for `%@`, `%d` and the like.
         case argument(JSON)
-        /// What stands for `%K`.
+        /// The argument for `%K`.
         case key(String)
         case end
     }
@@ -20,15 +20,15 @@ struct PredicateToken {
     let offset: Int
 }
 
-/// Cuts the text form into words and puts the arguments in their places: from here on an argument is a value, whatever
-/// it contains.
+/// Splits the text form into tokens and substitutes the arguments. From here on an argument is a value, whatever it
+/// contains.
 struct PredicateLexer {
     private let bytes: [UInt8]
     private let arguments: [JSON]
     private var offset = 0
     private var used = 0
 
-    /// UTF-8 bytes of the text form.
+    /// The maximum length of the text form in UTF-8 bytes.
     static let maxBytes = 65_536
 
     private static let signs = ["&&", "||", "==", "!=", "<>", "<=", "=<", ">=", "=>"]
@@ -38,12 +38,12 @@ struct PredicateLexer {
         self.arguments = arguments
     }
 
-    /// The words, with `end` as the last.
+    /// Returns the tokens, with `end` as the last one.
     mutating func tokens() throws(PredicateError) -> [PredicateToken] {
         guard bytes.count <= Self.maxBytes else {
             throw PredicateError(
                 .limitExceeded,
-                "the text of a predicate has at most \(Self.maxBytes) bytes; give values as arguments"
+                "the text of a predicate may have at most \(Self.maxBytes) bytes; pass values as arguments"
             )
         }
         var tokens: [PredicateToken] = []
@@ -54,7 +54,7 @@ struct PredicateLexer {
             tokens.append(PredicateToken(kind: try next(), offset: start))
         }
         guard used == arguments.count else {
-            throw failure("\(arguments.count) arguments are given, \(used) are asked for", at: bytes.count)
+            throw failure("\(arguments.count) arguments for \(used) placeholders", at: bytes.count)
         }
         tokens.append(PredicateToken(kind: .end, offset: bytes.count))
         return tokens
@@ -121,7 +121,7 @@ struct PredicateLexer {
             default: throw failure("escapes are \\n \\r \\t \\\\ \\' \\\" \\* \\?", at: offset - 2)
             }
         }
-        throw failure("the quoted text does not end", at: start)
+        throw failure("unterminated quoted text", at: start)
     }
 
     private mutating func number() throws(PredicateError) -> JSON {
@@ -131,7 +131,7 @@ struct PredicateLexer {
             offset += 1
             while let byte = byte(), Self.isWord(byte) { offset += 1 }
             let digits = String(decoding: bytes[(start + 2)..<offset], as: UTF8.self)
-            guard let value = Int64(digits, radix: 16) else { throw failure("not a number that fits", at: start) }
+            guard let value = Int64(digits, radix: 16) else { throw failure("not a valid number", at: start) }
             return .int(value)
         }
         while let byte = byte() {
@@ -141,10 +141,10 @@ struct PredicateLexer {
         }
         let text = String(decoding: bytes[start..<offset], as: UTF8.self)
         if let whole = Int64(text) { return .int(whole) }
-        // Double reads more than numbers of this language: "0x1p3", "infinity".
+        // Double also parses texts that are not numbers of this language: "0x1p3", "infinity".
         guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) || ".eE+-".utf8.contains($0) }),
             let value = Double(text), value.isFinite
-        else { throw failure("not a number that fits", at: start) }
+        else { throw failure("not a valid number", at: start) }
         return .double(value)
     }
 
@@ -157,26 +157,26 @@ struct PredicateLexer {
             offset += 1
             if byte != UInt8(ascii: "l") { break }
         }
-        guard used < arguments.count else { throw failure("no argument is given for %\(letters)", at: start) }
+        guard used < arguments.count else { throw failure("no argument for %\(letters)", at: start) }
         let value = arguments[used]
         used += 1
         switch letters {
         case "@": return .argument(value)
         case "K":
-            guard let name = value.stringValue else { throw failure("%K takes the name of a key", at: start) }
+            guard let name = value.stringValue else { throw failure("%K requires the name of a key", at: start) }
             return .key(name)
         case "d", "i", "u", "ld", "li", "lu", "lld", "lli", "llu":
             guard let whole = value.intValue ?? value.boolValue.map({ $0 ? 1 : 0 }) else {
-                throw failure("%\(letters) takes a whole number", at: start)
+                throw failure("%\(letters) requires a whole number", at: start)
             }
             return .argument(.int(whole))
         case "f", "lf":
-            guard let number = value.doubleValue else { throw failure("%\(letters) takes a number", at: start) }
+            guard let number = value.doubleValue else { throw failure("%\(letters) requires a number", at: start) }
             return .argument(.double(number))
         default:
             throw PredicateError(
                 .invalidPredicate,
-                "no such argument",
+                "unknown placeholder",
                 offset: start,
                 allowed: ["%@", "%K", "%d", "%ld", "%lld", "%i", "%u", "%lu", "%llu", "%f"]
             )

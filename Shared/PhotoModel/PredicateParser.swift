@@ -1,16 +1,16 @@
 public import JSONValue
 
 extension Predicate {
-    /// Reads NSPredicate's text form.
+    /// Parses NSPredicate's text form.
     ///
-    /// Comparisons with the key on either side (`= == != <> < <= =< > >= =>`), `BETWEEN {a, b}`, `IN {…}`,
-    /// `BEGINSWITH CONTAINS ENDSWITH LIKE == !=` with `[c] [d] [cd]`, `ANY keywords …` (also SOME and NONE), bit tests
+    /// Comparisons with the key on either side (`= == != <> < <= =< > >= =>`), `BETWEEN {a, b}`, `IN {…}`, `BEGINSWITH
+    /// CONTAINS ENDSWITH LIKE == !=` with `[c] [d] [cd]`, `ANY keywords …` (also SOME and NONE), bit tests
     /// `(mediaSubtypes & 2) != 0`, `AND OR NOT && || !`, parentheses, TRUEPREDICATE and FALSEPREDICATE, a flag alone,
-    /// quoted texts, numbers, TRUE FALSE YES NO, NIL NULL, dates as `CAST("2024-05-01T00:00:00Z", "NSDate")` or as the
-    /// text alone, and `%@ %d %ld %f %K …` for the arguments in their order. Ours besides:
-    /// `NEAR(latitude, longitude, metres)` and `INSIDE(south, west, north, east)`. Words may be in either case, keys not.
+    /// quoted text, numbers, TRUE FALSE YES NO, NIL NULL, dates as `CAST("2024-05-01T00:00:00Z", "NSDate")` or as text,
+    /// and `%@ %d %ld %f %K …` for the arguments in their order. Our own additions are `NEAR(latitude, longitude,
+    /// metres)` and `INSIDE(south, west, north, east)`. Keywords are case-insensitive, keys are case-sensitive.
     ///
-    /// - Throws: `unsupported_predicate`, `invalid_predicate`, `limit_exceeded`, with the place in the text
+    /// - Throws: `unsupported_predicate`, `invalid_predicate`, `limit_exceeded`, with the byte offset in the text
     public init(
         format: String,
         arguments: [JSON] = [],
@@ -25,7 +25,7 @@ extension Predicate {
     }
 }
 
-/// Recursive descent over the words of the text form.
+/// A recursive-descent parser of the text form.
 struct PredicateParser {
     let tokens: [PredicateToken]
     let checker: PredicateChecker
@@ -52,7 +52,7 @@ struct PredicateParser {
         return node
     }
 
-    // MARK: Words
+    // MARK: Tokens
 
     private var token: PredicateToken { tokens[min(position, tokens.count - 1)] }
 
@@ -127,8 +127,8 @@ struct PredicateParser {
         return try comparison()
     }
 
-    /// Whether the bracket here opens a side of a comparison, like `(mediaSubtypes & 2)`, and not a condition: there is
-    /// no operator but `&` before it closes.
+    /// True if the bracket at this position opens a side of a comparison, like `(mediaSubtypes & 2)`, and not a
+    /// condition: there is no operator but `&` before it closes.
     private var isOperandInBrackets: Bool {
         var index = position
         var open = 0
@@ -210,7 +210,7 @@ struct PredicateParser {
             if case .word(let name) = token.kind, name.uppercased() == "MATCHES" {
                 throw PredicateError(
                     .unsupportedPredicate,
-                    "no operator MATCHES; use LIKE",
+                    "the operator MATCHES is not supported; use LIKE",
                     entityClass: checker.entityClass,
                     offset: token.offset,
                     allowed: PredicateOperator.allCases.map { $0.rawValue.uppercased() }
@@ -261,13 +261,13 @@ struct PredicateParser {
         default:
             throw PredicateError(
                 .unsupportedPredicate,
-                "a comparison has a key on one side and a constant on the other",
+                "a comparison needs a key on one side and a constant on the other",
                 entityClass: checker.entityClass
             )
         }
     }
 
-    /// An argument of IN or BETWEEN that is a list.
+    /// Returns the literal as a list if it is a list argument of IN or BETWEEN.
     private func listed(_ literal: PredicateLiteral, _ operation: PredicateOperator) -> PredicateLiteral {
         guard operation == .isIn || operation == .between, case .json(.array(let elements)) = literal else {
             return literal
@@ -288,8 +288,8 @@ struct PredicateParser {
         default:
             throw PredicateError(
                 .unsupportedPredicate,
-                "the key stands on the left of \(operation.rawValue.uppercased())"
-                    + (key == .keywords ? "; ask ANY keywords" : ""),
+                "the key must be on the left of \(operation.rawValue.uppercased())"
+                    + (key == .keywords ? "; use ANY keywords" : ""),
                 key: key.name,
                 entityClass: checker.entityClass
             )
@@ -300,7 +300,7 @@ struct PredicateParser {
 
     private mutating func operand() throws(PredicateError) -> Operand {
         if take(sign: "(") {
-            // Depth costs nothing here: only brackets open before the first word.
+            // Counting the brackets needs no recursion: only brackets can precede the first word.
             var open = 1
             while take(sign: "(") { open += 1 }
             var operand = try mask()
@@ -316,7 +316,7 @@ struct PredicateParser {
 
     private mutating func mask() throws(PredicateError) -> Operand { try masked(try simple()) }
 
-    /// The operand itself, or with the `&` that follows it.
+    /// Returns the operand, with the mask if `&` follows.
     private mutating func masked(_ left: Operand) throws(PredicateError) -> Operand {
         guard take(sign: "&") else { return left }
         switch (left, try simple()) {
@@ -379,10 +379,10 @@ struct PredicateParser {
         return .list(literals)
     }
 
-    /// Seconds from 1970 to 2001, where Apple's dates begin.
+    /// Seconds from 1970 to 2001, the epoch of Apple's dates.
     private static let referenceDate = 978_307_200.0
 
-    /// `CAST("2024-05-01T00:00:00Z", "NSDate")`, or with seconds since 2001 as NSPredicate prints them.
+    /// Parses `CAST("2024-05-01T00:00:00Z", "NSDate")`, or with seconds since 2001 as NSPredicate prints them.
     private mutating func date() throws(PredicateError) -> PredicateLiteral {
         let start = token.offset
         position += 1
@@ -404,7 +404,7 @@ struct PredicateParser {
         }
         throw PredicateError(
             .invalidPredicate,
-            "CAST takes RFC 3339 text or seconds since 2001, and \"NSDate\"",
+            "CAST requires RFC 3339 text or seconds since 2001, and \"NSDate\"",
             offset: start
         )
     }

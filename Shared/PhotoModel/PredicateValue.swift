@@ -1,6 +1,6 @@
-/// What a predicate sees of a property: four kinds of value and nothing, as SQL has them too.
+/// The value of a property in a predicate: one of the value types that SQL also has, or null.
 ///
-/// Flags are 0 and 1, enumerations their PhotoKit number, masks their bits, dates and durations microseconds,
+/// Flags are 0 and 1, enumerations are their PhotoKit number, masks their bits, dates and durations microseconds,
 /// identifiers their text.
 public enum PredicateValue: Sendable, Hashable {
     case null
@@ -8,9 +8,9 @@ public enum PredicateValue: Sendable, Hashable {
     case number(Double)
     case text(String)
 
-    /// The order of two values of one key: integers and numbers by size, text by its UTF-8 bytes.
+    /// Compares two values of one key: integers and numbers by size, text by its UTF-8 bytes.
     ///
-    /// `nil` where there is no order: one of them is null, or they are of different kinds.
+    /// Returns `nil` if there is no order: one of them is null, or they are of different types.
     public func isBefore(_ other: PredicateValue) -> Bool? {
         switch (self, other) {
         case (.integer(let left), .integer(let right)): left < right
@@ -20,7 +20,7 @@ public enum PredicateValue: Sendable, Hashable {
         }
     }
 
-    /// Equality as predicates have it: null equals only null, text by its bytes.
+    /// Equality in predicates: null equals only null, text is compared by its bytes.
     public static func == (left: PredicateValue, right: PredicateValue) -> Bool {
         switch (left, right) {
         case (.null, .null): true
@@ -48,27 +48,27 @@ public enum PredicateValue: Sendable, Hashable {
     static func text(_ value: String?) -> PredicateValue { value.map { .text($0) } ?? .null }
 }
 
-/// What stands behind a key: which literals it takes, and what they mean.
+/// The type of a key: the literals that it accepts and their meaning.
 public enum PredicateType: Sendable, Hashable {
     case text
     case integer
     /// A finite `Double`.
     case number
-    /// Microseconds since 1970; literals are RFC 3339 text, whole microseconds, or CAST(…, "NSDate").
+    /// Microseconds since 1970. Literals are RFC 3339 text, whole microseconds, or CAST(…, "NSDate").
     case date
-    /// Microseconds; literals are seconds, as PhotoKit's `duration` is.
+    /// Microseconds. Literals are seconds, like PhotoKit's `duration`.
     case duration
     /// Literals are true and false, or 1 and 0.
     case flag
     case id
-    /// An enumeration; literals are its names or PhotoKit's numbers.
+    /// An enumeration. Literals are its names or PhotoKit's numbers.
     case name([Name])
-    /// A mask; literals are lists of names, one name, or the number.
+    /// A mask. Literals are lists of names, one name, or a number.
     case bits([Name])
-    /// Texts of which `ANY` asks.
+    /// A list of texts, queried with `ANY`.
     case textList
 
-    /// A name of an enumeration or of a bit, and PhotoKit's number.
+    /// The name of an enumeration case or of a bit, with PhotoKit's number.
     public struct Name: Sendable, Hashable {
         public let name: String
         public let number: Int64
@@ -92,13 +92,13 @@ public enum PredicateType: Sendable, Hashable {
         case .flag: "true or false"
         case .id: "an identifier"
         case .name(let names): "one of " + names.map(\.name).joined(separator: ", ")
-        case .bits(let names): "a mask: a number, or names out of " + names.map(\.name).joined(separator: ", ")
+        case .bits(let names): "a mask: a number, or names from " + names.map(\.name).joined(separator: ", ")
         case .textList: "a list of texts"
         }
     }
 }
 
-/// What is fetched, and so what a predicate is about (spec section 5).
+/// The class of entities to which a predicate applies.
 public enum PredicateClass: String, Sendable, CaseIterable {
     case asset
     case assetCollection

@@ -1,23 +1,23 @@
 public import JSONValue
 
-/// Where a published edit stands (DESIGN 3.5).
+/// The state of a published edit.
 public enum PublishedEditState: String, Sendable, CaseIterable {
     case accepted, applied, failed
 }
 
-/// A published edit at one of its states.
+/// A published edit in one of its states.
 public struct PublishedEdit: Sendable, Hashable, JSONTabled {
-    /// The publisher's own name for the edit.
+    /// The id that the publisher chose.
     public var id: String
     public var asset: ObjectID
     public var state: PublishedEditState
     /// The publisher's previous edit of the asset.
     public var predecessor: String?
-    /// Why it failed: the error's name and what to do.
+    /// The error if the edit failed: its name, and a message that says what to do.
     public var errorName: String?
     public var errorMessage: String?
-    /// Of an `id_reused`: the digest of what was refused (``PublishEdit/digest``). The edit that has the id goes on, and
-    /// whoever published that one passes this over.
+    /// For `id_reused`: the digest of the refused content (``PublishEdit/digest``). The first edit with the id
+    /// continues, and its publisher ignores this message.
     public var refusedDigest: String?
 
     public init(
@@ -38,45 +38,45 @@ public struct PublishedEdit: Sendable, Hashable, JSONTabled {
         self.refusedDigest = refusedDigest
     }
 
-    /// The longest identifier, in bytes.
+    /// The maximum length of an id in bytes.
     public static let maxNameBytes = 48
-    /// The longest `errorMessage`, in bytes.
+    /// The maximum length of `errorMessage` in bytes.
     public static let maxMessageBytes = 4096
 
     public static let table = JSONTable(
         "PublishedEdit",
-        "A published edit at one of its states.",
+        "A published edit in one of its states.",
         unknown: .ignored,
         blank: PublishedEdit(id: "", asset: .none, state: .accepted),
         [
             .required("id", \.id, .text(maxBytes: maxNameBytes), "The publisher's name for the edit."),
-            .required("asset", \.asset, .id(.asset), "What is edited."),
-            .required("state", \.state, .name(PublishedEditState.self), "Where it stands."),
+            .required("asset", \.asset, .id(.asset), "The asset to be edited."),
+            .required("state", \.state, .name(PublishedEditState.self), "The state."),
             .optional(
                 "after",
                 \.predecessor,
                 .text(maxBytes: maxNameBytes),
                 "The publisher's previous edit of the asset."
             ),
-            .optional("errorName", \.errorName, .text(maxBytes: 64), "Why it failed."),
+            .optional("errorName", \.errorName, .text(maxBytes: 64), "Name of the error, if it failed."),
             .optional(
                 "errorMessage",
                 \.errorMessage,
                 .text(maxBytes: maxMessageBytes),
-                "Why it failed, and what to do."
+                "The reason of the failure, and what to do about it."
             ),
             .optional(
                 "refusedDigest",
                 \.refusedDigest,
                 .text(maxBytes: 64),
-                "Of id_reused: the digest of what was refused; the edit that has the id goes on."
+                "For id_reused: the digest of the refused content; the first edit with the id continues."
             ),
         ]
     )
 }
 
 extension JSONType where Value == String {
-    /// The name of a published edit: it is part of a topic of the feed, and of log lines.
+    /// The id of a published edit, which is part of a feed topic and of log lines.
     public static var editName: JSONType {
         let most = PublishedEdit.maxNameBytes
         return JSONType(

@@ -1,9 +1,10 @@
 public import JSONValue
 
-/// Change details as PhotoKit gives them: removed, inserted, changed, moved, in that order (spec S-68, section 7).
+/// Change details in PhotoKit's form: removed, inserted, changed, moved, in that order (S-68).
 ///
-/// B is the before list, A the after list, and M what B is after removals and insertions: inserted entities stand in M
-/// where they stand in A. Moves can be as many as the list is long; ``ChangeDetails`` is what travels.
+/// B is the before list, A the after list, and M is B after removals and insertions: inserted entities have the same
+/// index in M as in A. There can be as many moves as the list has entries, which is why ``ChangeDetails`` is the wire
+/// form.
 public struct RICE: Sendable, Hashable, JSONTabled {
     /// A move of one entity.
     public struct Move: Sendable, Hashable, JSONTabled {
@@ -21,27 +22,26 @@ public struct RICE: Sendable, Hashable, JSONTabled {
             unknown: .ignored,
             blank: Move(from: 0, to: 0),
             [
-                .required("from", \.from, .count(0...Int(Int32.max)), "Where it stands."),
-                .required("to", \.to, .count(0...Int(Int32.max)), "Where it is to stand."),
+                .required("from", \.from, .count(0...Int(Int32.max)), "Index before the move."),
+                .required("to", \.to, .count(0...Int(Int32.max)), "Index after the move."),
             ]
         )
     }
 
-    /// Positions in B, ascending.
+    /// Indexes in B, ascending.
     public var removedIndexes: [Int] = []
-    /// Positions in A and in M, ascending; insert in this order.
+    /// Indexes in A and in M, ascending; insert in this order.
     public var insertedIndexes: [Int] = []
-    /// Positions in M of what changed, ascending: what to reload when the steps are followed literally.
+    /// Indexes in M of changed entities, ascending: what to reload if the steps are followed literally.
     public var changedIndexes: [Int] = []
-    /// Positions in A of what changed, ascending.
+    /// Indexes in A of changed entities, ascending.
     public var changedIndexesAfter: [Int] = []
-    /// Positions in B of what changed, ascending: what list widgets reload.
+    /// Indexes in B of changed entities, ascending: what list views reload.
     public var changedIndexesBefore: [Int] = []
-    /// From M to A, all at once: every survivor that stands elsewhere in A than in M; the others keep their index.
+    /// The simultaneous moves from M to A: every survivor whose index in A differs from that in M.
     public var moves: [Move] = []
-    /// The same as one move after another: each is relative to the list as it stands then.
-    ///
-    /// The fewest possible.
+    /// The same as a sequence of single moves, each relative to the list after the previous one. The sequence is
+    /// minimal.
     public var moveScript: [Move] = []
 
     public init() {}
@@ -52,7 +52,7 @@ public struct RICE: Sendable, Hashable, JSONTabled {
 
     public static let table = JSONTable(
         "RICE",
-        "Change details as PhotoKit gives them. M is the before list after removals and insertions.",
+        "Change details in PhotoKit's form. M is the before list after removals and insertions.",
         unknown: .ignored,
         blank: RICE(),
         [
@@ -66,23 +66,23 @@ public struct RICE: Sendable, Hashable, JSONTabled {
                 "moveScript",
                 \.moveScript,
                 .list(of: .object(Move.self), limit: .max),
-                "One after another, each in the list as it stands then."
+                "A sequence of moves, each relative to the list after the previous one."
             ),
         ]
     )
 }
 
 extension ChangeDetails {
-    /// PhotoKit's index sets, derived; `nil` where the details are not incremental.
+    /// Derives PhotoKit's index sets; `nil` if the details are not incremental.
     ///
-    /// - Throws: ``ChangeDetailsMismatch`` where the details contradict themselves
+    /// - Throws: ``ChangeDetailsMismatch`` if the details contradict themselves
     /// - Complexity: O(n log n) in the length of the list.
     public func rice() throws(ChangeDetailsMismatch) -> RICE? {
         guard hasIncrementalChanges else { return nil }
         guard countBefore <= Self.maxRiceCount else {
-            throw ChangeDetailsMismatch("the list is longer than \(Self.maxRiceCount): use the details as they are")
+            throw ChangeDetailsMismatch("the list is longer than \(Self.maxRiceCount); omit form \"rice\"")
         }
-        // Entities by number: survivors and removed by their index in B, inserted ones by the numbers that follow.
+        // Entities are numbered: survivors and removed ones by their index in B, inserted ones from `countBefore` on.
         let after = try rearranged(Array(0..<countBefore), inserted: Array(countBefore..<countBefore + inserted.count))
         let gone = Set(removed.map(\.index))
         var staying = (0..<countBefore).lazy.filter { !gone.contains($0) }.makeIterator()
@@ -98,7 +98,7 @@ extension ChangeDetails {
         rice.insertedIndexes = inserted.map(\.index).sorted()
         let survivors = changed.map(\.before).filter { (0..<countBefore).contains($0) && !gone.contains($0) }.sorted()
         guard survivors.count == changed.count else {
-            throw ChangeDetailsMismatch("what changed is not in both lists")
+            throw ChangeDetailsMismatch("a changed entity is not in both lists")
         }
         rice.changedIndexesBefore = survivors
         rice.changedIndexes = survivors.map { indexInMiddle[$0] }.sorted()
@@ -110,19 +110,19 @@ extension ChangeDetails {
         return rice
     }
 
-    /// Longer lists are not spelled out entry by entry.
+    /// The longest list for which index sets are derived.
     public static let maxRiceCount = 10_000_000
 
-    /// Single moves that bring the element at each position to its target.
+    /// Returns single moves that bring the element at each position to its target.
     ///
-    /// A longest run that is already in order stays; the others go to their place one by one, in the order of their
-    /// targets, each right behind the element that will stand before it. Elements that are still to move lie between
-    /// the settled ones where they lay at first, so positions are counted instead of moving anything.
+    /// A longest subsequence that is already in order stays. The others move one by one, in the order of their targets,
+    /// each directly behind the element that will precede it. Elements that have not moved yet keep their place between
+    /// the settled ones, so positions are counted and nothing is moved.
     static func moveScript(_ targets: [Int]) -> [RICE.Move] {
         let still = Set(longestIncreasingRun(targets))
         var sources = [Int](repeating: 0, count: targets.count)
         for (source, target) in targets.enumerated() { sources[target] = source }
-        // Settled elements are counted behind their anchor: the still element that they follow, or the front (0).
+        // Settled elements are counted behind their anchor: the unmoved element that they follow, or the front (0).
         var waiting = Tally(targets.count + 1)
         var settled = Tally(targets.count + 1)
         for source in targets.indices {
@@ -145,7 +145,7 @@ extension ChangeDetails {
     }
 }
 
-/// Counts by position with sums of a prefix in logarithmic time (a Fenwick tree).
+/// Counts by position, with prefix sums in logarithmic time (a Fenwick tree).
 private struct Tally {
     private var tree: [Int]
 

@@ -1,17 +1,17 @@
-/// An entity's place in the order of one fetch, as bytes: keys compare by their bytes as the entities do, and end with
-/// the entity's identifier.
+/// The position of an entity in the order of one fetch, as bytes. Keys compare bytewise in the order of the entities,
+/// and end with the entity's identifier.
 ///
-/// Whoever keeps the keys of a result in order can find, take out and put in an entity without looking at any other,
-/// and needs nothing of it but its record.
+/// With the sorted keys of a result, an entity can be found, inserted and removed without reading any other entity;
+/// only its own record is needed.
 public struct ResultKey: Sendable, Hashable, Comparable {
     public let bytes: [UInt8]
 
     public init(bytes: [UInt8]) { self.bytes = bytes }
 
-    /// The entity; nil for bytes that no fetch made.
+    /// The entity; nil for bytes that are not a key.
     public var id: ObjectID? { Self.id(in: bytes) }
 
-    /// The identifier at the end of a key.
+    /// Returns the identifier at the end of a key.
     public static func id(in bytes: some BidirectionalCollection<UInt8>) -> ObjectID? {
         ObjectID(String(decoding: bytes.suffix(ObjectID.length), as: UTF8.self))
     }
@@ -22,21 +22,21 @@ public struct ResultKey: Sendable, Hashable, Comparable {
 }
 
 extension Fetch {
-    /// What the order looks at, most important first, before the identifier.
+    /// The values that determine the order before the identifier, most significant first.
     public enum OrderValues: Sendable, Hashable {
         /// The values of the sort descriptors.
         case sorted([SortDescriptor])
-        /// The place in the list of identifiers.
+        /// The position in the list of identifiers.
         case position
-        /// The place among the members of a collection, or among the children of a folder.
+        /// The order key among the members of a collection or the children of a folder.
         case orderKey
-        /// The capture date of an asset, the first one of a moment or of a list of moments.
+        /// The capture date of an asset, or the first capture date of a moment or a moment list.
         case captureDate
-        /// When it came into the library, or when it was made.
+        /// The date on which an asset was added or a collection was created.
         case date
     }
 
-    /// What decides the order of this fetch (spec D10, S-21).
+    /// The values that determine the order of this fetch (D10, S-21).
     public var orderValues: OrderValues {
         guard sort.isEmpty else { return .sorted(sort) }
         switch kind {
@@ -48,7 +48,7 @@ extension Fetch {
         }
     }
 
-    /// The asset's key, whether it belongs to the fetch or not.
+    /// Returns the key of an asset, which need not belong to the fetch.
     public func resultKey(of asset: Asset) -> ResultKey {
         let values: [PredicateValue] =
             switch orderValues {
@@ -61,7 +61,7 @@ extension Fetch {
         return resultKey(values, id: asset.id)
     }
 
-    /// The key of an album or a folder.
+    /// Returns the key of an album or a folder.
     public func resultKey(of collection: PhotoCollection) -> ResultKey {
         let values: [PredicateValue] =
             switch orderValues {
@@ -74,7 +74,7 @@ extension Fetch {
         return resultKey(values, id: collection.id)
     }
 
-    /// The key from the values that ``orderValues`` names, as a database holds them.
+    /// Returns the key made from the values of ``orderValues``, as read from a database.
     public func resultKey(_ values: [PredicateValue], id: ObjectID) -> ResultKey {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(values.count * 9 + ObjectID.length)
@@ -98,7 +98,7 @@ extension Fetch {
         }
     }
 
-    /// Missing values last in both directions: a byte before the value says whether there is one.
+    /// Nulls sort last in both directions: a byte before the value marks them.
     private static func append(_ value: PredicateValue, descending: Bool, to bytes: inout [UInt8]) {
         guard value != .null else { return bytes.append(1) }
         bytes.append(0)
@@ -112,11 +112,12 @@ extension Fetch {
         case .null: break
         case .integer(let number): append(UInt64(bitPattern: number) ^ (1 << 63))
         case .number(let number):
-            // Both zeros are one number; negative ones sort the other way round.
+            // Both zeros are the same number; negative numbers sort in reverse.
             let bits = (number == 0 ? 0.0 : number).bitPattern
             append(bits >> 63 == 0 ? bits | (1 << 63) : ~bits)
         case .text(let text):
-            // Ends with 0 0; a zero byte within is 0 255, so that a beginning sorts before what it begins.
+            // Text ends with 0 0, and a zero byte inside is written as 0 255, so that a prefix sorts before the longer
+            // text.
             for byte in text.utf8 {
                 bytes.append(byte ^ mask)
                 if byte == 0 { bytes.append(0xFF ^ mask) }

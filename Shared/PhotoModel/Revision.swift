@@ -1,8 +1,8 @@
 public import JSONValue
 
-/// The state of an entity, or of its pixels, as a name: equal revisions, equal state.
+/// A revision of an entity or of its pixels. Equal revisions mean equal state.
 ///
-/// It holds the sequence of the transaction that made the state. To clients it is opaque text.
+/// It contains the sequence of the transaction that made the state. Opaque to clients.
 public struct Revision: Sendable, Hashable, CustomStringConvertible {
     public let sequence: Int64
 
@@ -19,7 +19,7 @@ extension JSONType where Value == Revision {
                 guard let text = json.stringValue, text.first == "r",
                     text.utf8.dropFirst().allSatisfy({ (0x30...0x39).contains($0) }),
                     let sequence = Int64(text.dropFirst())
-                else { throw JSONProblem("expected a revision as an entity carries it") }
+                else { throw JSONProblem("expected a revision as found in an entity") }
                 return Revision(sequence)
             },
             encode: { .string($0.description) }
@@ -27,12 +27,12 @@ extension JSONType where Value == Revision {
     }
 }
 
-/// A moment of the library: its history and the sequence of the last transaction seen (spec T-35; DESIGN 3.3).
+/// A point in the history of a library: the history's id and the sequence of the last transaction seen (T-35).
 ///
-/// Opaque to clients, who keep it as text between runs. A library that was restored from a copy has a new history, so
-/// that a token of the old one is recognised as expired instead of being taken for a place in the new one.
+/// Opaque to clients, which store it as text between runs. A library that was restored from a copy has a new history,
+/// so that a token of the old one is recognized as expired and not mistaken for a position in the new one.
 public struct ChangeToken: Sendable, Hashable, CustomStringConvertible {
-    /// The library's history: 32 hexadecimal digits.
+    /// The id of the library's history: 32 hexadecimal digits.
     public let library: String
     public let sequence: Int64
 
@@ -61,7 +61,7 @@ extension JSONType where Value == ChangeToken {
             schema: ["type": "string", "maxLength": 52],
             decode: { (json: JSON) throws(JSONProblem) in
                 guard let text = json.stringValue, let token = ChangeToken(text) else {
-                    throw JSONProblem("expected a change token as a reply carries it")
+                    throw JSONProblem("expected a change token as found in a reply")
                 }
                 return token
             },

@@ -1,9 +1,9 @@
-/// The smart albums: collections whose members follow from facts of the assets (spec S-08, section 6).
+/// The smart albums: collections whose members are determined by the properties of the assets (S-08).
 ///
-/// This is the one table of their rules. A rule looks at one asset alone, so that whoever has the asset before and after a
-/// change knows what happened to every smart album; the catalog stores the answers as ``mask(of:)`` in a column. The raw
-/// value is PhotoKit's number. `smartAlbumGeneric` (somebody's own rules) and `smartAlbumUnableToUpload` (nothing is
-/// uploaded from here) are not among them: no stored fact decides them.
+/// All rules are defined here. A rule reads one asset, so the effect of a change on every smart album follows from the
+/// asset before and after it. The catalog stores the results as ``mask(of:)`` in a column. The raw value is PhotoKit's
+/// number. `smartAlbumGeneric` (user-defined rules) and `smartAlbumUnableToUpload` (there is no upload) are missing
+/// because no stored property decides them.
 public enum SmartAlbum: Int, Sendable, CaseIterable, Hashable {
     case panoramas = 201
     case videos = 202
@@ -28,13 +28,13 @@ public enum SmartAlbum: Int, Sendable, CaseIterable, Hashable {
     /// PhotoKit's name for it.
     public var subtype: CollectionSubtype { CollectionSubtype(number: rawValue) ?? .any }
 
-    /// The same in every library.
+    /// The identifier, which is the same in every library.
     public var id: ObjectID { ObjectID(.assetCollection, rule: .smartAlbum, key: UInt64(rawValue)) }
 
-    /// Its place in ``mask(of:)``.
+    /// Its bit in ``mask(of:)``.
     public var bit: Int { 1 << (rawValue - 200) }
 
-    /// Its name and its rule, for people.
+    /// The title and a readable form of the rule.
     public var words: (title: String, rule: String) {
         switch self {
         case .panoramas: ("Panoramas", "mediaSubtypes has photoPanorama")
@@ -46,7 +46,7 @@ public enum SmartAlbum: Int, Sendable, CaseIterable, Hashable {
         case .bursts: ("Bursts", "burstIdentifier is not nil")
         case .slomoVideos: ("Slo-mo", "mediaSubtypes has videoHighFrameRate")
         case .userLibrary: ("Library", "sourceType is typeUserLibrary")
-        case .selfPortraits: ("Selfies", "lensModel contains \"front camera\", whatever its case")
+        case .selfPortraits: ("Selfies", "lensModel contains \"front camera\", case-insensitively")
         case .screenshots: ("Screenshots", "mediaSubtypes has photoScreenshot")
         case .depthEffect: ("Portrait", "mediaSubtypes has photoDepthEffect")
         case .livePhotos: ("Live Photos", "mediaSubtypes has photoLive")
@@ -59,8 +59,8 @@ public enum SmartAlbum: Int, Sendable, CaseIterable, Hashable {
         }
     }
 
-    /// Whether an asset belongs to it. Hidden assets and those in the trash do too: it is the fetch that leaves them out
-    /// (spec D7).
+    /// Returns true if an asset belongs to the album. Hidden assets and those in the trash belong too; the fetch
+    /// excludes them (D7).
     public func contains(_ asset: Asset) -> Bool {
         switch self {
         case .panoramas: asset.mediaSubtypes.contains(.photoPanorama)
@@ -85,12 +85,12 @@ public enum SmartAlbum: Int, Sendable, CaseIterable, Hashable {
         }
     }
 
-    /// The bits of all smart albums that an asset belongs to.
+    /// Returns the bits of all smart albums to which an asset belongs.
     public static func mask(of asset: Asset) -> Int {
         every.reduce(0) { $1.contains(asset) ? $0 | $1.bit : $0 }
     }
 
-    /// All cases, made once: they are gone through with each change of an asset.
+    /// All cases, computed once because they are iterated with each change of an asset.
     public static let every = allCases
 
     private static let frontCamera = TextMatch(.contains, "front camera")
@@ -99,14 +99,15 @@ public enum SmartAlbum: Int, Sendable, CaseIterable, Hashable {
 }
 
 extension AssetResource {
-    /// What a camera wrote without developing it.
+    /// True if it is an undeveloped camera file.
     public var isRawOriginal: Bool {
         (type == .photo || type == .alternatePhoto) && contentType.hasSuffix("raw-image")
     }
 }
 
 extension AssetCollection {
-    /// A smart album as an entity. Its count is PhotoKit's `NSNotFound` (spec S-39): `fetch.counts` gives the exact one.
+    /// Creates the entity of a smart album. Its count is PhotoKit's `NSNotFound` (S-39); `fetch.counts` returns the
+    /// exact one.
     public init(_ album: SmartAlbum) {
         self.init(id: album.id)
         type = .smartAlbum
@@ -116,7 +117,7 @@ extension AssetCollection {
 }
 
 extension SmartAlbum {
-    /// The subtype that alone makes an asset belong to it; nil for albums with another rule.
+    /// The media subtype that alone decides membership; nil for albums with another rule.
     public var mediaSubtype: MediaSubtypes? {
         switch self {
         case .panoramas: .photoPanorama

@@ -1,18 +1,16 @@
 public import JSONValue
 
-/// One key of an order (spec S-21).
-///
-/// Entities without a value stand last in both directions.
+/// One key of a sort order (S-21). Entities without a value sort last in both directions.
 public struct SortDescriptor: Sendable, Hashable {
     public let key: PredicateKey
     public let ascending: Bool
 
-    /// The most keys of one order.
+    /// The maximum number of keys of one order.
     public static let maxCount = 16
 
-    /// A key of a class and a direction.
+    /// Creates a descriptor from the name of a key of a class.
     ///
-    /// - Throws: `unsupported_sort_key` for a name that the class does not have, for an identifier or a list
+    /// - Throws: `unsupported_sort_key` for a name that the class does not have, for an identifier and for a list
     public init(_ name: String, ascending: Bool = true, of entityClass: PredicateClass) throws(PredicateError) {
         guard let key = PredicateKey(named: name, of: entityClass), key.isSortable else {
             throw PredicateError(
@@ -32,7 +30,7 @@ public struct SortDescriptor: Sendable, Hashable {
         self.ascending = ascending
     }
 
-    /// Whether one entity stands before another by this key alone; `nil` where they are equal.
+    /// Returns true if one entity precedes another by this key alone; `nil` if they are equal.
     public func precedes(_ left: some PredicateSubject, _ right: some PredicateSubject) -> Bool? {
         let (first, second) = (left.value(of: key), right.value(of: key))
         switch (first, second) {
@@ -47,7 +45,7 @@ public struct SortDescriptor: Sendable, Hashable {
 }
 
 extension [SortDescriptor] {
-    /// The total order of these keys: what they leave equal stands in the order of the identifiers' bytes.
+    /// Compares two entities by these keys and breaks ties by the bytes of the identifiers.
     public func precedes(_ left: some PredicateSubject, _ right: some PredicateSubject) -> Bool {
         for descriptor in self {
             if let answer = descriptor.precedes(left, right) { return answer }
@@ -56,7 +54,7 @@ extension [SortDescriptor] {
     }
 }
 
-/// A sort descriptor as it stands on the wire, before its key is checked against a class.
+/// A sort descriptor in wire form, before its key is checked against a class.
 public struct SortDescription: Sendable, Hashable, JSONTabled {
     public var key: String
     public var ascending: Bool
@@ -68,7 +66,7 @@ public struct SortDescription: Sendable, Hashable, JSONTabled {
 
     public static let table = JSONTable(
         "SortDescriptor",
-        "A key of an order. Entities without a value stand last.",
+        "A key of a sort order. Entities without a value sort last.",
         unknown: .refused,
         blank: SortDescription(key: ""),
         [

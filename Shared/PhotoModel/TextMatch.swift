@@ -1,19 +1,19 @@
 /// A test on one text: NSPredicate's BEGINSWITH, CONTAINS, ENDSWITH, LIKE and `==[cd]`.
 ///
-/// Text is compared as the UTF-8 bytes of its folded normal form C. An empty pattern begins, ends and is contained in
-/// every text.
+/// Text is compared as the UTF-8 bytes of its folded normal form C. An empty pattern is a prefix, a suffix and a
+/// substring of every text.
 public struct TextMatch: Sendable, Hashable {
     public enum Kind: String, Sendable, CaseIterable {
         case equals = "=="
         case beginsWith
         case contains
         case endsWith
-        /// `*` stands for any run, `?` for one Unicode scalar of the folded text, `\` takes the next scalar literally.
+        /// `*` matches any sequence, `?` one Unicode scalar of the folded text, `\` quotes the next scalar.
         case like
     }
 
     public let kind: Kind
-    /// Already folded with the options, so that equal tests are equal values.
+    /// The pattern, already folded with the options, so that equal tests are equal values.
     public let pattern: String
     public let folding: TextFolding
 
@@ -23,13 +23,13 @@ public struct TextMatch: Sendable, Hashable {
         self.folding = folding
     }
 
-    /// Whether a text of the library passes.
+    /// Returns true if a stored text matches.
     public func matches(_ text: String) -> Bool {
-        // Stored text is NFC already: without folding there is nothing to do.
+        // Stored text is already NFC: without folding there is nothing to do.
         matches(folded: folding.isEmpty ? text : folding.apply(text))
     }
 
-    /// Whether a text passes that was folded before with ``folding``, for example by a folded column.
+    /// Returns true if a text that is already folded with ``folding``, for example by a folded column, matches.
     public func matches(folded text: String) -> Bool {
         switch kind {
         case .equals: text.utf8.elementsEqual(pattern.utf8)
@@ -65,7 +65,8 @@ public struct TextMatch: Sendable, Hashable {
         return globs
     }
 
-    /// Walks text and pattern once; on a mismatch only the last `*` takes one scalar more, so nothing explodes.
+    /// Scans text and pattern once. After a mismatch only the last `*` is extended by one scalar, so the time is
+    /// bounded by the product of the lengths.
     private func isLike(_ text: [Unicode.Scalar]) -> Bool {
         let globs = globs
         var position = 0

@@ -1,9 +1,9 @@
-/// RFC 3339 text of a moment, to and from microseconds since 1970-01-01T00:00:00Z.
+/// Conversion between RFC 3339 text and microseconds since 1970-01-01T00:00:00Z.
 public enum Timestamp {
-    /// Years 1 to 9999, as RFC 3339 can write them.
+    /// The years 1 to 9999, the range of RFC 3339.
     public static let range: ClosedRange<Int64> = -62_135_596_800_000_000...253_402_300_799_999_999
 
-    /// Reads `2024-05-01T12:30:00.25+02:00`, or `2024-05-01` for its midnight in UTC; `nil` for anything else.
+    /// Parses `2024-05-01T12:30:00.25+02:00`, or `2024-05-01` as its midnight in UTC; `nil` for anything else.
     ///
     /// Digits below a microsecond are dropped. There are no leap seconds.
     public static func parse(_ text: String) -> Int64? {
@@ -29,7 +29,7 @@ public enum Timestamp {
         return (seconds - offset) * 1_000_000 + fraction
     }
 
-    /// The text in UTC, with six digits below the second, or none where they are zero; clamped to ``range``.
+    /// Returns the text in UTC with six decimals of the second, or none if they are zero; clamped to ``range``.
     public static func text(_ microseconds: Int64) -> String {
         let clamped = min(max(microseconds, range.lowerBound), range.upperBound)
         let (days, time) = floorDivide(clamped, 86_400_000_000)
@@ -59,8 +59,8 @@ public enum Timestamp {
         }
     }
 
-    // Days and dates of the proleptic Gregorian calendar in eras of 400 years that begin in March, so that the leap day
-    // is the last of a year.
+    // Conversion between days and dates of the proleptic Gregorian calendar, in eras of 400 years that begin in March,
+    // so that the leap day is the last day of a year.
 
     private static func daysSince1970(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
         let (era, yearOfEra) = floorDivide(month <= 2 ? year - 1 : year, 400)
@@ -104,7 +104,7 @@ public enum Timestamp {
             return range.contains(value) ? value : nil
         }
 
-        /// One to nine digits, as microseconds.
+        /// Reads one to nine digits and returns them in microseconds.
         mutating func fraction() -> Int64? {
             var value: Int64 = 0
             var count = 0
@@ -117,7 +117,7 @@ public enum Timestamp {
             return value
         }
 
-        /// Seconds east of UTC.
+        /// Reads the offset in seconds east of UTC.
         mutating func offset() -> Int64? {
             if take("Z") || take("z") { return 0 }
             let sign: Int64 = take("-") ? -1 : 1

@@ -1,7 +1,7 @@
 public import JSONValue
 
-/// A part of a displayed picture in units of its sides: (0, 0) is its upper left corner, (1, 1) its lower right one
-/// (spec S-44, P-12).
+/// A part of a displayed image as fractions of its sides: (0, 0) is the upper left corner, (1, 1) the lower right one
+/// (S-44, P-12).
 public struct UnitRect: Sendable, Hashable, JSONTabled {
     public var x: Double
     public var y: Double
@@ -17,7 +17,7 @@ public struct UnitRect: Sendable, Hashable, JSONTabled {
 
     public static let full = UnitRect(x: 0, y: 0, width: 1, height: 1)
 
-    /// It has an area and lies within the picture, allowing for the rounding of decimals.
+    /// True if it has an area and lies within the image, allowing for the rounding of decimals.
     public var isValid: Bool {
         let slack = 1e-9
         return width > 0 && height > 0 && x >= 0 && y >= 0 && x + width <= 1 + slack && y + height <= 1 + slack
@@ -25,7 +25,7 @@ public struct UnitRect: Sendable, Hashable, JSONTabled {
 
     public static let table = JSONTable(
         "UnitRect",
-        "A part of the displayed picture in units of its sides, from the upper left corner.",
+        "A part of the displayed image as fractions of its sides, from the upper left corner.",
         unknown: .refused,
         blank: UnitRect.full,
         [

@@ -21,7 +21,7 @@ struct ChangeDetailsTests {
 
     private func moves(_ pairs: [(Int, Int)]) -> [RICE.Move] { pairs.map { RICE.Move(from: $0.0, to: $0.1) } }
 
-    @Test func `V1 one leaves, one comes`() throws {
+    @Test func `V1 one removal and one insertion`() throws {
         let rice = try Self.details("abc", "bcd")
         #expect(rice.removedIndexes == [0])
         #expect(rice.insertedIndexes == [2])
@@ -29,14 +29,14 @@ struct ChangeDetailsTests {
         #expect(!rice.hasMoves)
     }
 
-    @Test func `V2 under a limit, an arrival pushes the last one out`() throws {
+    @Test func `V2 with a limit, an insertion removes the last element`() throws {
         let rice = try Self.details("321", "432")
         #expect(rice.removedIndexes == [2])
         #expect(rice.insertedIndexes == [0])
         #expect(!rice.hasMoves)
     }
 
-    @Test func `V3 one is deleted, the next changes: removed and changed name the same index of different lists`()
+    @Test func `V3 a deletion and a change of the next element have the same index in different lists`()
         throws
     {
         let rice = try Self.details("abc", "bc", changed: "b")
@@ -48,7 +48,7 @@ struct ChangeDetailsTests {
         #expect(!rice.hasMoves)
     }
 
-    @Test func `V4 a change that moves has three positions`() throws {
+    @Test func `V4 a changed element that moves has three indexes`() throws {
         let rice = try Self.details("abc", "bac", changed: "b")
         #expect(rice.removedIndexes == [] && rice.insertedIndexes == [])
         #expect(rice.changedIndexes == [1])
@@ -67,41 +67,41 @@ struct ChangeDetailsTests {
         #expect(details.moved == [ChangeDetails.Pair(id: Self.list("d")[0], before: 3, after: 0)])
     }
 
-    @Test func `V6 all replaced`() throws {
+    @Test func `V6 all elements replaced`() throws {
         let rice = try Self.details("ab", "cd")
         #expect(rice.removedIndexes == [0, 1])
         #expect(rice.insertedIndexes == [0, 1])
         #expect(!rice.hasMoves)
     }
 
-    @Test func `V7 under a limit, the next one comes in`() throws {
+    @Test func `V7 with a limit, a removal inserts the next element`() throws {
         let rice = try Self.details("ab", "bc")
         #expect(rice.removedIndexes == [0])
         #expect(rice.insertedIndexes == [1])
         #expect(!rice.hasMoves)
     }
 
-    @Test func `V8 a change only`() throws {
+    @Test func `V8 a change without removals, insertions or moves`() throws {
         let rice = try Self.details("abc", "abc", changed: "b")
         #expect(rice.removedIndexes == [] && rice.insertedIndexes == [])
         #expect(rice.changedIndexes == [1] && rice.changedIndexesAfter == [1] && rice.changedIndexesBefore == [1])
         #expect(!rice.hasMoves)
     }
 
-    @Test func `V9 nothing gives no details`() {
+    @Test func `V9 equal lists have no details`() {
         #expect(ChangeDetails.between(Self.list("ab"), Self.list("ab")) == nil)
         #expect(ChangeDetails.between(Self.list("ab"), Self.list("ab"), changed: Set(Self.list("c"))) == nil)
         #expect(ChangeDetails.between([], []) == nil)
     }
 
-    @Test func `V10 one leaves the filter`() throws {
+    @Test func `V10 an element no longer matches the filter`() throws {
         let rice = try Self.details("abc", "ac", changed: "b")
         #expect(rice.removedIndexes == [1])
         #expect(rice.insertedIndexes == [] && rice.changedIndexes == [])
         #expect(!rice.hasMoves)
     }
 
-    @Test func `V11 a caller who wants no details learns that there was a change`() throws {
+    @Test func `V11 a caller that needs no details is told only that something changed`() throws {
         let details = try #require(ChangeDetails.between(Self.list("ab"), Self.list("abc"), isIncremental: false))
         #expect(!details.hasIncrementalChanges)
         #expect(details.isEmpty)
@@ -110,7 +110,7 @@ struct ChangeDetailsTests {
         #expect(throws: ChangeDetailsMismatch.self) { try details.apply(to: Self.list("ab")) }
     }
 
-    @Test func `random lists: every form leads from before to after`() throws {
+    @Test func `every form of random details turns the before list into the after list`() throws {
         var random = SeededRandom(named: "details")
         for _ in 0..<TestEnvironment.rounds(100_000) { try check(&random) }
     }
@@ -141,7 +141,7 @@ struct ChangeDetailsTests {
         }
         let rice = try #require(try details.rice())
         let survivors = Set(before).intersection(after)
-        // One comparison for all: this runs a hundred thousand times.
+        // One comparison instead of one per form: this runs a hundred thousand times.
         let isRight =
             try details.apply(to: before) == after
             && applied(rice, to: before, inserting: details.inserted.map(\.id)) == after
@@ -161,7 +161,7 @@ struct ChangeDetailsTests {
         }
     }
 
-    /// R and I of PhotoKit's four steps.
+    /// Applies R and I of PhotoKit's four steps.
     private func middle(_ rice: RICE, _ before: [ObjectID], _ inserted: [ObjectID]) -> [ObjectID] {
         var list = before
         for index in rice.removedIndexes.reversed() { list.remove(at: index) }
@@ -182,7 +182,7 @@ struct ChangeDetailsTests {
         return list
     }
 
-    @Test func `moves are as few as can be`() throws {
+    @Test func `the number of moves is minimal`() throws {
         let details = try #require(ChangeDetails.between(Self.list("abcdefgh"), Self.list("bcdefgha")))
         #expect(details.moved.count == 1)
         let rice = try #require(try details.rice())
@@ -213,7 +213,7 @@ struct ChangeDetailsTests {
         #expect(throws: ChangeDetailsMismatch.self) { _ = try large.rice() }
     }
 
-    @Test func `a list of a hundred thousand is no trouble, backwards too`() throws {
+    @Test func `reversing a list of a hundred thousand is fast`() throws {
         let count = 100_000
         let before = (0..<count).map { RandomEntities.id(.asset, $0) }
         let details = try #require(ChangeDetails.between(before, before.reversed()))

@@ -2,7 +2,7 @@ import JSONValue
 import PhotoModel
 import Testing
 
-/// The bytes of change records are final: they stand in change logs for good.
+/// The bytes of change records never change, because change logs store them permanently.
 ///
 /// A failure here means that old logs can no longer be read, or that equal records no longer have equal bytes. Never
 /// change the expected text.
@@ -11,7 +11,7 @@ struct ChangeRecordTests {
     private static let minimalText =
         #"{"sequence":1,"library":"0123456789abcdef0123456789abcdef","date":0,"origin":{"identity":"clock"}}"#
 
-    @Test func `the smallest record has these bytes`() throws {
+    @Test func `the smallest record is encoded as these bytes`() throws {
         let record = ChangeRecord(
             sequence: 1,
             library: "0123456789abcdef0123456789abcdef",
@@ -23,7 +23,7 @@ struct ChangeRecordTests {
         #expect(record.topics == [])
     }
 
-    @Test func `a full record has these bytes`() throws {
+    @Test func `a full record is encoded as these bytes`() throws {
         let record = try Self.full()
         #expect(String(decoding: record.bytes, as: UTF8.self) == Self.fullText)
         #expect(try ChangeRecord(json: JSON(parsing: Self.fullText)) == record)
@@ -39,7 +39,7 @@ struct ChangeRecordTests {
         #expect(record.token.description == "0123456789abcdef0123456789abcdef.9223372036854775807")
     }
 
-    @Test func `members of a newer format are ignored, and what is missing or wrong is named`() throws {
+    @Test func `members of a newer format are ignored, missing or wrong members are named`() throws {
         let newer = Self.minimalText.dropLast() + #","someday":[1]}"#
         #expect(try ChangeRecord(json: JSON(parsing: String(newer))).bytes == Array(Self.minimalText.utf8))
         let broken = try JSON(parsing: Self.minimalText.replacing(#""sequence":1"#, with: #""sequence":0"#))

@@ -18,7 +18,7 @@ struct FetchTests {
 
     private func key(_ text: String) throws -> OrderKey { try #require(OrderKey(text)) }
 
-    @Test func `defaults follow the kind of fetch`() throws {
+    @Test func `default options depend on the kind of fetch`() throws {
         let plain = asset(1)
         let hidden = asset(2) { $0.isHidden = true }
         let frame = asset(3) { $0.burstIdentifier = "b" }
@@ -58,7 +58,7 @@ struct FetchTests {
         #expect(try numbers(Fetch(.assets(.collection(album)), predicate: predicate)) == [1, 7])
     }
 
-    @Test func `without sort descriptors each kind has its order`() throws {
+    @Test func `each kind has a default order`() throws {
         let first = asset(1) {
             $0.addedDate = 9
             $0.memberships = [Membership(collection: album, key: OrderKey.after(nil))]
@@ -76,7 +76,7 @@ struct FetchTests {
     }
 
     @Test(arguments: PredicateClass.asset.keys.filter(\.isSortable))
-    func `every sort is a total order with missing values last`(key: PredicateKey) throws {
+    func `every sort key gives a total order with missing values last`(key: PredicateKey) throws {
         var random = SeededRandom(named: "sort by \(key.name)")
         for ascending in [true, false] {
             let sort = [try SortDescriptor(key.name, ascending: ascending, of: .asset)]
@@ -94,14 +94,14 @@ struct FetchTests {
     }
 
     @Test(arguments: ["SELF", "localIdentifier", "keywords", "shoeSize", "title", ""])
-    func `a sort key that means nothing is refused`(name: String) throws {
+    func `an unsupported sort key is refused`(name: String) throws {
         let error = try #require(throws: PredicateError.self) { try SortDescriptor(name, of: .asset) }
         #expect(error.name == .unsupportedSortKey)
         #expect(error.key == name)
         #expect(error.allowed.contains("addedDate"))
     }
 
-    @Test func `several keys decide in turn`() throws {
+    @Test func `later sort keys break ties of earlier ones`() throws {
         let sort = [
             try SortDescriptor("rating", ascending: false, of: .asset), try SortDescriptor("caption", of: .asset),
         ]
@@ -133,7 +133,7 @@ struct FetchTests {
         #expect(try !Fetch(.children(of: .root)).includes(album))
     }
 
-    @Test func `what means the same has the same bytes`() throws {
+    @Test func `equivalent fetches have equal bytes`() throws {
         let spellings = [
             #"{"kind":"assets","predicate":"rating > 3 AND favorite == YES","sort":[{"key":"creationDate"}]}"#,
             #"{"kind":"assets","sort":[{"key":"creationDate","ascending":true}],"limit":0,"includeHidden":false,"predicate":"isFavorite && 3 < rating"}"#,
@@ -160,13 +160,13 @@ struct FetchTests {
         #"{"kind":"lists","ids":["l00000000000000000000000001"]}"#, #"{"kind":"children"}"#,
         #"{"kind":"children","in":"l00000000000000000000000001","predicate":"title != nil"}"#,
     ])
-    func `every kind survives its own bytes`(text: String) throws {
+    func `every kind is decoded from its own bytes`(text: String) throws {
         let fetch = try Fetch(json: JSON(parsing: text))
         #expect(try Fetch(json: JSON(parsing: fetch.json.bytes)) == fetch)
         #expect(try Fetch(FetchDescription(json: JSON(parsing: text))) == fetch)
     }
 
-    @Test func `a fetch can be windowed, and has a predicate of its own class`() throws {
+    @Test func `a fetch has a window and accepts only a predicate of its class`() throws {
         let window = try Fetch(json: ["kind": "assets", "predicate": "rating > 3"]).window(offset: 5, limit: 10)
         #expect(try window == Fetch(json: ["kind": "assets", "predicate": "rating > 3", "offset": 5, "limit": 10]))
         let title = try Predicate(format: "title == 'x'", of: .collection)
@@ -191,7 +191,7 @@ struct FetchTests {
         (#"{"kind":"assets","sort":[{"key":"SELF"}]}"#, "unsupported_sort_key"),
         (#"{"kind":"children","sort":[{"key":"estimatedAssetCount"}]}"#, "unsupported_sort_key"),
     ])
-    func `options that do not go together are refused`(text: String, name: String) throws {
+    func `options that cannot be combined are refused`(text: String, name: String) throws {
         let json = try JSON(parsing: text)
         let error = try #require(throws: PredicateError.self) { try Fetch(json: json) }
         #expect(error.name.rawValue == name, "\(error)")

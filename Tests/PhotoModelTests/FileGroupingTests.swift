@@ -6,17 +6,17 @@ import Testing
 struct FileGroupingTests {
     private typealias Group = FileGrouping.Group
 
-    @Test func `a picture, its raw file, its film and its sidecar are one`() {
+    @Test func `an image, its raw file, its video and its sidecar form one group`() {
         let groups = FileGrouping.groups(["IMG_1.HEIC", "IMG_1.DNG", "IMG_1.mov", "IMG_1.xmp", "IMG_2.jpg"])
         let first = Group(main: "IMG_1.HEIC", alternate: "IMG_1.DNG", pairedVideo: "IMG_1.mov", sidecar: "IMG_1.xmp")
         #expect(groups == [first, Group(main: "IMG_2.jpg")])
     }
 
-    @Test func `the place of the main file does not matter`() {
+    @Test func `the position of the main file does not matter`() {
         #expect(FileGrouping.groups(["a.CR2", "a.JPG"]) == [Group(main: "a.JPG", alternate: "a.CR2")])
     }
 
-    @Test func `what is not certain stays apart`() {
+    @Test func `ambiguous files are not grouped`() {
         // Two stills, two raw files, another stem, another case of the stem, no still.
         #expect(FileGrouping.groups(["a.jpg", "a.heic", "a.dng"]).map(\.main) == ["a.jpg", "a.heic", "a.dng"])
         #expect(FileGrouping.groups(["a.jpg", "a.dng", "a.cr2"]).map(\.main) == ["a.jpg", "a.dng", "a.cr2"])
@@ -25,12 +25,12 @@ struct FileGroupingTests {
         #expect(FileGrouping.groups(["a.png", "a.mov"]).map(\.main) == ["a.png", "a.mov"])
     }
 
-    @Test func `the sidecar of the whole name goes before that of the stem`() {
+    @Test func `the sidecar of the whole name takes precedence over that of the stem`() {
         let groups = FileGrouping.groups(["a.jpg", "a.png", "a.jpg.xmp", "a.xmp", "c.xmp"])
         #expect(groups == [Group(main: "a.jpg", sidecar: "a.jpg.xmp"), Group(main: "a.png", sidecar: "a.xmp")])
     }
 
-    @Test func `names with dots at odd places are whole stems`() {
+    @Test func `a leading or missing dot makes the whole name the stem`() {
         #expect(FileGrouping.parts(".jpg") == (".jpg", ""))
         #expect(FileGrouping.parts("a.b.JPG") == ("a.b", "jpg"))
         #expect(FileGrouping.parts("plain") == ("plain", ""))
@@ -53,7 +53,7 @@ struct FileGroupingTests {
         }
     }
 
-    @Test func `pairs are true by time and by identifier`() {
+    @Test func `pairs are confirmed by time and by identifier`() {
         #expect(FileGrouping.isSameShot(5_000_000, 6_000_000))
         #expect(!FileGrouping.isSameShot(5_000_000, 6_000_001))
         #expect(FileGrouping.isSameShot(nil, 1))

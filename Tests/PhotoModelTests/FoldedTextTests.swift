@@ -20,19 +20,19 @@ struct FoldedTextTests {
         ("हिन्दी", "हिन्दी", "हिन्दी", "हिन्दी"),
         ("\u{212B}", "å", "A", "a"),
     ])
-    func `each option folds exactly what it says`(text: String, c: String, d: String, cd: String) {
+    func `each option ignores exactly its own differences`(text: String, c: String, d: String, cd: String) {
         #expect(Array(TextFolding.ignoringCase.apply(text).utf8) == Array(c.utf8))
         #expect(Array(TextFolding.ignoringDiacritics.apply(text).utf8) == Array(d.utf8))
         #expect(Array(folded(text).utf8) == Array(cd.utf8))
     }
 
-    @Test func `text is brought into normal form C`() {
+    @Test func `text is converted to normal form C`() {
         #expect(Array(nfc("e\u{301}").utf8) == [0xC3, 0xA9])
         #expect(Array(nfc("\u{1100}\u{1161}").utf8) == Array("\u{AC00}".utf8))
         #expect(Array(nfc("plain").utf8) == Array("plain".utf8))
     }
 
-    @Test func `folding twice is folding once, for every scalar`() {
+    @Test func `folding is idempotent for every scalar`() {
         for value in (0 as UInt32)...0x2FFFF {
             guard let scalar = Unicode.Scalar(value) else { continue }
             for folding: TextFolding in [[], .ignoringCase, .ignoringDiacritics, .caseAndDiacritics] {
@@ -45,7 +45,7 @@ struct FoldedTextTests {
         }
     }
 
-    @Test func `spellings that look the same fold to the same bytes`() {
+    @Test func `canonically equivalent texts fold to the same bytes`() {
         var random = SeededRandom(named: "folding")
         let scalars = Array("aAeEßéÉIİıſKÅσςΣ".unicodeScalars) + Array("\u{301}\u{308}\u{327}\u{345}が".unicodeScalars)
         for _ in 0..<TestEnvironment.rounds(2000) {
@@ -57,14 +57,14 @@ struct FoldedTextTests {
                 #expect(Array(once.utf8) == Array(folding.apply(nfc(text)).utf8), "\(Array(view))")
                 #expect(Array(once.utf8) == Array(folding.apply(once).utf8), "\(Array(view))")
             }
-            // The iota below is a mark whose capital is a letter, and the dotless i has the capital of i.
+            // The capital of the combining iota is a letter, and the dotless i has the same capital as i.
             if !view.contains(where: { $0 == "\u{345}" || $0 == "ı" }) {
                 #expect(Array(folded(text).utf8) == Array(folded(text.uppercased()).utf8), "\(Array(view))")
             }
         }
     }
 
-    @Test func `options are read as they stand between the brackets`() {
+    @Test func `options are parsed as written between the brackets`() {
         #expect(TextFolding(letters: "") == [])
         #expect(TextFolding(letters: "dc") == .caseAndDiacritics)
         #expect(TextFolding(letters: "CD")?.letters == "cd")
@@ -81,11 +81,11 @@ struct FoldedTextTests {
         (.contains, "bc", "abcd", true), (.contains, "abcd", "abc", false), (.endsWith, "cd", "abcd", true),
         (.endsWith, "xabcd", "abcd", false), (.equals, "a", "a", true), (.equals, "a", "A", false),
     ])
-    func `text operators`(kind: TextMatch.Kind, pattern: String, text: String, isMatch: Bool) {
+    func `text operators match`(kind: TextMatch.Kind, pattern: String, text: String, isMatch: Bool) {
         #expect(TextMatch(kind, pattern).matches(text) == isMatch)
     }
 
-    @Test func `a pattern of many stars does not explode`() {
+    @Test func `a pattern with many stars does not take exponential time`() {
         let match = TextMatch(.like, String(repeating: "*a", count: 200) + "b")
         #expect(!match.matches(String(repeating: "a", count: 2000)))
     }

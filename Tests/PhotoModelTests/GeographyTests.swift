@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(TestEnvironment.rounds(1))))
 struct GeographyTests {
-    @Test func `distances agree with known ones`() throws {
+    @Test func `distances agree with known values`() throws {
         let paris = try #require(GeoCircle(latitude: 48.8566, longitude: 2.3522, radius: 344_000))
         #expect(abs(paris.distance(latitude: 51.5074, longitude: -0.1278) - 343_556) < 100)
         #expect(paris.contains(latitude: 51.5074, longitude: -0.1278))
@@ -14,7 +14,7 @@ struct GeographyTests {
         #expect(!date.contains(latitude: 0, longitude: -179.3))
     }
 
-    @Test func `numbers out of range make no circle and no box`() {
+    @Test func `numbers out of range are refused`() {
         #expect(GeoCircle(latitude: 91, longitude: 0, radius: 1) == nil)
         #expect(GeoCircle(latitude: 0, longitude: -181, radius: 1) == nil)
         #expect(GeoCircle(latitude: 0, longitude: 0, radius: -1) == nil)
@@ -33,7 +33,7 @@ struct GeographyTests {
         #expect(!box.contains(latitude: 11, longitude: 175))
     }
 
-    @Test func `the box of a circle holds the circle`() throws {
+    @Test func `the bounding box of a circle contains the circle`() throws {
         var random = SeededRandom(named: "circles")
         for _ in 0..<TestEnvironment.rounds(20_000) {
             let circle = try #require(
@@ -43,7 +43,7 @@ struct GeographyTests {
                     radius: random.pick([1, 1000, 1_000_000, 20_000_000]) * .random(in: 0...1, using: &random)
                 )
             )
-            // Most random places are far away: take some near the edge.
+            // Most random points are far away: some are chosen near the edge.
             let reach = circle.radius / 111_195
             let latitude = min(90, max(-90, circle.latitude + .random(in: -reach...reach, using: &random)))
             let longitude = min(180, max(-180, circle.longitude + .random(in: -2 * reach...2 * reach, using: &random)))

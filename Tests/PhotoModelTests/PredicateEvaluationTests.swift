@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeLimit(.minutes(TestEnvironment.rounds(1))))
 struct PredicateEvaluationTests {
     @Test(arguments: PredicateClass.asset.keys)
-    func `every operator of a key agrees with a naive reading`(key: PredicateKey) throws {
+    func `every operator of a key agrees with a naive evaluation`(key: PredicateKey) throws {
         var random = SeededRandom(named: "operators of \(key.name)")
         let assets = (0..<60).map { RandomEntities.asset($0, using: &random) }
         for _ in 0..<TestEnvironment.rounds(60) {
@@ -18,7 +18,7 @@ struct PredicateEvaluationTests {
         }
     }
 
-    @Test func `whole trees agree with a naive reading, before and after their own bytes`() throws {
+    @Test func `whole trees agree with a naive evaluation, before and after encoding`() throws {
         var random = SeededRandom(named: "trees")
         let assets = (0..<40).map { RandomEntities.asset($0, using: &random) }
         var passed = 0
@@ -61,7 +61,7 @@ struct PredicateEvaluationTests {
         }
     }
 
-    @Test func `keywords are asked one by one`() throws {
+    @Test func `ANY tests each keyword`() throws {
         var asset = Asset(id: RandomEntities.id(.asset, 1))
         asset.keywords = ["Été", "beach"]
         for (text, truth) in [
@@ -74,7 +74,7 @@ struct PredicateEvaluationTests {
         }
     }
 
-    @Test func `places are found by distance and by box`() throws {
+    @Test func `locations are matched by distance and by box`() throws {
         var asset = Asset(id: RandomEntities.id(.asset, 1))
         asset.location = Location(latitude: 48.8584, longitude: 2.2945)
         for (text, truth) in [
@@ -86,7 +86,7 @@ struct PredicateEvaluationTests {
         }
     }
 
-    @Test func `collections and lists have keys of their own`() throws {
+    @Test func `collections and lists have their own keys`() throws {
         var album = AssetCollection(id: RandomEntities.id(.assetCollection, 1))
         album.title = "Été 2024"
         album.estimatedAssetCount = 12

@@ -63,12 +63,12 @@ struct PredicateParserTests {
     ]
 
     @Test(arguments: readings)
-    func `text reads as a tree`(text: String, tree: String) throws {
+    func `text is parsed into a tree`(text: String, tree: String) throws {
         #expect(try Predicate(format: text, of: .asset).json.text == tree)
         #expect(try Predicate(json: JSON(parsing: tree), of: .asset).json.text == tree)
     }
 
-    @Test func `arguments are values and nothing else`() throws {
+    @Test func `arguments are only ever values`() throws {
         let id = RandomEntities.id(.asset, 7).text
         let hostile = "x' OR 1 == 1 OR 'x' == 'x\"); DROP TABLE asset; --"
         #expect(
@@ -154,7 +154,7 @@ struct PredicateParserTests {
     ]
 
     @Test(arguments: refusals.indices)
-    func `what is refused says why and where`(index: Int) throws {
+    func `a refusal names the reason, the key and the offset`(index: Int) throws {
         let (text, name, key, offset) = Self.refusals[index]
         let error = try #require(throws: PredicateError.self) { try Predicate(format: text, of: .asset) }
         #expect(error.name == name, "\(text.prefix(80)): \(error)")
@@ -163,13 +163,13 @@ struct PredicateParserTests {
         #expect(!error.message.isEmpty)
     }
 
-    @Test func `an unknown key names its class and the keys it has`() throws {
+    @Test func `the error for an unknown key lists the keys of the class`() throws {
         let error = try #require(throws: PredicateError.self) { try Predicate(format: "rating > 1", of: .collection) }
         #expect(error.entityClass == .collection)
         #expect(error.allowed == ["localIdentifier", "title", "startDate", "endDate"])
     }
 
-    @Test func `text made of the language's own words never traps`() {
+    @Test func `random text made of the language's tokens never traps`() {
         var random = SeededRandom(named: "parser")
         let words = [
             "rating", "caption", "keywords", "mediaSubtypes", "creationDate", "SELF", "favorite", "(", ")", "{", "}",
@@ -194,7 +194,7 @@ struct PredicateParserTests {
 }
 
 extension String {
-    /// The tree of two leaves, which stand in the order of their bytes.
+    /// Returns the tree of two leaves in the order of their bytes.
     fileprivate func and(_ other: String) -> String { joined("and", other) }
     fileprivate func or(_ other: String) -> String { joined("or", other) }
 

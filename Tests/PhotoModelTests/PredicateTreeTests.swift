@@ -12,7 +12,7 @@ struct PredicateTreeTests {
         ("NOT FALSEPREDICATE", "TRUEPREDICATE"), ("a OR (a AND a)", "a"), ("NOT rating == 1", "rating != 1"),
         ("NOT rating != 1", "rating == 1"),
     ])
-    func `spellings of one condition are one value`(first: String, second: String) throws {
+    func `different notations of one condition are equal`(first: String, second: String) throws {
         func predicate(_ text: String) throws -> Predicate {
             var text = text
             for (name, condition) in [("a", "rating > 1"), ("b", "caption LIKE 'x'"), ("c", "NEAR(1, 2, 3)")] {
@@ -55,13 +55,13 @@ struct PredicateTreeTests {
         (#"{"format":1}"#, "invalid_predicate"), (#"{"format":"rating == 1","x":1}"#, "invalid_predicate"),
         (#"{"format":"rating == %d","arguments":1}"#, "invalid_predicate"),
     ])
-    func `a tree that means nothing is refused`(text: String, name: String) throws {
+    func `an invalid tree is refused`(text: String, name: String) throws {
         let json = try JSON(parsing: text)
         let error = try #require(throws: PredicateError.self) { try Predicate(anyForm: json, of: .asset) }
         #expect(error.name.rawValue == name, "\(error)")
     }
 
-    @Test func `bounds are kept to the last node, level, byte and value`() throws {
+    @Test func `limits on nodes, depth, bytes and values are exact`() throws {
         let leaf: JSON = ["key": "rating", "op": ">", "value": 1]
         func wide(_ count: Int) -> JSON { ["and": .array(Array(repeating: leaf, count: count))] }
         func deep(_ count: Int) -> JSON { (0..<count).reduce(leaf) { tree, _ in ["and": [tree]] } }
@@ -81,7 +81,7 @@ struct PredicateTreeTests {
         }
     }
 
-    @Test func `places belong to assets alone`() throws {
+    @Test func `geographic conditions apply to assets only`() throws {
         let error = try #require(throws: PredicateError.self) {
             try Predicate(format: "NEAR(0, 0, 1)", of: .assetCollection)
         }
@@ -89,7 +89,7 @@ struct PredicateTreeTests {
     }
 
     @Test(arguments: PredicateClass.allCases)
-    func `every name and alias of a key finds it`(entityClass: PredicateClass) {
+    func `a key is found by its name and by every alias`(entityClass: PredicateClass) {
         for key in entityClass.keys {
             for name in [key.name] + key.aliases { #expect(PredicateKey(named: name, of: entityClass) == key) }
         }

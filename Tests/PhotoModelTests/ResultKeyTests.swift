@@ -24,7 +24,7 @@ struct ResultKeyTests {
     }
 
     @Test(.spec("S-21", "D10"))
-    func `keys compare by their bytes as the assets do, for every order`() throws {
+    func `the bytes of keys sort like the assets, for every order`() throws {
         var random = SeededRandom(named: "result keys")
         for round in 0..<TestEnvironment.rounds(200) {
             let assets = (0..<30).map { number in
@@ -45,7 +45,7 @@ struct ResultKeyTests {
         }
     }
 
-    @Test func `a text that begins another stands before it, also downwards and with a zero byte`() throws {
+    @Test func `a text sorts before any text it is a prefix of, also descending and with a zero byte`() throws {
         for ascending in [true, false] {
             let sort = [try SortDescriptor("caption", ascending: ascending, of: .asset)]
             let fetch = try Fetch(.assets(.library), sort: sort)
@@ -60,7 +60,7 @@ struct ResultKeyTests {
         }
     }
 
-    @Test func `albums and folders sort by their keys as they do themselves`() throws {
+    @Test func `the keys of albums and folders sort like the albums and folders`() throws {
         var random = SeededRandom(named: "collection keys")
         for kind in [
             FetchKind.children(of: .root), .collections(type: nil, subtype: nil),

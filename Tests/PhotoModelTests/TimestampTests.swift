@@ -16,7 +16,7 @@ struct TimestampTests {
         ("1969-12-31T23:59:59.5Z", -500_000),
         ("2000-03-01T00:00:00Z", 951_868_800_000_000),
     ])
-    func `text is read as RFC 3339 says`(text: String, microseconds: Int64) {
+    func `RFC 3339 text is parsed`(text: String, microseconds: Int64) {
         #expect(Timestamp.parse(text) == microseconds)
     }
 
@@ -30,7 +30,7 @@ struct TimestampTests {
         #expect(Timestamp.parse(text) == nil)
     }
 
-    @Test func `what is written is read back`() {
+    @Test func `formatted timestamps are parsed back`() {
         var random = SeededRandom(named: "timestamps")
         for _ in 0..<TestEnvironment.rounds(5000) {
             let moment = Int64.random(in: Timestamp.range, using: &random)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct ObjectIDTests {
-    @Test func `identifiers made later sort later and read back`() {
+    @Test func `identifiers sort by creation time and are parsed back`() {
         var random = SeededRandom(named: "identifiers")
         var last: ObjectID?
         for moment in stride(from: 0 as Int64, to: 1 << 47, by: 1 << 37) {
@@ -21,7 +21,7 @@ struct ObjectIDTests {
         }
     }
 
-    @Test func `none is made twice`() {
+    @Test func `identifiers are unique`() {
         var random = SeededRandom(named: "unique identifiers")
         let ids = Set((0..<20_000).map { _ in ObjectID(.asset, milliseconds: 1, using: &random) })
         #expect(ids.count == 20_000)
@@ -32,11 +32,11 @@ struct ObjectIDTests {
         "a0000000000000000000000000i", "A00000000000000000000000000", "a0000000000000000000000000é",
         "a0000000000000000000000000U",
     ])
-    func `other text is no identifier`(text: String) {
+    func `other text is not an identifier`(text: String) {
         #expect(ObjectID(text) == nil)
     }
 
-    @Test func `the root and nothing have fixed names`() {
+    @Test func `the root and the empty identifier are fixed`() {
         #expect(ObjectID("l00000000000000000000000000") == .root)
         #expect(ObjectID.root.kind == .collectionList)
         #expect(ObjectID(ObjectID.none.text) == ObjectID.none)
@@ -52,7 +52,7 @@ struct ObjectIDTests {
 
 @Suite(.timeLimit(.minutes(TestEnvironment.rounds(1))))
 struct OrderKeyTests {
-    @Test func `random insertions keep the order and make no key twice`() throws {
+    @Test func `random insertions keep the order and give unique keys`() throws {
         var random = SeededRandom(named: "order keys")
         var keys: [OrderKey] = []
         for _ in 0..<TestEnvironment.rounds(3000) {
@@ -70,7 +70,7 @@ struct OrderKeyTests {
         #expect(Set(keys).count == keys.count)
     }
 
-    @Test func `appending a hundred thousand keeps keys short`() {
+    @Test func `appending a hundred thousand members keeps keys short`() {
         var last: OrderKey?
         for _ in 0..<100_000 {
             let key = OrderKey.after(last)
@@ -80,7 +80,7 @@ struct OrderKeyTests {
         #expect((last?.text.utf8.count ?? 99) <= 6)
     }
 
-    @Test func `putting a hundred thousand in front keeps keys short`() throws {
+    @Test func `prepending a hundred thousand members keeps keys short`() throws {
         var first: OrderKey?
         for _ in 0..<100_000 {
             let key = try #require(OrderKey.keys(count: 1, between: nil, and: first).first)
@@ -90,7 +90,7 @@ struct OrderKeyTests {
         #expect((first?.text.utf8.count ?? 99) <= 6)
     }
 
-    @Test func `a thousand insertions at one spot stay within the limit`() throws {
+    @Test func `a thousand insertions at one position stay within the limit`() throws {
         for isFront in [true, false] {
             var lower = OrderKey.after(nil)
             var upper = OrderKey.after(lower)
@@ -104,7 +104,7 @@ struct OrderKeyTests {
         }
     }
 
-    @Test func `many keys at once stay short`() throws {
+    @Test func `many keys created at once stay short`() throws {
         let (low, high) = (OrderKey("a"), OrderKey("b"))
         for (lower, upper) in [(low, high), (nil, low), (high, nil)] {
             let keys = try OrderKey.keys(count: 100_000, between: lower, and: upper)
@@ -112,7 +112,7 @@ struct OrderKeyTests {
         }
     }
 
-    @Test func `the ends of the space are no wall`() throws {
+    @Test func `keys can be created before the first and after the last possible step`() throws {
         let last = try #require(OrderKey(String(repeating: "z", count: 6)))
         let more = OrderKey.keys(count: 100, after: last)
         #expect(zip([last] + more, more).allSatisfy { $0 < $1 })
@@ -123,21 +123,21 @@ struct OrderKeyTests {
         #expect(try OrderKey.keys(count: 1, between: nil, and: tiny).allSatisfy { $0 < tiny })
     }
 
-    @Test func `between keys that are not in order there is nothing`() throws {
+    @Test func `keys that are out of order are refused`() throws {
         let (low, high) = (OrderKey.after(nil), OrderKey.after(OrderKey.after(nil)))
         #expect(throws: OrderKey.OutOfOrder.self) { try OrderKey.keys(count: 1, between: high, and: low) }
         #expect(throws: OrderKey.OutOfOrder.self) { try OrderKey.keys(count: 1, between: low, and: low) }
     }
 
     @Test(arguments: ["", "0", "a0", "a-", "é", " a", String(repeating: "a", count: 513)])
-    func `other text is no key`(text: String) {
+    func `other text is not an order key`(text: String) {
         #expect(OrderKey(text) == nil)
     }
 }
 
 @Suite(.timeLimit(.minutes(5)))
 struct TokenTests {
-    @Test func `tokens and revisions read back`() throws {
+    @Test func `tokens and revisions are parsed back`() throws {
         let token = ChangeToken(library: "0123456789abcdef0123456789abcdef", sequence: .max)
         #expect(ChangeToken(token.description) == token)
         #expect(try JSONType<ChangeToken>.token.decode(.string(token.description)) == token)
@@ -151,12 +151,12 @@ struct TokenTests {
         "0123456789abcdef0123456789abcdef.9223372036854775808", "0123456789abcdef0123456789abcdeg.1",
         "0123456789abcdef0123456789abcdef.1.2", "0123456789abcdef.1",
     ])
-    func `other text is no token`(text: String) {
+    func `other text is not a token`(text: String) {
         #expect(ChangeToken(text) == nil)
     }
 
     @Test(arguments: ["", "r", "1", "r-1", "r1x", "r9223372036854775808", "r+1", "R1"])
-    func `other text is no revision`(text: String) {
+    func `other text is not a revision`(text: String) {
         #expect(throws: JSONProblem.self) { try JSONType<Revision>.revision.decode(.string(text)) }
     }
 }

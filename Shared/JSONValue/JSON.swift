@@ -1,8 +1,7 @@
-/// A JSON value as it stands on the wire (RFC 8259).
+/// A JSON value (RFC 8259).
 ///
-/// Members of an object keep the order in which they were written, so that the same value always has the same bytes:
-/// records are compared, hashed and pinned by their bytes. Whole numbers stay exact 64-bit integers; every other number
-/// is a `Double`.
+/// Members of an object keep their order, so that a value always has the same bytes: records are compared and hashed by
+/// their bytes. Whole numbers that fit are exact 64-bit integers; every other number is a `Double`.
 public enum JSON: Sendable, Hashable {
     case null
     case bool(Bool)
@@ -15,7 +14,7 @@ public enum JSON: Sendable, Hashable {
 
 /// The members of a JSON object, in order.
 ///
-/// Look-up is linear below sixteen members, which is where nearly every message lives, and hashed above.
+/// Look-up is linear below sixteen members, the size of nearly all messages, and hashed from there on.
 public struct JSONObject: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     public private(set) var members: [(name: String, value: JSON)]
     private var index: [String: Int]?
@@ -31,7 +30,7 @@ public struct JSONObject: Sendable, Hashable, ExpressibleByDictionaryLiteral {
         for (name, value) in elements { self[name] = value }
     }
 
-    /// Members whose names are known to differ.
+    /// Creates an object from members whose names are known to be distinct.
     init(distinct members: [(name: String, value: JSON)]) {
         self.members = members
     }
@@ -44,7 +43,7 @@ public struct JSONObject: Sendable, Hashable, ExpressibleByDictionaryLiteral {
         return members.firstIndex { $0.name == name }
     }
 
-    /// The value of a member; setting `nil` removes the member, setting a new name appends it.
+    /// The value of a member. Setting `nil` removes the member, setting a new name appends it.
     public subscript(name: String) -> JSON? {
         get { position(of: name).map { members[$0].value } }
         set {
@@ -62,7 +61,7 @@ public struct JSONObject: Sendable, Hashable, ExpressibleByDictionaryLiteral {
         }
     }
 
-    /// Appends a member; false where there is one of that name already, and then nothing is done.
+    /// Appends a member. Returns false, without a change, if the name exists already.
     mutating func append(new name: String, _ value: JSON) -> Bool {
         guard position(of: name) == nil else { return false }
         members.append((name, value))
@@ -103,7 +102,7 @@ extension JSON {
         return value
     }
 
-    /// The number as an integer: also a `Double` that is exactly a whole number within 64 bits.
+    /// The number as an integer, also for a `Double` that is a whole number within 64 bits.
     public var intValue: Int64? {
         switch self {
         case .int(let value): value
@@ -132,7 +131,7 @@ extension JSON {
 
     public var isNull: Bool { self == .null }
 
-    /// A member of an object, or `nil` where this is no object or has no such member.
+    /// The value of a member; `nil` if this is not an object or has no such member.
     public subscript(name: String) -> JSON? {
         guard case .object(let object) = self else { return nil }
         return object[name]

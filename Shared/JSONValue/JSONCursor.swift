@@ -1,15 +1,15 @@
 import Glibc
 
-/// Reads along a JSON text without making values of it: for those who pass most of it on as it is.
+/// A cursor over JSON text that does not build values, for code that copies most of the text unchanged.
 ///
-/// What is passed over is checked no further than its brackets and quotation marks tell where it ends: only texts of a
-/// trusted writer are passed on so. Strangers' texts are read by ``JSON``.
+/// Skipped values are not validated, apart from the brackets and quotation marks needed to find their end. Use it only
+/// for text from a trusted writer; text from clients is parsed by ``JSON``.
 public struct JSONCursor {
     private let bytes: UnsafeBufferPointer<UInt8>
-    /// Where it stands, in bytes from the start of the text.
+    /// The position in bytes from the start of the text.
     public private(set) var offset = 0
 
-    /// Reads along a text.
+    /// Runs a closure with a cursor over a text.
     public static func reading<Value>(
         _ text: [UInt8],
         _ body: (inout JSONCursor) throws(JSONError) -> Value
@@ -27,15 +27,15 @@ public struct JSONCursor {
 
     private func failure(_ reason: JSONError.Reason) -> JSONError { JSONError(reason: reason, offset: offset) }
 
-    /// Goes on at another place, where a value begins.
+    /// Moves to another offset, at which a value begins.
     public mutating func move(to offset: Int) throws(JSONError) {
         guard bytes.indices.contains(offset) else { throw failure(.unexpectedEnd) }
         self.offset = offset
     }
 
-    // MARK: Into values
+    // MARK: Structure
 
-    /// The first byte of the value that comes next; it stays there.
+    /// Returns the first byte of the next value without consuming it.
     public mutating func peek() throws(JSONError) -> UInt8 {
         while offset < bytes.count {
             switch bytes[offset] {
@@ -51,10 +51,10 @@ public struct JSONCursor {
         offset += 1
     }
 
-    /// Steps into an object; its members follow.
+    /// Enters an object. Its members follow.
     public mutating func enterObject() throws(JSONError) { try expect(UInt8(ascii: "{")) }
 
-    /// The name of the next member, whose value comes next; nil at the object's end, which is passed.
+    /// Returns the name of the next member, whose value follows; nil at the end of the object, which is consumed.
     public mutating func nextMember() throws(JSONError) -> String? {
         var byte = try peek()
         if byte == UInt8(ascii: ",") {
@@ -70,10 +70,10 @@ public struct JSONCursor {
         return name
     }
 
-    /// Steps into an array; its elements follow.
+    /// Enters an array. Its elements follow.
     public mutating func enterArray() throws(JSONError) { try expect(UInt8(ascii: "[")) }
 
-    /// Whether an element comes next; false at the array's end, which is passed.
+    /// Returns true if an element follows; false at the end of the array, which is consumed.
     public mutating func nextElement() throws(JSONError) -> Bool {
         var byte = try peek()
         if byte == UInt8(ascii: ",") {
@@ -87,9 +87,9 @@ public struct JSONCursor {
 
     // MARK: Values
 
-    /// Passes over a value.
+    /// Skips a value.
     ///
-    /// - Returns: where it stands
+    /// - Returns: its range in the text
     @discardableResult
     public mutating func skip() throws(JSONError) -> Range<Int> {
         let first = try peek()
@@ -106,7 +106,7 @@ public struct JSONCursor {
         return start..<offset
     }
 
-    /// Passes over the rest of the object or array that it stands in.
+    /// Skips the rest of the enclosing object or array.
     public mutating func leave() throws(JSONError) {
         var depth = 1
         while depth > 0 {
@@ -139,7 +139,7 @@ public struct JSONCursor {
             var escapes = 0
             while bytes[quote - 1 - escapes] == UInt8(ascii: "\\") { escapes += 1 }
             position = quote + 1
-            // The backslash before the first byte of a string is never its own: a quotation mark stands there.
+            // The backslashes end at the opening quotation mark of the string at the latest.
             if escapes.isMultiple(of: 2) {
                 offset = position
                 return
@@ -148,7 +148,7 @@ public struct JSONCursor {
         throw failure(.unexpectedEnd)
     }
 
-    /// Reads a string.
+    /// Parses a string.
     public mutating func string() throws(JSONError) -> String {
         guard try peek() == UInt8(ascii: "\"") else { throw failure(.unexpectedByte) }
         let start = offset
@@ -159,7 +159,7 @@ public struct JSONCursor {
         return text
     }
 
-    /// Reads a whole number; nil for any other value, which is passed.
+    /// Parses a whole number; nil for any other value, which is skipped.
     public mutating func integer() throws(JSONError) -> Int64? {
         let range = try skip()
         return Int64(String(decoding: bytes[range], as: UTF8.self))

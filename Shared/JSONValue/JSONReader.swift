@@ -1,14 +1,14 @@
-/// Why bytes are not the JSON that was asked for; `offset` counts bytes from the start of the text.
+/// The reason that bytes are not valid JSON. `offset` counts bytes from the start of the text.
 public struct JSONError: Error, Sendable, Equatable, CustomStringConvertible {
     public enum Reason: String, Sendable {
         case unexpectedByte = "unexpected byte"
-        case unexpectedEnd = "the text ends too early"
+        case unexpectedEnd = "unexpected end of text"
         case trailingBytes = "bytes after the value"
         case tooDeep = "nested too deeply"
         case tooManyValues = "too many values"
-        case badNumber = "not a number that fits"
+        case badNumber = "not a valid number"
         case badString = "not a valid string"
-        case duplicateName = "a member name stands twice"
+        case duplicateName = "duplicate member name"
     }
 
     public let reason: Reason
@@ -17,11 +17,11 @@ public struct JSONError: Error, Sendable, Equatable, CustomStringConvertible {
     public var description: String { "\(reason.rawValue) at byte \(offset)" }
 }
 
-/// Bounds on what is read from a stranger.
+/// Limits on JSON from an untrusted source.
 public struct JSONLimits: Sendable {
-    /// Arrays and objects inside one another.
+    /// The maximum nesting depth of arrays and objects.
     public var depth: Int
-    /// Values in the whole text.
+    /// The maximum number of values in the whole text.
     public var values: Int
 
     public init(depth: Int = 64, values: Int = 1_000_000) {
@@ -31,8 +31,8 @@ public struct JSONLimits: Sendable {
 }
 
 extension JSON {
-    /// Reads one JSON text (RFC 8259, UTF-8); refuses what the RFC leaves open: duplicate names, unpaired surrogates,
-    /// numbers beyond a finite `Double`.
+    /// Parses one JSON text (RFC 8259, UTF-8). Refuses the cases that the RFC leaves open: duplicate names, unpaired
+    /// surrogates, and numbers beyond a finite `Double`.
     public init(parsing bytes: some Collection<UInt8>, limits: JSONLimits = JSONLimits()) throws(JSONError) {
         let contiguous = ContiguousArray(bytes)
         var result: Result<JSON, JSONError> = .success(.null)

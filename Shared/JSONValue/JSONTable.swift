@@ -1,4 +1,4 @@
-/// What is wrong with a value, and where: `path` names members and indexes from the outside in.
+/// An error in a value. `path` lists member names and indexes from the outside in.
 public struct JSONProblem: Error, Sendable, Equatable, CustomStringConvertible {
     public var path: [String]
     public let reason: String
@@ -12,13 +12,13 @@ public struct JSONProblem: Error, Sendable, Equatable, CustomStringConvertible {
         path.isEmpty ? reason : "\(path.joined(separator: ".")): \(reason)"
     }
 
-    /// The same problem, seen from the value that holds this one.
+    /// Returns the same error as seen from the enclosing value.
     public func inside(_ name: String) -> JSONProblem { JSONProblem(reason, path: [name] + path) }
 }
 
-/// How one kind of value stands in JSON: its schema, its reader and its writer, declared together so that they agree.
+/// The JSON form of a type: schema, decoder and encoder, declared together so that they agree.
 public struct JSONType<Value>: Sendable {
-    /// JSON Schema (draft 2020-12) of the accepted values.
+    /// The JSON Schema (draft 2020-12) of the accepted values.
     public let schema: @Sendable () -> JSON
     public let decode: @Sendable (JSON) throws(JSONProblem) -> Value
     public let encode: @Sendable (Value) -> JSON
@@ -34,16 +34,16 @@ public struct JSONType<Value>: Sendable {
     }
 }
 
-/// A property of a value: read and written at its place, where it is stored in the value itself.
+/// A property of a value, accessed directly at its memory offset if it is a stored one.
 ///
-/// To go along its key path costs many times as much, and one record has some ninety properties.
+/// Access by key path costs many times as much, and one record has some ninety properties.
 private struct JSONProperty<Root, Value>: Sendable {
     let path: any WritableKeyPath<Root, Value> & Sendable
     let offset: Int?
 
     init(_ path: any WritableKeyPath<Root, Value> & Sendable) {
         self.path = path
-        // Nil for what is computed or watched.
+        // Nil for computed and observed properties.
         offset = MemoryLayout<Root>.offset(of: path)
     }
 
@@ -61,9 +61,9 @@ private struct JSONProperty<Root, Value>: Sendable {
     }
 }
 
-/// One member of an object: declared once, it parses, validates, writes and documents.
+/// One member of an object. A single declaration drives parsing, validation, encoding and documentation.
 public struct JSONField<Root>: Sendable {
-    /// Where the member's value stands in Swift.
+    /// The property that stores the member's value.
     public typealias Path<Value> = any WritableKeyPath<Root, Value> & Sendable
 
     public let name: String
@@ -73,7 +73,7 @@ public struct JSONField<Root>: Sendable {
     let decode: @Sendable (JSON?, inout Root) throws(JSONProblem) -> Void
     let encode: @Sendable (Root) -> JSON?
 
-    /// A member that must be there.
+    /// Returns a member that must be present.
     public static func required<Value>(
         _ name: String,
         _ path: Path<Value>,
@@ -94,7 +94,7 @@ public struct JSONField<Root>: Sendable {
         )
     }
 
-    /// A member that may be absent or null; nil is not written.
+    /// Returns a member that may be absent or null. Nil is not encoded.
     public static func optional<Value>(
         _ name: String,
         _ path: Path<Value?>,
@@ -115,7 +115,7 @@ public struct JSONField<Root>: Sendable {
         )
     }
 
-    /// A member of a patch: absent leaves the property alone, null clears it.
+    /// Returns a member of a patch: absent leaves the property unchanged, null clears it.
     public static func patch<Value>(
         _ name: String,
         _ path: Path<Value??>,
@@ -136,7 +136,7 @@ public struct JSONField<Root>: Sendable {
         )
     }
 
-    /// A member with a value of its own where it is absent; `isWritten` says whether that value is written out.
+    /// Returns a member with a default value. `isWritten` is true if the default is encoded too.
     public static func defaulted<Value: Equatable & Sendable>(
         _ name: String,
         _ path: Path<Value>,
@@ -161,7 +161,7 @@ public struct JSONField<Root>: Sendable {
             },
             encode: { root in
                 let current = property.value(of: root)
-                // `nil` alone would be JSON's null here, which is a value.
+                // A plain `nil` would be `JSON.null` here, which is a value.
                 guard isWritten || current != value else { return Optional.none }
                 return type.encode(current)
             }
@@ -170,13 +170,13 @@ public struct JSONField<Root>: Sendable {
 
 }
 
-/// The members of one object type.
+/// The members of an object type.
 public struct JSONTable<Root: Sendable>: Sendable {
-    /// What a reader does with a member that the table does not name.
+    /// The treatment of members that the table does not declare.
     public enum Unknown: Sendable {
-        /// Requests: a misspelt option must not pass for a default.
+        /// For requests: a misspelt option must not silently become the default.
         case refused
-        /// Results and records: a newer service may say more.
+        /// For results and records: a newer service may add members.
         case ignored
     }
 
@@ -202,12 +202,13 @@ public struct JSONTable<Root: Sendable>: Sendable {
         self.names = Set(fields.map(\.name))
     }
 
+    /// Decodes an object.
     public func decode(_ json: JSON) throws(JSONProblem) -> Root {
         guard case .object(let object) = json else { throw JSONProblem("expected an object") }
         if case .refused = unknown, let stranger = object.members.first(where: { !names.contains($0.name) }) {
             let allowed = fields.map(\.name).joined(separator: ", ")
             throw JSONProblem(
-                "is unknown here; allowed: \(allowed.isEmpty ? "nothing" : allowed)",
+                "is unknown; allowed: \(allowed.isEmpty ? "nothing" : allowed)",
                 path: [stranger.name]
             )
         }
@@ -222,6 +223,7 @@ public struct JSONTable<Root: Sendable>: Sendable {
         return root
     }
 
+    /// Encodes a value as an object.
     public func encode(_ root: Root) -> JSONObject {
         var members: [(name: String, value: JSON)] = []
         members.reserveCapacity(fields.count)
@@ -231,6 +233,7 @@ public struct JSONTable<Root: Sendable>: Sendable {
         return JSONObject(distinct: members)
     }
 
+    /// The JSON Schema of the object.
     public var schema: JSON {
         var properties = JSONObject()
         for field in fields {
@@ -252,9 +255,9 @@ public struct JSONTable<Root: Sendable>: Sendable {
 /// A type whose JSON object is described by a table.
 public protocol JSONTabled: Sendable {
     static var table: JSONTable<Self> { get }
-    /// Reads a value; by its table where the type says nothing else.
+    /// Decodes a value; by default using its table.
     init(json: JSON) throws(JSONProblem)
-    /// The value as JSON; by its table where the type says nothing else.
+    /// The value as JSON; by default encoded using its table.
     var json: JSON { get }
 }
 
@@ -263,10 +266,10 @@ extension JSONTabled {
     public var json: JSON { .object(Self.table.encode(self)) }
 }
 
-// MARK: - The usual types
+// MARK: - Common types
 
 extension JSONType where Value: JSONTabled {
-    /// An object with a table of its own.
+    /// Returns the type of an object with its own table.
     public static func object(_: Value.Type) -> JSONType {
         JSONType(
             schema: Value.table.schema,
@@ -277,7 +280,7 @@ extension JSONType where Value: JSONTabled {
 }
 
 extension JSONType where Value: RawRepresentable & CaseIterable & Sendable, Value.RawValue == String {
-    /// One of a few names.
+    /// Returns the type of one of the names of an enumeration.
     public static func name(_: Value.Type) -> JSONType {
         let names = Value.allCases.map(\.rawValue)
         return JSONType(
@@ -294,7 +297,7 @@ extension JSONType where Value: RawRepresentable & CaseIterable & Sendable, Valu
 }
 
 extension JSONType where Value == String {
-    /// Text of a bounded length, counted in UTF-8 bytes.
+    /// Returns the type of text with a maximum length in UTF-8 bytes.
     public static func text(maxBytes: Int) -> JSONType {
         JSONType(
             schema: ["type": "string", "maxLength": JSON(maxBytes)],
@@ -309,7 +312,7 @@ extension JSONType where Value == String {
 }
 
 extension JSONType where Value: FixedWidthInteger & Sendable {
-    /// A whole number.
+    /// Returns the type of a whole number within a range.
     private static func whole(_ range: ClosedRange<Value>) -> JSONType {
         JSONType(
             schema: [
@@ -364,14 +367,14 @@ extension JSONType where Value == Bool {
 }
 
 extension JSONType where Value == JSON {
-    /// Any value; its meaning is somebody else's.
+    /// Any value. It is interpreted elsewhere.
     public static var any: JSONType {
         JSONType(schema: [:], decode: { (json: JSON) throws(JSONProblem) in json }, encode: { $0 })
     }
 }
 
 extension JSONType {
-    /// A list of at most `limit` values.
+    /// Returns the type of an array of at most `limit` values.
     public static func list<Element: Sendable>(of element: JSONType<Element>, limit: Int) -> JSONType
     where Value == [Element] {
         JSONType(

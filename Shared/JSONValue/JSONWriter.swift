@@ -1,5 +1,6 @@
 extension JSON {
-    /// The one text of this value: no white space, members in their order, the shortest number that reads back equal.
+    /// The encoded value: no white space, members in order, and for each number the shortest text that parses back
+    /// equal.
     public var bytes: [UInt8] {
         var writer = JSONWriter()
         writer.write(self)
@@ -8,15 +9,15 @@ extension JSON {
 
     public var text: String { String(decoding: bytes, as: UTF8.self) }
 
-    /// The same value on several lines, for people.
+    /// The value on several indented lines, for people.
     public var prettyText: String {
         var writer = JSONWriter(isPretty: true)
         writer.write(self)
         return String(decoding: writer.output, as: UTF8.self)
     }
 
-    /// The same value with the members of every object in the order of their names' UTF-8 bytes: what is hashed when
-    /// two spellings of one value must be equal.
+    /// The value with the members of every object sorted by the UTF-8 bytes of their names. Used for hashes that must
+    /// be equal for equivalent values.
     public var canonical: JSON {
         switch self {
         case .array(let elements): return .array(elements.map(\.canonical))
@@ -91,8 +92,7 @@ private struct JSONWriter {
         output.append(contentsOf: repeatElement(0x20, count: depth * 2))
     }
 
-    /// JSON has no infinity and no not-a-number: they are written as null, and every decoder here refuses null where a
-    /// number is due.
+    /// JSON has neither infinity nor NaN: both are written as null, which every decoder refuses for a number.
     private mutating func write(_ number: Double) {
         guard number.isFinite else { return append("null") }
         if number == number.rounded(), abs(number) < 1e15 {
@@ -105,7 +105,7 @@ private struct JSONWriter {
 
     private mutating func write(_ text: String) {
         output.append(UInt8(ascii: "\""))
-        // Nearly every text stands as it is.
+        // Nearly every text needs no escapes.
         let isPlain = text.utf8.withContiguousStorageIfAvailable { bytes in
             guard bytes.allSatisfy({ $0 >= 0x20 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }) else {
                 return false

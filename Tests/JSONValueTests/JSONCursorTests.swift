@@ -22,7 +22,7 @@ struct JSONCursorTests {
         }
     }
 
-    /// The value again, by stepping into and passing over its parts.
+    /// Rebuilds the value by entering and skipping its parts.
     private static func read(_ cursor: inout JSONCursor, _ text: [UInt8]) throws(JSONError) -> JSON {
         switch try cursor.peek() {
         case UInt8(ascii: "{"):
@@ -40,7 +40,7 @@ struct JSONCursorTests {
         }
     }
 
-    @Test func `whatever is stepped into or passed over ends where it ends`() throws {
+    @Test func `entering and skipping a value end at the same offset`() throws {
         var random = SeededRandom(named: "JSON cursor")
         for round in 0..<TestEnvironment.rounds(150) {
             let value = Self.value(3, &random)
@@ -58,7 +58,7 @@ struct JSONCursorTests {
     }
 
     @Test(arguments: ["", "{", "[1", "\"abc", "\"abc\\\"", "{\"a\"", "{\"a\":", "{1:2}", "{\"a\":}", "[1,,"])
-    func `what ends too early or has no place is refused`(text: String) {
+    func `truncated or malformed text is refused`(text: String) {
         #expect(throws: JSONError.self) {
             try JSONCursor.reading(Array(text.utf8)) { (cursor) throws(JSONError) in
                 _ = try Self.read(&cursor, Array(text.utf8))
@@ -67,7 +67,7 @@ struct JSONCursorTests {
         }
     }
 
-    @Test func `the rest of an object is left behind`() throws {
+    @Test func `leave skips the rest of an object`() throws {
         let text = Array(#"[{"a":1,"b":{"c":["]}"]}},7]"#.utf8)
         let found = try JSONCursor.reading(text) { (cursor) throws(JSONError) in
             try cursor.enterArray()

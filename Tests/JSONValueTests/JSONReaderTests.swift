@@ -18,7 +18,7 @@ struct JSONReaderTests {
             (#"{"":{"":null}}"#, ["": ["": .null]]),
         ] as [(String, JSON)]
     )
-    func `valid text is read`(text: String, value: JSON) throws {
+    func `valid text is parsed`(text: String, value: JSON) throws {
         #expect(try JSON(parsing: text) == value)
     }
 
@@ -47,7 +47,7 @@ struct JSONReaderTests {
             ("\u{FEFF}1", .unexpectedByte, 0), ("// x\n1", .unexpectedByte, 0),
         ] as [(String, JSONError.Reason, Int)]
     )
-    func `invalid text is refused, with the reason and the place`(
+    func `invalid text is refused with the reason and the offset`(
         text: String,
         reason: JSONError.Reason,
         offset: Int
@@ -71,7 +71,7 @@ struct JSONReaderTests {
         #expect(throws: JSONError.self) { try JSON(parsing: bytes) }
     }
 
-    @Test func `depth is bounded`() throws {
+    @Test func `depth is limited`() throws {
         func nested(_ depth: Int) -> String {
             String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
         }
@@ -82,13 +82,13 @@ struct JSONReaderTests {
         #expect(throws: JSONError.self) { try JSON(parsing: "[[1]]", limits: JSONLimits(depth: 1)) }
     }
 
-    @Test func `the number of values is bounded`() throws {
+    @Test func `the number of values is limited`() throws {
         #expect(throws: Never.self) { try JSON(parsing: "[1,2]", limits: JSONLimits(values: 3)) }
         let error = try #require(throws: JSONError.self) { try JSON(parsing: "[1,2,3]", limits: JSONLimits(values: 3)) }
         #expect(error.reason == .tooManyValues)
     }
 
-    @Test func `an object of many members finds them all, in their order`() throws {
+    @Test func `an object with many members finds all of them and keeps their order`() throws {
         var object = JSONObject()
         for number in 0..<1000 { object["name \(number)"] = JSON(number) }
         let again = try JSON(parsing: JSON.object(object).bytes)

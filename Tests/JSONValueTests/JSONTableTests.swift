@@ -26,7 +26,7 @@ struct JSONTableTests {
     @Test(arguments: [
         (#"{}"#, ["name"], "is required"), (#"[]"#, [], "expected an object"),
         (#"{"name":1}"#, ["name"], "expected text"),
-        (#"{"name":"abcde"}"#, ["name"], "longer than 4 bytes"), (#"{"name":"a","x":1}"#, ["x"], "is unknown here"),
+        (#"{"name":"abcde"}"#, ["name"], "longer than 4 bytes"), (#"{"name":"a","x":1}"#, ["x"], "is unknown"),
         (#"{"name":"a","count":10}"#, ["count"], "expected a whole number from 0 to 9"),
         (#"{"name":"a","count":1.5}"#, ["count"], "expected a whole number"),
         (#"{"name":"a","count":1e300}"#, ["count"], "expected a whole number"),
@@ -34,14 +34,14 @@ struct JSONTableTests {
         (#"{"name":"a","parts":[1,2,3]}"#, ["parts"], "more than 2 elements"),
         (#"{"name":null}"#, ["name"], "expected text"),
     ])
-    func `a problem names the place and the reason`(text: String, path: [String], reason: String) throws {
+    func `an error has the path and the reason`(text: String, path: [String], reason: String) throws {
         let json = try JSON(parsing: text)
         let problem = try #require(throws: JSONProblem.self) { try Sample(json: json) }
         #expect(problem.path == path)
         #expect(problem.reason.hasPrefix(reason), "\(problem)")
     }
 
-    @Test func `defaults are read where a member is absent or null, and not written`() throws {
+    @Test func `absent and null members get their default, and defaults are not encoded`() throws {
         let sample = try Sample(json: JSON(parsing: #"{"name":"a","count":null,"note":null}"#))
         #expect(sample == Sample(name: "a"))
         #expect(sample.json.text == #"{"name":"a"}"#)
@@ -50,7 +50,7 @@ struct JSONTableTests {
         #expect(try Sample(json: full.json) == full)
     }
 
-    @Test func `the schema says the same`() {
+    @Test func `the schema agrees with the table`() {
         let schema = Sample.table.schema
         #expect(schema["required"] == ["name"])
         #expect(schema["additionalProperties"] == false)

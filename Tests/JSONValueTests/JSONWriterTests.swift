@@ -15,11 +15,11 @@ struct JSONWriterTests {
             ([], "[]"), ([:], "{}"),
         ] as [(JSON, String)]
     )
-    func `a value has one text`(value: JSON, text: String) {
+    func `a value has exactly one encoding`(value: JSON, text: String) {
         #expect(value.text == text)
     }
 
-    @Test func `text for people has lines`() {
+    @Test func `pretty text has lines and indentation`() {
         let value: JSON = ["a": [1, []], "b": [:]]
         #expect(value.prettyText == "{\n  \"a\": [\n    1,\n    []\n  ],\n  \"b\": {}\n}")
     }
@@ -29,7 +29,7 @@ struct JSONWriterTests {
         #expect(value.canonical.text == #"{"B":4,"a":[{"x":2,"y":1}],"b":{"a":2,"z":1},"é":3}"#)
     }
 
-    @Test func `random values survive their own text`() throws {
+    @Test func `random values are parsed back from their text`() throws {
         var random = SeededRandom(named: "JSON values")
         for _ in 0..<TestEnvironment.rounds(3000) {
             let value = Self.value(depth: 0, &random)
@@ -71,7 +71,7 @@ struct JSONWriterTests {
         return String(view)
     }
 
-    @Test func `a second of broken texts never traps`() throws {
+    @Test func `a second of random broken texts never traps`() throws {
         var random = SeededRandom(named: "broken JSON")
         let pieces = Array(#"{}[],:"\u0123456789eE+-.truefalsnul"#.utf8) + [0x00, 0x20, 0x7F, 0x80, 0xC3, 0xED, 0xFF]
         let clock = ContinuousClock()

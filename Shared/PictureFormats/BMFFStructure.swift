@@ -1,9 +1,10 @@
-/// The boxes of a HEIC or AVIF file: the primary item's size after its own turns, and where EXIF and XMP stand.
+/// Parses the boxes of a HEIC or AVIF file: the size of the primary item after its own rotation, and the ranges of EXIF
+/// and XMP.
 enum BMFFStructure {
     struct Box {
         let name: String
         let content: ByteReader
-        /// Whether all the bytes that the box announces are there.
+        /// True if the file contains all bytes that the box header announces.
         let isWhole: Bool
     }
 
@@ -21,7 +22,7 @@ enum BMFFStructure {
         func content(_ name: String) -> ByteReader? { inner.first { $0.name == name }?.content }
 
         guard let primary = content("pitm").flatMap(primaryItem), let properties = content("iprp") else {
-            throw .invalid("a \(kind.rawValue) file without a primary picture")
+            throw .invalid("a \(kind.rawValue) file without a primary image")
         }
         var size: (width: Int, height: Int)?
         var hasAlpha = false
@@ -45,7 +46,7 @@ enum BMFFStructure {
         if let prop = boxes(properties).first(where: { $0.name == "ipco" }) {
             hasAlpha = boxes(prop.content).contains { $0.name == "auxC" && $0.content.find("alpha") != nil }
         }
-        guard let size else { throw .invalid("a \(kind.rawValue) file whose picture names no size") }
+        guard let size else { throw .invalid("a \(kind.rawValue) file whose primary image has no size") }
         var header = PictureHeader(kind: kind, storedWidth: size.width, storedHeight: size.height)
         header.hasAlpha = hasAlpha
         header.isComplete = outer.allSatisfy(\.isWhole)
@@ -87,7 +88,7 @@ enum BMFFStructure {
 
     private static func primaryItem(_ box: ByteReader) -> Int? { box.byte(0) == 0 ? box.big16(4) : box.big32(4) }
 
-    /// The properties of an item in the order in which they apply.
+    /// Returns the properties of an item in the order in which they apply.
     private static func associated(_ box: ByteReader, with item: Int) -> [Box] {
         let parts = boxes(box)
         guard let container = parts.first(where: { $0.name == "ipco" }) else { return [] }
@@ -152,9 +153,7 @@ enum BMFFStructure {
         return items
     }
 
-    /// Sets where the items stand.
-    ///
-    /// Only items of one extent are of use here; EXIF and XMP always are.
+    /// Sets the ranges of the items. Only items with one extent are located, which EXIF and XMP always are.
     private static func locate(_ items: inout [Int: Item], _ box: ByteReader, _ data: ByteReader?, _ file: ByteReader) {
         guard let version = box.byte(0), let sizes = box.big16(4) else { return }
         let (offsetSize, lengthSize, baseSize) = (sizes >> 12, sizes >> 8 & 15, sizes >> 4 & 15)
@@ -189,7 +188,7 @@ enum BMFFStructure {
         }
     }
 
-    /// The TIFF structure in an Exif item, which begins with the offset of that structure.
+    /// Returns the range of the TIFF structure in an Exif item, which begins with the offset of that structure.
     private static func exifBlock(_ file: ByteReader, _ extent: Range<Int>) -> Range<Int>? {
         let item = ByteReader(file.bytes[extent])
         guard let skip = item.big32(0), skip <= item.count - 4, item.count - 4 - skip > 8 else { return nil }

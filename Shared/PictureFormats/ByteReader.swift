@@ -1,6 +1,6 @@
 import Glibc
 
-/// Numbers at offsets of bytes from a stranger: every access is checked, outside is `nil`.
+/// Reads numbers at byte offsets of untrusted data. Every access is bounds-checked; out of bounds is `nil`.
 public struct ByteReader: Sendable {
     public let bytes: ArraySlice<UInt8>
     public let isLittle: Bool
@@ -16,7 +16,7 @@ public struct ByteReader: Sendable {
 
     public var count: Int { bytes.count }
 
-    /// Bytes `offset..<offset + length`, or `nil` where they are not all there.
+    /// Returns the bytes `offset..<offset + length`, or `nil` if they are not all present.
     public func slice(_ offset: Int, _ length: Int) -> ArraySlice<UInt8>? {
         guard offset >= 0, length >= 0, offset <= bytes.count, length <= bytes.count - offset else { return nil }
         let start = bytes.startIndex + offset
@@ -41,9 +41,9 @@ public struct ByteReader: Sendable {
     public func little16(_ offset: Int) -> Int? { number(offset, 2, little: true) }
     public func little24(_ offset: Int) -> Int? { number(offset, 3, little: true) }
     public func little32(_ offset: Int) -> Int? { number(offset, 4, little: true) }
-    /// In the byte order of this reader.
+    /// Reads 16 bits in the byte order of this reader.
     public func short(_ offset: Int) -> Int? { number(offset, 2, little: isLittle) }
-    /// In the byte order of this reader.
+    /// Reads 32 bits in the byte order of this reader.
     public func long(_ offset: Int) -> Int? { number(offset, 4, little: isLittle) }
 
     public func text(_ offset: Int, _ length: Int) -> String? {
@@ -55,7 +55,7 @@ public struct ByteReader: Sendable {
         return slice.elementsEqual(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
-    /// Where `needle` first stands at or after `start`.
+    /// Returns the offset of the first occurrence of `needle` at or after `start`.
     public func find(_ needle: StaticString, from start: Int = 0) -> Int? {
         let length = needle.utf8CodeUnitCount
         return bytes.withUnsafeBufferPointer { buffer in

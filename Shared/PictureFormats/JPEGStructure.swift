@@ -1,6 +1,6 @@
 import Glibc
 
-/// The segments of a JPEG file.
+/// Parses the segments of a JPEG file.
 public enum JPEGStructure {
     static func read(_ reader: ByteReader) throws(PictureHeader.Failure) -> PictureHeader {
         var header: PictureHeader?
@@ -16,7 +16,7 @@ public enum JPEGStructure {
             if marker == 0x01 || (0xD0...0xD8).contains(marker) { continue }
             guard let length = reader.big16(offset), length >= 2, let content = reader.slice(offset + 2, length - 2)
             else {
-                // Inside the entropy-coded data of a damaged file a marker may be noise: look on.
+                // In the entropy-coded data of a damaged file this may not be a marker: continue the search.
                 if header != nil, reader.slice(offset, 2) != nil { continue }
                 break
             }
@@ -34,14 +34,14 @@ public enum JPEGStructure {
             }
             offset += length
         }
-        guard var header else { throw isComplete ? .invalid("a JPEG file without a picture") : .truncated }
+        guard var header else { throw isComplete ? .invalid("a JPEG file without an image") : .truncated }
         header.exif = exif
         header.xmp = xmp
         header.isComplete = isComplete
         return header
     }
 
-    /// Whether a colour profile stands among the segments before the picture's data.
+    /// Returns true if there is a colour profile in the segments before the image data.
     public static func hasProfile(_ bytes: [UInt8]) -> Bool {
         let reader = ByteReader(bytes)
         var offset = 2
@@ -54,9 +54,7 @@ public enum JPEGStructure {
         return false
     }
 
-    /// The next marker at or after `offset`, which then stands behind it.
-    ///
-    /// Entropy-coded data is stepped over.
+    /// Returns the next marker at or after `offset` and moves `offset` behind it. Skips entropy-coded data.
     private static func nextMarker(_ reader: ByteReader, _ offset: inout Int) -> UInt8? {
         let start = offset
         let found: (UInt8, Int)? = reader.bytes.withUnsafeBufferPointer { buffer in

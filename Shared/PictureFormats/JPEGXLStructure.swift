@@ -1,13 +1,14 @@
-/// The boxes of a JPEG XL file and the beginning of its codestream (ISO/IEC 18181-1 annex D, 18181-2).
+/// Parses the boxes of a JPEG XL file and the beginning of its codestream (ISO/IEC 18181-1 annex D, 18181-2).
 ///
-/// A file is either the codestream alone, or boxes like those of ISO media files with the codestream in one or several.
+/// A file is either a bare codestream, or a sequence of boxes as in ISO media files with the codestream in one or
+/// several of them.
 enum JPEGXLStructure {
     static let container: [UInt8] = [0, 0, 0, 0x0C, 0x4A, 0x58, 0x4C, 0x20, 0x0D, 0x0A, 0x87, 0x0A]
 
     static func read(_ file: ByteReader) throws(PictureHeader.Failure) -> PictureHeader {
         guard file.bytes.starts(with: container) else { return try codestream(file) }
         let boxes = BMFFStructure.boxes(file)
-        // A part of the codestream has its number before it.
+        // A partial codestream box begins with its number.
         let parts = boxes.compactMap { box -> ByteReader? in
             switch box.name {
             case "jxlc": box.content
@@ -37,15 +38,16 @@ enum JPEGXLStructure {
         var header = PictureHeader(kind: .jxl, storedWidth: size.width, storedHeight: size.height)
         guard !isUsual, bits.flag() == true else { return header }
         guard let turn = bits.number(3), let hasOwnSize = bits.flag() else { throw .truncated }
-        // Five and more are turned by a quarter; decoders do as the codestream says, whatever EXIF says.
+        // Orientations from five on swap width and height. Decoders apply the codestream's orientation and ignore that
+        // of EXIF.
         if turn >= 4 { (header.storedWidth, header.storedHeight) = (size.height, size.width) }
         if hasOwnSize { _ = bits.size() }
-        // A preview's size stands before the flag of an animation, and is of no use here.
+        // The size of a preview precedes the animation flag and is not needed here.
         if bits.flag() == false, bits.flag() == true { header.frameCount = 2 }
         return header
     }
 
-    /// Bits from the lowest of each byte to the highest.
+    /// Reads bits from the lowest of each byte to the highest.
     private struct Bits {
         private let reader: ByteReader
         private var position: Int
@@ -67,7 +69,7 @@ enum JPEGXLStructure {
 
         mutating func flag() -> Bool? { number(1).map { $0 == 1 } }
 
-        /// Width over height by their number in the file.
+        /// The aspect ratios by their number in the file.
         private static let ratios = [(0, 0), (1, 1), (12, 10), (4, 3), (3, 2), (16, 9), (5, 4), (2, 1)]
 
         mutating func size() -> (width: Int, height: Int)? {

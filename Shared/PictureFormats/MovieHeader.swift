@@ -1,29 +1,30 @@
-/// What the container of a film says: QuickTime and MPEG-4 files, told by their first bytes.
+/// The contents of a video's container header: QuickTime and MPEG-4 files, detected by their first bytes.
 ///
-/// Only the `moov` box is looked at, which may stand at either end of a file of any size; nothing is decoded.
+/// Only the `moov` box is read, which may be at either end of a file of any size. Nothing is decoded.
 public struct MovieHeader: Sendable, Hashable {
     /// The uniform type identifier.
     public var contentType: String
-    /// Pixels of the first video track as displayed; zero where the film has none.
+    /// Pixels of the first video track as displayed; 0 if there is no video track.
     public var pixelWidth = 0
     public var pixelHeight = 0
-    /// Microseconds.
+    /// The duration in microseconds.
     public var duration: Int64 = 0
-    /// Frames a second of the first video track; zero where it does not say.
+    /// Frames per second of the first video track; 0 if unknown.
     public var frameRate = 0.0
-    /// Microseconds since 1970 of `mvhd`, which is UTC by the standard; nil for a clock that was never set.
+    /// The creation time from `mvhd` in microseconds since 1970, UTC by the standard; nil if the camera's clock was
+    /// never set.
     public var created: Int64?
-    /// Apple's `com.apple.quicktime.` values, by what follows the prefix: `content.identifier`, `creationdate`, …
+    /// Apple's `com.apple.quicktime.` values by the rest of their key: `content.identifier`, `creationdate`, …
     public var values: [String: String] = [:]
 
-    /// The largest `moov` that is read.
+    /// The largest `moov` box that is read, in bytes.
     public static let longest = 64 << 20
 
-    /// The uniform type identifier of a film, by its first bytes (16 are enough); nil for anything else.
+    /// Returns the uniform type identifier of a video from its first bytes (16 are enough); nil for anything else.
     public static func sniff(_ bytes: some Collection<UInt8>) -> String? {
         let reader = ByteReader(Array(bytes.prefix(16)))
         guard let name = reader.text(4, 4) else { return nil }
-        // Old QuickTime files begin with their content.
+        // Old QuickTime files have no `ftyp` box.
         if ["moov", "wide", "mdat"].contains(name) { return "com.apple.quicktime-movie" }
         guard name == "ftyp", let brand = reader.text(8, 4) else { return nil }
         if brand == "qt  " { return "com.apple.quicktime-movie" }
@@ -34,13 +35,13 @@ public struct MovieHeader: Sendable, Hashable {
         return known.contains(brand) ? "public.mpeg-4" : nil
     }
 
-    /// Finds `moov` in a file and reads it.
+    /// Finds and parses the `moov` box of a file.
     ///
     /// - Parameters:
-    ///   - contentType: what ``sniff(_:)`` said.
-    ///   - size: bytes of the file.
-    ///   - read: bytes of a range; fewer where the file ends.
-    /// - Throws: what `read` throws, or a ``PictureHeader/Failure``: a film that was cut off is `truncated`.
+    ///   - contentType: the result of ``sniff(_:)``
+    ///   - size: the size of the file in bytes
+    ///   - read: returns the bytes of a range; fewer at the end of the file
+    /// - Throws: errors of `read`, or a ``PictureHeader/Failure``: `truncated` if the file was cut off
     public static func find(
         contentType: String,
         size: Int,
@@ -74,7 +75,7 @@ public struct MovieHeader: Sendable, Hashable {
 
     private typealias Box = (name: String, content: ByteReader)
 
-    /// The boxes inside a box, at most 1024.
+    /// Returns the boxes inside a box, at most 1024.
     private static func boxes(_ reader: ByteReader, from start: Int = 0) -> [Box] {
         var result: [Box] = []
         var offset = start
@@ -99,7 +100,7 @@ public struct MovieHeader: Sendable, Hashable {
         }
     }
 
-    /// Seconds between 1904, where the format counts from, and 1970.
+    /// Seconds between 1904, the epoch of the format, and 1970.
     private static let epoch: Int64 = 2_082_844_800
 
     private mutating func takeTimes(_ box: ByteReader) {
@@ -110,7 +111,7 @@ public struct MovieHeader: Sendable, Hashable {
         let seconds = Double(length) / Double(scale)
         if length != 0xFFFF_FFFF, seconds < 10_000_000 { duration = Int64(seconds * 1_000_000) }
         let date = Int64(made).subtractingReportingOverflow(Self.epoch)
-        // Cameras whose clock was never set write 1904, and some programs 1970.
+        // Cameras whose clock was never set write 1904, and some programs write 1970.
         if !date.overflow, date.partialValue > 0, date.partialValue < 253_402_300_799 {
             created = date.partialValue * 1_000_000
         }
@@ -123,7 +124,7 @@ public struct MovieHeader: Sendable, Hashable {
             let handler = Self.boxes(media).first(where: { $0.name == "hdlr" })?.content, handler.has("vide", at: 8)
         else { return }
         let at = header.byte(0) == 1 ? 52 : 40
-        // Numbers of 16.16 bits; the matrix turns by 90 degrees where its first element is nothing.
+        // Fixed-point numbers of 16.16 bits. The matrix rotates by 90 degrees if its first element is zero.
         guard let width = header.big32(at + 36), let height = header.big32(at + 40), let first = header.big32(at) else {
             return
         }
@@ -133,7 +134,7 @@ public struct MovieHeader: Sendable, Hashable {
         takeRate(media)
     }
 
-    /// Frames by the table of their times, over the track's own clock.
+    /// Sets the frame rate from the sample times and the time scale of the track.
     private mutating func takeRate(_ media: ByteReader) {
         let parts = Self.boxes(media)
         guard let header = parts.first(where: { $0.name == "mdhd" })?.content,
@@ -151,9 +152,9 @@ public struct MovieHeader: Sendable, Hashable {
         if ticks > 0 { frameRate = frames * Double(scale) / ticks }
     }
 
-    /// QuickTime's metadata: a list of keys, and values by the number of their key.
+    /// Reads QuickTime metadata: a list of keys, and values by the index of their key.
     private mutating func takeValues(_ meta: ByteReader) {
-        // QuickTime's `meta` is a plain box, MPEG-4's begins with a version.
+        // In QuickTime files `meta` is a plain box; in MPEG-4 files it begins with a version.
         let inner = [Self.boxes(meta), Self.boxes(meta, from: 4)].first { $0.contains { $0.name == "keys" } } ?? []
         guard let keys = inner.first(where: { $0.name == "keys" })?.content,
             let list = inner.first(where: { $0.name == "ilst" })?.content

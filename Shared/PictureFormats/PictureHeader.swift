@@ -1,31 +1,30 @@
-/// What the structure of a picture file says, read without decoding a pixel.
+/// The properties of an image file that can be read from its structure without decoding pixels.
 ///
-/// Both trades that open pictures lean on this: Imaging to refuse what is too large before a decoder sees a byte,
-/// Metadata for sizes where the metadata library is wrong or fails.
+/// Imaging uses them to refuse images that are too large before a decoder reads them, Metadata to get sizes that the
+/// metadata library reports wrongly or not at all.
 public struct PictureHeader: Sendable, Hashable {
     public let kind: PictureKind
-    /// Pixels across as stored, before the EXIF orientation.
+    /// The width in pixels as stored, before the EXIF orientation.
     ///
-    /// For HEIC, AVIF and JPEG XL after the file's own turns and mirrors, because every decoder applies those.
+    /// For HEIC, AVIF and JPEG XL it is the width after the file's own rotation and mirroring, because every decoder
+    /// applies those.
     public var storedWidth: Int
     public var storedHeight: Int
-    /// EXIF 1...8 as stored; 1 where there is none or it is invalid.
+    /// The EXIF orientation 1...8 as stored; 1 if it is missing or invalid.
     public var orientation = 1
-    /// Whether obeying `orientation` turns the decoded pixels.
+    /// True if `orientation` has to be applied to the decoded pixels.
     public var obeysOrientation: Bool { !kind.turnsItself }
-    /// Pictures in the file that follow one another: frames of GIF, WebP, APNG.
-    ///
-    /// At least 1.
+    /// The number of frames of a GIF, WebP or APNG; at least 1.
     public var frameCount = 1
     public var hasAlpha = false
-    /// Whether the file reaches its own end mark; false means bytes are missing.
+    /// True if the file contains its end marker; false if bytes are missing.
     public var isComplete = true
-    /// Where the TIFF structure of the EXIF block stands in the file.
+    /// The range of the EXIF block's TIFF structure in the file.
     public var exif: Range<Int>?
-    /// Where the XMP packet stands in the file.
+    /// The range of the XMP packet in the file.
     public var xmp: Range<Int>?
 
-    /// A header of what is known by other means than the file's structure.
+    /// Creates a header from values that were determined by other means than the file's structure.
     public init(kind: PictureKind, storedWidth: Int, storedHeight: Int) {
         self.kind = kind
         self.storedWidth = storedWidth
@@ -33,12 +32,12 @@ public struct PictureHeader: Sendable, Hashable {
     }
 
     private var isTurned: Bool { obeysOrientation && orientation >= 5 }
-    /// Pixels across as displayed.
+    /// The width in pixels as displayed.
     public var pixelWidth: Int { isTurned ? storedHeight : storedWidth }
-    /// Pixels down as displayed.
+    /// The height in pixels as displayed.
     public var pixelHeight: Int { isTurned ? storedWidth : storedHeight }
 
-    /// Why there is no header.
+    /// The reason that a header could not be read.
     public enum Failure: Error, Sendable, Hashable {
         case unsupported(found: String)
         /// The file ends inside its header.
@@ -46,9 +45,7 @@ public struct PictureHeader: Sendable, Hashable {
         case invalid(String)
     }
 
-    /// Reads the structure of a picture.
-    ///
-    /// Costs one pass over the file's chunks at most.
+    /// Parses the structure of an image file in at most one pass over its chunks.
     public static func read(_ bytes: [UInt8]) throws(Failure) -> PictureHeader {
         guard let kind = PictureKind.sniff(bytes) else {
             throw .unsupported(found: PictureKind.describe(bytes))
@@ -67,7 +64,7 @@ public struct PictureHeader: Sendable, Hashable {
             case .raw: throw .unsupported(found: kind.rawValue)
             }
         guard header.storedWidth > 0, header.storedHeight > 0 else {
-            throw .invalid("a picture of \(header.storedWidth) by \(header.storedHeight) pixels")
+            throw .invalid("an image of \(header.storedWidth) by \(header.storedHeight) pixels")
         }
         let stored = header.exif.flatMap { TIFFStructure.orientation(ByteReader(bytes[$0])) }
         let orientation = stored ?? header.xmp.flatMap { XMPText.orientation(ByteReader(bytes[$0])) }

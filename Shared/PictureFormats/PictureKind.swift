@@ -1,10 +1,10 @@
-/// The picture formats that Safelight opens, told by their first bytes and nothing else: file names lie.
+/// The supported image formats. They are detected by their first bytes only, because file names can be wrong.
 public enum PictureKind: String, Sendable, Hashable, CaseIterable {
     case jpeg, png, gif, webp, tiff, bmp, heic, avif, jxl
-    /// A camera's raw file; its first bytes alone do not tell it from TIFF, so that ``sniff(_:)`` never answers it.
+    /// A camera's raw file. Its first bytes cannot be distinguished from TIFF, so ``sniff(_:)`` never returns it.
     case raw
 
-    /// The format of these bytes, or `nil` where they begin no format of the list.
+    /// Returns the format of these bytes, or `nil` if they begin no supported format.
     public static func sniff(_ bytes: some Collection<UInt8>) -> PictureKind? {
         let head = Array(bytes.prefix(512))
         func has(_ text: StaticString, at offset: Int = 0) -> Bool {
@@ -22,7 +22,7 @@ public enum PictureKind: String, Sendable, Hashable, CaseIterable {
         return nil
     }
 
-    /// HEIC or AVIF, by the major brand and then by the compatible ones.
+    /// Returns HEIC or AVIF by the major brand, then by the compatible brands.
     private static func brand(_ head: [UInt8]) -> PictureKind? {
         let reader = ByteReader(head)
         guard let size = reader.big32(0), size >= 16, size % 4 == 0 else { return nil }
@@ -38,7 +38,7 @@ public enum PictureKind: String, Sendable, Hashable, CaseIterable {
         return brands.contains("mif1") || brands.contains("msf1") ? .heic : nil
     }
 
-    /// What the bytes seem to be, in words for an error message; never the bytes themselves.
+    /// Describes the apparent type of the bytes for an error message. The bytes themselves are never included.
     public static func describe(_ bytes: some Collection<UInt8>) -> String {
         let head = Array(bytes.prefix(256))
         if head.isEmpty { return "no bytes" }
@@ -59,13 +59,13 @@ public enum PictureKind: String, Sendable, Hashable, CaseIterable {
         return "unknown bytes"
     }
 
-    /// What a message offers instead.
+    /// The names of the supported formats for error messages.
     public static let supportedNames: [String] = allCases.filter { $0 != .raw }.map(\.rawValue)
 
-    /// Whether decoders turn the pixels as the file itself says: then the EXIF orientation only tells.
+    /// True if decoders apply the file's own orientation, in which case the EXIF orientation is informational.
     public var turnsItself: Bool { self == .heic || self == .avif || self == .jxl }
 
-    /// "image/jpeg" and so on.
+    /// The media type, for example "image/jpeg".
     public var mimeType: String { self == .raw ? "image/x-dcraw" : "image/\(rawValue)" }
 
     /// The uniform type identifier.

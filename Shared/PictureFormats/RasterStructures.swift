@@ -1,4 +1,4 @@
-/// The chunks of a PNG file.
+/// Parses the chunks of a PNG file.
 enum PNGStructure {
     static func read(_ reader: ByteReader) throws(PictureHeader.Failure) -> PictureHeader {
         guard reader.has("IHDR", at: 12), let width = reader.big32(16), let height = reader.big32(20),
@@ -33,7 +33,7 @@ enum PNGStructure {
     }
 }
 
-/// The blocks of a GIF file.
+/// Parses the blocks of a GIF file.
 enum GIFStructure {
     static func read(_ reader: ByteReader) throws(PictureHeader.Failure) -> PictureHeader {
         guard var width = reader.little16(6), var height = reader.little16(8), let flags = reader.byte(10) else {
@@ -51,7 +51,7 @@ enum GIFStructure {
                     let local = reader.byte(offset + 9)
                 else { break scan }
                 frames += 1
-                // Some encoders leave the canvas too small: then the frames say how large it is.
+                // Some encoders write a canvas that is too small: it is extended to contain the frames.
                 width = max(width, left + across)
                 height = max(height, top + down)
                 guard let end = subBlocks(reader, offset + 11 + table(local)) else { break scan }
@@ -68,7 +68,7 @@ enum GIFStructure {
             default: break scan
             }
         }
-        guard frames > 0 else { throw isComplete ? .invalid("a GIF file without a picture") : .truncated }
+        guard frames > 0 else { throw isComplete ? .invalid("a GIF file without an image") : .truncated }
         var header = PictureHeader(kind: .gif, storedWidth: width, storedHeight: height)
         header.frameCount = frames
         header.hasAlpha = hasAlpha
@@ -88,7 +88,7 @@ enum GIFStructure {
     }
 }
 
-/// The chunks of a WebP file.
+/// Parses the chunks of a WebP file.
 enum WebPStructure {
     static func read(_ reader: ByteReader) throws(PictureHeader.Failure) -> PictureHeader {
         guard let size = reader.little32(4), let first = reader.text(12, 4) else { throw .truncated }
@@ -141,7 +141,7 @@ enum WebPStructure {
     }
 }
 
-/// The header of a BMP file.
+/// Parses the header of a BMP file.
 enum BMPStructure {
     static func read(_ reader: ByteReader) throws(PictureHeader.Failure) -> PictureHeader {
         guard let size = reader.little32(2), let form = reader.little32(14) else { throw .truncated }
@@ -151,7 +151,7 @@ enum BMPStructure {
             header = PictureHeader(kind: .bmp, storedWidth: width, storedHeight: height)
         } else {
             guard let width = reader.little32(18), let height = reader.little32(22) else { throw .truncated }
-            // A negative height means that the rows run downwards.
+            // A negative height means that rows are stored from top to bottom.
             let signed = Int(Int32(truncatingIfNeeded: height))
             header = PictureHeader(
                 kind: .bmp,

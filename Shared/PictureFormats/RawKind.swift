@@ -1,12 +1,13 @@
-/// Camera files whose pixels only their maker's format tells: recognised to be kept beside a picture, not decoded.
+/// Detects camera raw files, whose format depends on the camera's maker.
 public enum RawKind {
-    /// The uniform type identifier of a raw file, or nil for anything else.
+    /// Returns the uniform type identifier of a raw file, or nil for anything else.
     ///
-    /// The bytes decide; only among files that are built like TIFF does the ending of the name tell the maker.
+    /// The type is detected by the bytes. The file extension is used only to tell apart the formats that are based on
+    /// TIFF.
     ///
     /// - Parameters:
-    ///   - bytes: the beginning of the file; 32 are enough.
-    ///   - ending: the ending of its name, without the dot.
+    ///   - bytes: the beginning of the file; 32 bytes are enough
+    ///   - ending: the file extension without the dot
     public static func sniff(_ bytes: some Collection<UInt8>, ending: String?) -> String? {
         let head = Array(bytes.prefix(32))
         let reader = ByteReader(head)

@@ -1,11 +1,11 @@
-/// The first directory of a TIFF structure: of a TIFF file or of an EXIF block.
+/// Parses the first directory of a TIFF structure: of a TIFF file or of an EXIF block.
 public enum TIFFStructure {
     private static let longest = 4096
 
     static func read(_ file: ByteReader) throws(PictureHeader.Failure) -> PictureHeader {
         guard let directory = Directory(file, at: nil) else { throw .truncated }
         guard let width = directory.number(0x0100), let height = directory.number(0x0101) else {
-            throw .invalid("a TIFF file whose first directory names no size")
+            throw .invalid("a TIFF file whose first directory has no size")
         }
         var header = PictureHeader(kind: .tiff, storedWidth: width, storedHeight: height)
         header.exif = file.bytes.startIndex..<file.bytes.endIndex
@@ -14,13 +14,13 @@ public enum TIFFStructure {
         return header
     }
 
-    /// The orientation (tag 0x0112) of an EXIF block, as it stands there.
+    /// Returns the stored orientation (tag 0x0112) of an EXIF block.
     public static func orientation(_ block: ByteReader) -> Int? {
         Directory(block, at: nil)?.number(0x0112)
     }
 
-    /// Whether a file that begins like TIFF is a camera's raw file: it says so, or a directory of it holds what a sensor
-    /// saw.
+    /// Returns true if a file that begins like TIFF is a camera raw file: it has a DNG version, or one of its
+    /// directories contains sensor data.
     public static func isRaw(_ file: ByteReader) -> Bool {
         guard let first = Directory(file, at: nil) else { return false }
         let directories = [first] + first.places(directoriesTag).compactMap { Directory(file, at: $0) }
@@ -31,10 +31,10 @@ public enum TIFFStructure {
     private static let directoriesTag = 0x014A
     private static let dngTag = 0xC612
     private static let photometricTag = 0x0106
-    /// A mosaic of colour filters, and linear numbers made of one.
+    /// Colour filter array, and linear raw.
     private static let sensorValues = [32_803, 34_892]
 
-    /// Where the JPEG preview of an EXIF block stands: the one that the second directory names.
+    /// Returns the range of the JPEG preview of an EXIF block: the one in the second directory.
     public static func preview(_ block: ByteReader) -> Range<Int>? {
         guard let first = Directory(block, at: nil), let next = first.next, next > 0,
             let second = Directory(block, at: next), let offset = second.number(0x0201),
@@ -44,7 +44,7 @@ public enum TIFFStructure {
         return content.startIndex..<content.endIndex
     }
 
-    /// One directory, its entries found by tag.
+    /// One image file directory.
     private struct Directory {
         let reader: ByteReader
         let start: Int
@@ -63,7 +63,7 @@ public enum TIFFStructure {
             self.count = count
         }
 
-        /// Where the directory after this one begins.
+        /// The offset of the next directory.
         var next: Int? { reader.long(start + 2 + 12 * count) }
 
         private func entry(_ tag: Int) -> Int? {
@@ -71,7 +71,7 @@ public enum TIFFStructure {
             return nil
         }
 
-        /// The first value of a field of type byte, short or long.
+        /// Returns the first value of a field of type byte, short or long.
         func number(_ tag: Int) -> Int? {
             guard let entry = entry(tag) else { return nil }
             return switch reader.short(entry + 2) {
@@ -82,7 +82,7 @@ public enum TIFFStructure {
             }
         }
 
-        /// The values of a field of offsets, eight at most.
+        /// Returns the values of a field of offsets, at most eight.
         func places(_ tag: Int) -> [Int] {
             guard let entry = entry(tag), let type = reader.short(entry + 2), type == 4 || type == 13,
                 let count = reader.long(entry + 4), count > 0
@@ -93,7 +93,7 @@ public enum TIFFStructure {
             return (0..<min(count, 8)).compactMap { reader.long(start + 4 * $0) }
         }
 
-        /// Where the bytes of a field of type byte or undefined stand.
+        /// Returns the range of the bytes of a field of type byte or undefined.
         func bytes(_ tag: Int) -> Range<Int>? {
             guard let entry = entry(tag), let type = reader.short(entry + 2), type == 1 || type == 7,
                 let length = reader.long(entry + 4), length > 4, let offset = reader.long(entry + 8),

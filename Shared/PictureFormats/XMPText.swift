@@ -1,6 +1,6 @@
-/// Looks a value up in an XMP packet without parsing it: enough for one number.
+/// Finds a value in an XMP packet without parsing it, which is enough for a single number.
 enum XMPText {
-    /// `tiff:Orientation` as attribute or as element.
+    /// Returns `tiff:Orientation`, written as an attribute or as an element.
     static func orientation(_ packet: ByteReader) -> Int? {
         guard let name = packet.find("tiff:Orientation") else { return nil }
         var offset = name + "tiff:Orientation".utf8.count

@@ -1,7 +1,7 @@
 import PictureFormats
 
-/// The two fields of Apple's maker note that are needed: the identifier that the still and the video of a Live Photo
-/// share, and the one that the frames of a burst share.
+/// The two fields that are used of Apple's maker note: the identifier shared by the still and the video of a Live
+/// Photo, and the identifier shared by the frames of a burst.
 struct AppleNote {
     let contentIdentifier: String?
     let burstIdentifier: String?
@@ -9,7 +9,7 @@ struct AppleNote {
     private static let burst = 0x000B
     private static let content = 0x0011
 
-    /// - Parameter text: The note as the metadata library prints bytes: "65 112 112 …".
+    /// - Parameter text: the note in the form in which the metadata library prints bytes: "65 112 112 …"
     init?(_ text: String?) {
         guard let text, text.hasPrefix("65 112 112 108 101 32 105 79 83 ") else { return nil }
         let note = ByteReader(text.split(separator: " ").prefix(65_536).compactMap { UInt8($0) })

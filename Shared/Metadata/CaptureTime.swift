@@ -1,16 +1,16 @@
-/// When a picture was taken, from the texts that cameras write.
+/// The capture time of an image, parsed from the texts that cameras write.
 struct CaptureTime: Hashable {
-    /// Microseconds since 1970 on the camera's own clock.
+    /// Microseconds since 1970 by the camera's own clock.
     var local: Int64
-    /// Seconds east of UTC, where the file says so.
+    /// Seconds east of UTC; nil if the file does not contain the offset.
     var offset: Int?
 
-    /// Microseconds since 1970-01-01T00:00:00Z.
+    /// Returns microseconds since 1970-01-01T00:00:00Z.
     func utc(fallbackOffset: Int) -> Int64 { local - Int64(offset ?? fallbackOffset) * 1_000_000 }
 
-    /// An EXIF date "2024:06:01 12:30:00" with the fields that belong to it.
+    /// Parses an EXIF date "2024:06:01 12:30:00" and the fields that belong to it.
     ///
-    /// Dates that do not exist, blanks and the zeros of a camera whose clock was never set are `nil`.
+    /// Returns `nil` for invalid dates, blanks, and the zeros of a camera whose clock was never set.
     init?(exif text: String?, subsec: String?, offset: String?) {
         guard let text else { return nil }
         let separators: Set<Character> = [":", " ", "-", "/", "T"]
@@ -23,9 +23,9 @@ struct CaptureTime: Hashable {
         self.offset = offset.flatMap(Self.offset)
     }
 
-    /// An XMP date "2024-06-01T12:30:00.25+02:00".
+    /// Parses an XMP date "2024-06-01T12:30:00.25+02:00".
     ///
-    /// Dates without a time of day say noon to nobody and are `nil`.
+    /// Returns `nil` for dates without a time of day.
     init?(xmp text: String?) {
         guard let text, let mark = text.firstIndex(of: "T") else { return nil }
         let date = text[..<mark].split(separator: "-", omittingEmptySubsequences: false).map { Int($0) }
@@ -44,14 +44,14 @@ struct CaptureTime: Hashable {
         offset = end < rest.endIndex ? Self.offset(String(rest[end...])) : nil
     }
 
-    /// "123" is 123,000 microseconds; digits beyond the sixth are cut.
+    /// Converts "123" to 123,000 microseconds. Digits after the sixth are dropped.
     private static func fraction(_ digits: String) -> Int64 {
         let kept = digits.prefix { $0.isASCII && $0.isNumber }.prefix(6)
         guard let number = Int64(kept) else { return 0 }
         return (0..<6 - kept.count).reduce(number) { value, _ in value * 10 }
     }
 
-    /// "+02:00", "-0530", "Z"; up to fifteen hours, which is what EXIF allows.
+    /// Parses "+02:00", "-0530" or "Z"; up to fifteen hours, the limit in EXIF.
     static func offset(_ text: String) -> Int? {
         if text == "Z" { return 0 }
         guard let sign = text.first, sign == "+" || sign == "-" else { return nil }
@@ -64,7 +64,7 @@ struct CaptureTime: Hashable {
         return (sign == "-" ? -1 : 1) * (hours * 3600 + minutes * 60)
     }
 
-    /// Seconds since 1970 of a date of the Gregorian calendar, 1800...9999.
+    /// Returns the seconds since 1970 of a date of the Gregorian calendar, years 1800...9999.
     private static func seconds(
         _ year: Int,
         _ month: Int,

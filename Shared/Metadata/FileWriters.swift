@@ -1,13 +1,10 @@
-/// Puts EXIF and XMP into the files of the formats that renders are written in.
-///
-/// Pixels are copied byte for byte.
+/// Writes EXIF and XMP into JPEG files. Image data is copied byte for byte.
 enum JPEGWriter {
-    /// What fits into one segment behind its length.
+    /// The maximum size of a segment's content, which follows the two length bytes.
     static let longestSegment = 65_533
 
-    /// A JPEG with the given blocks right behind its start, and without those that it had.
-    ///
-    /// A block that is too long for a segment is left out.
+    /// Returns a JPEG with the given blocks directly after its start, in place of those that it had. A block that is
+    /// too long for a segment is omitted.
     static func replacing(in file: [UInt8], exif: [UInt8]?, xmp: [UInt8]?) -> [UInt8] {
         var output: [UInt8] = [0xFF, 0xD8]
         output.reserveCapacity(file.count + (exif?.count ?? 0) + (xmp?.count ?? 0) + 64)
@@ -37,8 +34,9 @@ enum JPEGWriter {
     }
 }
 
+/// Writes EXIF and XMP into PNG files. Image data is copied byte for byte.
 enum PNGWriter {
-    /// A PNG with the given blocks right behind its header chunk, and without those that it had.
+    /// Returns a PNG with the given blocks directly after its header chunk, in place of those that it had.
     static func replacing(in file: [UInt8], exif: [UInt8]?, xmp: [UInt8]?) -> [UInt8] {
         var output = Array(file.prefix(8))
         var offset = 8
@@ -78,8 +76,9 @@ enum PNGWriter {
     }
 }
 
+/// Writes EXIF and XMP into WebP files. Image data is copied byte for byte.
 enum WebPWriter {
-    /// A WebP in the extended form with the given blocks at its end, and without those that it had.
+    /// Returns a WebP in the extended format with the given blocks at its end, in place of those that it had.
     static func replacing(
         in file: [UInt8],
         exif: [UInt8]?,

@@ -1,16 +1,16 @@
 import CJXL
 import PictureFormats
 
-/// EXIF and XMP of a JPEG XL file, which libjxl has to decompress (`brob` boxes, ISO/IEC 18181-2).
+/// The EXIF and XMP boxes of a JPEG XL file, which libjxl has to decompress if they are `brob` boxes (ISO/IEC 18181-2).
 struct JPEGXLBoxes {
-    /// A TIFF structure.
+    /// The TIFF structure.
     private(set) var exif: [UInt8]?
     private(set) var xmp: [UInt8]?
 
-    /// The most bytes of one box.
+    /// The maximum size of one box in bytes.
     private static let longest = 16 << 20
 
-    /// What can be read; both are nil for a codestream without boxes.
+    /// Reads the boxes that can be read. Both are nil for a bare codestream.
     init(_ bytes: [UInt8]) {
         guard let decoder = JxlDecoderCreate(nil) else { return }
         defer { JxlDecoderDestroy(decoder) }
@@ -36,7 +36,7 @@ struct JPEGXLBoxes {
             if name == Array("Exif".utf8), exif == nil {
                 let box: [UInt8]
                 (box, next) = Self.content(decoder)
-                // The TIFF structure begins so many bytes after this number.
+                // The number is the offset of the TIFF structure after it.
                 if let offset = ByteReader(box).big32(0) {
                     exif = ByteReader(box).slice(4 + offset, box.count - 4 - offset).map { Array($0) }
                 }
@@ -48,7 +48,7 @@ struct JPEGXLBoxes {
         }
     }
 
-    /// The bytes of a box, and what comes after it; none where it is too long.
+    /// Returns the bytes of a box and the next decoder status; no bytes if the box is too long.
     private static func content(_ decoder: OpaquePointer) -> (bytes: [UInt8], next: JxlDecoderStatus) {
         var content: [UInt8] = []
         var next = JXL_DEC_BOX_NEED_MORE_OUTPUT

@@ -2,15 +2,15 @@ import CMetadata
 import Glibc
 import PictureFormats
 
-/// The metadata of one picture, opened by the metadata library; freed with its owner.
+/// The metadata of one image, opened by the metadata library and freed by `deinit`.
 struct MetadataBlock: ~Copyable {
     private let pointer: OpaquePointer
 
-    /// Opens what can be opened.
+    /// Opens the metadata of an image file.
     ///
-    /// That is the file itself where the library is good at it, otherwise a small JPEG made of the file's EXIF and XMP:
-    /// the library knows neither a PNG's eXIf chunk nor the newest HEIC files, and one broken block makes it refuse the
-    /// whole file.
+    /// The file itself is opened if the library handles its format well, otherwise a small JPEG made of the file's EXIF
+    /// and XMP: the library supports neither a PNG's eXIf chunk nor the newest HEIC files, and one broken block makes
+    /// it refuse the whole file.
     init?(_ bytes: [UInt8], _ header: PictureHeader) {
         var (exif, xmp) = (header.exif.map { Array(bytes[$0]) }, header.xmp.map { Array(bytes[$0]) })
         if header.kind == .jxl {
@@ -30,7 +30,7 @@ struct MetadataBlock: ~Copyable {
         }
     }
 
-    /// Opens a file that the library knows by itself: an XMP packet of its own, or a camera's raw file.
+    /// Opens a file that the library can read directly: a stand-alone XMP packet or a camera raw file.
     init?(sidecar bytes: [UInt8]) {
         guard let opened = Self.open(bytes) else { return nil }
         pointer = opened
@@ -45,14 +45,14 @@ struct MetadataBlock: ~Copyable {
         return JPEGWriter.replacing(in: [0xFF, 0xD8, 0xFF, 0xD9], exif: exif, xmp: xmp)
     }
 
-    /// The raw text of a field without surrounding white space; `nil` where it is missing or empty.
+    /// Returns the raw text of a field without surrounding white space; `nil` if it is missing or empty.
     func text(_ tag: String) -> String? {
         guard let pointer = safelight_metadata_text(pointer, tag) else { return nil }
         defer { safelight_metadata_free(pointer) }
         return Self.clean(pointer)
     }
 
-    /// The values of a repeated field, at most 256.
+    /// Returns the values of a repeated field, at most 256.
     func texts(_ tag: String) -> [String] {
         var result: [String] = []
         while result.count < 256, let element = safelight_metadata_element(pointer, tag, result.count) {
@@ -64,7 +64,7 @@ struct MetadataBlock: ~Copyable {
 
     func number(_ tag: String) -> Int? { text(tag).flatMap { Int($0.prefix { $0 != " " }) } }
 
-    /// The names of all fields.
+    /// Returns the names of all fields.
     func names(isXMP: Bool) -> [String] {
         guard let names = safelight_metadata_names(pointer, isXMP ? 1 : 0) else { return [] }
         defer { safelight_metadata_free(names) }
@@ -75,7 +75,7 @@ struct MetadataBlock: ~Copyable {
     func set(_ tag: String, _ value: String) { _ = safelight_metadata_set(pointer, tag, value) }
     func removeThumbnail() { safelight_metadata_remove_thumbnail(pointer) }
 
-    /// The EXIF fields as a TIFF structure.
+    /// Returns the EXIF fields as a TIFF structure.
     func exif() -> [UInt8]? {
         var count = 0
         guard let bytes = safelight_metadata_exif(pointer, &count) else { return nil }
@@ -83,7 +83,7 @@ struct MetadataBlock: ~Copyable {
         return count > 0 ? Array(UnsafeBufferPointer(start: bytes, count: count)) : nil
     }
 
-    /// The XMP fields as a packet.
+    /// Returns the XMP fields as a packet.
     func xmp() -> [UInt8]? {
         guard let packet = safelight_metadata_xmp(pointer) else { return nil }
         defer { safelight_metadata_free(packet) }
@@ -91,7 +91,8 @@ struct MetadataBlock: ~Copyable {
         return bytes.isEmpty ? nil : bytes
     }
 
-    /// UTF-8, or else Latin-1, which old cameras and programs write; control characters and outer spaces are dropped.
+    /// Decodes UTF-8, or Latin-1, which old cameras and programs write. Control characters and surrounding white space
+    /// are dropped.
     private static func clean(_ pointer: UnsafePointer<CChar>) -> String? {
         let bytes = UnsafeBufferPointer(start: pointer, count: min(strlen(pointer), 65_536))
         let raw = bytes.map(UInt8.init(bitPattern:))

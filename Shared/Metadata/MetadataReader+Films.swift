@@ -1,19 +1,19 @@
 import PictureFormats
 
 extension MetadataReader {
-    /// Frames a second from which a film is one for slow motion (spec S-34).
+    /// The frame rate, in frames per second, from which a video counts as slow motion (S-34).
     static let slowMotion = 100.0
 
-    /// The facts of a film, of which only the container is read.
+    /// Reads the metadata of a video from its container.
     ///
-    /// The date is QuickTime's `creationdate`, which has its offset, else `mvhd`'s, which is UTC; the place is
-    /// `location.ISO6709`.
+    /// The date is QuickTime's `creationdate`, which has an offset, or else that of `mvhd`, which is UTC. The location
+    /// is `location.ISO6709`.
     ///
     /// - Parameters:
-    ///   - size: bytes of the file.
-    ///   - read: bytes of a range.
-    /// - Returns: nil where the first bytes are those of no film.
-    /// - Throws: `MetadataError`, or what `read` throws
+    ///   - size: the size of the file in bytes
+    ///   - read: returns the bytes of a range
+    /// - Returns: nil if the file does not begin like a video
+    /// - Throws: `MetadataError`, or an error of `read`
     public static func film(size: Int, read: (_ offset: Int, _ count: Int) throws -> [UInt8]) throws -> PhotoFacts? {
         guard let contentType = MovieHeader.sniff(try read(0, 16)) else { return nil }
         let movie: MovieHeader
@@ -23,7 +23,7 @@ extension MetadataReader {
             if case .invalid(let reason) = failure { throw MetadataError.invalid(reason) }
             throw MetadataError.truncated
         }
-        guard movie.pixelWidth > 0 else { throw MetadataError.invalid("a film without a video track") }
+        guard movie.pixelWidth > 0 else { throw MetadataError.invalid("the file has no video track") }
         var facts = PhotoFacts(
             contentType: contentType,
             pixelWidth: movie.pixelWidth,
@@ -47,7 +47,7 @@ extension MetadataReader {
         return facts
     }
 
-    /// "+52.5000+013.4000+034.5/": degrees north, degrees east and metres, each with its sign.
+    /// Parses "+52.5000+013.4000+034.5/": degrees north, degrees east and metres, each with its sign.
     static func place(_ text: String) -> PhotoFacts.Location? {
         var numbers: [Double] = []
         var current = ""
@@ -65,10 +65,10 @@ extension MetadataReader {
         return .init(latitude: numbers[0], longitude: numbers[1], altitude: numbers.count > 2 ? numbers[2] : nil)
     }
 
-    /// The facts of a camera's raw file that is kept beside a picture.
+    /// Reads the metadata of a camera raw file.
     ///
-    /// - Parameter ending: the ending of its name, without the dot
-    /// - Returns: nil where the bytes are those of no raw file
+    /// - Parameter ending: the file extension without the dot
+    /// - Returns: nil if the bytes are not a raw file
     public static func raw(_ bytes: [UInt8], ending: String?) -> PhotoFacts? {
         guard let contentType = RawKind.sniff(bytes, ending: ending) else { return nil }
         if var facts = try? facts(of: bytes) {

@@ -1,21 +1,21 @@
 import PictureFormats
 
-/// Reads what a photo file says about itself.
+/// Reads the metadata of photo files.
 public enum MetadataReader {
-    /// The facts of a picture.
+    /// Reads the metadata of an image.
     ///
-    /// The capture date is `DateTimeOriginal` with its own sub-seconds and offset, else `DateTimeDigitized` with its
-    /// own, else `DateTime` with its own, else XMP's `exif:DateTimeOriginal`, `photoshop:DateCreated` or
-    /// `xmp:CreateDate`. An offset of one date is never used for another; GPS time is not used.
+    /// The capture date is the first of `DateTimeOriginal`, `DateTimeDigitized` and `DateTime`, each with its own
+    /// sub-seconds and offset, then XMP's `exif:DateTimeOriginal`, `photoshop:DateCreated` and `xmp:CreateDate`. The
+    /// offset of one date is never used for another, and GPS time is not used.
     ///
-    /// A panorama is XMP GPano with a projection type, or EXIF CustomRendered 6; HDR is CustomRendered 2, 3, 4 or 7;
-    /// a depth effect 7 or 8 (Apple's values); a screenshot says so in its user comment.
+    /// A panorama has XMP GPano with a projection type, or EXIF CustomRendered 6; HDR is CustomRendered 2, 3, 4 or 7; a
+    /// depth effect is 7 or 8 (Apple's values); a screenshot is marked in the user comment.
     ///
     /// - Parameters:
-    ///   - bytes: The whole file.
-    ///   - fallbackOffset: Seconds east of UTC for dates without a time zone.
-    /// - Returns: The facts; metadata that is broken is `nil` in them.
-    /// - Throws: `MetadataError` where the bytes are no picture at all.
+    ///   - bytes: the whole file
+    ///   - fallbackOffset: seconds east of UTC for dates without a time zone
+    /// - Returns: the metadata; broken fields are `nil`
+    /// - Throws: `MetadataError` if the bytes are not an image
     public static func facts(of bytes: [UInt8], fallbackOffset: Int = 0) throws(MetadataError) -> PhotoFacts {
         let header = try header(of: bytes)
         var facts = PhotoFacts(
@@ -46,9 +46,9 @@ public enum MetadataReader {
         return facts
     }
 
-    /// Refuses a picture that ends too early: it would show grey where it was cut off.
+    /// Refuses a truncated image, whose missing part would be rendered grey.
     ///
-    /// - Throws: `MetadataError.truncated`; or where the bytes are no picture at all
+    /// - Throws: `MetadataError.truncated`, or another error if the bytes are not an image
     public static func requireWhole(_ bytes: [UInt8]) throws(MetadataError) {
         guard try header(of: bytes).isComplete else { throw .truncated }
     }
@@ -103,7 +103,7 @@ public enum MetadataReader {
         return mask
     }
 
-    /// Descriptions that cameras write into every picture.
+    /// Descriptions that cameras write into every image.
     private static let emptyCaptions: Set<String> = [
         "OLYMPUS DIGITAL CAMERA", "SONY DSC", "SAMSUNG", "MINOLTA DIGITAL CAMERA", "KONICA MINOLTA DIGITAL CAMERA",
         "DIGITAL CAMERA", "SAMSUNG DIGITAL CAMERA", "Exif_JPEG_PICTURE", "DCIM",

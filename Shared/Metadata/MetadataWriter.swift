@@ -1,25 +1,25 @@
 import PictureFormats
 
-/// Carries metadata from an original to a picture rendered from it.
+/// Copies metadata from an original to an image rendered from it.
 public enum MetadataWriter {
-    /// Gives a render the metadata of its source that is still true.
+    /// Adds to a render the metadata of its source that still applies.
     ///
-    /// Kept: capture dates with offsets, place, camera, lens and exposure, author, copyright, caption, keywords,
+    /// Kept: capture dates with offsets, location, camera, lens and exposure, author, copyright, caption, keywords,
     /// rating.
     ///
-    /// Set anew: Orientation 1, PixelXDimension and PixelYDimension, ColorSpace sRGB where the render holds no profile.
+    /// Set: Orientation 1, PixelXDimension and PixelYDimension, and ColorSpace sRGB if the render has no profile.
     ///
-    /// Left out: the embedded thumbnail and maker notes, both of which may show the picture before it was cropped;
-    /// everything that describes the old raster, gain maps (hdrgm), regions, panorama geometry and raw-developing
-    /// settings.
+    /// Dropped: the embedded thumbnail and maker notes, both of which may show the image before it was cropped;
+    /// everything that describes the original's pixels, gain maps (hdrgm), regions, panorama geometry and
+    /// raw-development settings.
     ///
     /// - Parameters:
-    ///   - source: The original.
-    ///   - render: The upright picture: JPEG, PNG or WebP.
-    ///   - width: The render's pixels across.
-    ///   - height: The render's pixels down.
-    /// - Returns: The render with metadata; the same bytes where the source has none that can be read.
-    /// - Throws: `MetadataError.unsupported` for a render of another format.
+    ///   - source: the original
+    ///   - render: the rendered image with orientation applied: JPEG, PNG or WebP
+    ///   - width: the width of the render in pixels
+    ///   - height: the height of the render in pixels
+    /// - Returns: the render with metadata; unchanged if the source has no readable metadata
+    /// - Throws: `MetadataError.unsupported` for a render in another format
     public static func transfer(
         from source: [UInt8],
         to render: [UInt8],

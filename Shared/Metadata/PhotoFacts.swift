@@ -1,15 +1,15 @@
 public import JSONValue
 import PictureFormats
 
-/// What a photo file says about itself.
+/// The metadata of a photo or video file.
 ///
-/// Facts that the file does not hold, or holds broken, are `nil`. Sources: rows S-30..S-33 and T-08.
+/// Properties that the file does not contain, or contains in a broken form, are `nil` (S-30 to S-33, T-08).
 public struct PhotoFacts: Sendable, Hashable {
-    /// Degrees, and metres above the sea.
+    /// Coordinates in degrees, and metres above sea level.
     public struct Location: Sendable, Hashable {
-        /// -90...90, north positive.
+        /// Degrees north, -90...90.
         public var latitude: Double
-        /// -180...180, east positive.
+        /// Degrees east, -180...180.
         public var longitude: Double
         public var altitude: Double?
 
@@ -22,18 +22,16 @@ public struct PhotoFacts: Sendable, Hashable {
 
     /// The uniform type identifier, such as "public.jpeg".
     public var contentType: String
-    /// Pixels as displayed, orientation applied.
+    /// Pixels as displayed, with orientation applied.
     public var pixelWidth: Int
     public var pixelHeight: Int
-    /// EXIF 1...8 as stored.
-    ///
-    /// HEIC and AVIF are turned by their own transformations; there it is only told.
+    /// The EXIF orientation 1...8 as stored. Informational for HEIC, AVIF and JPEG XL, whose decoders apply the file's
+    /// own orientation.
     public var orientation = 1
-    /// When the picture was taken, in microseconds since 1970-01-01T00:00:00Z.
-    ///
-    /// A file without a time zone was read with the fallback offset.
+    /// The capture time in microseconds since 1970-01-01T00:00:00Z. For a file without a time zone it was computed with
+    /// the fallback offset.
     public var captureDate: Int64?
-    /// Seconds east of UTC; `nil` when the file has none.
+    /// Seconds east of UTC; `nil` if the file has none.
     public var captureOffset: Int?
     public var location: Location?
     public var cameraMake: String?
@@ -41,20 +39,20 @@ public struct PhotoFacts: Sendable, Hashable {
     public var lensModel: String?
     /// PhotoKit's mask: panorama 1, HDR 2, screenshot 4, depth effect 16, animation 64.
     ///
-    /// Live Photos (8) are pairs, which only the catalog can see, by `contentIdentifier`.
+    /// Live Photos (8) are pairs of files, which the catalog detects by `contentIdentifier`.
     public var mediaSubtypes = 0
     public var isAnimated = false
-    /// 0...5; 0 is none.
+    /// 0...5; 0 is unrated.
     public var rating = 0
     public var caption: String?
     public var keywords: [String] = []
-    /// Apple's identifier that a Live Photo's still and video share.
+    /// Apple's identifier shared by the still and the video of a Live Photo.
     public var contentIdentifier: String?
-    /// Apple's identifier that the frames of a burst share.
+    /// Apple's identifier shared by the frames of a burst.
     public var burstIdentifier: String?
-    /// Whether the bytes are a film, of which only the container was read.
+    /// True if the file is a video, of which only the container was read.
     public var isFilm = false
-    /// Microseconds; zero for a picture.
+    /// The duration in microseconds; 0 for an image.
     public var duration: Int64 = 0
 
     public init(contentType: String, pixelWidth: Int, pixelHeight: Int) {
@@ -63,7 +61,7 @@ public struct PhotoFacts: Sendable, Hashable {
         self.pixelHeight = pixelHeight
     }
 
-    /// Whether decoders turn the pixels as the file itself says: then `orientation` only tells.
+    /// True if decoders apply the file's own orientation, in which case `orientation` is informational.
     public var turnsItself: Bool {
         PictureKind.allCases.contains { $0.contentType == contentType && $0.turnsItself }
     }
@@ -81,7 +79,7 @@ public struct PhotoFacts: Sendable, Hashable {
 }
 
 extension PhotoFacts {
-    /// The facts as they leave a worker; facts that are `nil` are left out.
+    /// The JSON form in which a worker returns the metadata; `nil` values are omitted.
     public var json: JSON {
         var object: JSONObject = [
             "contentType": .string(contentType), "pixelWidth": JSON(pixelWidth), "pixelHeight": JSON(pixelHeight),
@@ -111,14 +109,14 @@ extension PhotoFacts {
         return .object(object)
     }
 
-    /// Reads facts that a worker sent.
+    /// Decodes the metadata that a worker returned.
     ///
-    /// A worker that opened a hostile file may itself be hostile: sizes, dates and places are checked again.
+    /// A worker that opened a hostile file may be compromised, so sizes, dates and locations are checked again.
     public init(json: JSON) throws(MetadataError) {
         guard let contentType = json["contentType"]?.stringValue,
             let width = json["pixelWidth"]?.intValue, let height = json["pixelHeight"]?.intValue,
             (0...1_000_000).contains(width), (0...1_000_000).contains(height)
-        else { throw .invalidFacts("contentType, pixelWidth and pixelHeight are needed") }
+        else { throw .invalidFacts("contentType, pixelWidth and pixelHeight are required") }
         self.init(contentType: contentType, pixelWidth: Int(width), pixelHeight: Int(height))
         guard let orientation = json["orientation"]?.intValue, (1...8).contains(orientation) else {
             throw .invalidFacts("orientation must be 1...8")
@@ -129,7 +127,7 @@ extension PhotoFacts {
         if let place = json["location"] {
             guard let latitude = place["latitude"]?.doubleValue, let longitude = place["longitude"]?.doubleValue,
                 (-90...90).contains(latitude), (-180...180).contains(longitude)
-            else { throw .invalidFacts("location must hold latitude and longitude in degrees") }
+            else { throw .invalidFacts("location must have latitude and longitude in degrees") }
             location = Location(latitude: latitude, longitude: longitude, altitude: place["altitude"]?.doubleValue)
         }
         cameraMake = json["cameraMake"]?.stringValue
@@ -147,15 +145,15 @@ extension PhotoFacts {
     }
 }
 
-/// Why a file has no facts, or metadata could not be written.
+/// The reason that metadata could not be read or written.
 public enum MetadataError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The bytes begin no picture format that is known.
+    /// The bytes are not a supported image format.
     case unsupported(found: String, supported: [String])
     /// The file ends inside its header.
     case truncated
     /// The file's structure is broken beyond its metadata.
     case invalid(String)
-    /// JSON that is no `PhotoFacts`.
+    /// JSON that is not valid `PhotoFacts`.
     case invalidFacts(String)
 
     /// The name of the error on the wire.
@@ -172,8 +170,8 @@ public enum MetadataError: Error, Sendable, Hashable, CustomStringConvertible {
         switch self {
         case .unsupported(let found, let supported):
             "the file is \(found); give one of \(supported.joined(separator: ", "))"
-        case .truncated: "the picture file ends too early; copy it again from its source"
-        case .invalid(let reason): "the picture file is broken: \(reason)"
+        case .truncated: "the image file is truncated; copy it again from its source"
+        case .invalid(let reason): "the image file is damaged: \(reason)"
         case .invalidFacts(let reason): reason
         }
     }

@@ -2,15 +2,16 @@ import CJPEG
 import PictureFormats
 
 extension MetadataReader {
-    /// Processor time that is spent on the question, in milliseconds, and memory in bytes; beyond them it stays open.
+    /// The processor time, in milliseconds, and the memory, in bytes, that a check may use. Beyond them the result is
+    /// unknown.
     private static let damageLimits: (milliseconds: UInt32, memory: Int) = (2000, 512 << 20)
 
-    /// What of a picture is lost, though the file has its beginning and its end: a sentence for people.
+    /// Returns a readable description of the damage to an image whose file has a beginning and an end.
     ///
-    /// Only JPEG is looked at. All its coded data is read as far as the first damage, which costs about eight milliseconds
-    /// for each megabyte; no pixel is made. What cameras and programs add or leave out without harm is no damage.
+    /// Only JPEG is checked. All its coded data is parsed up to the first damage, which takes about eight milliseconds
+    /// per megabyte; no pixels are computed. Harmless additions and omissions of cameras and programs are not damage.
     ///
-    /// - Returns: `nil` where nothing is lost, nobody can say, or it is another format
+    /// - Returns: `nil` if nothing is damaged, if it cannot be decided, or for another format
     public static func damage(of bytes: [UInt8]) -> String? {
         guard PictureKind.sniff(bytes) == .jpeg else { return nil }
         var report = safelight_jpeg_report()
@@ -19,7 +20,7 @@ extension MetadataReader {
         return switch report.state {
         case SAFELIGHT_JPEG_DAMAGED:
             "damaged from row \(report.row) of \(report.height) on (\(message))"
-        case SAFELIGHT_JPEG_UNREADABLE: "its picture cannot be read (\(message))"
+        case SAFELIGHT_JPEG_UNREADABLE: "the image cannot be read (\(message))"
         default: nil
         }
     }

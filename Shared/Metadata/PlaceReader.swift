@@ -1,9 +1,9 @@
-/// Where a picture was taken.
+/// Reads the location of an image.
 enum PlaceReader {
-    /// The EXIF place, or else the XMP one.
+    /// Returns the EXIF location, or else the XMP one.
     ///
-    /// Needs latitude and longitude with their hemispheres. Out of range is `nil`; so is exactly 0, 0, which cameras
-    /// write that have no fix.
+    /// Latitude and longitude need their hemispheres. Values out of range are `nil`; so is exactly 0, 0, which cameras
+    /// without a GPS fix write.
     static func location(_ block: borrowing MetadataBlock) -> PhotoFacts.Location? {
         let latitude =
             degrees(block.text("Exif.GPSInfo.GPSLatitude"), block.text("Exif.GPSInfo.GPSLatitudeRef"), "N", "S")
@@ -17,7 +17,7 @@ enum PlaceReader {
         return PhotoFacts.Location(latitude: latitude, longitude: longitude, altitude: altitude(block))
     }
 
-    /// "52/1 31/1 1234/100" and "N".
+    /// Parses "52/1 31/1 1234/100" and "N".
     private static func degrees(_ text: String?, _ hemisphere: String?, _ plus: String, _ minus: String) -> Double? {
         guard let text, let sign = sign(hemisphere, plus, minus) else { return nil }
         let parts = text.split(separator: " ").map { rational($0) }
@@ -26,7 +26,7 @@ enum PlaceReader {
         return sign * zip(numbers, [1, 60, 3600]).reduce(0) { $0 + $1.0 / $1.1 }
     }
 
-    /// "52,31.5N" or "52,31,30N".
+    /// Parses "52,31.5N" or "52,31,30N".
     private static func degrees(xmp text: String?, _ plus: String, _ minus: String) -> Double? {
         guard let text, let last = text.last, let sign = sign(String(last), plus, minus) else { return nil }
         let numbers = text.dropLast().split(separator: ",").map { Double($0) }
@@ -42,7 +42,7 @@ enum PlaceReader {
         }
     }
 
-    /// Metres; `AltitudeRef` 1 is below the sea.
+    /// Returns metres; `AltitudeRef` 1 is below sea level.
     private static func altitude(_ block: borrowing MetadataBlock) -> Double? {
         guard let text = block.text("Exif.GPSInfo.GPSAltitude"), let metres = rational(Substring(text)),
             (-20_000...100_000).contains(metres)
@@ -50,9 +50,9 @@ enum PlaceReader {
         return block.text("Exif.GPSInfo.GPSAltitudeRef") == "1" ? -metres : metres
     }
 
-    /// A number such as "1234/100".
+    /// Parses a number such as "1234/100".
     ///
-    /// Nothing over nothing is 0, as cameras write a missing part; anything else over nothing is no number.
+    /// 0/0 is 0, because cameras write it for a missing part; any other division by zero is `nil`.
     private static func rational(_ text: Substring) -> Double? {
         let parts = text.split(separator: "/")
         guard let first = parts.first, let over = Double(first) else { return nil }

@@ -1,32 +1,32 @@
 import Glibc
 public import JSONValue
 
-/// What an XMP sidecar says about the picture beside it; what it does not say is nil.
+/// The metadata of an XMP sidecar. Values that the sidecar does not contain are nil.
 public struct SidecarFacts: Sendable, Hashable {
-    /// 0...5; a rejected picture (-1) is 0.
+    /// 0...5; a rejected image (-1) is 0.
     public var rating: Int?
-    /// The description, else the title.
+    /// The description, or else the title.
     public var caption: String?
     public var keywords: [String]?
     public var location: PhotoFacts.Location?
     /// Microseconds since 1970-01-01T00:00:00Z.
     public var captureDate: Int64?
-    /// Seconds east of UTC, where the date has them.
+    /// Seconds east of UTC, if the date has an offset.
     public var captureOffset: Int?
 
     public init() {}
 
-    /// The largest sidecar, in bytes: some programs keep whole edits in them.
+    /// The maximum size of a sidecar in bytes. It is generous because some programs store whole edits in sidecars.
     public static let maxBytes = 4 << 20
 
-    /// Reads a sidecar.
+    /// Parses a sidecar.
     ///
-    /// The date is `exif:DateTimeOriginal`, else `photoshop:DateCreated`, else `xmp:CreateDate`.
+    /// The date is `exif:DateTimeOriginal`, or else `photoshop:DateCreated`, or else `xmp:CreateDate`.
     ///
-    /// - Throws: `MetadataError.invalid` where it is no XMP
+    /// - Throws: `MetadataError.invalid` if it is not XMP
     public init(xmp bytes: [UInt8], fallbackOffset: Int = 0) throws(MetadataError) {
         guard let block = MetadataBlock(sidecar: bytes) else {
-            throw .invalid("the sidecar is no XMP that can be read")
+            throw .invalid("the sidecar is not readable XMP")
         }
         self.init()
         rating = block.number("Xmp.xmp.Rating").map { min(5, max(0, $0)) }
@@ -45,7 +45,7 @@ public struct SidecarFacts: Sendable, Hashable {
         captureOffset = time?.offset
     }
 
-    /// Text of one language without the mark that names it.
+    /// Returns text without the prefix that names its language.
     private static func plain(_ text: String?) -> String? {
         guard let text, !text.isEmpty else { return nil }
         guard text.hasPrefix("lang=\""), let space = text.firstIndex(of: " ") else { return text }
@@ -55,7 +55,7 @@ public struct SidecarFacts: Sendable, Hashable {
 }
 
 extension SidecarFacts {
-    /// The facts as they leave a worker.
+    /// The JSON form in which a worker returns the metadata.
     public var json: JSON {
         var object: JSONObject = [:]
         object["rating"] = rating.map { JSON($0) }
@@ -71,9 +71,9 @@ extension SidecarFacts {
         return .object(object)
     }
 
-    /// Reads facts that a worker sent; they are checked again.
+    /// Decodes and checks the metadata that a worker returned.
     public init(json: JSON) throws(MetadataError) {
-        guard json.objectValue != nil else { throw .invalidFacts("facts are an object") }
+        guard json.objectValue != nil else { throw .invalidFacts("the metadata must be an object") }
         self.init()
         rating = json["rating"]?.intValue.map { Int(min(5, max(0, $0))) }
         caption = json["caption"]?.stringValue

@@ -12,18 +12,16 @@ enum ExifTool {
     }
 }
 
-/// Every real photograph against exiftool, which knows more about metadata than anything else.
+/// Compares the metadata of every real photograph with exiftool, the most complete metadata reader there is.
 @Suite(.timeLimit(.minutes(3)))
 struct ExifToolTests {
-    /// Facts in which we differ, and why.
-    ///
-    /// A new difference fails, and so does one that has gone.
+    /// The known differences and their reasons. A new difference fails the test, and so does one that no longer exists.
     static let differences: [String: String] = [
         "exif-samples/jpg/tests/87_OSError.jpg altitude":
             "no GPSAltitudeRef: EXIF's default is above the sea, exiftool's composite needs the reference"
     ]
 
-    @Test func `facts equal those of exiftool, but for the differences that are listed`() throws {
+    @Test func `metadata equals that of exiftool, except for the listed differences`() throws {
         guard let folder = SharedPhotos.folder, let exiftool = ExifTool.path else {
             print("note: exiftool or ../shared/photos is not there; facts are not compared")
             return
@@ -75,9 +73,7 @@ struct ExifToolTests {
     }
 }
 
-/// What exiftool says, in our words.
-///
-/// It prints sizes before any turn.
+/// The values of exiftool in our terms. Exiftool prints sizes before rotation.
 private struct Told {
     private let entry: JSON
 
@@ -119,7 +115,7 @@ private struct Told {
             let value = text(date)
             if value != "none", !value.hasPrefix("0000") { return (value, text(subsec), text(offset)) }
         }
-        // XMP writes date and zone in one text.
+        // XMP has date and time zone in one text.
         for date in ["XMP-exif:DateTimeOriginal", "XMP-photoshop:DateCreated", "XMP-xmp:CreateDate"] {
             let value = text(date).replacing("Z", with: "+00:00")
             if value.count >= 19 { return (String(value.prefix(19)), "0", String(value.dropFirst(19))) }
@@ -127,7 +123,7 @@ private struct Told {
         return nil
     }
 
-    /// Microseconds on the camera's clock, by Foundation's calendar.
+    /// Microseconds by the camera's clock, computed with Foundation's calendar.
     var localDate: Int64? {
         guard let stamp else { return nil }
         let formatter = DateFormatter()

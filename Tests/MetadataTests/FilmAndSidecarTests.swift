@@ -10,7 +10,7 @@ struct FilmAndSidecarTests {
         try MetadataReader.film(size: bytes.count) { offset, count in Array(bytes.dropFirst(offset).prefix(count)) }
     }
 
-    @Test func `a film's container tells size, length, time, place and identifier`() throws {
+    @Test func `size, duration, time, location and identifier are read from a video's container`() throws {
         let film = TestFilms.film(
             duration: 2500,
             isTurned: true,
@@ -33,14 +33,14 @@ struct FilmAndSidecarTests {
         #expect(try PhotoFacts(json: facts.json) == facts)
     }
 
-    @Test func `the header's time is UTC, and no time where the clock was never set`() throws {
+    @Test func `the header's time is UTC, and nil if the clock was never set`() throws {
         let dated = try facts(TestFilms.film(brand: "mp42", created: 1_700_000_000))
         #expect(dated?.captureDate == 1_700_000_000_000_000)
         #expect(dated?.contentType == "public.mpeg-4")
         #expect(try facts(TestFilms.film())?.captureDate == nil)
     }
 
-    @Test func `pictures are no films, and films that are cut off or broken are told by name`() throws {
+    @Test func `images are not videos, and truncated or broken videos are refused by name`() throws {
         #expect(try facts(TestPictures.jpeg()) == nil)
         #expect(try facts([]) == nil)
         let film = TestFilms.film(values: [("make", "Apple")])
@@ -50,7 +50,7 @@ struct FilmAndSidecarTests {
         }
     }
 
-    @Test func `no bytes in a film do harm`() throws {
+    @Test func `random bytes in a video are handled`() throws {
         var random = SeededRandom(named: "films")
         let film = TestFilms.film(values: [("make", "Apple"), ("content.identifier", "X")])
         for _ in 0..<TestEnvironment.rounds(2000) {
@@ -74,7 +74,7 @@ struct FilmAndSidecarTests {
         </rdf:Description></rdf:RDF></x:xmpmeta><?xpacket end="w"?>
         """
 
-    @Test func `a sidecar says rating, words, caption, place and date`() throws {
+    @Test func `rating, keywords, caption, location and date are read from a sidecar`() throws {
         let described = Self.sidecar.replacing(
             "DESCRIPTION",
             with: #"<dc:description><rdf:Alt><rdf:li xml:lang="x-default">Waves</rdf:li></rdf:Alt></dc:description>"#
@@ -91,7 +91,7 @@ struct FilmAndSidecarTests {
         )
     }
 
-    @Test func `what a sidecar does not say stays unsaid, and what is no XMP is refused`() throws {
+    @Test func `values missing from a sidecar are nil, and other text is refused`() throws {
         let bare = try SidecarFacts(xmp: Array(TestPictures.xmpPacket("").utf8))
         #expect(bare == SidecarFacts())
         for bytes in [Array("no XMP".utf8), [], [0, 1, 2]] {
@@ -99,7 +99,7 @@ struct FilmAndSidecarTests {
         }
     }
 
-    @Test func `the burst identifier is found beside the content identifier`() throws {
+    @Test func `the burst identifier is found next to the content identifier`() throws {
         func entry(_ tag: UInt8, _ text: String, at offset: UInt8) -> [UInt8] {
             [0, tag, 0, 2, 0, 0, 0, UInt8(text.utf8.count + 1), 0, 0, 0, offset]
         }
@@ -112,7 +112,7 @@ struct FilmAndSidecarTests {
         #expect((facts.burstIdentifier, facts.contentIdentifier) == (burst, content))
     }
 
-    @Test func `raw files are known by their bytes, and by their names where they are built like TIFF`() {
+    @Test func `raw files are detected by their bytes, and by extension if based on TIFF`() {
         let tiff: [UInt8] = [0x49, 0x49, 0x2A, 0, 8, 0, 0, 0] + [UInt8](repeating: 0, count: 40)
         #expect(MetadataReader.raw(tiff, ending: "NEF")?.contentType == "com.nikon.raw-image")
         #expect(MetadataReader.raw(tiff, ending: "jpg") == nil)

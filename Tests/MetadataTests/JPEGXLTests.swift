@@ -3,7 +3,7 @@ import PictureFormats
 import TestSupport
 import Testing
 
-/// What JPEG XL files say of themselves, in boxes of `cjxl`.
+/// The metadata of JPEG XL files, in boxes written by `cjxl`.
 @Suite(.timeLimit(.minutes(1)), .enabled(if: TestJXL.isThere, "cjxl of libjxl-tools is not there"))
 struct JPEGXLTests {
     private static let xmp = """
@@ -28,7 +28,7 @@ struct JPEGXLTests {
     }
 
     @Test(arguments: [1, 6], [false, true])
-    func `facts are those of the JPEG that it was made of, compressed or not`(orientation: Int, isPacked: Bool) throws {
+    func `metadata equals that of the source JPEG, compressed or not`(orientation: Int, isPacked: Bool) throws {
         let jpeg = Self.jpeg(orientation: orientation)
         let exif = try #require(try PictureHeader.read(jpeg).exif)
         let bytes = try #require(
@@ -41,14 +41,14 @@ struct JPEGXLTests {
         let facts = try MetadataReader.facts(of: bytes)
         #expect(facts.turnsItself && facts.contentType == "public.jpeg-xl")
         expected.contentType = facts.contentType
-        // The pixels come turned; what the number says is of no account.
+        // Decoders apply the orientation; the stored number is informational.
         expected.orientation = facts.orientation
         #expect(facts == expected)
         try MetadataReader.requireWhole(bytes)
         #expect(throws: MetadataError.truncated) { try MetadataReader.requireWhole(Array(bytes.dropLast(20))) }
     }
 
-    @Test func `a render keeps date and place`() throws {
+    @Test func `a render keeps date and location`() throws {
         let source = try #require(try TestJXL.encoded(Self.jpeg(orientation: 1), ending: "jpg"))
         let render = try MetadataWriter.transfer(
             from: source,
@@ -61,7 +61,7 @@ struct JPEGXLTests {
         #expect(facts.rating == 4 && facts.cameraMake == "Safelight")
     }
 
-    @Test func `boxes that are cut or damaged do no harm`() throws {
+    @Test func `truncated or damaged boxes are handled`() throws {
         let whole = try #require(try TestJXL.encoded(Self.jpeg(orientation: 1), ending: "jpg"))
         var random = SeededRandom(named: "damaged boxes")
         for _ in 0..<TestEnvironment.rounds(200) {

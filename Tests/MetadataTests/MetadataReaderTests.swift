@@ -6,7 +6,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct MetadataReaderTests {
-    /// Microseconds of 2024-06-01T12:30:00Z.
+    /// 2024-06-01T12:30:00Z in microseconds.
     static let noonish: Int64 = 1_717_245_000_000_000
 
     private func facts(
@@ -25,7 +25,7 @@ struct MetadataReaderTests {
         return try MetadataReader.facts(of: bytes, fallbackOffset: fallback)
     }
 
-    @Test func `a test picture's facts are what it was made of`() throws {
+    @Test func `metadata of a test image equals the values it was made of`() throws {
         let bytes = TestPictures.jpeg(
             width: 40,
             height: 30,
@@ -50,7 +50,7 @@ struct MetadataReaderTests {
         #expect(try PhotoFacts(json: facts.json) == facts)
     }
 
-    @Test func `each date has its own offset and sub-seconds and no other's`() throws {
+    @Test func `each date uses only its own offset and sub-seconds`() throws {
         let date = "2024:06:01 12:30:00"
         let original = try facts([
             .ascii(0x9003, date), .ascii(0x9010, "+05:00"), .ascii(0x9290, "9"), .ascii(0x9012, "+04:00"),
@@ -74,13 +74,13 @@ struct MetadataReaderTests {
         "0000:00:00 00:00:00", "    :  :     :  :  ", "", "2024:02:30 12:00:00", "2024:13:01 12:00:00",
         "2024:06:01 25:00:00", "nonsense", "2024:06:01", "1023:06:01 12:00:00", "2024:06:01 12:30:-1",
     ])
-    func `a date that does not exist is none`(text: String) throws {
+    func `an invalid date is nil`(text: String) throws {
         #expect(try facts([.ascii(0x9003, text)]).captureDate == nil)
         let next = try facts([.ascii(0x9003, text), .ascii(0x9004, "2024:06:01 12:30:00")])
-        #expect(next.captureDate == Self.noonish, "then the next date counts")
+        #expect(next.captureDate == Self.noonish, "the next date is used")
     }
 
-    @Test func `XMP dates count last`() throws {
+    @Test func `XMP dates are used last`() throws {
         let xmp = "exif:DateTimeOriginal=\"2024-06-01T14:30:00.5+02:00\" photoshop:DateCreated=\"2020-01-01T00:00:00Z\""
         let only = try facts(xmp: xmp)
         #expect((only.captureDate, only.captureOffset) == (Self.noonish + 500_000, 7200))
@@ -91,13 +91,13 @@ struct MetadataReaderTests {
         #expect(try facts(xmp: "photoshop:DateCreated=\"2024-06\"").captureDate == nil)
     }
 
-    @Test func `a place needs hemispheres and a plausible number`() throws {
+    @Test func `a location needs hemispheres and plausible numbers`() throws {
         func place(_ latitude: Double, _ longitude: Double, altitude: Double? = nil) throws -> PhotoFacts.Location? {
             var exif = ExifBlock()
             exif.setLocation(latitude: latitude, longitude: longitude, altitude: altitude)
             return try facts(gps: exif.gps).location
         }
-        #expect(try place(0, 0) == nil, "null island is no fix")
+        #expect(try place(0, 0) == nil, "0, 0 means no GPS fix")
         #expect(try place(0, 12)?.latitude == 0)
         #expect(try place(51.5, 0)?.longitude == 0)
         #expect(try place(-12.5, -77.25) == PhotoFacts.Location(latitude: -12.5, longitude: -77.25))
@@ -106,11 +106,11 @@ struct MetadataReaderTests {
         #expect(try place(10, 181) == nil)
         var exif = ExifBlock()
         exif.setLocation(latitude: 10, longitude: 20)
-        #expect(try facts(gps: exif.gps.filter { $0.tag != 1 }).location == nil, "no hemisphere, no place")
+        #expect(try facts(gps: exif.gps.filter { $0.tag != 1 }).location == nil, "no hemisphere, no location")
         exif.gps = exif.gps.map { $0.tag == 2 ? .rationals(2, [(10, 1), (30, 0), (0, 1)]) : $0 }
-        #expect(try facts(gps: exif.gps).location == nil, "nothing divides by zero")
+        #expect(try facts(gps: exif.gps).location == nil, "a division by zero is nil")
         exif.gps = exif.gps.map { $0.tag == 2 ? .rationals(2, [(10, 1), (30, 1), (0, 0)]) : $0 }
-        #expect(try facts(gps: exif.gps).location?.latitude == 10.5, "but a missing part is zero")
+        #expect(try facts(gps: exif.gps).location?.latitude == 10.5, "a missing part is zero")
     }
 
     @Test func `subtypes follow Apple's values and GPano`() throws {
@@ -128,7 +128,7 @@ struct MetadataReaderTests {
         #expect(try MetadataReader.facts(of: TestPictures.gif(frames: 1)).mediaSubtypes == 0)
     }
 
-    @Test func `texts lose padding, and old letters are read`() throws {
+    @Test func `padding of text is dropped, and Latin-1 is decoded`() throws {
         let latin: [UInt8] = [0x4B, 0xF6, 0x6C, 0x6E, 0]
         let facts = try facts(main: [
             .ascii(0x010F, "  NIKON   "), ExifBlock.Field(tag: 0x010E, type: 2, count: latin.count, value: latin),
@@ -165,7 +165,7 @@ struct MetadataReaderTests {
         #expect(facts.contentIdentifier == identifier)
     }
 
-    @Test func `broken metadata in a readable picture is no error`() throws {
+    @Test func `broken metadata in a readable image is not an error`() throws {
         let good = TestPictures.jpeg(
             width: 24,
             height: 16,
@@ -186,7 +186,7 @@ struct MetadataReaderTests {
         }
     }
 
-    @Test func `what is no picture is refused by what it is`() throws {
+    @Test func `files that are not images are refused with their apparent type`() throws {
         let files: [(String, [UInt8], String)] = [
             ("no bytes", [], "unsupported_format"),
             ("SVG", Array("<svg xmlns='http://www.w3.org/2000/svg'/>".utf8), "unsupported_format"),

@@ -28,7 +28,7 @@ struct MetadataWriterTests {
 
     private func contains(_ bytes: [UInt8], _ text: String) -> Bool { Data(bytes).range(of: Data(text.utf8)) != nil }
 
-    @Test func `a render keeps what is still true and drops what is not`() throws {
+    @Test func `a render keeps metadata that still applies and drops the rest`() throws {
         let render = TestPictures.jpeg(width: 40, height: 60)
         let result = try MetadataWriter.transfer(from: source(), to: render, width: 40, height: 60)
         let before = try MetadataReader.facts(of: source())
@@ -39,7 +39,7 @@ struct MetadataWriterTests {
         #expect((after.cameraMake, after.cameraModel, after.rating) == ("Safelight", "Camera", 4))
         for kept in ["A. Person", "Sydney"] { #expect(contains(result, kept), "\(kept)") }
         for gone in ["SECRET", "hdrgm", "GPano", "tiff:Orientation"] { #expect(!contains(result, gone), "\(gone)") }
-        // One start and one end of a picture: no thumbnail inside.
+        // One start and one end of an image: there is no thumbnail.
         #expect(result.indices.filter { result[$0...].starts(with: [0xFF, 0xD8, 0xFF]) }.count == 1)
         if let exiftool = ["/usr/bin/exiftool", "/usr/local/bin/exiftool"].first(
             where: FileManager.default.isExecutableFile
@@ -81,7 +81,7 @@ struct MetadataWriterTests {
         #expect(!contains(result, "OLD"))
     }
 
-    @Test func `PNG renders carry metadata too, and other formats are refused`() throws {
+    @Test func `metadata is written to PNG renders too, and other formats are refused`() throws {
         let png = TestPictures.png(width: 10, height: 5) { _, _ in (9, 9, 9, 255) }
         let result = try MetadataWriter.transfer(from: source(), to: png, width: 10, height: 5)
         let facts = try MetadataReader.facts(of: result)

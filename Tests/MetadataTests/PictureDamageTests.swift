@@ -3,12 +3,12 @@ import Metadata
 import TestSupport
 import Testing
 
-/// Whether the coded data of a picture is whole.
+/// Checks for damage in the coded data of an image.
 @Suite(.timeLimit(.minutes(2)))
 struct PictureDamageTests {
     private static let end: [UInt8] = [0xFF, 0xD9]
 
-    /// The first byte of the coded data.
+    /// Returns the offset of the first byte of the coded data.
     private static func dataStart(_ jpeg: [UInt8]) -> Int {
         for at in 2..<(jpeg.count - 3) where jpeg[at] == 0xFF && jpeg[at + 1] == 0xDA {
             return at + 2 + (Int(jpeg[at + 2]) << 8 | Int(jpeg[at + 3]))
@@ -16,7 +16,7 @@ struct PictureDamageTests {
         return 0
     }
 
-    @Test func `a JPEG that was cut inside and has its end mark is damaged, and from where`() throws {
+    @Test func `a JPEG with a gap before its end marker is damaged, from a given row on`() throws {
         let whole = TestPictures.jpeg(width: 640, height: 480)
         #expect(MetadataReader.damage(of: whole) == nil)
         let start = Self.dataStart(whole)
@@ -29,11 +29,11 @@ struct PictureDamageTests {
             last = row
         }
         #expect(last > 200)
-        // Without its end mark the file is refused before anybody asks; here it is damaged too.
+        // A file without its end marker is refused before the damage check; here it counts as damaged too.
         #expect(MetadataReader.damage(of: Array(whole.dropLast(500))) != nil)
     }
 
-    @Test func `what stands beside the picture's own data is no damage`() {
+    @Test func `data after or besides the image data is not damage`() {
         let whole = TestPictures.jpeg(width: 160, height: 120, date: "2024:06:01 12:30:00", latitude: 1, longitude: 2)
         #expect(MetadataReader.damage(of: whole + Array("appended by a camera".utf8)) == nil)
         #expect(MetadataReader.damage(of: whole + whole) == nil)
@@ -42,9 +42,9 @@ struct PictureDamageTests {
         #expect(MetadataReader.damage(of: [0xFF, 0xD8, 0xFF, 0xD9]) != nil)
     }
 
-    @Test func `progressive pictures are read scan by scan`() throws {
+    @Test func `damage is found in progressive images`() throws {
         guard let convert = TestPlace.program("convert") else {
-            return TestPlace.say("ImageMagick's convert is not installed: no progressive JPEG is tried")
+            return TestPlace.say("ImageMagick's convert is not installed: progressive JPEG is not tested")
         }
         let folder = try TemporaryFolder("progressive")
         let plain = try folder.write(TestPictures.jpeg(width: 640, height: 480), to: "plain.jpg")
@@ -56,7 +56,7 @@ struct PictureDamageTests {
         #expect(damage?.contains("row ") == true, "\(damage ?? "")")
     }
 
-    @Test func `a claim of endless pixels costs little`() {
+    @Test func `a forged header with huge dimensions costs little time`() {
         var jpeg = TestPictures.jpeg(width: 160, height: 120)
         for at in 2..<(jpeg.count - 9) where jpeg[at] == 0xFF && (jpeg[at + 1] == 0xC0 || jpeg[at + 1] == 0xC2) {
             for (offset, byte) in [(5, 0xFF), (6, 0xDC), (7, 0xFF), (8, 0xDC)] { jpeg[at + offset] = UInt8(byte) }
@@ -67,7 +67,7 @@ struct PictureDamageTests {
         #expect(ContinuousClock().now - began < .seconds(3))
     }
 
-    @Test func `random bytes inside end in an answer`() {
+    @Test func `checking random damage always returns`() {
         var random = SeededRandom(named: "picture damage")
         let whole = TestPictures.jpeg(width: 320, height: 240)
         var damaged = 0
@@ -81,9 +81,9 @@ struct PictureDamageTests {
         #expect(damaged > 50)
     }
 
-    @Test func `of the photographs one is damaged, and no other is called so`() {
+    @Test func `exactly one of the photographs is damaged`() {
         let files = SharedPhotos.files(["jpg", "jpeg"])
-        guard !files.isEmpty else { return TestPlace.say("there is no folder of photographs: not tried") }
+        guard !files.isEmpty else { return TestPlace.say("there is no folder of photographs: not tested") }
         let (began, clock) = (ContinuousClock().now, ContinuousClock())
         var (found, bytes) = ([String](), 0)
         for file in files {
@@ -92,7 +92,7 @@ struct PictureDamageTests {
             if MetadataReader.damage(of: picture) != nil { found.append(file.lastPathComponent) }
         }
         let time = clock.now - began
-        TestPlace.say("\(files.count) photographs, \(bytes >> 20) MiB, looked into in \(time)")
+        TestPlace.say("\(files.count) photographs, \(bytes >> 20) MiB, checked in \(time)")
         #expect(found == ["corrupted.jpg"])
     }
 }

@@ -1,4 +1,5 @@
-/// An EXIF block built field by field, so that one can say exactly what a camera wrote, also nonsense.
+/// An EXIF block built field by field, so that samples can contain exactly what a camera writes, including invalid
+/// data.
 public struct ExifBlock: Sendable {
     /// One field of a directory.
     public struct Field: Sendable {
@@ -36,16 +37,16 @@ public struct ExifBlock: Sendable {
         }
     }
 
-    /// Fields of IFD0, of the Exif directory, of the GPS directory.
+    /// The fields of IFD0, of the Exif directory and of the GPS directory.
     public var main: [Field] = []
     public var photo: [Field] = []
     public var gps: [Field] = []
-    /// A JPEG that goes into IFD1.
+    /// A JPEG for IFD1.
     public var thumbnail: [UInt8]?
 
     public init() {}
 
-    /// Degrees as degrees, minutes and seconds to a ten-thousandth of a second.
+    /// Appends a location in degrees, stored as degrees, minutes and seconds to a ten-thousandth of a second.
     public mutating func setLocation(latitude: Double, longitude: Double, altitude: Double? = nil) {
         gps.append(.ascii(1, latitude < 0 ? "S" : "N"))
         gps.append(.rationals(2, Self.sexagesimal(abs(latitude))))
@@ -57,7 +58,7 @@ public struct ExifBlock: Sendable {
         }
     }
 
-    /// The block as a segment of a JPEG.
+    /// The block as a JPEG segment.
     public var segment: [UInt8] { JPEGEncoder.segment(0xE1, Array("Exif\0\0".utf8) + bytes) }
 
     private static func sexagesimal(_ degrees: Double) -> [(Int, Int)] {

@@ -1,16 +1,16 @@
 import Foundation
 
-/// A baseline JPEG encoder: three components without subsampling, the standard Huffman tables, fine quantisation.
+/// A baseline JPEG encoder: three components without subsampling, simple Huffman tables, fine quantisation.
 ///
-/// It knows nothing of ImageMagick, so that any room can make real pictures.
+/// It does not depend on ImageMagick, so that any module can create real images.
 public enum JPEGEncoder {
-    /// The bytes of a picture.
+    /// Encodes an image.
     ///
     /// - Parameters:
-    ///   - width: stored pixels across, 1...65,535
-    ///   - height: stored pixels down
-    ///   - segments: EXIF, XMP and the like, whole as `segment` makes them
-    ///   - pixel: the colour of a stored pixel
+    ///   - width: the stored width in pixels, 1...65,535
+    ///   - height: the stored height in pixels
+    ///   - segments: EXIF, XMP and the like, complete as returned by `segment`
+    ///   - pixel: returns the colour of a stored pixel
     public static func encode(
         width: Int,
         height: Int,
@@ -45,7 +45,7 @@ public enum JPEGEncoder {
         return writer.output + [0xFF, 0xD9]
     }
 
-    /// A segment: marker, length, content of at most 65,533 bytes.
+    /// Returns a segment: marker, length, and content of at most 65,533 bytes.
     public static func segment(_ marker: UInt8, _ content: [UInt8]) -> [UInt8] {
         let length = content.count + 2
         return [0xFF, marker, UInt8(truncatingIfNeeded: length >> 8), UInt8(truncatingIfNeeded: length)] + content
@@ -71,9 +71,9 @@ public enum JPEGEncoder {
         return planes
     }
 
-    /// The block in zigzag order after the transform.
+    /// Transforms a block and returns it quantised, in zigzag order.
     ///
-    /// A flat block, which is most of a test picture, needs none.
+    /// A flat block, which is the most common in test images, needs no transform.
     private static func quantised(_ block: [Float]) -> [Int] {
         var result = [Int](repeating: 0, count: 64)
         if block.allSatisfy({ $0 == block[0] }) {
@@ -133,7 +133,7 @@ public enum JPEGEncoder {
         (value < 0 ? value + (1 << size) - 1 : value, size)
     }
 
-    /// Symbol to (code, length), as the standard makes it from the counts.
+    /// Maps symbols to (code, length), assigned from the counts as in the JPEG standard.
     private static func codes(_ counts: [UInt8], _ symbols: [UInt8]) -> [UInt8: (Int, Int)] {
         var result: [UInt8: (Int, Int)] = [:]
         var code = 0
@@ -165,7 +165,7 @@ public enum JPEGEncoder {
     ]
 
     private static let dcCounts: [UInt8] = [0, 1, 5, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0]
-    /// Every pair of run and size in a flat code: no code is all ones, and none is longer than nine bits.
+    /// All pairs of run and size in a flat code: no code is all ones, and none is longer than nine bits.
     private static let acCounts: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 94, 68, 0, 0, 0, 0, 0, 0, 0]
     private static let acSymbols: [UInt8] =
         [0x00, 0xF0] + (0..<16).flatMap { run in (1...10).map { UInt8(run << 4 | $0) } }
@@ -191,7 +191,7 @@ private struct BitWriter {
         }
     }
 
-    /// Fills the last byte with ones.
+    /// Pads the last byte with ones.
     mutating func finish() {
         if count > 0 { put(((1 << (8 - count)) - 1, 8 - count)) }
     }

@@ -1,9 +1,10 @@
-/// EXIF orientations 1 to 8, as arithmetic on pixels.
+/// The EXIF orientations 1 to 8 as arithmetic on pixels.
 public enum Orientations {
-    /// Whether width and height change places.
+    /// Returns true if the orientation swaps width and height.
     public static func isTurned(_ orientation: Int) -> Bool { orientation >= 5 }
 
-    /// Where a stored pixel stands in the upright picture of `width` by `height`; as stored for an unknown orientation.
+    /// Returns the position of a stored pixel in the upright image of `width` by `height`; unchanged if the orientation
+    /// is unknown.
     public static func displayed(
         _ x: Int,
         _ y: Int,

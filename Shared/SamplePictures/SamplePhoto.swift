@@ -1,11 +1,11 @@
-/// A picture with the facts that a camera writes, made by code: the same bytes on every machine.
+/// A generated image with camera metadata. It has the same bytes on every machine.
 public struct SamplePhoto: Sendable {
-    /// Its file, below the folder they are put in.
+    /// The path of its file, relative to the target folder.
     public let path: String
-    /// Pixels as displayed, that is after the orientation was applied.
+    /// Pixels as displayed, with orientation applied.
     public let width: Int
     public let height: Int
-    /// EXIF 1...8; 0 writes none.
+    /// The EXIF orientation 1...8; 0 writes none.
     public let orientation: Int
     /// `DateTimeOriginal`, "2019:07:14 05:41:12".
     public let date: String?
@@ -13,7 +13,7 @@ public struct SamplePhoto: Sendable {
     public let offset: String?
     /// `SubSecTimeOriginal`, "123".
     public let subsec: String?
-    /// Degrees north and east, metres.
+    /// Degrees north, degrees east, and metres.
     public let place: (latitude: Double, longitude: Double, altitude: Double)?
     public let camera: String?
     let scene: Scene
@@ -42,7 +42,7 @@ public struct SamplePhoto: Sendable {
         self.camera = camera
     }
 
-    /// The file as a camera would have written it: a JPEG whose stored pixels are turned as its orientation says.
+    /// The file as a camera would have written it: a JPEG whose stored pixels are rotated according to its orientation.
     public var jpeg: [UInt8] {
         let isTurned = Orientations.isTurned(orientation)
         let painter = ScenePainter(scene, width: width, height: height)
@@ -74,8 +74,8 @@ public struct SamplePhoto: Sendable {
         return exif
     }
 
-    /// A dozen: every orientation, landscape, portrait, square and panorama, years and time zones apart, with and without
-    /// place, one without any metadata.
+    /// Twelve images that cover every orientation, landscape, portrait, square and panorama formats, different years
+    /// and time zones, with and without location, and one without any metadata.
     public static let dozen: [SamplePhoto] = [
         SamplePhoto(
             "01-sunrise.jpg",

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a sample photo shows.
+/// The subject of a sample photo.
 enum Scene: Sendable {
     case sea, mountains, city, dunes, forest, aurora, balloons, tiles, canyon, moon, flower, scan
 }
@@ -17,7 +17,7 @@ struct Tint {
         self.blue = blue
     }
 
-    /// 0 is this colour, 1 the other.
+    /// Mixes two colours: share 0 is this colour, 1 the other.
     func mixed(with other: Tint, _ share: Float) -> Tint {
         let part = min(1, max(0, share))
         return Tint(
@@ -46,9 +46,9 @@ struct ScenePainter {
         self.height = Float(height)
     }
 
-    /// The colour of a pixel of the upright picture.
+    /// Returns the colour of a pixel of the upright image.
     func colour(_ x: Int, _ y: Int) -> (UInt8, UInt8, UInt8) {
-        // u runs with the picture's width in units of its height, v from 0 above to 1 below.
+        // u increases to the right in units of the image's height, v from 0 at the top to 1 at the bottom.
         let (u, v) = (Float(x) / height, Float(y) / height)
         let middle = width / height / 2
         let grain = (Self.noise(x, y) - 0.5) * 0.02
@@ -239,16 +239,16 @@ struct ScenePainter {
         return Tint(1, 0.88, 0.68).scaled(grey * (0.85 + 0.15 * Self.smooth(u * 5, v * 5)))
     }
 
-    // MARK: Chance that is the same every time
+    // MARK: Reproducible noise
 
-    /// 0...1 for a whole place.
+    /// Returns noise in 0...1 at a lattice point.
     private static func noise(_ x: Int, _ y: Int) -> Float {
         var mixed = UInt32(truncatingIfNeeded: x &* 374_761_393 &+ y &* 668_265_263)
         mixed = (mixed ^ mixed >> 13) &* 1_274_126_177
         return Float((mixed ^ mixed >> 16) & 0xFFFF) / 65_535
     }
 
-    /// 0...1, without jumps.
+    /// Returns noise in 0...1, interpolated smoothly.
     private static func smooth(_ x: Float, _ y: Float) -> Float {
         let (left, top) = (x.rounded(.down), y.rounded(.down))
         let (dx, dy) = (ease(x - left), ease(y - top))

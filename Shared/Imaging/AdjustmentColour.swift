@@ -4,39 +4,41 @@ import PhotoModel
 
 /// All colour operations of a list, composed into one pass over the pixels.
 ///
-/// A step either works on each channel by itself, on encoded values or on linear light, or it mixes channels. Neighbours
-/// that work on each channel are composed into one curve, changes between encoded values and light included; matrices on
-/// light multiply into one. So a usual list costs a table, a matrix, a curve and a formula or two for each pixel, however
-/// many operations it has. Values are not clipped between matrices on light, so that -1 stop takes +1 stop back.
+/// A step either works on each channel separately, on encoded values or on linear light, or it mixes channels. Adjacent
+/// per-channel steps are composed into one curve, including conversions between encoded values and light; matrices on
+/// light are multiplied into one. A typical list therefore costs a table, a matrix, a curve and one or two formulas per
+/// pixel, however many operations it has. Values are not clipped between matrices on light, so that -1 stop cancels +1
+/// stop.
 struct AdjustmentColour {
     typealias Curve = @Sendable (Double) -> Double
 
-    /// What is in the channels at some point of the pass.
+    /// The meaning of the channel values at a point of the pass.
     enum Space { case encoded, light }
 
     enum Step {
-        /// Rows red, green, blue.
+        /// A 3 by 3 matrix with rows red, green, blue.
         case matrix([Double])
-        /// One curve for each channel, or one for all.
+        /// One curve per channel, or one for all channels.
         case curves([[Float]], isSquared: Bool)
-        /// A formula with its numbers.
+        /// A formula with its constants.
         case formula(safelight_step_kind, [Float])
         case vignette(VignetteShape)
         case grain(strength: Double, size: Double, seed: Int)
     }
 
     private(set) var steps: [Step] = []
-    /// 256 values for each channel, in place of the first curves, for pictures of eight bits; empty for dividing only.
+    /// 256 values per channel for eight-bit images, in place of the first curves; empty if values are only scaled.
     private(set) var decode: [Float] = []
 
     private var space = Space.encoded
-    /// Curves that wait to be written out: the space they begin in, and what they do to red, green and blue.
+    /// The curves that have not been added to the steps yet: the space of their input and the functions of red, green
+    /// and blue.
     private var waiting: (space: Space, curves: [Curve], isShared: Bool)?
     private let isEightBit: Bool
 
     /// Composes the operations of the stages colour and finish, in this order.
     ///
-    /// - Parameter isEightBit: Whether the pixels that will come have only 256 values in each channel.
+    /// - Parameter isEightBit: true if the pixels have only 256 values per channel
     init(_ operations: [Adjustment], isEightBit: Bool = true) {
         self.isEightBit = isEightBit
         for operation in operations where operation.kind.stage == .colour && !operation.isNeutral { add(operation) }
@@ -46,7 +48,7 @@ struct AdjustmentColour {
         flush()
     }
 
-    /// Whether nothing is to be done.
+    /// True if there is nothing to do.
     var isEmpty: Bool { steps.isEmpty && decode.isEmpty }
 
     private mutating func add(_ operation: Adjustment) {
@@ -121,7 +123,7 @@ struct AdjustmentColour {
         steps.append(.formula(kind, numbers.map { Float($0) }))
     }
 
-    /// Takes on curves on encoded values.
+    /// Adds curves on encoded values.
     private mutating func bend(_ curves: [Curve]) {
         enter(.encoded)
         wait(curves)
@@ -148,7 +150,7 @@ struct AdjustmentColour {
         waiting = (before.space, all, isShared)
     }
 
-    /// Writes out the curves that wait.
+    /// Appends the pending curves to the steps.
     private mutating func flush() {
         guard let ready = waiting else {
             if steps.isEmpty, isEightBit, decode.isEmpty {
@@ -183,11 +185,11 @@ struct AdjustmentColour {
         return made.count == 1 && isRepeated ? made[0] + made[0] + made[0] : made.flatMap(\.self)
     }
 
-    // MARK: - Running
+    // MARK: - Applying
 
-    /// Changes the pixels of an sRGB picture.
+    /// Changes the pixels of an sRGB image.
     ///
-    /// The order of the channels is ImageMagick's: blue, green, red, opacity.
+    /// The channels have ImageMagick's order: blue, green, red, opacity.
     func apply(to wand: borrowing Wand) throws(ImagingError) {
         guard !isEmpty else { return }
         let (width, height) = (wand.width, wand.height)
@@ -211,7 +213,7 @@ struct AdjustmentColour {
         }
     }
 
-    /// Hands over the pass for pixels of three bytes; only for operations that were composed for eight bits.
+    /// Calls `body` with the pass for pixels of three bytes. Only for operations that were composed for eight bits.
     func withPass(
         width: Int,
         height: Int,
@@ -230,7 +232,7 @@ struct AdjustmentColour {
         if let failure { throw failure }
     }
 
-    /// Lays the steps out as the pass takes them.
+    /// Converts the steps to the C structures of the pass.
     private func withSteps(
         width: Int,
         height: Int,
@@ -238,7 +240,7 @@ struct AdjustmentColour {
     ) {
         var tables: [Float] = []
         var passed: [safelight_colour_step] = []
-        /// Where the curves of each step begin in the tables.
+        /// The offsets of each step's curves in the tables.
         var places: [[Int]] = []
         for step in steps {
             var one = safelight_colour_step()
@@ -267,7 +269,7 @@ struct AdjustmentColour {
             case .grain(let strength, let size, let seed):
                 one.kind = Int32(SAFELIGHT_GRAIN.rawValue)
                 let cells = 1 / (size * Double(max(width, height)))
-                // Cells smaller than a pixel are seen as their mean.
+                // Cells smaller than a pixel average out.
                 numbers = [Float(strength * min(1, 1 / cells)), Float(cells)]
                 one.seed = UInt32(truncatingIfNeeded: seed)
             }
@@ -293,12 +295,13 @@ struct AdjustmentColour {
     }
 }
 
-/// The colour pass over rows of three bytes a pixel, within `AdjustmentColour.withPass`; any thread may call it.
+/// The colour pass over rows of three bytes per pixel, valid within `AdjustmentColour.withPass`. May be called from any
+/// thread.
 struct ColourPass: Sendable {
     fileprivate let width: Int
     fileprivate let steps: UInt
     fileprivate let count: Int
-    /// 0 where there is nothing to do.
+    /// 0 if there is nothing to do.
     fileprivate let decode: UInt
 
     func callAsFunction(_ pixels: UnsafeMutablePointer<UInt8>, rows: Int, first: Int) {
@@ -307,7 +310,7 @@ struct ColourPass: Sendable {
     }
 }
 
-/// The vignette of a list, in half diagonals.
+/// The vignette of a list, in units of half the diagonal.
 struct VignetteShape {
     private let value: Double
     private let start: Double
@@ -324,7 +327,7 @@ struct VignetteShape {
         return [Float(x), Float(y), Float(1 / (x * x + y * y).squareRoot()), Float(start), Float(1 / feather)]
     }
 
-    /// The gain over the width of the edge.
+    /// The gain across the width of the feather.
     var gains: [Float] {
         (0..<Int(SAFELIGHT_CURVE_COUNT)).map { index in
             let t = Double(index) / Double(Int(SAFELIGHT_CURVE_COUNT) - 1)

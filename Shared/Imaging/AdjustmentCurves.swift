@@ -1,19 +1,19 @@
 import Foundation
 import PhotoModel
 
-/// Functions of one channel.
+/// Functions of a single channel.
 enum ToneCurve {
-    /// sRGB to light.
+    /// Converts sRGB to light.
     static func decoded(_ value: Double) -> Double {
         value <= 0.04045 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4)
     }
 
-    /// Light to sRGB.
+    /// Converts light to sRGB.
     static func encoded(_ light: Double) -> Double {
         light <= 0.0031308 ? light * 12.92 : 1.055 * pow(light, 1 / 2.4) - 0.055
     }
 
-    /// The curve of an operation on encoded values that has one for all channels.
+    /// Returns the curve of an operation that applies the same curve to all channels, on encoded values.
     static func curve(of operation: Adjustment) -> AdjustmentColour.Curve {
         let value = operation.number()
         switch operation.kind {
@@ -36,7 +36,7 @@ enum ToneCurve {
         }
     }
 
-    /// The monotone cubic through points (Fritsch and Carlson), level beyond the ends.
+    /// Returns the monotone cubic through points (Fritsch and Carlson), constant beyond the ends.
     static func through(_ points: [CurvePoint]) -> AdjustmentColour.Curve {
         guard points != CurvePoint.straight, points.count >= 2, let first = points.first, let last = points.last else {
             return { $0 }
@@ -49,7 +49,7 @@ enum ToneCurve {
             if index == count - 1 { return slopes[count - 2] }
             let (before, after) = (slopes[index - 1], slopes[index])
             guard before * after > 0 else { return 0 }
-            // Weighted harmonic mean: never overshoots.
+            // The weighted harmonic mean never overshoots.
             let (left, right) = (widths[index - 1], widths[index])
             return 3 * (left + right) / ((2 * right + left) / before + (right + 2 * left) / after)
         }
@@ -68,19 +68,19 @@ enum ToneCurve {
     }
 }
 
-/// Matrices on red, green and blue, row by row.
+/// 3 by 3 matrices on red, green and blue, in row-major order.
 enum ColourMatrix {
-    /// Luminance of linear sRGB, by the weights of ITU-R 709.
+    /// The luminance of linear sRGB, with the weights of ITU-R 709.
     static let luminance = [0.2126, 0.7152, 0.0722]
 
-    /// On encoded values.
+    /// Applies to encoded values.
     static let sepia = [0.393, 0.769, 0.189, 0.349, 0.686, 0.168, 0.272, 0.534, 0.131]
 
     static func diagonal(_ red: Double, _ green: Double, _ blue: Double) -> [Double] {
         [red, 0, 0, 0, green, 0, 0, 0, blue]
     }
 
-    /// Gains that keep the luminance of white.
+    /// Returns gains that keep the luminance of white.
     static func balance(_ red: Double, _ green: Double, _ blue: Double) -> [Double] {
         let white = luminance[0] * red + luminance[1] * green + luminance[2] * blue
         return diagonal(red / white, green / white, blue / white)
@@ -102,10 +102,10 @@ enum ColourMatrix {
     }
 }
 
-/// Colours by hue.
+/// Functions of colours and their hues.
 enum ColourBands {
-    /// A band's values at 0, 30, … 360 degrees: every centre is such a hue, and between them runs a line, so that these
-    /// thirteen say all.
+    /// Returns the values of a band at 0, 30, … 360 degrees. All band centres are such hues and the values between them
+    /// are linear, so these thirteen values describe the whole function.
     static func knots(_ operation: Adjustment, suffix: String) -> [Double] {
         let bands = ColourBand.allCases.map { ($0.centre, operation.number($0.rawValue + suffix)) }
         return (0...12).map { index -> Double in
@@ -117,7 +117,7 @@ enum ColourBands {
         }
     }
 
-    /// The pure colour of a hue less its own brightness.
+    /// Returns the pure colour of a hue minus its luminance.
     static func tone(_ degrees: Double) -> [Double] {
         let hue = degrees.truncatingRemainder(dividingBy: 360) / 60
         let pure = [0.0, 4, 2].map { shift -> Double in
@@ -129,7 +129,7 @@ enum ColourBands {
     }
 }
 
-/// Light for eight-bit values.
+/// Linear light of eight-bit values.
 enum ToneLight {
     static let of: [Double] = (0..<256).map { ToneCurve.decoded(Double($0) / 255) }
 

@@ -3,12 +3,12 @@ import CPixels
 import Foundation
 import PhotoModel
 
-/// The operations that look at neighbouring pixels.
+/// The operations that read neighbouring pixels.
 ///
-/// Radii are pixels of the full result: a preview's are as much smaller as the preview is.
+/// Radii are in pixels of the full result; for a preview they are scaled down with it.
 struct AdjustmentDetail {
     private let operations: [Adjustment]
-    /// Pixels of this picture for each pixel of the full result.
+    /// Pixels of this image per pixel of the full result.
     private let scale: Double
 
     init(_ operations: [Adjustment], scale: Double) {
@@ -16,7 +16,7 @@ struct AdjustmentDetail {
         self.scale = scale
     }
 
-    /// Whether a stage has anything to do.
+    /// Returns true if a stage has operations that change something.
     func has(_ stage: AdjustmentKind.Stage) -> Bool { operations.contains { $0.kind.stage == stage } }
 
     /// Runs the operations of the stage cleaning or detail.
@@ -33,17 +33,17 @@ struct AdjustmentDetail {
 
     // MARK: - Noise
 
-    /// Nearness in the window of 5 by 5: a Gaussian of 1.5 pixels.
+    /// The spatial weights in a window of 5 by 5: a Gaussian of 1.5 pixels.
     static let nearness: [Float] = (0..<25).map { index in
         let (x, y) = (Double(index % 5 - 2), Double(index / 5 - 2))
         return Float(exp(-(x * x + y * y) / (2 * 1.5 * 1.5)))
     }
 
-    /// How unlike two values may be at full strength, as encoded values.
+    /// The value differences that are smoothed at full strength, as encoded values.
     static let likeness = (brightness: 0.06, colour: 0.12)
 
     private func smooth(_ wand: borrowing Wand, _ operation: Adjustment) throws(ImagingError) {
-        // Half as many pixels across each way, and the mean has done it.
+        // Scaling to half the size or less already averages the noise away.
         guard scale > 0.5 else { return }
         let strengths = [Float(operation.number("luminance")), Float(operation.number("colour"))]
         let likeness = [
@@ -76,7 +76,7 @@ struct AdjustmentDetail {
         }
     }
 
-    // MARK: - Contrast against the surroundings
+    // MARK: - Local contrast
 
     private func clarity(_ wand: borrowing Wand, _ value: Double) throws(ImagingError) {
         let radius = max(1, Int((Double(max(wand.width, wand.height)) / 100).rounded()))
@@ -89,7 +89,7 @@ struct AdjustmentDetail {
 
     private func sharpen(_ wand: borrowing Wand, _ operation: Adjustment) throws(ImagingError) {
         let radius = operation.number("radius") * scale
-        // Finer than this nothing is left to see.
+        // A smaller radius has no visible effect.
         guard radius >= 0.2 else { return }
         let kernel = Self.gaussian(radius)
         try withBrightness(wand) { pixels, plane, middle, width, height in
@@ -105,7 +105,7 @@ struct AdjustmentDetail {
         }
     }
 
-    /// A Gaussian cut at three times its radius, its sum 1.
+    /// Returns a Gaussian kernel cut at three times its radius, with sum 1.
     static func gaussian(_ radius: Double) -> [Float] {
         let reach = max(1, Int((3 * radius).rounded(.up)))
         let weights = (-reach...reach).map { exp(-Double($0 * $0) / (2 * radius * radius)) }

@@ -1,18 +1,18 @@
 import Foundation
 import PhotoModel
 
-/// All operations of a list that move pixels, composed into one map.
+/// All operations of a list that move pixels, composed into one projective map.
 ///
-/// Sizes stay whole: a crop rounds its edges to pixels, a straightened picture its sides. Each operation applies to the
-/// picture as the one before left it.
+/// Sizes are whole numbers: crops are rounded to pixels, and so are the sides of a straightened image. Each operation
+/// applies to the result of the previous one.
 struct AdjustmentGeometry {
-    /// The size of the result.
+    /// The size of the result in pixels.
     private(set) var width: Int
     private(set) var height: Int
-    /// The point (x, y) of the result lies in the source at (m0 x + m1 y + m2, m3 x + m4 y + m5), both divided by
-    /// m6 x + m7 y + m8, in pixels from the upper left corner.
+    /// Maps a point (x, y) of the result to the point (m0 x + m1 y + m2, m3 x + m4 y + m5) of the source, both divided
+    /// by m6 x + m7 y + m8, in pixels from the upper left corner.
     private(set) var map: [Double] = [1, 0, 0, 0, 1, 0, 0, 0, 1]
-    /// Whether pixels of the result lie between those of the source, by more than scaling.
+    /// True if pixels of the result lie between pixels of the source for another reason than scaling.
     private(set) var isResampled = false
 
     init(_ operations: [Adjustment], width: Int, height: Int) {
@@ -33,7 +33,7 @@ struct AdjustmentGeometry {
         }
     }
 
-    /// Puts a map from the new result to the old one in front.
+    /// Prepends a map from the new result to the old one.
     private mutating func compose(_ inner: [Double]) {
         map = ColourMatrix.product(map, inner)
         if map[8] != 0, map[8] != 1 { map = map.map { $0 / map[8] } }
@@ -67,7 +67,7 @@ struct AdjustmentGeometry {
         )
         let newAcross = max(1, (across * factor).rounded(.down))
         let newDown = max(1, (down * factor).rounded(.down))
-        // The picture turns clockwise, so a point of the result lies where turning back puts it.
+        // The image rotates clockwise, so a point of the result is found by rotating back.
         let (x, y) = (newAcross / 2, newDown / 2)
         compose([
             cosine, sine, across / 2 - cosine * x - sine * y,
@@ -86,7 +86,7 @@ struct AdjustmentGeometry {
         }
         let across = max(1, ((length(0, 1) + length(3, 2)) / 2).rounded())
         let down = max(1, ((length(0, 3) + length(1, 2)) / 2).rounded())
-        // The map of the unit square onto the four corners (Heckbert), from pixels of the result.
+        // Maps the unit square to the four corners (Heckbert), scaled to pixels of the result.
         let (a, b, c, d) = (points[0], points[1], points[2], points[3])
         let (sumX, sumY) = (a.x - b.x + c.x - d.x, a.y - b.y + c.y - d.y)
         let (dx1, dx2, dy1, dy2) = (b.x - c.x, d.x - c.x, b.y - c.y, d.y - c.y)
@@ -112,15 +112,15 @@ struct AdjustmentGeometry {
         height = goal.height
     }
 
-    // MARK: - Looking at the map
+    // MARK: - Queries
 
-    /// The point of the source for a point of the result.
+    /// Returns the point of the source for a point of the result.
     func source(_ x: Double, _ y: Double) -> (x: Double, y: Double) {
         let under = map[6] * x + map[7] * y + map[8]
         return ((map[0] * x + map[1] * y + map[2]) / under, (map[3] * x + map[4] * y + map[5]) / under)
     }
 
-    /// Pixels of the result for each pixel of the source, where they lie closest; at most 1.
+    /// The largest ratio of result pixels to source pixels over the image, at most 1.
     var scale: Double {
         let (across, down) = (Double(width), Double(height))
         let step = 0.5
@@ -137,13 +137,13 @@ struct AdjustmentGeometry {
         return min(1, scales.max() ?? 1)
     }
 
-    /// The same map where the result and the source have other sizes.
+    /// Returns the same map for a result and a source of other sizes.
     func scaled(source: (x: Double, y: Double), result: (x: Double, y: Double)) -> [Double] {
         let stretched = ColourMatrix.product(map, [1 / result.x, 0, 0, 0, 1 / result.y, 0, 0, 0, 1])
         return stretched.enumerated().map { $0 < 3 ? $1 * source.x : $0 < 6 ? $1 * source.y : $1 }
     }
 
-    /// The EXIF number of the turn and mirror that the map makes, where it only scales beside.
+    /// The EXIF orientation that equals the rotation and mirroring of the map, if it only scales apart from that.
     var orientation: Int {
         func sign(_ index: Int) -> Int { map[index] > 0 ? 1 : map[index] < 0 ? -1 : 0 }
         return switch (sign(0), sign(1), sign(3), sign(4)) {
@@ -158,7 +158,7 @@ struct AdjustmentGeometry {
         }
     }
 
-    /// The part of the source that is shown, where the map only turns, mirrors and scales.
+    /// The visible part of the source, if the map only rotates, mirrors and scales.
     var shown: PixelRect {
         let ends = [source(0, 0), source(Double(width), Double(height))]
         let x = Int(min(ends[0].x, ends[1].x).rounded())

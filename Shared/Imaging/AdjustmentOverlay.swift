@@ -4,7 +4,8 @@ import Foundation
 import PhotoModel
 import PictureFormats
 
-/// Watermarks: text in the built-in font, or a picture that the list holds itself, so that a render needs nothing else.
+/// Draws watermarks: text in the built-in font, or an image that is embedded in the list, so that a render needs no
+/// other files.
 enum AdjustmentOverlay {
     static func apply(_ operation: Adjustment, to wand: borrowing Wand) throws(ImagingError) {
         let width = max(1, Int((operation.number("size") * Double(wand.width)).rounded()))
@@ -30,7 +31,7 @@ enum AdjustmentOverlay {
         }
     }
 
-    /// Blue, green, red and opacity, as ImageMagick has them.
+    /// A watermark in ImageMagick's channel order: blue, green, red and opacity.
     struct Mark {
         var width: Int
         var height: Int
@@ -54,7 +55,7 @@ enum AdjustmentOverlay {
         return (x, y)
     }
 
-    /// Each pixel as opaque as it is covered by points of the font.
+    /// Renders text. The opacity of a pixel is its coverage by points of the font.
     private static func text(_ operation: Adjustment, width: Int) -> Mark {
         let points = BitmapFont.points(operation.text("text"))
         guard let right = points.map(\.x).max(), let left = points.map(\.x).min() else {
@@ -69,7 +70,7 @@ enum AdjustmentOverlay {
         let number = UInt32(colour, radix: 16) ?? 0xFFFFFF
         let channels = [0, 8, 16].map { UInt16((number >> UInt32($0)) & 255) * 257 }
         var pixels = [UInt16](repeating: 65_535, count: 4 * width * height)
-        // Four by four samples for each pixel.
+        // Four by four samples per pixel.
         let parts = 4
         for y in 0..<height {
             for x in 0..<width {
@@ -90,7 +91,7 @@ enum AdjustmentOverlay {
 
     private static func picture(_ base64: String, width: Int) throws(ImagingError) -> Mark {
         guard let data = Data(base64Encoded: base64) else {
-            throw .invalidOptions("the picture of a watermark is not Base64")
+            throw .invalidOptions("the image of the watermark is not Base64")
         }
         var limits = PixelLimits()
         limits.pixels = 16_000_000
@@ -98,13 +99,13 @@ enum AdjustmentOverlay {
         let bytes = [UInt8](data)
         let header = try Picture.header(of: bytes, limits: limits)
         guard header.kind == .png || header.kind == .jpeg else {
-            throw .invalidOptions("the picture of a watermark is neither PNG nor JPEG")
+            throw .invalidOptions("the image of the watermark is neither PNG nor JPEG")
         }
         let wand = try Decoder.decode(bytes, header, eighths: DecodeScale.full, scale: 1, limits: limits)
         try ColourProfile.convertToSRGB(wand, isOfRequest: true)
         try wand.attempt("preparing", MagickTransformImageColorspace(wand.pointer, sRGBColorspace))
         let height = max(1, Int((Double(wand.height * width) / Double(wand.width)).rounded()))
-        guard height <= 4 * 65_500 else { throw .invalidOptions("the picture of a watermark is too thin") }
+        guard height <= 4 * 65_500 else { throw .invalidOptions("the image of the watermark is too narrow") }
         let isTransparent = wand.hasAlpha
         try wand.resize(width, height)
         var pixels: [UInt16] = []

@@ -4,31 +4,28 @@ import Foundation
 public import PhotoModel
 import PictureFormats
 
-/// Renders an adjustment list from the original bytes.
+/// Renders an adjustment list from the bytes of the original (S-85 to S-92).
 ///
-/// Sources: rows S-85..S-92, DESIGN.md section 5.
-///
-/// The stages run in the order of `AdjustmentKind.Stage`. Geometry is composed into one resampling (none at all for crops,
-/// quarter turns and flips) and comes first, so that everything else works on the pixels that are kept; colour is
-/// composed into one pass on 16-bit pixels, and the stage finish with it where nothing stands between them.
+/// The stages run in the order of `AdjustmentKind.Stage`. Geometry is composed into one resampling (none for crops,
+/// quarter turns and flips) and comes first, so that everything else works only on the pixels that are kept. Colour is
+/// composed into one pass on 16-bit pixels, together with the stage finish if there is no detail stage between them.
 public enum AdjustmentRendering {
-    /// Renders the list.
+    /// Renders a list.
     ///
-    /// The result is upright and holds no metadata; `MetadataWriter.transfer` in the room Metadata adds what is to be
-    /// kept. Where only pixels move they stay in the picture's own colour space, and its profile is embedded. Everything
-    /// else is computed on sRGB, or on Display P3 by the same formulas where the picture has that profile; that profile
-    /// is embedded then, and no other.
+    /// The result has its orientation applied and contains no metadata; `MetadataWriter.transfer` of the module
+    /// Metadata adds it. If pixels are only moved they keep the colour space of the image, and its profile is embedded.
+    /// Everything else is computed in sRGB, or with the same formulas in Display P3 if the image has that profile,
+    /// which is then embedded.
     ///
     /// - Parameters:
-    ///   - bytes: The original.
-    ///   - list: What to do. A neutral list gives the original pixels encoded again.
-    ///   - format: A format that can be written.
-    ///   - quality: 1...100 for JPEG and WebP.
-    ///   - maximumSide: For a preview: neither side gets longer than this many pixels, and no more is decoded than
-    ///     it needs.
-    ///   - limits: Bounds on the original.
-    /// - Returns: The encoded picture.
-    /// - Throws: `ImagingError`.
+    ///   - bytes: the original
+    ///   - list: the adjustments; a neutral list re-encodes the original pixels
+    ///   - format: a format that can be encoded
+    ///   - quality: 1...100 for JPEG and WebP
+    ///   - maximumSide: the longest side of a preview in pixels; no more is decoded than the preview needs
+    ///   - limits: limits on the original
+    /// - Returns: the encoded image
+    /// - Throws: `ImagingError`
     public static func render(
         _ bytes: [UInt8],
         _ list: AdjustmentList,
@@ -48,7 +45,7 @@ public enum AdjustmentRendering {
         )
     }
 
-    /// Without bands every picture goes through a whole raster, for tests.
+    /// Used by tests to render without `inBands`, through a whole raster.
     static func render(
         _ bytes: [UInt8],
         _ list: AdjustmentList,
@@ -102,14 +99,14 @@ public enum AdjustmentRendering {
         )
     }
 
-    /// The sizes of one render.
+    /// The sizes of a render.
     private struct Frame {
         let header: PictureHeader
         let output: (width: Int, height: Int)
-        /// Pixels of the output for each pixel of the source.
+        /// Pixels of the output per pixel of the source.
         let scale: Double
         let isSmaller: Bool
-        /// Pixels of the output for each pixel of the full result.
+        /// Pixels of the output per pixel of the full result.
         let shrink: Double
     }
 
@@ -163,7 +160,7 @@ public enum AdjustmentRendering {
         )
     }
 
-    /// Everything behind geometry, stage by stage.
+    /// Runs the stages after geometry.
     private static func recolour(
         _ wand: borrowing Wand,
         _ operations: [Adjustment],
@@ -185,7 +182,7 @@ public enum AdjustmentRendering {
         }
     }
 
-    /// Crops, turns and flips by whole pixels.
+    /// Crops, rotates by quarter turns and flips.
     private static func moveWithoutLoss(
         _ wand: borrowing Wand,
         _ geometry: AdjustmentGeometry,
@@ -203,7 +200,7 @@ public enum AdjustmentRendering {
         try wand.obey(orientation: geometry.orientation)
     }
 
-    /// A new picture of the output's size, each pixel taken from the source by the map.
+    /// Creates an image of the output's size by mapping each pixel to the source.
     private static func resampled(
         _ source: borrowing Wand,
         _ geometry: AdjustmentGeometry,
@@ -253,7 +250,7 @@ public enum AdjustmentRendering {
         return result
     }
 
-    /// The taps of a three-lobed Lanczos filter for each phase, each row summing to 1.
+    /// The taps of a three-lobed Lanczos filter for each phase; each row sums to 1.
     private static let lanczos: [Float] = (0...Int(SAFELIGHT_LANCZOS_PHASES)).flatMap { phase in
         let taps = (0..<Int(SAFELIGHT_LANCZOS_TAPS)).map { tap in
             LanczosTaps.lanczos(Double(phase) / Double(SAFELIGHT_LANCZOS_PHASES) + 2 - Double(tap))

@@ -4,16 +4,16 @@ import JSONValue
 public import PhotoModel
 import PictureFormats
 
-/// Suggests operations that make a picture look better; they are explicit values like any others, so that what is
-/// stored says what was done, and renders the same for ever.
+/// Suggests operations that improve an image. They have explicit values, so that the stored list records what was done
+/// and always renders the same.
 public enum AutoEnhance {
-    /// The sides of the picture that is looked at.
+    /// The longest side of the image that is analysed, in pixels.
     static let side = 512
 
-    /// Operations for a picture; the same bytes give the same suggestion.
+    /// Returns suggested operations for an image. The same bytes give the same suggestion.
     ///
-    /// - Returns: levels, brightness, temperature, tint and vibrance, as far as there is anything to be done.
-    /// - Throws: `ImagingError`.
+    /// - Returns: levels, brightness, temperature, tint and vibrance, without those that would change nothing
+    /// - Throws: `ImagingError`
     public static func suggest(
         for bytes: [UInt8],
         limits: PixelLimits = PixelLimits()
@@ -40,7 +40,7 @@ public enum AutoEnhance {
         return operations(for: counters, count: count)
     }
 
-    /// From the histograms of red, green, blue and brightness.
+    /// Derives operations from the histograms of red, green, blue and brightness.
     static func operations(for counters: [UInt32], count: Int) -> [Adjustment] {
         let bright = Array(counters[768..<1024])
         func part(_ share: Double) -> Double {
@@ -62,14 +62,14 @@ public enum AutoEnhance {
             operations.append(step)
         }
 
-        // The ends of the tones, unless the picture is meant to have none.
+        // Stretch the tones, but keep images that are meant to have no black or white.
         let (black, white) = (min(0.15, part(0.002)), max(0.75, part(0.998)))
         add(.levels, ["black": .double(rounded(black)), "white": .double(rounded(min(1, white)))])
-        // Half of the way to a middle tone in the middle.
+        // Move the median halfway to middle grey.
         let middle = min(0.95, max(0.05, (part(0.5) - black) / (white - black)))
         let brightness = -log2Ratio(of: middle, to: 0.46) / 2
         add(.brightness, ["value": .double(rounded(min(0.5, max(-0.4, brightness))))])
-        // A third of the way to a grey mean, because many pictures are meant to have a colour.
+        // Move the mean a third of the way to grey, because many images are meant to have a colour cast.
         let (red, green, blue) = (max(mean(0), 1e-4), max(mean(1), 1e-4), max(mean(2), 1e-4))
         let warmth = ToneLight.log2(blue / red) / 3
         add(.temperature, ["value": .double(rounded(min(0.2, max(-0.2, warmth))))])
@@ -79,7 +79,8 @@ public enum AutoEnhance {
         return operations
     }
 
-    /// The value of the operation brightness that takes one middle tone to another.
+    /// Returns the log2 of the exponent that maps one middle tone to another; its negative is the value of the
+    /// operation brightness.
     private static func log2Ratio(of value: Double, to goal: Double) -> Double {
         ToneLight.log2(ToneLight.log2(goal) / ToneLight.log2(value))
     }

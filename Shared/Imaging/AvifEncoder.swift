@@ -1,15 +1,16 @@
 import CHeif
 import CMagickWand
 
-/// AVIF through libheif: ImageMagick's own coders write none.
+/// Encodes AVIF with libheif, because ImageMagick's coders cannot write it.
 enum AvifEncoder {
-    /// Whether libheif has an encoder for it on this machine.
+    /// True if libheif has an AV1 encoder on this machine.
     static let isThere = heif_have_encoder_for_format(heif_compression_AV1) != 0
 
-    /// How hard the encoder tries, 0 to 9: at 8 a picture takes a few times what a JPEG takes, and is half as large.
+    /// The encoder's speed, 0 (best) to 9. At 8 encoding takes a few times as long as JPEG, and files are half as
+    /// large.
     private static let speed: Int32 = 8
 
-    /// The file of a picture in sRGB, without metadata; the quality is 1...100.
+    /// Encodes an sRGB image without metadata; the quality is 1...100.
     static func encode(_ wand: borrowing Wand, quality: Int) throws(ImagingError) -> [UInt8] {
         guard let context = heif_context_alloc() else { throw .encodingFailed("out of memory") }
         defer { heif_context_free(context) }
@@ -18,7 +19,7 @@ enum AvifEncoder {
         guard let encoder else { throw .encodingFailed("no AV1 encoder") }
         defer { heif_encoder_release(encoder) }
         try check(heif_encoder_set_lossy_quality(encoder, Int32(quality)))
-        // Not every encoder knows these.
+        // Not every encoder supports these parameters.
         _ = heif_encoder_set_parameter_integer(encoder, "speed", speed)
         _ = heif_encoder_set_parameter_integer(encoder, "threads", 1)
         let image = try picture(of: wand)

@@ -1,12 +1,12 @@
 import Foundation
 import Synchronization
 
-/// A picture's rows in bands, on two threads: one fills bands, the other empties them, and whichever is ahead does what
-/// is to be done to each between.
+/// Passes the rows of an image in bands between two threads: one fills bands, the other empties them. The step in
+/// between is run by whichever thread is ahead.
 ///
-/// What a band becomes does not depend on which thread does it, so the result is the same every time.
+/// The content of a band does not depend on the thread that processes it, so the result is deterministic.
 final class BandPipe: @unchecked Sendable {
-    // The memory of a band is touched by one thread at a time: the semaphores hand it over.
+    // Unchecked because of `memory`: a band is accessed by one thread at a time, synchronized by the semaphores.
     typealias Rows = (band: Int, first: Int, count: Int, pixels: UnsafeMutablePointer<UInt8>)
 
     static let rowsOfBand = 32
@@ -45,7 +45,7 @@ final class BandPipe: @unchecked Sendable {
 
     private var bands: Int { (height + Self.rowsOfBand - 1) / Self.rowsOfBand }
 
-    /// Runs to the end; throws the first failure of either side.
+    /// Processes all bands and throws the first error of either thread.
     func run(
         fill: @escaping @Sendable (Rows) throws(ImagingError) -> Void,
         change: @escaping @Sendable (Rows) -> Void,
@@ -91,7 +91,7 @@ final class BandPipe: @unchecked Sendable {
                 ready.signal()
                 return
             }
-            // With enough in hand for the other side there is time to do a part of its work.
+            // Two or more bands are ready for the other thread, so this one does a part of the work.
             let isAhead = state.withLock { $0.filled - $0.emptied >= 2 }
             if isAhead { change(rows(band)) }
             state.withLock {

@@ -1,22 +1,20 @@
 import Foundation
 
-/// A built-in font of 5 by 8 points for labels, so that a contact sheet needs no font file and none of ImageMagick's
-/// text coders, which our policy closes.
+/// A built-in font of 5 by 8 points for labels. With it a contact sheet needs neither a font file nor ImageMagick's
+/// text coders, which the policy disables.
 enum BitmapFont {
-    /// Points from one character to the next.
+    /// The distance between two characters in points.
     static let advance = 6
     static let height = 8
 
-    /// The columns of a character, the lowest bit on top.
+    /// The columns of the characters; the lowest bit is the top.
     private static let glyphs: [[UInt8]] = {
         let digits = table.filter { !$0.isWhitespace }.compactMap { $0.hexDigitValue }
         let bytes = stride(from: 0, to: digits.count - 1, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
         return stride(from: 0, to: bytes.count - 4, by: 5).map { Array(bytes[$0..<$0 + 5]) }
     }()
 
-    /// The points (column, row) of a text that are drawn.
-    ///
-    /// Accents are left out, other signs become a question mark.
+    /// Returns the points (column, row) of a text. Accents are dropped, other characters become a question mark.
     static func points(_ text: String) -> [(x: Int, y: Int)] {
         let plain = text.decomposedStringWithCanonicalMapping.unicodeScalars.filter {
             !(0x300...0x36F).contains($0.value)

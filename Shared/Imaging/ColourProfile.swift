@@ -1,9 +1,9 @@
 import CMagickWand
 import Foundation
 
-/// ICC profiles, and the way to sRGB.
+/// ICC profiles and the conversion to sRGB.
 enum ColourProfile {
-    /// sRGB (IEC 61966-2-1) as a version 4 matrix profile, made here so that no file is needed.
+    /// sRGB (IEC 61966-2-1) as a version 4 matrix profile, built here so that no file is needed.
     static let sRGB = matrix(
         name: "sRGB",
         red: (0.43607, 0.22249, 0.01392),
@@ -11,7 +11,7 @@ enum ColourProfile {
         blue: (0.14307, 0.06061, 0.71410)
     )
 
-    /// Display P3, for HEIC and AVIF files that name their primaries by number and hold no profile.
+    /// Display P3, for HEIC and AVIF files that specify their primaries by number and contain no profile.
     static let displayP3 = matrix(
         name: "Display P3",
         red: (0.51512, 0.24120, -0.00105),
@@ -19,7 +19,7 @@ enum ColourProfile {
         blue: (0.15710, 0.06657, 0.78407)
     )
 
-    /// Converts the picture to sRGB and drops its profile.
+    /// Converts the image to sRGB and removes its profile.
     ///
     /// A broken profile is no error: the colours count as sRGB then.
     ///
@@ -40,13 +40,13 @@ enum ColourProfile {
         }
     }
 
-    /// Whether the profile calls itself sRGB: converting would change nothing.
+    /// Returns true if the profile is named sRGB, so that a conversion would change nothing.
     static func isSRGB(_ profile: [UInt8]) -> Bool { isCalled("sRGB", profile) }
 
-    /// Whether the profile calls itself Display P3, whose curve is that of sRGB.
+    /// Returns true if the profile is named Display P3, which has the tone curve of sRGB.
     static func isDisplayP3(_ profile: [UInt8]) -> Bool { isCalled("Display P3", profile) }
 
-    /// Looks for a name in ASCII and in UTF-16.
+    /// Searches the profile for a name in ASCII and in UTF-16.
     private static func isCalled(_ name: String, _ profile: [UInt8]) -> Bool {
         let start = Data(profile).prefix(4096)
         return start.range(of: Data(name.utf8)) != nil

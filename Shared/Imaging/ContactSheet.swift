@@ -1,13 +1,13 @@
 import CMagickWand
 import PictureFormats
 
-/// Lays many pictures out on one.
+/// Draws a contact sheet of many images.
 public enum ContactSheet {
-    /// One place of the sheet.
+    /// One cell of the sheet.
     public struct Cell: Sendable, Hashable {
-        /// The picture; `nil`, or bytes that cannot be opened, draw a placeholder.
+        /// The image file. A placeholder is drawn if it is `nil` or cannot be decoded.
         public var bytes: [UInt8]?
-        /// One line below the picture, cut to its width.
+        /// One line of text below the image, truncated to its width.
         public var label: String
 
         public init(bytes: [UInt8]?, label: String) {
@@ -16,19 +16,19 @@ public enum ContactSheet {
         }
     }
 
-    /// More cells than this are refused.
+    /// The maximum number of cells.
     public static let maximumCells = 2000
 
-    /// Draws the sheet, row by row from the upper left.
+    /// Draws the sheet row by row from the upper left.
     ///
     /// - Parameters:
-    ///   - cells: 1...2,000.
-    ///   - columns: 1...100; fewer cells make a narrower sheet.
-    ///   - cellSide: 16...2,048 pixels; a picture is fitted into this square and never enlarged.
-    ///   - format: A format that can be written.
-    ///   - quality: 1...100 for JPEG and WebP.
-    /// - Returns: The encoded sheet.
-    /// - Throws: `ImagingError`; one broken picture is no error.
+    ///   - cells: 1...2,000 cells
+    ///   - columns: 1...100; the sheet is narrower if there are fewer cells
+    ///   - cellSide: 16...2,048 pixels; images are fitted into this square and never enlarged
+    ///   - format: a format that can be encoded
+    ///   - quality: 1...100 for JPEG and WebP
+    /// - Returns: the encoded sheet
+    /// - Throws: `ImagingError`; a broken image is not an error
     public static func render(
         _ cells: [Cell],
         columns: Int,
@@ -38,7 +38,7 @@ public enum ContactSheet {
     ) throws(ImagingError) -> RenderedImage {
         try RenditionOptions(format: format, quality: quality).validate()
         guard (1...maximumCells).contains(cells.count) else {
-            throw .invalidOptions("a sheet of \(cells.count) pictures; give 1...\(maximumCells)")
+            throw .invalidOptions("a sheet of \(cells.count) cells; give 1...\(maximumCells)")
         }
         guard (1...100).contains(columns), (16...2048).contains(cellSide) else {
             throw .invalidOptions("columns must be 1...100 and cellSide 16...2048 pixels")
@@ -90,7 +90,7 @@ public enum ContactSheet {
         return try pixels(of: wand)
     }
 
-    /// Eight-bit red, green, blue; transparency shows the sheet's grey.
+    /// Returns eight-bit red, green, blue. Transparent areas show the grey of the sheet.
     static func pixels(of wand: borrowing Wand) throws(ImagingError) -> Pixels {
         if wand.hasAlpha {
             try Decoder.setBackground(wand, "#303030")
@@ -103,7 +103,7 @@ public enum ContactSheet {
         return Pixels(width: width, height: height, rgb: rgb)
     }
 
-    /// The sheet while it is drawn: eight-bit red, green, blue.
+    /// The sheet as eight-bit red, green, blue.
     private struct Canvas {
         let columns: Int
         let side: Int
@@ -146,7 +146,7 @@ public enum ContactSheet {
             }
         }
 
-        /// A frame with both diagonals.
+        /// Draws a frame with both diagonals.
         mutating func drawPlaceholder(in index: Int) {
             let (left, top) = corner(index)
             for step in 0..<side {

@@ -1,13 +1,13 @@
 import CMagickWand
 import PictureFormats
 
-/// Turns the bytes of a picture into upright pixels.
+/// Decodes image files into upright pixels.
 enum Decoder {
-    /// The first frame, turned as the orientation says, with its colour profile.
+    /// Returns the first frame, with orientation applied and with its colour profile.
     ///
-    /// A JPEG is decoded at a fraction in eighths; a HEIC or raw file may answer with an embedded preview that has at least
-    /// the fraction `scale` of its size. Otherwise the size is that of the header. `orientation` counts in place of the
-    /// file's own.
+    /// A JPEG is decoded at the given fraction in eighths. For a HEIC or raw file an embedded preview may be returned
+    /// that has at least the fraction `scale` of its size. In all other cases the size is that of the header.
+    /// `orientation`, if given, overrides that of the file.
     static func decode(
         _ bytes: [UInt8],
         _ header: PictureHeader,
@@ -17,7 +17,7 @@ enum Decoder {
         orientation: Int? = nil
     ) throws(ImagingError) -> Wand {
         guard header.isComplete else { throw .truncated }
-        // A strip of a few pixels has no eighths.
+        // Images of only a few pixels are not scaled by the decoder.
         let isScaled =
             header.kind == .jpeg && eighths < DecodeScale.full && min(header.storedWidth, header.storedHeight) >= 16
         let width = isScaled ? DecodeScale.side(header.storedWidth, eighths) : header.storedWidth
@@ -55,7 +55,7 @@ enum Decoder {
         return wand
     }
 
-    /// The decoder must agree with the header, because limits and sizes were computed from it.
+    /// Checks that the decoded size agrees with the header, from which limits and sizes were computed.
     private static func check(
         _ wand: borrowing Wand,
         _ header: PictureHeader,
@@ -69,13 +69,13 @@ enum Decoder {
             : wand.width == width && wand.height == height
         guard agrees else {
             throw .undecodable(
-                reason: "the header says \(header.storedWidth) by \(header.storedHeight) pixels, the data "
+                reason: "the header has \(header.storedWidth) by \(header.storedHeight) pixels, the data "
                     + "\(wand.width) by \(wand.height)"
             )
         }
     }
 
-    /// A frame of a GIF may cover only a part of the canvas.
+    /// Extends a GIF frame that covers only part of the canvas.
     private static func layOnCanvas(_ wand: borrowing Wand, _ header: PictureHeader) throws(ImagingError) {
         var (width, height, x, y) = (0, 0, 0, 0)
         MagickGetImagePage(wand.pointer, &width, &height, &x, &y)

@@ -1,12 +1,13 @@
 import CMagickWand
 import CPixels
 
-/// Turns pixels into the bytes of a file, without any metadata.
+/// Encodes pixels as a file without metadata.
 enum Encoder {
-    /// The file's bytes.
+    /// Returns the encoded file.
     ///
-    /// The quality of 1...100 is for JPEG, WebP and AVIF; the others are without loss. With `keepsProfile` the colour profile
-    /// stays, otherwise the picture must be sRGB; with `keepsDepth` 16-bit pixels stay so where the format holds them.
+    /// The quality of 1...100 applies to JPEG, WebP and AVIF; other formats are lossless. With `keepsProfile` the
+    /// colour profile is embedded, otherwise the image must be sRGB. With `keepsDepth` 16-bit pixels stay 16-bit if the
+    /// format supports it.
     static func encode(
         _ wand: borrowing Wand,
         format: ImageFormat,
@@ -26,7 +27,7 @@ enum Encoder {
         let staysDeep = keepsDepth && MagickGetImageDepth(wand.pointer) > 8
         try wand.attempt("stripping", MagickStripImage(wand.pointer))
         MagickDeleteImageArtifact(wand.pointer, "png:exclude-chunk")
-        // Chunks of text and of time would tell of the source, and make equal pictures of unequal bytes.
+        // Text and time chunks would reveal the source, and equal images would have different bytes.
         MagickSetImageArtifact(
             wand.pointer,
             "png:exclude-chunk",
@@ -38,11 +39,11 @@ enum Encoder {
         switch format {
         case .png, .tiff:
             if !staysDeep {
-                // ImageMagick rounds down, which makes a picture darker by half a step.
+                // ImageMagick truncates to eight bits, which darkens an image by half a step on average.
                 try wand.withPixels { pixels, count in safelight_round_to_bytes(pixels, count) }
                 wand.noteDepth(8)
             }
-        // The others hold eight bits: bringing every pixel to them before would only take time.
+        // The other formats have eight bits: converting every pixel first would only take time.
         default: wand.noteDepth(8)
         }
         MagickSetImageInterlaceScheme(wand.pointer, NoInterlace)
@@ -60,7 +61,7 @@ enum Encoder {
         guard MagickSetImageFormat(wand.pointer, format.coder) == MagickTrue else {
             throw .encodingFailed("no coder for \(format.rawValue)")
         }
-        // The reader's format and name would win over the picture's.
+        // The format and name set by the reader would override those of the image.
         MagickSetFormat(wand.pointer, format.coder)
         MagickSetFilename(wand.pointer, "")
         MagickSetImageFilename(wand.pointer, "")
@@ -72,7 +73,7 @@ enum Encoder {
         return Array(UnsafeBufferPointer(start: blob, count: length))
     }
 
-    /// ImageMagick's own writer takes twice the time for the same file.
+    /// Encodes a JPEG with libjpeg. ImageMagick's encoder takes twice the time for the same file.
     private static func jpeg(
         _ wand: borrowing Wand,
         quality: Int,

@@ -1,18 +1,18 @@
 import CHeif
 import CMagickWand
 
-/// HEIC and AVIF through libheif itself: ImageMagick's reader drops transparency and ignores embedded previews.
+/// Decodes HEIC and AVIF with libheif, because ImageMagick's reader drops transparency and ignores embedded previews.
 ///
-/// libheif applies the file's own turns and mirrors; the EXIF orientation is therefore not obeyed a second time.
+/// libheif applies the file's own rotation and mirroring, so the EXIF orientation is not applied again.
 enum HeifDecoder {
     static func decode(_ bytes: [UInt8], scale: Double, limits: PixelLimits) throws(ImagingError) -> Wand {
         guard let wand = try decode(bytes, scale: scale, limits: limits, onlyPreview: false) else {
-            throw .undecodable(reason: "no picture")
+            throw .undecodable(reason: "the file contains no image")
         }
         return wand
     }
 
-    /// The largest preview that is embedded in the file; nil where there is none.
+    /// Returns the largest preview that is embedded in the file; nil if there is none.
     static func preview(_ bytes: [UInt8], limits: PixelLimits) throws(ImagingError) -> Wand? {
         try decode(bytes, scale: 0, limits: limits, onlyPreview: true)
     }
@@ -56,12 +56,12 @@ enum HeifDecoder {
         guard let context = heif_context_alloc() else { throw .undecodable(reason: "out of memory") }
         defer { heif_context_free(context) }
         heif_context_set_maximum_image_size_limit(context, Int32(clamping: limits.side))
-        // The pool decides about parallelism: tiles are decoded on this thread.
+        // The worker pool decides about parallelism, so tiles are decoded on this thread.
         heif_context_set_max_decoding_threads(context, 0)
         try check(heif_context_read_from_memory_without_copy(context, buffer.baseAddress, buffer.count, nil))
         var primary: OpaquePointer?
         try check(heif_context_get_primary_image_handle(context, &primary))
-        guard let primary else { throw .undecodable(reason: "no primary picture") }
+        guard let primary else { throw .undecodable(reason: "the file has no primary image") }
         defer { heif_image_handle_release(primary) }
         let width = Int(heif_image_handle_get_width(primary))
         let height = Int(heif_image_handle_get_height(primary))
@@ -76,7 +76,7 @@ enum HeifDecoder {
         return (try decode(primary), profile(of: primary))
     }
 
-    /// The smallest embedded preview that has the picture's shape and at least the pixels that are wanted.
+    /// Returns the smallest embedded preview that has the aspect ratio of the image and at least the wanted pixels.
     private static func preview(of primary: OpaquePointer, scale: Double) -> OpaquePointer? {
         let width = Double(heif_image_handle_get_width(primary))
         let height = Double(heif_image_handle_get_height(primary))
@@ -120,7 +120,7 @@ enum HeifDecoder {
                 options
             )
         )
-        guard let image else { throw .undecodable(reason: "no picture") }
+        guard let image else { throw .undecodable(reason: "libheif returned no image") }
         defer { heif_image_release(image) }
         let width = Int(heif_image_get_primary_width(image))
         let height = Int(heif_image_get_primary_height(image))

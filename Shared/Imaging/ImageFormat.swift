@@ -1,31 +1,31 @@
 import PictureFormats
 
-/// The picture formats that are opened, told by their first bytes.
+/// The supported image formats, detected by their first bytes.
 public enum ImageFormat: String, Sendable, Hashable, CaseIterable {
     case jpeg, png, gif, webp, tiff, bmp, heic, avif, jxl
-    /// A camera's raw file, of any maker that LibRaw knows.
+    /// A camera raw file of any type that LibRaw supports.
     case raw
 
-    /// "image/jpeg" and so on.
+    /// The media type, for example "image/jpeg".
     public var mimeType: String { kind.mimeType }
 
-    /// The uniform type identifier, such as "public.jpeg".
+    /// The uniform type identifier, for example "public.jpeg".
     public var contentType: String { kind.contentType }
 
-    /// The format of these bytes by their magic numbers, or `nil` where it is none of these.
+    /// Detects the format by magic bytes; `nil` if it is not supported.
     public static func sniff(_ bytes: some Collection<UInt8>) -> ImageFormat? {
         PictureKind.sniff(bytes).map(ImageFormat.init)
     }
 
-    /// Whether pictures can be written in this format.
+    /// True if images can be encoded in this format.
     ///
-    /// HEIC, JPEG XL and raw files are read only; AVIF is written where libheif has an encoder.
+    /// HEIC, JPEG XL and raw files can only be decoded. AVIF can be encoded if libheif has an encoder.
     public var canEncode: Bool { self == .avif ? AvifEncoder.isThere : ![.heic, .jxl, .raw].contains(self) }
 
-    /// The formats that can be opened, by name.
+    /// The names of the formats that can be decoded.
     public static let readableNames: [String] = allCases.map(\.rawValue)
 
-    /// The formats that can be written, by name.
+    /// The names of the formats that can be encoded.
     public static let encodableNames: [String] = allCases.filter(\.canEncode).map(\.rawValue)
 
     init(_ kind: PictureKind) {
@@ -59,15 +59,15 @@ public enum ImageFormat: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// Whether the pixels come turned as the file itself says: then the EXIF orientation only tells.
+    /// True if decoders apply the file's own orientation, in which case the EXIF orientation is informational.
     public var turnsItself: Bool { kind.turnsItself }
 
-    /// Whether transparency survives; otherwise it is flattened on white.
+    /// True if the format supports transparency; otherwise images are flattened on white.
     var keepsAlpha: Bool { self != .jpeg && self != .bmp }
 
-    /// The longest side that the format can hold.
+    /// The longest side that the format supports, in pixels.
     var longestSide: Int { self == .webp ? 16_383 : 65_500 }
 
-    /// ImageMagick's name of the coder.
+    /// The name of ImageMagick's coder.
     var coder: String { rawValue.uppercased() }
 }

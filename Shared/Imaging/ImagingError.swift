@@ -1,12 +1,12 @@
-/// Why a picture could not be opened or made.
+/// The reason that an image could not be decoded or rendered.
 public enum ImagingError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The bytes begin no format of the list.
+    /// The bytes are not a supported format.
     case unsupportedFormat(found: String, supported: [String])
-    /// The file ends too early.
+    /// The file is truncated.
     case truncated
     /// The decoder refused the file.
     case undecodable(reason: String)
-    /// More pixels, longer sides or more frames than allowed; `limit` is the limit that was passed.
+    /// Too many pixels, a side that is too long, or too many frames; `limit` is the limit that was exceeded.
     case tooLarge(width: Int, height: Int, limit: Int)
     /// What was asked for takes more time or memory than there is.
     case tooMuchWork(String)
@@ -26,15 +26,13 @@ public enum ImagingError: Error, Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// What is wrong and what to do, for a person.
-    ///
-    /// Holds nothing of the file's content.
+    /// What is wrong and what to do. Contains nothing of the file's content.
     public var message: String {
         switch self {
         case .unsupportedFormat(let found, let supported):
             "the file is \(found); give one of \(supported.joined(separator: ", "))"
-        case .truncated: "the picture file ends too early; copy it again from its source"
-        case .undecodable(let reason): "the picture cannot be decoded: \(reason)"
+        case .truncated: "the image file is truncated; copy it again from its source"
+        case .undecodable(let reason): "the image cannot be decoded: \(reason)"
         case .tooLarge(let width, let height, let limit):
             "the picture of \(width) by \(height) pixels passes the limit of \(limit); give a smaller one"
         case .invalidOptions(let reason), .tooMuchWork(let reason): reason

@@ -1,21 +1,22 @@
 import CMagickWand
 
 extension ImagingLibrary {
-    /// What is in force in this process, found out by asking and by trying.
+    /// The security policy in force in this process, determined by queries and by trial.
     public struct PolicyInForce: Sendable {
-        /// The largest side in pixels, and the most pixels, that ImageMagick would open.
+        /// The largest side in pixels that ImageMagick would decode.
         public var largestSide: Int
-        /// Formats that must be closed and were opened all the same; none where the policy holds.
+        /// The formats that must be disabled but could be decoded; empty if the policy works.
         public var open: [String]
     }
 
-    /// Formats that read files, networks or programs; each with a text that its reader would begin with.
+    /// Formats that read files, networks or programs, each with text that its reader accepts.
     private static let harmful = [
         ("SVG", "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"1\" height=\"1\"/>"),
         ("MVG", "viewbox 0 0 1 1 rectangle 0,0 1,1"), ("MSL", "<image><read filename=\"xc:red\"/></image>"),
         ("TEXT", "text"), ("PS", "%!PS"), ("PNM", "P1 1 1 1"),
     ]
 
+    /// The policy in force. Starts ImageMagick if necessary.
     public static var policyInForce: PolicyInForce {
         start()
         let open = harmful.filter { format, text in

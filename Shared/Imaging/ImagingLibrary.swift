@@ -2,16 +2,16 @@ import CHeif
 import CMagickWand
 import Foundation
 
-/// ImageMagick's life in this process.
+/// The initialization and version of ImageMagick and the other codecs.
 public enum ImagingLibrary {
-    /// Starts ImageMagick once, with one thread and our own policy.
+    /// Starts ImageMagick once, with one thread and the project's security policy.
     ///
-    /// The first ``Wand`` does; a worker does at its start, before it is given anything.
+    /// Called by the first ``Wand``. A worker calls it at its start, before it receives any data.
     ///
-    /// The policy is read from a file when the library starts, because ImageMagick lets a program only lower the limits
-    /// of the policies that it found, and Debian's stop at 16,000 pixels a side. Where no file can be written (a worker
-    /// without a temporary folder), the same policy is set at run time: then coders are closed as well, but Debian's
-    /// lower limits stay.
+    /// The policy is read from a file when the library starts, because a running program can only lower the limits of
+    /// the policies that were found, and Debian's stop at 16,000 pixels per side. If no file can be written (a worker
+    /// without a temporary folder), the same policy is set at run time: coders are disabled as well, but Debian's lower
+    /// limits stay.
     public static func start() { _ = started }
 
     private static let started: Void = {
@@ -30,7 +30,7 @@ public enum ImagingLibrary {
     }()
 
     private static func withPolicyFolder(_ body: (String) -> Void) -> Bool {
-        // Writing past this limit would end the process.
+        // Writing beyond this limit would kill the process.
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &limit) == 0, limit.rlim_cur >= 16_384 else {
             return false
@@ -51,10 +51,10 @@ public enum ImagingLibrary {
         return true
     }
 
-    /// Only the coders of the list, no delegates, no filters, no indirect reads.
+    /// Allows only the supported coders; no delegates, filters or indirect reads.
     ///
-    /// No time limit: ImageMagick counts it from its start, so a worker that lives longer would refuse everything;
-    /// the pool's clock guards instead.
+    /// There is no time limit: ImageMagick measures it from its start, so a long-lived worker would refuse everything.
+    /// The worker pool enforces time limits instead.
     static let policy = """
         <policymap>
           <policy domain="resource" name="memory" value="4GiB"/>
@@ -73,7 +73,7 @@ public enum ImagingLibrary {
         </policymap>
         """
 
-    /// The libraries that decode and encode, by name.
+    /// The versions of the decoding and encoding libraries by name.
     public static var versions: [String: String] {
         start()
         var number = 0

@@ -1,10 +1,10 @@
 import CJPEG
 
-/// A JPEG that is read row by row; used by one thread at a time.
+/// Reads a JPEG row by row. Used by one thread at a time.
 final class JPEGReader: @unchecked Sendable {
     private let pointer: OpaquePointer
 
-    /// The bytes must live as long as the reader; nil where there is no memory.
+    /// Opens a JPEG. The bytes must outlive the reader. Nil if out of memory.
     init?(_ bytes: UnsafeBufferPointer<UInt8>) {
         guard let pointer = safelight_jpeg_open(bytes.baseAddress, bytes.count) else { return nil }
         self.pointer = pointer
@@ -12,7 +12,7 @@ final class JPEGReader: @unchecked Sendable {
 
     deinit { safelight_jpeg_close(pointer) }
 
-    /// Whether it has three channels of eight bits that become red, green and blue.
+    /// True if the image has three channels of eight bits that can be converted to red, green and blue.
     var isPlain: Bool { safelight_jpeg_is_plain(pointer) == 1 }
 
     var profile: [UInt8] {
@@ -21,7 +21,7 @@ final class JPEGReader: @unchecked Sendable {
         return Array(UnsafeBufferPointer(start: bytes, count: count))
     }
 
-    /// Begins at eighths of the size; the size that comes, nil where it cannot be decoded.
+    /// Starts decoding at a fraction in eighths. Returns the decoded size; nil if the image cannot be decoded.
     func begin(eighths: Int) -> (width: Int, height: Int)? {
         var (width, height) = (0, 0)
         guard safelight_jpeg_begin(pointer, UInt32(eighths), &width, &height) == 1 else { return nil }
@@ -35,7 +35,8 @@ final class JPEGReader: @unchecked Sendable {
         if safelight_jpeg_is_cut(pointer) == 1 { throw .truncated }
     }
 
-    /// A region of the picture, whose rows have so many bytes; nothing may have been read yet.
+    /// Decodes a region of the image. `rowBytes` is the size of a row of the whole image. Nothing may have been read
+    /// before.
     func raster(rowBytes: Int, _ region: PixelRect) throws(ImagingError) -> Raster {
         let kept = 3 * region.width
         var failure: ImagingError?
@@ -67,14 +68,14 @@ final class JPEGReader: @unchecked Sendable {
     }
 }
 
-/// A JPEG that is written row by row; used by one thread at a time.
+/// Writes a JPEG row by row. Used by one thread at a time.
 final class JPEGWriter: @unchecked Sendable {
     private let pointer: OpaquePointer
 
-    /// Chroma is halved below quality 90.
+    /// Starts a JPEG. Chroma is subsampled below quality 90.
     ///
-    /// - Parameter isOptimized: Huffman tables made for the picture, which adds a third to the time and takes a few percent
-    ///   off the size; else the standard's
+    /// - Parameter isOptimized: true computes Huffman tables for the image, which takes a third more time and saves a
+    ///   few percent of the size; false uses the standard tables
     init(
         width: Int,
         height: Int,

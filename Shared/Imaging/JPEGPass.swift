@@ -3,32 +3,32 @@ import Foundation
 import PhotoModel
 import PictureFormats
 
-/// From JPEG to JPEG in bands of rows, without a raster of sixteen bits.
+/// Renders JPEG to JPEG in bands of rows, without a 16-bit raster.
 ///
-/// For lists that only move pixels, make them fewer and change colours, which are most: decoding, the colour pass and
-/// encoding run side by side, and a turn or a preview holds no more than the pixels it needs, in eight bits.
+/// For the most common lists, which only move pixels, scale down and change colours: decoding, the colour pass and
+/// encoding run in parallel, and a rotation or a preview keeps only the pixels it needs, in eight bits.
 enum JPEGPass {
     struct Job {
         let header: PictureHeader
         let geometry: AdjustmentGeometry
-        /// What changes colours; the stages colour and finish only.
+        /// The operations of the stages colour and finish.
         let work: [Adjustment]
-        /// The fraction that is decoded.
+        /// The fraction that is decoded, in eighths.
         let eighths: Int
         let output: (width: Int, height: Int)
         let isSmaller: Bool
         let quality: Int
     }
 
-    /// Whether every operation is one that a band can be given by itself.
+    /// Returns true if every operation can be applied to bands independently.
     static func takes(_ operations: [Adjustment], _ geometry: AdjustmentGeometry) -> Bool {
         !geometry.isResampled
             && operations.allSatisfy { $0.isNeutral || [.geometry, .colour, .finish].contains($0.kind.stage) }
     }
 
-    /// The picture; nil where it has colours that need more than this, or does not begin as its header says.
+    /// Renders the image; nil if its colours need another path or the file does not match its header.
     ///
-    /// - Throws: `too_large` beyond the limits of a decoded picture, though a part of it is held at a time
+    /// - Throws: `tooLarge` beyond the limits on decoded images, although only a part is in memory at a time
     static func render(_ bytes: [UInt8], _ job: Job, limits: PixelLimits) throws(ImagingError) -> RenderedImage? {
         let width = DecodeScale.side(job.header.storedWidth, job.eighths)
         let height = DecodeScale.side(job.header.storedHeight, job.eighths)
@@ -106,7 +106,7 @@ enum JPEGPass {
         }
     }
 
-    /// Rows from the reader to the writer.
+    /// Streams rows from the reader to the writer.
     private static func stream(
         _ reader: JPEGReader,
         rowBytes: Int,
@@ -138,7 +138,7 @@ enum JPEGPass {
         )
     }
 
-    /// Rows of a raster, turned, to the writer.
+    /// Writes the rows of a raster in the output orientation.
     private static func turn(
         _ raster: Raster,
         _ walk: Walk,

@@ -1,11 +1,11 @@
 import CJXL
 import CMagickWand
 
-/// JPEG XL through libjxl: ImageMagick has no coder for it in Debian.
+/// Decodes JPEG XL with libjxl, because Debian's ImageMagick has no coder for it.
 ///
-/// libjxl turns the pixels as the file says; the EXIF orientation is therefore not obeyed a second time.
+/// libjxl applies the file's orientation, so the EXIF orientation is not applied again.
 enum JPEGXLDecoder {
-    /// The first frame; with more than eight bits a sample, all of them.
+    /// Returns the first frame. Images with more than eight bits per sample are decoded as 16-bit.
     static func decode(_ bytes: [UInt8], limits: PixelLimits) throws(ImagingError) -> Wand {
         guard let decoder = JxlDecoderCreate(nil) else { throw .undecodable(reason: "out of memory") }
         defer { JxlDecoderDestroy(decoder) }
@@ -73,9 +73,9 @@ enum JPEGXLDecoder {
         }
     }
 
-    private static let broken = ImagingError.undecodable(reason: "libjxl finds the file broken")
+    private static let broken = ImagingError.undecodable(reason: "libjxl reports a damaged file")
 
-    /// The profile of the pixels; nil where they are sRGB, or grey.
+    /// Returns the colour profile of the pixels; nil if they are sRGB or grey.
     private static func profile(_ decoder: OpaquePointer, _ frame: Frame) -> [UInt8]? {
         guard frame.info.num_color_channels == 3 else { return nil }
         var encoding = JxlColorEncoding()
@@ -109,7 +109,7 @@ enum JPEGXLDecoder {
         return wand
     }
 
-    /// The version of libjxl, as in "0.7.0".
+    /// The version of libjxl, for example "0.7.0".
     static var version: String {
         let number = JxlDecoderVersion()
         return "\(number / 1_000_000).\(number / 1000 % 1000).\(number % 1000)"

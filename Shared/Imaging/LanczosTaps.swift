@@ -1,14 +1,14 @@
 import CPixels
 import Foundation
 
-/// A three-lobed Lanczos filter for making one side smaller: for each pixel of the result where its neighbours begin, and
-/// what each counts.
+/// A three-lobed Lanczos filter for reducing one side: for each pixel of the result the first source pixel and the
+/// weights.
 struct LanczosTaps: Sendable {
     let taps: Int
     private var starts: [Int32] = []
     private var weights: [Float] = []
 
-    /// - Parameter result: at most as many pixels as the source
+    /// - Parameter result: the size of the result, at most that of the source
     init(from source: Int, to result: Int) {
         let ratio = Double(source) / Double(result)
         let reach = 3 * max(1, ratio)
@@ -34,7 +34,7 @@ struct LanczosTaps: Sendable {
         return abs(x) >= 3 ? 0 : 3 * sin(.pi * x) * sin(.pi * x / 3) / (.pi * .pi * x * x)
     }
 
-    /// Where the neighbours of a pixel begin.
+    /// Returns the first source pixel of a result pixel.
     func start(_ index: Int) -> Int { Int(starts[index]) }
 
     func with(_ body: (UnsafePointer<safelight_taps>) -> Void) {

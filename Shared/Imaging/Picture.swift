@@ -1,26 +1,16 @@
 import PictureFormats
 
-/// Bounds on pictures from strangers, checked before a decoder sees a byte.
+/// Limits on untrusted images, checked before a decoder reads any bytes.
 public struct PixelLimits: Sendable, Hashable {
-    /// Pixels of a JPEG, which can be decoded at a fraction of its size.
-    ///
-    /// Default 250 million.
+    /// Maximum number of pixels of a JPEG, which can be decoded at a fraction of its size. Default 250 million.
     public var jpegPixels = 250_000_000
-    /// Pixels of any other format.
-    ///
-    /// Default 100 million.
+    /// Maximum number of pixels of any other format. Default 100 million.
     public var pixels = 100_000_000
-    /// Pixels of a raster that is really held in memory, eight bytes each.
-    ///
-    /// Default 120 million.
+    /// Maximum number of pixels that are decoded into memory, at eight bytes each. Default 120 million.
     public var decodedPixels = 120_000_000
-    /// The longest side.
-    ///
-    /// Default 65,500, what a JPEG can hold.
+    /// The longest side in pixels. Default 65,500, the maximum of JPEG.
     public var side = 65_500
-    /// Frames of an animation.
-    ///
-    /// Default 1,000.
+    /// Maximum number of frames of an animation. Default 1,000.
     public var frames = 1000
     /// Processor time of what is made of the picture, in seconds, as it is estimated.
     ///
@@ -29,7 +19,7 @@ public struct PixelLimits: Sendable, Hashable {
 
     public init() {}
 
-    /// The pixels that a picture of this format may have.
+    /// Returns the maximum number of pixels for a format.
     public func maximumPixels(_ format: ImageFormat) -> Int { format == .jpeg ? jpegPixels : pixels }
 
     func check(_ header: PictureHeader) throws(ImagingError) {
@@ -44,31 +34,28 @@ public struct PixelLimits: Sendable, Hashable {
     }
 }
 
-/// What a picture is, without decoding it.
+/// The properties of an image that can be determined without decoding it.
 public struct PictureInfo: Sendable, Hashable {
     public let format: ImageFormat
-    /// Pixels across as displayed, orientation applied.
+    /// The width in pixels as displayed, with orientation applied.
     public let pixelWidth: Int
-    /// Pixels down as displayed, orientation applied.
+    /// The height in pixels as displayed, with orientation applied.
     public let pixelHeight: Int
-    /// EXIF 1...8 as stored, 1 where there is none.
+    /// The EXIF orientation 1...8 as stored; 1 if there is none.
     ///
-    /// For HEIC and AVIF decoders turn the pixels by the file's own transformations instead and this number is only
-    /// told.
+    /// Informational for HEIC, AVIF and JPEG XL, whose decoders apply the file's own orientation.
     public let orientation: Int
     public let frameCount: Int
     public let hasAlpha: Bool
-    /// Whether the file reaches its own end mark.
-    ///
-    /// An incomplete picture is not rendered.
+    /// True if the file contains its end marker. An incomplete image is not rendered.
     public let isComplete: Bool
-    /// Whether whoever shows the pixels has to turn them by `orientation`; false where decoders do so by themselves.
+    /// True if `orientation` has to be applied to the decoded pixels; false if decoders apply it.
     public let obeysOrientation: Bool
 }
 
-/// Looks at pictures.
+/// Examines images without decoding them.
 public enum Picture {
-    /// Reads the structure of a picture and checks it against the limits; decodes nothing.
+    /// Reads the structure of an image and checks it against the limits. Decodes nothing.
     public static func info(
         of bytes: [UInt8],
         limits: PixelLimits = PixelLimits()

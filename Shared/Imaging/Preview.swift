@@ -2,13 +2,13 @@ import CMagickWand
 import PictureFormats
 import PhotoModel
 
-/// Pictures that are less than was asked for, and quick.
+/// Renders low-quality images quickly.
 public enum Preview {
-    /// A JPEG above this area is decoded at a fraction only.
+    /// JPEGs above this number of pixels are decoded at a fraction only.
     private static let cheapPixels = 2_000_000
 
-    /// The preview that is embedded in the file, brought to the form of the options as far as its pixels go: turned,
-    /// cropped, cut and made smaller, but never enlarged. Nil where there is none that shows the whole picture.
+    /// Returns the preview that is embedded in the file, fitted to the options as far as its pixels allow: oriented,
+    /// cropped and scaled down, but never enlarged. Nil if there is none that shows the whole image.
     public static func embedded(
         in bytes: [UInt8],
         _ options: RenditionOptions,
@@ -25,9 +25,10 @@ public enum Preview {
         return try finish(wand, options)
     }
 
-    /// A picture from a decode that takes a small part of the time of the whole one; nil where there is no such decode.
+    /// Returns an image from a decode that takes a small part of the time of a full one; nil if there is no such
+    /// decode.
     ///
-    /// A JPEG is decoded at half its size at most; of other formats only the embedded preview is quick.
+    /// A JPEG is decoded at half its size at most. For other formats only the embedded preview is quick.
     public static func quick(
         _ bytes: [UInt8],
         _ options: RenditionOptions,
@@ -38,7 +39,7 @@ public enum Preview {
         let header = try Picture.header(of: bytes, limits: limits)
         let area = header.pixelWidth * header.pixelHeight
         guard header.kind == .jpeg, area >= 64 * 64 else { return nil }
-        // An eighth shows something, half is the most that is still quick.
+        // At an eighth the content is recognizable; half is the largest scale that is still quick.
         let eighths = [4, 2].first { area * $0 * $0 / 64 <= cheapPixels } ?? 1
         let wand = try Decoder.decode(bytes, header, eighths: eighths, scale: 0, limits: limits)
         ImagingLibrary.enter(.working)
@@ -58,7 +59,7 @@ public enum Preview {
         let preview = Array(bytes[place])
         let inner = try Picture.header(of: preview, limits: limits)
         guard inner.kind == .jpeg else { return nil }
-        // A preview has the turn of the picture that it is of, whatever its own metadata say.
+        // A preview has the orientation of the main image, whatever its own metadata.
         return try Decoder.decode(
             preview,
             inner,
@@ -69,8 +70,8 @@ public enum Preview {
         )
     }
 
-    /// The part of a preview that shows the picture: cameras put pictures of other shapes between black bars. Nil where
-    /// the shapes are so different that it shows something else.
+    /// Returns the part of a preview that shows the image: cameras put images of other aspect ratios between black
+    /// bars. Nil if the aspect ratios differ so much that the preview must show something else.
     static func shape(_ width: Int, _ height: Int, like pictureWidth: Int, _ pictureHeight: Int) -> PixelRect? {
         let ratio = Double(width) * Double(pictureHeight) / (Double(height) * Double(pictureWidth))
         guard width > 0, height > 0, (0.5...2).contains(ratio) else { return nil }
@@ -83,7 +84,7 @@ public enum Preview {
         return PixelRect(x: 0, y: (height - kept) / 2, width: width, height: kept)
     }
 
-    /// Crops, cuts to the target's shape where it is filled exactly, and makes smaller.
+    /// Crops, cuts to the target's aspect ratio if it is filled exactly, and scales down.
     private static func finish(
         _ wand: borrowing Wand,
         _ options: RenditionOptions

@@ -2,16 +2,16 @@ import CMagickWand
 import CRaw
 import PictureFormats
 
-/// Camera raw files through LibRaw: by the JPEG that the camera put into them where that is large enough, else developed
-/// from the sensor's own numbers.
+/// Decodes camera raw files with LibRaw: from the JPEG that the camera embedded if it is large enough, otherwise by
+/// developing the sensor data.
 enum RawDecoder {
-    /// Whether LibRaw should look at the bytes.
+    /// Returns true if the bytes may be a raw file and should be opened with LibRaw.
     static func isCandidate(_ bytes: [UInt8]) -> Bool {
         if RawKind.sniff(bytes, ending: nil) != nil { return true }
         return PictureKind.sniff(bytes) == .tiff && TIFFStructure.isRaw(ByteReader(bytes))
     }
 
-    /// The header of a raw file; nil where LibRaw finds none in the bytes.
+    /// Returns the header of a raw file; nil if LibRaw cannot open the bytes.
     static func header(_ bytes: [UInt8]) -> PictureHeader? {
         withFile(bytes) { file in
             var (width, height, orientation) = (0, 0, Int32(1))
@@ -22,7 +22,7 @@ enum RawDecoder {
         } ?? nil
     }
 
-    /// The camera's own JPEG, turned; nil where there is none.
+    /// Returns the camera's own JPEG with orientation applied; nil if there is none.
     static func preview(_ bytes: [UInt8], _ header: PictureHeader, limits: PixelLimits) throws(ImagingError) -> Wand? {
         let found: [UInt8]?? = withFile(bytes) { file in
             var count = 0
@@ -33,7 +33,7 @@ enum RawDecoder {
             return nil
         }
         try limits.check(inner)
-        // It has the turn of the picture that it is of, whatever its own metadata say.
+        // The embedded JPEG has the orientation of the main image, whatever its own metadata.
         return try Decoder.decode(
             jpeg,
             inner,
@@ -44,7 +44,7 @@ enum RawDecoder {
         )
     }
 
-    /// All that the sensor saw, turned; `scale` is the fraction of the picture's size that is needed.
+    /// Decodes the image with orientation applied. `scale` is the fraction of its size that is needed.
     static func decode(
         _ bytes: [UInt8],
         _ header: PictureHeader,
@@ -68,7 +68,7 @@ enum RawDecoder {
                 try wand.constitute(pixels, width: width, height: height)
             }
         }
-        guard let outcome else { throw .undecodable(reason: "LibRaw finds no raw file") }
+        guard let outcome else { throw .undecodable(reason: "LibRaw cannot open the file") }
         try outcome.get()
         try wand.obey(orientation: header.orientation)
         return wand

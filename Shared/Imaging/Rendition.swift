@@ -1,12 +1,12 @@
 import CMagickWand
 import PictureFormats
 
-/// Makes derived pictures: upright, sRGB, without metadata, at the size that was asked for.
+/// Renders derived images: upright, sRGB, without metadata, at the requested size.
 ///
-/// The same bytes and options give the same bytes. In a batch, sizes are the same as alone, but the pixels may come
-/// from a larger decode.
+/// The same bytes and options give the same bytes. In a batch the sizes are the same as for a single rendition, but the
+/// pixels may come from a larger decode.
 public enum Rendition {
-    /// Makes one rendition.
+    /// Renders one image.
     public static func render(
         _ bytes: [UInt8],
         _ options: RenditionOptions,
@@ -17,7 +17,7 @@ public enum Rendition {
         return image
     }
 
-    /// Makes several renditions of one picture from a single decode, in the order of the options.
+    /// Renders several images from a single decode, in the order of the options.
     public static func renderAll(
         _ bytes: [UInt8],
         _ options: [RenditionOptions],
@@ -77,6 +77,6 @@ public enum Rendition {
         )
     }
 
-    /// How much larger a picture must be that another is made of, so that nobody sees a difference.
+    /// The minimum ratio of sizes at which a rendition is made from a larger one, so that no difference is visible.
     private static let stepRatio = 3
 }

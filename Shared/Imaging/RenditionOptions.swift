@@ -1,13 +1,11 @@
 public import PhotoModel
 
-/// What an image request asks for.
-///
-/// Source: rows S-40..S-44 and table 8.2.
+/// The options of an image request (S-40 to S-44).
 public struct RenditionOptions: Sendable, Hashable {
     public enum Target: Sendable, Hashable {
-        /// All pixels; the resize mode is ignored.
+        /// Full size; the resize mode is ignored.
         case maximum
-        /// Pixels.
+        /// A size in pixels.
         case size(width: Int, height: Int)
     }
 
@@ -18,17 +16,17 @@ public struct RenditionOptions: Sendable, Hashable {
     public enum ResizeMode: String, Sendable, Hashable, CaseIterable {
         /// Full size, whatever the target.
         case none
-        /// At least the target where the source has it, up to twice as large, whichever is cheapest. A JPEG is
-        /// decoded at the smallest fraction that reaches the target. Never enlarged.
+        /// At least the target if the source has that many pixels, and up to twice as large, whichever is fastest. A
+        /// JPEG is decoded at the smallest fraction that reaches the target. Never enlarged.
         case fast
-        /// The target to the pixel; enlarged if need be.
+        /// Exactly the target, enlarged if necessary.
         case exact
     }
 
     public var target: Target
     public var contentMode: ContentMode
     public var resizeMode: ResizeMode
-    /// Cut out first, in units of the picture as displayed; needs the exact mode (D12).
+    /// The region to cut out first, as fractions of the displayed image; requires the exact mode (D12).
     public var crop: UnitRect?
     public var format: ImageFormat
     /// 1...100, for JPEG and WebP.
@@ -50,13 +48,13 @@ public struct RenditionOptions: Sendable, Hashable {
         self.quality = quality
     }
 
-    /// The largest area that may be asked for.
+    /// The largest area that may be requested, in pixels.
     static let largestArea = 100_000_000
 
     func validate() throws(ImagingError) {
         guard format.canEncode else {
             throw .invalidOptions(
-                "\(format.rawValue) cannot be written; ask for \(ImageFormat.encodableNames.joined(separator: ", "))"
+                "\(format.rawValue) cannot be encoded; use one of \(ImageFormat.encodableNames.joined(separator: ", "))"
             )
         }
         guard (1...100).contains(quality) else { throw .invalidOptions("quality is \(quality); give 1...100") }
@@ -65,7 +63,7 @@ public struct RenditionOptions: Sendable, Hashable {
                 throw .invalidOptions("the target size is \(width) by \(height); both sides must be at least 1")
             }
             guard width <= 65_500, height <= 65_500 else {
-                throw .invalidOptions("the target size is \(width) by \(height); a side may have 65500 pixels")
+                throw .invalidOptions("the target size is \(width) by \(height); a side may have at most 65500 pixels")
             }
         }
         if let crop {
@@ -79,13 +77,13 @@ public struct RenditionOptions: Sendable, Hashable {
     }
 }
 
-/// An encoded picture and its size.
+/// An encoded image and its size.
 public struct RenderedImage: Sendable, Hashable {
     public let bytes: [UInt8]
     public let format: ImageFormat
     public let pixelWidth: Int
     public let pixelHeight: Int
-    /// Whether it has more pixels than the source had for this region.
+    /// True if it has more pixels than the source has for this region.
     public let isUpscaled: Bool
 
     public init(bytes: [UInt8], format: ImageFormat, pixelWidth: Int, pixelHeight: Int, isUpscaled: Bool) {

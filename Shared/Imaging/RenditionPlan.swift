@@ -1,27 +1,28 @@
 import PhotoModel
 import PictureFormats
 
-/// The sizes of one rendition, computed before anything is decoded.
+/// The sizes of one rendition, computed before decoding.
 struct RenditionPlan {
-    /// The region that is shown, in units of the upright picture.
+    /// The region to show, as fractions of the upright image.
     let crop: UnitRect
-    /// The region's size at full size.
+    /// The size of the region in full-size pixels.
     let region: (width: Int, height: Int)
-    /// The region's size after the resize.
+    /// The size of the region after resizing.
     let resized: (width: Int, height: Int)
-    /// The size after the centre was cut out; smaller than `resized` only when filling.
+    /// The size after cutting out the centre; smaller than `resized` only for aspect fill.
     let output: (width: Int, height: Int)
-    /// The fraction at which a JPEG is decoded.
+    /// The fraction at which a JPEG is decoded, in eighths.
     let eighths: Int
 
     var area: Int { output.width * output.height }
-    /// Whether it shows all of the picture.
+    /// True if it shows the whole image.
     var isWhole: Bool { crop == .full && output == resized }
     var isUpscaled: Bool { resized.width > region.width || resized.height > region.height }
-    /// The smallest fraction of the picture's size from which this can be made: an embedded preview is good enough for
-    /// fast as soon as it reaches the size, for exact only at twice the size, because phones compress previews hard.
+    /// The smallest fraction of the image's size from which the rendition can be made. An embedded preview is good
+    /// enough for the fast mode at the wanted size, but for the exact mode only at twice the size, because phones
+    /// compress previews strongly.
     ///
-    /// The preview of a raw file is the camera's own picture and hardly compressed.
+    /// The preview of a raw file is the camera's own image and hardly compressed.
     var scale: Double {
         let wanted = max(Double(resized.width) / Double(region.width), Double(resized.height) / Double(region.height))
         return isFast || isRaw ? wanted : 2 * wanted
@@ -68,18 +69,20 @@ struct RenditionPlan {
         }
         guard output.width <= options.format.longestSide, output.height <= options.format.longestSide else {
             throw .invalidOptions(
-                "\(options.format.rawValue) holds at most \(options.format.longestSide) pixels a side"
+                "\(options.format.rawValue) supports at most \(options.format.longestSide) pixels a side"
             )
         }
         guard !isUpscaled || resized.width * resized.height <= RenditionOptions.largestArea else {
-            throw .invalidOptions("an enlarged picture may have \(RenditionOptions.largestArea) pixels; ask for fewer")
+            throw .invalidOptions("an enlarged image may have at most \(RenditionOptions.largestArea) pixels")
         }
     }
 
-    /// What is taken of a picture that was decoded to this size, and the size that it gets before its centre is cut out.
+    /// Returns the region to cut from an image that was decoded to this size, and its size before the centre is cut
+    /// out.
     func part(of width: Int, _ height: Int) -> (rect: PixelRect, size: (width: Int, height: Int)) {
         let rect = Self.pixels(of: crop, width: width, height: height)
-        // A strip that is filled would grow to many times the target before its centre is cut: cut most of it first.
+        // Filling with a narrow strip would enlarge it to many times the target before its centre is cut: cut most of
+        // it first.
         guard resized.width > 4 * output.width || resized.height > 4 * output.height else { return (rect, resized) }
         let across = min(rect.width, max(1, rect.width * output.width / resized.width))
         let down = min(rect.height, max(1, rect.height * output.height / resized.height))
@@ -92,7 +95,7 @@ struct RenditionPlan {
         return (kept, output)
     }
 
-    /// A rectangle of whole pixels, at least one.
+    /// Returns a rectangle in whole pixels, at least one.
     static func pixels(of rect: UnitRect, width: Int, height: Int) -> PixelRect {
         func span(_ start: Double, _ length: Double, _ side: Int) -> (Int, Int) {
             let first = min(max(Int((start * Double(side)).rounded()), 0), side - 1)
@@ -104,7 +107,7 @@ struct RenditionPlan {
         return PixelRect(x: x, y: y, width: across, height: down)
     }
 
-    /// The largest size of the region's shape inside the target; one side is the target's.
+    /// Returns the largest size with the region's aspect ratio inside the target; one side equals the target's.
     static func fitted(_ region: (width: Int, height: Int), _ width: Int, _ height: Int) -> (width: Int, height: Int) {
         if width * region.height <= height * region.width {
             return (width, min(height, max(1, rounded(region.height * width, by: region.width))))
@@ -112,7 +115,7 @@ struct RenditionPlan {
         return (min(width, max(1, rounded(region.width * height, by: region.height))), height)
     }
 
-    /// The smallest size of the region's shape around the target; one side is the target's.
+    /// Returns the smallest size with the region's aspect ratio around the target; one side equals the target's.
     static func covering(_ region: (width: Int, height: Int), _ width: Int, _ height: Int) -> (width: Int, height: Int)
     {
         if width * region.height >= height * region.width {

@@ -1,11 +1,10 @@
 import CMagickWand
 import PictureFormats
 
-/// What renditions are made of: the pictures that come of the rows of a JPEG, or, for everything else, the whole decoded
-/// picture.
+/// The source of renditions: images reduced from the rows of a JPEG, or, for everything else, the whole decoded image.
 struct RenditionSource: ~Copyable {
     private enum Pixels: ~Copyable {
-        /// A picture for each plan; none where a larger one serves.
+        /// One image per plan; nil if it is made from a larger rendition.
         case made([Made?])
         case whole(Wand)
     }
@@ -20,7 +19,7 @@ struct RenditionSource: ~Copyable {
 
     /// Decodes once for all plans.
     ///
-    /// - Parameter isNeeded: false for the plans for which no part will be asked for
+    /// - Parameter isNeeded: false for plans whose part will not be requested
     init(
         _ bytes: [UInt8],
         _ header: PictureHeader,
@@ -37,11 +36,11 @@ struct RenditionSource: ~Copyable {
         }
     }
 
-    /// The part that a plan shows, at the size that it has before its centre is cut out; asked for once.
+    /// Returns the region of a plan at the size that it has before its centre is cut out. Called once per plan.
     func part(_ plan: RenditionPlan, _ index: Int) throws(ImagingError) -> Wand {
         switch pixels {
         case .made(let made):
-            guard let made = made[index] else { throw .undecodable(reason: "a picture was not made") }
+            guard let made = made[index] else { throw .undecodable(reason: "a rendition is missing") }
             return try made.wand.copy()
         case .whole(let whole):
             let (rect, size) = plan.part(of: whole.width, whole.height)
@@ -52,7 +51,7 @@ struct RenditionSource: ~Copyable {
         }
     }
 
-    /// From a JPEG of which every plan wants fewer pixels than are decoded; nil for any other.
+    /// Reduces the rows of a JPEG if every plan needs fewer pixels than are decoded; nil for any other image.
     private static func rows(
         _ bytes: [UInt8],
         _ header: PictureHeader,
@@ -71,7 +70,8 @@ struct RenditionSource: ~Copyable {
             part.size.width <= part.rect.width && part.size.height <= part.rect.height
                 && part.size != (part.rect.width, part.rect.height)
         }
-        // A strip of a few pixels has no eighths; what is too large is refused by the other way.
+        // Images of only a few pixels are not scaled by the decoder; one that is too large is refused by the other
+        // path.
         guard isSmaller, min(width, height) >= 16, width * height <= limits.decodedPixels else { return nil }
         return try bytes.withUnsafeBufferPointer { (bytes) throws(ImagingError) -> [Made?]? in
             guard let reader = JPEGReader(bytes), reader.isPlain, let decoded = reader.begin(eighths: eighths),

@@ -1,19 +1,19 @@
 import CPixels
 
-/// Pixels of eight bits, red, green and blue, without gaps.
+/// Eight-bit pixels, red, green and blue, without gaps.
 struct Raster: Sendable {
     var width: Int
     var height: Int
     var pixels: [UInt8]
 }
 
-/// A region of a picture made smaller from rows that come one after the other, so that only as many are held as its filter
-/// sees at a time.
+/// Scales a region of an image down from rows that arrive in order, so that only the rows within reach of the filter
+/// are kept.
 struct RowReduction {
     enum Output {
-        /// Three bytes a pixel.
+        /// Three bytes per pixel.
         case bytes(UnsafeMutablePointer<UInt8>)
-        /// ImageMagick's opaque pixels of sixteen bits, so that nothing is rounded twice.
+        /// ImageMagick's opaque 16-bit pixels, so that values are rounded only once.
         case wide(UnsafeMutablePointer<UInt16>)
     }
 
@@ -25,8 +25,8 @@ struct RowReduction {
     private var next = 0
 
     /// - Parameters:
-    ///   - size: what the region becomes
-    ///   - output: room for all of it
+    ///   - size: the size of the scaled region
+    ///   - output: memory for the whole result
     init(_ region: PixelRect, to size: (width: Int, height: Int), _ output: Output) {
         self.region = region
         self.size = size
@@ -35,13 +35,13 @@ struct RowReduction {
         down = LanczosTaps(from: region.height, to: size.height)
     }
 
-    /// Rows of the source that are held at a time.
+    /// The number of source rows that the filter needs at a time.
     var reach: Int { down.taps }
 
-    /// The first row of the source that is still needed; nil where all is done.
+    /// The first source row that is still needed; nil if the result is complete.
     var needed: Int? { next < size.height ? region.y + down.start(next) : nil }
 
-    /// Makes all rows for which the source has come, `count` rows from row `first` on.
+    /// Computes all result rows whose source rows are available: `count` rows from row `first` on.
     mutating func take(_ rows: UnsafePointer<UInt8>, rowBytes: Int, first: Int, count: Int) {
         var end = next
         while end < size.height, region.y + down.start(end) + down.taps <= first + count { end += 1 }
@@ -56,7 +56,7 @@ struct RowReduction {
         across.with { across in
             down.with { down in
                 withUnsafeTemporaryAllocation(of: Float.self, capacity: 3 * region.width + 1) { sums in
-                    // The last pixel's fourth number.
+                    // The fourth number of the last pixel.
                     sums[3 * region.width] = 0
                     safelight_reduce_rgb(
                         rows + 3 * region.x,
@@ -78,7 +78,7 @@ struct RowReduction {
 }
 
 extension JPEGReader {
-    /// Makes several smaller pictures in one go; nothing may have been read yet.
+    /// Scales several regions down in one pass. Nothing may have been read before.
     func reduce(rowBytes: Int, height: Int, into reductions: inout [RowReduction]) throws(ImagingError) {
         let step = 16
         let capacity = 2 * (reductions.map(\.reach).max() ?? 0) + step
@@ -93,7 +93,7 @@ extension JPEGReader {
                 rows.update(from: rows + done * rowBytes, count: held * rowBytes)
             }
             let count = min(step, height - first - held)
-            guard count > 0 else { throw .undecodable(reason: "the picture ends before its last row") }
+            guard count > 0 else { throw .undecodable(reason: "the image ends before its last row") }
             try read(rows + held * rowBytes, rowBytes: rowBytes, count: count)
             held += count
             for index in reductions.indices {
@@ -102,7 +102,7 @@ extension JPEGReader {
         }
     }
 
-    /// A region of the picture made smaller.
+    /// Returns a region of the image, scaled down.
     func raster(
         rowBytes: Int,
         height: Int,

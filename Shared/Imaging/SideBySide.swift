@@ -1,13 +1,15 @@
 import CMagickWand
 import PictureFormats
 
-/// Two pictures beside each other, equally high: before and after.
+/// Draws two images of equal height next to each other, for example before and after an edit.
 public enum SideBySide {
-    /// Pixels between the two.
+    /// The gap between the two images in pixels.
     static let gap = 8
 
+    /// Draws two images.
+    ///
     /// - Parameters:
-    ///   - maximumSide: neither picture has a longer side
+    ///   - maximumSide: the longest side of each image in pixels
     /// - Returns: a JPEG in sRGB, without metadata
     /// - Throws: `ImagingError`
     public static func render(

@@ -1,11 +1,11 @@
 import PhotoModel
 import PictureFormats
 
-/// Where the pixels of a turned picture lie in the stored one.
+/// Maps the pixels of an oriented image to those of the stored one.
 struct Walk: Sendable {
-    /// The file's own EXIF orientation, and the one that the list's turns and flips make.
+    /// The EXIF orientation of the file, and the one that is equivalent to the list's rotations and flips.
     let orientations: (Int, Int)
-    /// The part of the stored picture that is shown.
+    /// The visible part of the stored image.
     let region: PixelRect
 
     init(_ job: JPEGPass.Job, width: Int, height: Int) {
@@ -27,7 +27,7 @@ struct Walk: Sendable {
         region = Self.region(cut, first, width, height)
     }
 
-    /// The whole of a stored picture.
+    /// Maps the whole of a stored image.
     init(orientations: (Int, Int), width: Int, height: Int) {
         self.orientations = orientations
         region = PixelRect(x: 0, y: 0, width: width, height: height)
@@ -35,14 +35,14 @@ struct Walk: Sendable {
 
     var isTransposed: Bool { (orientations.0 >= 5) != (orientations.1 >= 5) }
 
-    /// Whether the rows of the result are those of the region, in their order.
+    /// True if the rows of the result are those of the region, in the same order.
     var isStraight: Bool {
         let steps = steps(of: region.width)
         return steps.start == 0 && steps.x == 3 && (steps.y == 3 * region.width || region.height == 1)
     }
 
-    /// Offsets in bytes within a raster of the region: of the result's first pixel, the next to its right, and the next
-    /// below.
+    /// Returns byte offsets in a raster of the region: of the result's first pixel, and the steps to its right and
+    /// lower neighbours.
     func steps(of width: Int) -> (start: Int, x: Int, y: Int) {
         func offset(_ x: Int, _ y: Int) -> Int {
             let middle = orientations.0 >= 5 ? (region.height, region.width) : (region.width, region.height)
@@ -54,7 +54,7 @@ struct Walk: Sendable {
         return (start, offset(1, 0) - start, offset(0, 1) - start)
     }
 
-    /// Where a region of the upright picture lies in a stored picture of a size.
+    /// Returns the region of a stored image of the given size that corresponds to a region of the upright image.
     static func region(_ rect: PixelRect, _ orientation: Int, _ width: Int, _ height: Int) -> PixelRect {
         let one = place(rect.x, rect.y, orientation, width, height)
         let other = place(rect.x + rect.width - 1, rect.y + rect.height - 1, orientation, width, height)
@@ -66,7 +66,7 @@ struct Walk: Sendable {
         )
     }
 
-    /// The point of a picture of a size from which an EXIF orientation takes a point of the upright one.
+    /// Returns the point of an image of the given size that an EXIF orientation maps to a point of the upright image.
     static func place(_ x: Int, _ y: Int, _ orientation: Int, _ width: Int, _ height: Int) -> (x: Int, y: Int) {
         switch orientation {
         case 2: (width - 1 - x, y)

@@ -2,18 +2,18 @@ import CMagickWand
 import CPixels
 import Foundation
 
-/// One picture in ImageMagick's memory; freed with its owner.
+/// An image in ImageMagick's memory, freed by `deinit`.
 struct Wand: ~Copyable {
     let pointer: OpaquePointer
 
-    /// Without pixels; the first one starts ImageMagick with our policy.
+    /// Creates a wand without pixels. The first one starts ImageMagick with the project's policy.
     init() throws(ImagingError) {
         ImagingLibrary.start()
         guard let pointer = NewMagickWand() else { throw .undecodable(reason: "out of memory") }
         self.pointer = pointer
     }
 
-    /// An opaque sRGB picture, whose pixels are to be written.
+    /// Creates an opaque sRGB image whose pixels have to be written.
     static func blank(_ width: Int, _ height: Int) throws(ImagingError) -> Wand {
         let wand = try Wand()
         guard let pixel = NewPixelWand() else { throw .undecodable(reason: "out of memory") }
@@ -22,7 +22,7 @@ struct Wand: ~Copyable {
         return wand
     }
 
-    /// A picture of its own that shares its pixels with another's until one of them changes.
+    /// Creates an image that shares its pixels with another one until either changes.
     init(copying pointer: OpaquePointer) throws(ImagingError) {
         guard let copy = CloneMagickWand(pointer) else { throw .undecodable(reason: "out of memory") }
         self.pointer = copy
@@ -36,15 +36,15 @@ struct Wand: ~Copyable {
     var height: Int { MagickGetImageHeight(pointer) }
     var hasAlpha: Bool { MagickGetImageAlphaChannel(pointer) == MagickTrue }
 
-    /// Runs a call that answers whether it worked.
+    /// Throws an error if a call failed.
     func attempt(_ action: String, _ status: MagickBooleanType) throws(ImagingError) {
         guard status != MagickTrue else { return }
         throw failure(action)
     }
 
-    /// The error of the last call.
+    /// Returns the error of the last call.
     ///
-    /// ImageMagick fails without a word at times, so the action is always named.
+    /// ImageMagick sometimes fails without a message, so the action is always included.
     func failure(_ action: String) -> ImagingError {
         var severity = UndefinedException
         var text = ""
@@ -58,14 +58,14 @@ struct Wand: ~Copyable {
         return .undecodable(reason: text.isEmpty ? "\(action) failed" : "\(action): \(text)")
     }
 
-    /// A message without the file name and the source line that ImageMagick adds.
+    /// Returns a message without the file name and the source line that ImageMagick adds.
     private static func readable(_ message: UnsafePointer<CChar>) -> String {
         let text = String(cString: message)
         let end = text.range(of: " `")?.lowerBound ?? text.range(of: " @ ")?.lowerBound ?? text.endIndex
         return String(text[..<end])
     }
 
-    /// The messages that the decoder left on the picture itself; only there do JPEG warnings stand.
+    /// The messages that the decoder stored in the image itself, the only place with warnings about JPEG.
     var warnings: [String] {
         guard let image = GetImageFromMagickWand(pointer), let list = image.pointee.exception.exceptions else {
             return []
@@ -79,12 +79,10 @@ struct Wand: ~Copyable {
         return result
     }
 
-    /// Reads the first frame by the coder that is named, and by no other.
-    ///
-    /// Answers whether it worked.
+    /// Reads the first frame with the named coder only. Returns false if it failed.
     func read(_ bytes: [UInt8], by coder: String) -> Bool {
         MagickSetFormat(pointer, coder)
-        // A name of our own, so that nothing is guessed from a name.
+        // A fixed name, so that ImageMagick derives nothing from it.
         MagickSetFilename(pointer, "\(coder):picture[0]")
         return bytes.withUnsafeBytes { MagickReadImageBlob(pointer, $0.baseAddress, $0.count) } == MagickTrue
     }
@@ -95,14 +93,14 @@ struct Wand: ~Copyable {
         try attempt("resizing", MagickResizeImage(pointer, width, height, LanczosFilter, 1))
     }
 
-    /// Makes it smaller by the same filter as ImageMagick, several times faster; false where it is to become larger or
-    /// has other colours than three.
+    /// Scales down with the same filter as ImageMagick, several times faster. Returns false if the image would become
+    /// larger or does not have three colour channels.
     private func reduce(_ width: Int, _ height: Int) throws(ImagingError) -> Bool {
         let before = (width: self.width, height: self.height)
         guard width > 0, height > 0, width <= before.width, height <= before.height,
             MagickGetImageColorspace(pointer) != CMYKColorspace, let image = GetImageFromMagickWand(pointer)
         else { return false }
-        // Asked for without need this copies all pixels.
+        // An unnecessary call of SetImageStorageClass copies all pixels.
         if image.pointee.storage_class != DirectClass, SetImageStorageClass(image, DirectClass) != MagickTrue {
             throw failure("resizing")
         }
@@ -144,23 +142,24 @@ struct Wand: ~Copyable {
         MagickResetImagePage(pointer, "")
     }
 
-    /// Turns the picture as the EXIF orientation 1...8 says; the result is upright.
+    /// Applies the EXIF orientation 1...8; the result is upright.
     func obey(orientation: Int) throws(ImagingError) {
         MagickSetImageOrientation(pointer, OrientationType(rawValue: UInt32(orientation)))
-        if orientation != 1 { try attempt("turning", MagickAutoOrientImage(pointer)) }
+        if orientation != 1 { try attempt("rotating", MagickAutoOrientImage(pointer)) }
         MagickSetImageOrientation(pointer, TopLeftOrientation)
         MagickResetImagePage(pointer, "")
     }
 
-    /// All pixels, each blue, green, red, opacity in 16 bits, to be read or changed in place.
+    /// Calls `body` with all pixels, each blue, green, red, opacity in 16 bits, to be read or changed in place.
     func withPixels(_ body: (UnsafeMutablePointer<UInt16>, Int) -> Void) throws(ImagingError) {
         body(try writablePixels(), width * height)
         try keepPixels()
     }
 
-    /// The same for as long as nothing else is done with the picture; ``keepPixels()`` ends it.
+    /// Returns the pixels for writing. The pointer is valid until ``keepPixels()``; nothing else may be done with the
+    /// image before.
     func writablePixels() throws(ImagingError) -> UnsafeMutablePointer<UInt16> {
-        guard let image = GetImageFromMagickWand(pointer) else { throw .undecodable(reason: "no picture") }
+        guard let image = GetImageFromMagickWand(pointer) else { throw .undecodable(reason: "no image") }
         guard SetImageStorageClass(image, DirectClass) == MagickTrue,
             let pixels = GetAuthenticPixels(image, 0, 0, width, height, &image.pointee.exception)
         else { throw failure("reading pixels") }
@@ -173,7 +172,7 @@ struct Wand: ~Copyable {
         else { throw failure("writing pixels") }
     }
 
-    /// All pixels, only to be read: what is shared with another picture stays so.
+    /// Calls `body` with all pixels for reading. Pixels that are shared with another image stay shared.
     func withPixelsForReading(_ body: (UnsafePointer<UInt16>, Int) -> Void) throws(ImagingError) {
         guard let image = GetImageFromMagickWand(pointer),
             image.pointee.storage_class == DirectClass || SetImageStorageClass(image, DirectClass) == MagickTrue,
@@ -182,7 +181,7 @@ struct Wand: ~Copyable {
         body(UnsafeRawPointer(pixels).assumingMemoryBound(to: UInt16.self), width * height)
     }
 
-    /// Takes interleaved samples, of eight bits or sixteen, as the picture.
+    /// Sets the pixels from interleaved samples of eight or sixteen bits.
     func constitute(
         _ samples: UnsafeRawPointer?,
         width: Int,
@@ -195,12 +194,12 @@ struct Wand: ~Copyable {
         noteDepth(isDeep ? 16 : 8)
     }
 
-    /// Says that the pixels have so many bits, without bringing them to it.
+    /// Sets the declared bit depth without converting the pixels.
     func noteDepth(_ bits: Int) {
         GetImageFromMagickWand(pointer)?.pointee.depth = bits
     }
 
-    /// Gives the picture this colour profile; without bytes it keeps what it has.
+    /// Sets the colour profile. Without bytes the present one is kept.
     func setProfile(_ bytes: [UInt8]?) {
         guard let bytes, !bytes.isEmpty else { return }
         MagickSetImageProfile(pointer, "icc", bytes, bytes.count)
@@ -214,7 +213,7 @@ struct Wand: ~Copyable {
     }
 }
 
-/// A rectangle of whole pixels.
+/// A rectangle in whole pixels.
 struct PixelRect: Hashable {
     var x: Int
     var y: Int

@@ -13,7 +13,7 @@ struct AdjustmentListTests {
         #expect(throws: AdjustmentError.self) { try list(text) }
     }
 
-    @Test func `a list reads back equal, and its JSON is canonical`() throws {
+    @Test func `a list is decoded from its own JSON, which is canonical`() throws {
         let text = """
             {"operations":[{"value":0.5,"operation":"exposure"},{"operation":"contrast","value":-1},
             {"operation":"saturation","value":0},{"operation":"temperature","value":1},{"operation":"blackAndWhite"},
@@ -41,7 +41,7 @@ struct AdjustmentListTests {
         #expect(try AdjustmentList(json: list.json) == list)
     }
 
-    @Test func `each refusal names the operation, the member and what is allowed`() {
+    @Test func `each error names the operation, the member and the allowed values`() {
         let bad: [(String, Int?, String?, AdjustmentError.Reason)] = [
             ("[]", nil, nil, .malformed), (#"{"version":2,"operations":[]}"#, nil, "version", .unknownVersion),
             (#"{"operations":[]}"#, nil, "version", .unknownVersion),
@@ -77,7 +77,7 @@ struct AdjustmentListTests {
         #expect(throws: Never.self) { try AdjustmentList(json: most.json) }
     }
 
-    @Test func `the table holds a default, a neutral value and limits that it accepts itself`() throws {
+    @Test func `default, neutral value and limits of every member are accepted`() throws {
         for kind in AdjustmentKind.all {
             #expect(!kind.meaning.isEmpty)
             let byDefault = try list("{\"version\":1,\"operations\":[{\"operation\":\"\(kind.rawValue)\"}]}")
@@ -94,7 +94,7 @@ struct AdjustmentListTests {
                         _ = try Adjustment(kind, members)
                         #expect(isAllowed, "\(kind) \(parameter.name) \(edge)")
                     } catch {
-                        // Some values are allowed only beside others: two corners may not meet.
+                        // Some values are allowed only in combination with others: two corners may not coincide.
                         let isContradiction = [.crop, .levels, .perspective].contains(kind)
                         #expect(!isAllowed || isContradiction, "\(kind) \(parameter.name) \(edge)")
                         #expect(error.reason == .outOfRange && error.member != nil && !error.allowed.isEmpty)
@@ -110,7 +110,7 @@ struct AdjustmentListTests {
         #expect(!AdjustmentList(operations: [.flip(.horizontal)]).isNeutral)
     }
 
-    @Test func `a curve, levels and corners that contradict themselves are refused by name`() {
+    @Test func `contradictory curves, levels and corners are refused by name`() {
         let bad: [(String, String)] = [
             (#"{"operation":"curve","master":[[0,0]]}"#, "master"),
             (#"{"operation":"curve","red":[[0,0],[0.5,1.5]]}"#, "red"),
@@ -132,7 +132,7 @@ struct AdjustmentListTests {
         }
     }
 
-    @Test func `the schema names every operation, its members, the stages in their order and the forward rule`() {
+    @Test func `the schema has every operation, its members, the ordered stages and the forward rule`() {
         let schema = AdjustmentList.schema
         let operations = schema["properties"]?["operations"]?["items"]?["oneOf"]?.arrayValue ?? []
         #expect(operations.compactMap { $0["title"]?.stringValue } == AdjustmentKind.all.map(\.rawValue))
@@ -149,7 +149,7 @@ struct AdjustmentListTests {
         #expect(schema["x-forward"]?.stringValue?.contains("refuses the whole list") == true)
     }
 
-    @Test func `random lists survive the way to JSON text and back`() throws {
+    @Test func `random lists are decoded from their own JSON text`() throws {
         for seed in UInt64(1)...50 {
             var numbers = SeededRandom(seed: seed)
             let list = AdjustmentList.random(count: Int.random(in: 0...64, using: &numbers), using: &numbers)
@@ -159,7 +159,7 @@ struct AdjustmentListTests {
 }
 
 extension AdjustmentList {
-    /// A list of any operations with any allowed values.
+    /// Returns a list of random operations with random allowed values.
     static func random(count: Int, using numbers: inout SeededRandom) -> AdjustmentList {
         var operations: [Adjustment] = []
         while operations.count < count {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Imaging
 
-/// Each colour operation against its documented formula, written out here once more in plain Swift.
+/// Compares each colour operation with its documented formula, implemented independently in plain Swift.
 @Suite(.timeLimit(.minutes(5)))
 struct AdjustmentOperationTests {
     typealias Colour = [Double]
@@ -32,14 +32,14 @@ struct AdjustmentOperationTests {
     static func light(_ v: Double) -> Double { v <= 0.04045 ? v / 12.92 : pow((v + 0.055) / 1.055, 2.4) }
     static func code(_ l: Double) -> Double { l <= 0.0031308 ? 12.92 * l : 1.055 * pow(l, 1 / 2.4) - 0.055 }
 
-    /// A function on each channel.
+    /// Applies a function to each channel.
     static func each(_ body: @escaping (Double) -> Double) -> (Colour) -> Colour { { $0.map(body) } }
-    /// A function on linear light.
+    /// Applies a function to linear light.
     static func onLight(_ body: @escaping (Colour) -> Colour) -> (Colour) -> Colour {
         { body($0.map(light)).map { code(clip($0)) } }
     }
 
-    /// The pure colour of a hue in degrees, by sixths of the circle.
+    /// Returns the pure colour of a hue in degrees, by sixths of the circle.
     static func pure(_ degrees: Double) -> Colour {
         let hue = (degrees.truncatingRemainder(dividingBy: 360) + 360).truncatingRemainder(dividingBy: 360)
         let part = hue / 60
@@ -54,7 +54,7 @@ struct AdjustmentOperationTests {
         }
     }
 
-    /// The hue in degrees by the angle of the hexagon's projection, walked over sixths.
+    /// Returns the hue in degrees by its sixth of the hexagon.
     static func hue(_ c: Colour) -> Double {
         let (high, low) = (c.max() ?? 0, c.min() ?? 0)
         guard high > low else { return 0 }
@@ -70,7 +70,7 @@ struct AdjustmentOperationTests {
         }
     }
 
-    /// A value of the bands at a hue, by the two nearest centres.
+    /// Returns the value of the bands at a hue, interpolated between the two nearest centres.
     static func band(_ values: [Double], _ hue: Double) -> Double {
         let centres = [0.0, 30, 60, 120, 180, 240, 270, 300, 360]
         let index = (centres.firstIndex { $0 > hue } ?? 8) - 1
@@ -165,7 +165,7 @@ struct AdjustmentOperationTests {
     ]
 
     @Test(arguments: tones + mixes)
-    func `a colour operation is its formula`(test: Case) throws {
+    func `a colour operation equals its formula`(test: Case) throws {
         let step = try Adjustment(test.kind, test.members)
         let whole = try TestPixels(Self.chart)
         let image = try AdjustmentRendering.render(Self.chart, AdjustmentList(operations: [step]), format: .png)
@@ -173,10 +173,10 @@ struct AdjustmentOperationTests {
         let expected = whole.mapped { test.formula($0) }
         #expect(pixels.psnr(expected) > 48, "\(pixels.psnr(expected)) dB")
         #expect(pixels.psnr(whole) < 45, "it does something")
-        // The same from sixteen bits, by the other way into the pass.
+        // The same from sixteen bits, which enters the pass by another path.
         let fine = try AdjustmentRendering.render(Self.deepChart, AdjustmentList(operations: [step]), format: .png)
         #expect(try TestPixels(fine.bytes).psnr(expected) > 48)
-        // And after a resize, where the formula's reference has been rounded to eight bits before it.
+        // And after a resize, in which case the formula's input was rounded to eight bits.
         let deep = try AdjustmentRendering.render(
             Self.chart,
             AdjustmentList(operations: [step, Adjustment(.resize, ["width": 60])]),
@@ -191,7 +191,7 @@ struct AdjustmentOperationTests {
         #expect(try TestPixels(deep.bytes).psnr(expectedSmall) > 40)
     }
 
-    @Test func `curves run through their points, the master first`() throws {
+    @Test func `curves pass through their points, the master curve first`() throws {
         let master: JSON = [[0, 0.1], [0.3, 0.2], [0.7, 0.9], [1, 1]]
         let red: JSON = [[0, 0], [0.5, 0.8], [1, 0.9]]
         let step = try Adjustment(.curve, ["master": master, "red": red])
@@ -203,11 +203,11 @@ struct AdjustmentOperationTests {
         let second = Self.cubic([(0, 0), (0.5, 0.8), (1, 0.9)])
         let expected = whole.mapped { c in [second(first(c[0])), first(c[1]), first(c[2])] }
         #expect(pixels.psnr(expected) > 48, "\(pixels.psnr(expected)) dB")
-        // At the points themselves, exactly.
+        // Exactly at the points.
         for (x, y) in [(0, 0.1), (0.3, 0.2), (0.7, 0.9), (1, 1)] { #expect(abs(first(x) - y) < 1e-12) }
     }
 
-    /// Cubic Hermite pieces in Bernstein form.
+    /// Evaluates cubic Hermite segments in Bernstein form.
     private static func cubic(_ points: [(Double, Double)]) -> (Double) -> Double {
         let slopes = zip(points, points.dropFirst()).map { ($1.1 - $0.1) / ($1.0 - $0.0) }
         let tangents = points.indices.map { index -> Double in
@@ -229,7 +229,7 @@ struct AdjustmentOperationTests {
         }
     }
 
-    @Test func `neutral values change no pixel`() throws {
+    @Test func `neutral values change no pixels`() throws {
         let whole = try TestPixels(Self.chart)
         for kind in AdjustmentKind.all {
             var members = JSONObject()
@@ -240,7 +240,7 @@ struct AdjustmentOperationTests {
             guard step.isNeutral else { continue }
             let image = try AdjustmentRendering.render(Self.chart, AdjustmentList(operations: [step]), format: .png)
             #expect(try TestPixels(image.bytes).rgb == whole.rgb, "\(kind)")
-            // Nearly neutral is nearly the same: no jump where an operation begins.
+            // Nearly neutral values change little: operations are continuous at the neutral value.
             guard let first = kind.parameters.first(where: { !$0.isShape }), case .number(let range)? = first.number,
                 case .double(let neutral)? = first.neutral?.json, kind.stage == .colour
             else { continue }
@@ -255,7 +255,7 @@ struct AdjustmentOperationTests {
         }
     }
 
-    @Test func `colour operations run in the order of the list, stages in their own`() throws {
+    @Test func `colour operations run in list order, stages in their fixed order`() throws {
         func render(_ steps: [Adjustment]) throws -> TestPixels {
             try TestPixels(
                 AdjustmentRendering.render(Self.chart, AdjustmentList(operations: steps), format: .png).bytes
@@ -274,7 +274,7 @@ struct AdjustmentOperationTests {
             }(brown)
         }
         #expect(one.psnr(expected) > 45)
-        // The order of stages does not: the frame is finished whatever stands where.
+        // The order of stages does not depend on the list: the frame is always finished last.
         let crop = Adjustment.crop(UnitRect(x: 0.25, y: 0.25, width: 0.5, height: 0.5))
         let vignette = try Adjustment(.vignette, ["value": -1])
         let sharpen = try Adjustment(.sharpen, ["amount": 1])
@@ -287,7 +287,7 @@ extension AdjustmentParameter {
 }
 
 extension TestPixels {
-    /// The same picture with every colour, channels in 0...1, put through a function.
+    /// Returns the image of every colour, channels in 0...1, transformed by a function.
     func mapped(_ body: ([Double]) -> [Double]) -> TestPixels {
         mapped { colour, _, _ in body(colour) }
     }

@@ -6,10 +6,11 @@ import Testing
 
 @testable import Imaging
 
-/// Operations that look at neighbours or at the frame, against plain loops; geometry against ImageMagick's command.
+/// Compares operations that depend on neighbours or on the frame with plain loops, and geometry with ImageMagick's
+/// command.
 @Suite(.timeLimit(.minutes(5)))
 struct AdjustmentPlaceTests {
-    /// Soft and hard edges, some noise.
+    /// An image with soft and hard edges and some noise.
     private static let scene = TestPictures.png(width: 96, height: 72) { x, y in
         let wave = 110 + 60 * sin(Double(x) / 7) + 40 * cos(Double(y) / 5)
         let step = x > 48 ? 30.0 : 0
@@ -43,7 +44,7 @@ struct AdjustmentPlaceTests {
         (0..<pixels.height).map { y in (0..<pixels.width).map { grey(pixels[$0, y]) } }
     }
 
-    /// A blur by a kernel in both directions, edges repeated.
+    /// Blurs with a kernel in both directions, repeating edge pixels.
     private func blurred(_ plane: [[Double]], _ kernel: [Double]) -> [[Double]] {
         let reach = kernel.count / 2
         func one(_ line: [Double]) -> [Double] {
@@ -97,7 +98,7 @@ struct AdjustmentPlaceTests {
         }
     }
 
-    @Test func `noise reduction is a mean of the near and the like`() throws {
+    @Test func `noise reduction is a mean of near and similar pixels`() throws {
         let whole = try TestPixels(Self.scene)
         func parts(_ x: Int, _ y: Int) -> (Double, Double, Double) {
             let c = whole[min(whole.width - 1, max(0, x)), min(whole.height - 1, max(0, y))]
@@ -131,7 +132,7 @@ struct AdjustmentPlaceTests {
         #expect(pixels.psnr(expected) > 48, "\(pixels.psnr(expected)) dB")
     }
 
-    @Test func `a vignette follows the distance from the centre of what is kept`() throws {
+    @Test func `a vignette depends on the distance from the centre of the cropped image`() throws {
         let crop = Adjustment.crop(UnitRect(x: 0, y: 0, width: 0.75, height: 0.5))
         let whole = try render(Self.scene, [crop])
         let (width, height) = (Double(whole.width), Double(whole.height))
@@ -148,7 +149,7 @@ struct AdjustmentPlaceTests {
         #expect(pixels.psnr(expected) > 48, "\(pixels.psnr(expected)) dB")
     }
 
-    @Test func `grain is the same noise for the same seed, of one grey, and about nothing in the mean`() throws {
+    @Test func `grain is grey, reproducible for a seed, and has a mean near zero`() throws {
         let flat = TestPictures.png(width: 200, height: 160) { _, _ in (128, 128, 128, 255) }
         let one = try render(flat, [step(.grain, ["value": 0.5, "size": 0.01, "seed": 7])])
         let same = try render(flat, [step(.grain, ["value": 0.5, "size": 0.01, "seed": 7])])
@@ -177,7 +178,7 @@ struct AdjustmentPlaceTests {
         #expect(abs(mean - 128) < 2)
     }
 
-    @Test func `watermarks lie where they are put, with their transparency`() throws {
+    @Test func `watermarks are drawn at their position with their transparency`() throws {
         let flat = TestPictures.png(width: 200, height: 100) { _, _ in (100, 100, 100, 255) }
         let mark = TestPictures.png(width: 40, height: 20) { x, _ in x < 20 ? (255, 0, 0, 255) : (0, 255, 0, 0) }
         let text = Data(mark).base64EncodedString()
@@ -216,7 +217,7 @@ struct AdjustmentPlaceTests {
         }
     }
 
-    @Test func `a resize fits into its bounds and never enlarges`() throws {
+    @Test func `a resize fits into its limits and never enlarges`() throws {
         for (width, height, expected) in [
             (48, 0, (48, 36)), (0, 36, (48, 36)), (40, 20, (27, 20)), (400, 300, (96, 72)),
         ] {
@@ -227,7 +228,7 @@ struct AdjustmentPlaceTests {
         #expect((both.width, both.height) == (36, 48))
     }
 
-    @Test func `previews of every operation are the small picture of the full render`() throws {
+    @Test func `previews of every operation resemble the scaled full render`() throws {
         let bytes = TestPictures.png(width: 640, height: 480) { x, y in
             (UInt8(128 + 100 * sin(Double(x) / 60)), UInt8(128 + 100 * cos(Double(y) / 50)), UInt8((x + y) / 5), 255)
         }
@@ -257,9 +258,9 @@ struct AdjustmentPlaceTests {
         }
     }
 
-    // MARK: - Beside ImageMagick's command
+    // MARK: - Comparison with ImageMagick's command
 
-    /// A picture with soft content, so that filters hardly matter, in a file for other programs.
+    /// Writes a file for other programs with soft content, for which the choice of filter hardly matters.
     private func soft(_ folder: TemporaryFolder) throws -> ([UInt8], String) {
         let bytes = TestPictures.png(width: 320, height: 240) { x, y in
             (
@@ -272,11 +273,11 @@ struct AdjustmentPlaceTests {
         return (bytes, path)
     }
 
-    @Test func `crop, turn, mirror, straighten and perspective look as the convert command makes them`() throws {
+    @Test func `crop, rotate, flip, straighten and perspective agree with ImageMagick's convert`() throws {
         guard let convert = Tool.path("convert") else { return }
         let folder = try TemporaryFolder("convert")
         let (bytes, path) = try soft(folder)
-        // The largest rectangle of the same shape in the turned picture.
+        // The largest rectangle of the same aspect ratio in the rotated image.
         let angle = 8 * Double.pi / 180
         let factor = 240 / (320 * sin(angle) + 240 * cos(angle))
         let (width, height) = (Int(320 * factor), Int(240 * factor))

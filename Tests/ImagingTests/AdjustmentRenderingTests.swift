@@ -57,7 +57,7 @@ struct AdjustmentRenderingTests {
         }
     }
 
-    @Test func `colours come out as the documented formulas say`() throws {
+    @Test func `colours agree with the documented formulas`() throws {
         func light(_ value: Int) -> Double { ToneCurve.decoded(Double(value) / 255) }
         func byte(_ light: Double) -> Int { Int((255 * ToneCurve.encoded(min(1, max(0, light)))).rounded()) }
         let (r, g, b) = (light(120), light(80), light(40))
@@ -91,7 +91,7 @@ struct AdjustmentRenderingTests {
         #expect(try render(flat(255, 255, 255), [.contrast(0.6)])[0, 0] == [255, 255, 255])
     }
 
-    @Test func `many operations are one pass of few steps`() {
+    @Test func `many operations are composed into a few steps`() {
         let sliders: [Adjustment] = [
             .exposure(0.3), .temperature(0.2), .saturation(0.1), .blackAndWhite(0.2), .exposure(0.1), .contrast(0.2),
             .contrast(0.1), .saturation(-0.1), .temperature(0.1), .exposure(0.2),
@@ -101,7 +101,7 @@ struct AdjustmentRenderingTests {
         #expect(AdjustmentColour([.contrast(0.2), .brightness(0.1)]).steps.isEmpty, "a table of 256 values")
     }
 
-    @Test func `composed operations equal one after the other`() throws {
+    @Test func `composed operations equal separate renders in sequence`() throws {
         let operations: [Adjustment] = [.exposure(-0.5), .temperature(0.3), .contrast(0.3), .saturation(-0.4)]
         let together = try render(Self.palette, operations)
         var bytes = Self.palette
@@ -109,12 +109,12 @@ struct AdjustmentRenderingTests {
             bytes = try AdjustmentRendering.render(bytes, AdjustmentList(operations: [operation]), format: .png).bytes
         }
         let decibels = try TestPixels(bytes).psnr(together)
-        // One after the other rounds to eight bits three times more.
+        // Separate renders round to eight bits three times more.
         #expect(decibels > 42)
     }
 
     @Test(arguments: 1...8)
-    func `geometry starts from the upright picture`(orientation: Int) throws {
+    func `geometry starts from the upright image`(orientation: Int) throws {
         let bytes = TestPictures.jpeg(width: 96, height: 64, orientation: orientation)
         #expect(Quadrant.all(try render(bytes, [])) == [.red, .green, .blue, .yellow])
         let turned = try render(bytes, [.rotate(.quarter)])
@@ -128,7 +128,7 @@ struct AdjustmentRenderingTests {
         #expect(Quadrant.all(cut) == [.yellow, .yellow, .blue, .blue])
     }
 
-    @Test func `turns and flips move pixels without loss`() throws {
+    @Test func `rotations and flips are lossless`() throws {
         let whole = try TestPixels(Self.palette)
         let (width, height) = (whole.width, whole.height)
         let cases: [(Adjustment, (Int, Int) -> (Int, Int))] = [
@@ -148,7 +148,7 @@ struct AdjustmentRenderingTests {
         }
     }
 
-    @Test func `random turns, flips and crops equal moving the pixels one by one`() throws {
+    @Test func `random rotations, flips and crops equal moving pixels one by one`() throws {
         let source = try TestPixels(Self.palette)
         for seed in UInt64(1)...25 {
             var numbers = SeededRandom(seed: seed)
@@ -176,8 +176,8 @@ struct AdjustmentRenderingTests {
         }
     }
 
-    @Test func `straightening turns clockwise and keeps the largest rectangle of the same shape`() throws {
-        // A horizontal edge: turned clockwise it falls towards the right.
+    @Test func `straightening rotates clockwise and keeps the largest rectangle of the same shape`() throws {
+        // A horizontal edge that is rotated clockwise descends towards the right.
         let bytes = TestPictures.jpeg(width: 200, height: 120) { _, y in y < 60 ? (250, 250, 250) : (10, 10, 10) }
         let pixels = try render(bytes, [.straighten(10)])
         let angle = 10 * Double.pi / 180
@@ -186,7 +186,7 @@ struct AdjustmentRenderingTests {
         func edge(_ x: Int) -> Int { (0..<pixels.height).first { pixels[x, $0][0] < 128 } ?? -1 }
         let slope = Double(edge(pixels.width - 10) - edge(10)) / Double(pixels.width - 20)
         #expect(abs(slope - tan(angle)) < 0.02)
-        // No corner comes from outside: a white picture stays white.
+        // No corner contains pixels from outside: a white image stays white.
         let white = TestPictures.png(width: 90, height: 60) { _, _ in (255, 255, 255, 255) }
         for degrees in [-45.0, -20, -1, 0.5, 30, 45] {
             let turned = try render(white, [.straighten(degrees)])
@@ -195,7 +195,7 @@ struct AdjustmentRenderingTests {
         }
     }
 
-    @Test func `straightening there and back keeps the middle of the picture`() throws {
+    @Test func `straightening forth and back keeps the centre of the image`() throws {
         let bytes = TestPictures.jpeg(width: 240, height: 240) { x, y in
             (UInt8(128 + 100 * sin(Double(x) / 9)), UInt8(128 + 100 * cos(Double(y) / 11)), 90)
         }
@@ -214,7 +214,7 @@ struct AdjustmentRenderingTests {
         #expect(try render(bytes, [.straighten(5), cut]).width > 100)
     }
 
-    @Test func `a preview is the small picture of the full render`() throws {
+    @Test func `a preview resembles the scaled full render`() throws {
         let bytes = TestPictures.jpeg(width: 800, height: 600, orientation: 6)
         let lists: [[Adjustment]] = [
             [], [.exposure(0.5), .crop(UnitRect(x: 0.1, y: 0.2, width: 0.6, height: 0.5))],
@@ -232,7 +232,7 @@ struct AdjustmentRenderingTests {
         }
     }
 
-    @Test func `transparency survives and sixteen bits stay`() throws {
+    @Test func `transparency and sixteen bits are kept`() throws {
         let png = TestPictures.png(width: 40, height: 40) { x, _ in x < 20 ? (200, 30, 30, 255) : (0, 0, 255, 0) }
         let list = AdjustmentList(operations: [.straighten(15), .exposure(0.2)])
         let image = try AdjustmentRendering.render(png, list, format: .png)
@@ -241,7 +241,7 @@ struct AdjustmentRenderingTests {
         for x in 0..<jpeg.width { #expect(jpeg[x, jpeg.height / 2][2] <= jpeg[x, jpeg.height / 2][0] + 8) }
     }
 
-    @Test func `what cannot be rendered is refused by name`() {
+    @Test func `renders that are impossible are refused by name`() {
         let list = AdjustmentList(operations: [])
         let bytes = TestPictures.jpeg(width: 8, height: 8)
         for (format, quality, side) in [(ImageFormat.heic, 90, 10), (.jpeg, 101, 10), (.jpeg, 90, 0)] {

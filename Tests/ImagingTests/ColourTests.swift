@@ -24,7 +24,7 @@ struct ColourTests {
         for (found, expected) in zip(kept, [200, 100, 50]) { #expect(abs(found - expected) <= 2, "\(kept)") }
     }
 
-    @Test func `a broken profile is no error`() throws {
+    @Test func `a broken profile is not an error`() throws {
         for profile in [[UInt8](repeating: 7, count: 40), Array(ColourProfile.displayP3.prefix(150)), [0]] {
             let image = try Rendition.render(withProfile(profile, (200, 100, 50)), RenditionOptions(quality: 100))
             let colour = try TestPixels(image.bytes)[8, 8]
@@ -50,7 +50,7 @@ struct ColourTests {
         }
     }
 
-    @Test func `CMYK and grey pictures become what a screen shows`() throws {
+    @Test func `CMYK and grey images are converted to sRGB`() throws {
         for (space, file) in [("CMYK", "cmyk.jpg"), ("Gray", "grey.jpg")] {
             guard let convert = Tool.path("convert") else { return }
             let bytes = [UInt8](

@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct ContactSheetTests {
-    @Test func `pictures stand in their places, broken ones become placeholders`() throws {
+    @Test func `images are drawn in their cells, and broken ones become placeholders`() throws {
         let cells = [
             ContactSheet.Cell(bytes: TestPictures.jpeg(width: 120, height: 80, orientation: 6), label: "one.jpg"),
             ContactSheet.Cell(bytes: nil, label: "Göteborg"),
@@ -14,12 +14,12 @@ struct ContactSheetTests {
         let sheet = try ContactSheet.render(cells, columns: 3, cellSide: 64, format: .png)
         #expect((sheet.pixelWidth, sheet.pixelHeight) == (8 + 3 * 72, 8 + 2 * 84))
         let pixels = try TestPixels(sheet.bytes)
-        // The first picture is fitted to 64 by 43 and stands in the middle of its place.
+        // The first image is fitted to 64 by 43 and centred in its cell.
         #expect(Quadrant(pixels[8 + 10, 8 + 20]) == .red)
         #expect(Quadrant(pixels[8 + 54, 8 + 44]) == .yellow)
         #expect(pixels[8 + 32, 8 + 2] == [0x30, 0x30, 0x30])
         #expect(pixels[80, 8] == [0x70, 0x70, 0x70])
-        // The fourth is not enlarged.
+        // The fourth image is not enlarged.
         #expect(Quadrant(pixels[8 + 24, 92 + 24]) == .red)
         #expect(pixels[8 + 20, 92 + 32] == [0x30, 0x30, 0x30])
         #expect(
@@ -28,7 +28,7 @@ struct ContactSheetTests {
         )
     }
 
-    @Test func `a sheet has limits`() {
+    @Test func `the size of a sheet is limited`() {
         let cell = ContactSheet.Cell(bytes: nil, label: "")
         for (count, columns, side) in [(0, 1, 64), (1, 0, 64), (1, 1, 4), (2001, 5, 64), (1, 1, 5000), (1, 101, 64)] {
             let error = #expect(throws: ImagingError.self) {

@@ -16,7 +16,7 @@ struct HostileBytesTests {
         }
     }
 
-    @Test func `what ImageMagick would run is refused by its first bytes`() {
+    @Test func `formats that ImageMagick would execute are refused by their first bytes`() {
         let files: [(String, [UInt8])] = [
             ("no bytes", []), ("text", Array("a picture of a cat.jpg".utf8)),
             (
@@ -50,7 +50,7 @@ struct HostileBytesTests {
         }
     }
 
-    @Test func `our policy closes every other coder`() throws {
+    @Test func `the policy disables every other coder`() throws {
         ImagingLibrary.start()
         for (format, bytes) in [
             ("SVG", "<svg width='9' height='9'/>"), ("TEXT", "hello"), ("MVG", "viewbox 0 0 9 9"), ("PS", "%!PS"),
@@ -66,7 +66,7 @@ struct HostileBytesTests {
         #expect(ImagingLibrary.versions["imagemagick"]?.hasPrefix("6.9") == true)
     }
 
-    @Test func `a PNG that claims 60000 by 60000 is refused before it is decoded`() {
+    @Test func `a PNG with a header of 60000 by 60000 is refused before decoding`() {
         let bytes = TestPictures.pngStart(width: 60_000, height: 60_000) + TestPictures.chunk("IEND", [])
         let start = ContinuousClock.now
         #expect(error(bytes) == .tooLarge(width: 60_000, height: 60_000, limit: 100_000_000))
@@ -77,7 +77,7 @@ struct HostileBytesTests {
         #expect(error(none)?.name == "invalid_resource")
     }
 
-    @Test func `limits are the caller's, by format`() throws {
+    @Test func `the caller sets the limits, by format`() throws {
         let bytes = TestPictures.jpeg(width: 100, height: 100)
         var limits = PixelLimits()
         limits.jpegPixels = 9999
@@ -97,14 +97,14 @@ struct HostileBytesTests {
         #expect(small.pixelWidth == 20, "a fraction of a JPEG fits below the same limit")
     }
 
-    @Test func `an animation of many frames is counted, and only its first is decoded`() throws {
+    @Test func `frames of an animation are counted, and only the first is decoded`() throws {
         let info = try Picture.info(of: TestPictures.gif(frames: 900))
         #expect((info.frameCount, info.pixelWidth, info.pixelHeight) == (900, 1, 1))
         #expect(error(TestPictures.gif(frames: 900)) == nil)
         #expect(error(TestPictures.gif(frames: 1001))?.name == "invalid_resource")
     }
 
-    @Test func `a first frame that covers a part of the canvas stands where it belongs`() throws {
+    @Test func `a first frame that covers part of the canvas is drawn at its offset`() throws {
         // A canvas of 6 by 4 with one white pixel at (4, 1), then a frame that reaches beyond the canvas.
         var gif = Array("GIF89a".utf8) + [6, 0, 4, 0, 0x80, 0, 0, 0, 0, 0, 0xFF, 0xFF, 0xFF]
         gif += [0x2C, 4, 0, 1, 0, 1, 0, 1, 0, 0, 2, 2, 0x4C, 1, 0]
@@ -118,7 +118,7 @@ struct HostileBytesTests {
         #expect(pixels[3, 1] != [255, 255, 255])
     }
 
-    @Test func `a truncated picture is refused, also with its end glued on`() throws {
+    @Test func `a truncated image is refused, even with an end marker appended`() throws {
         let whole = TestPictures.jpeg(width: 200, height: 160) { x, y in
             (UInt8(truncatingIfNeeded: x &* y), UInt8(truncatingIfNeeded: x), UInt8(truncatingIfNeeded: y))
         }
@@ -142,7 +142,7 @@ struct HostileBytesTests {
         #expect(error(Array(gif.dropLast(3))) == .truncated)
     }
 
-    @Test func `damaged files give an error or a picture, never an end`() throws {
+    @Test func `damaged files give an error or an image and never crash`() throws {
         let base = TestPictures.jpeg(width: 40, height: 30)
         let formats = try ImageFormat.allCases.filter(\.canEncode).map {
             try Rendition.render(base, RenditionOptions(format: $0)).bytes
@@ -162,7 +162,7 @@ struct HostileBytesTests {
         }
     }
 
-    @Test func `random bytes behind every magic number are refused`() {
+    @Test func `random bytes after every magic number are refused`() {
         let starts: [[UInt8]] = [
             [], [0xFF, 0xD8, 0xFF, 0xE0], Array(TestPictures.pngStart(width: 8, height: 8).prefix(8)),
             Array("GIF89a".utf8),

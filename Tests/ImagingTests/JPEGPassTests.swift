@@ -6,7 +6,7 @@ import Testing
 
 @testable import Imaging
 
-/// The way from JPEG to JPEG in bands gives the pictures of the way through whole rasters.
+/// Rendering JPEG in bands gives the same images as rendering whole rasters.
 @Suite(.timeLimit(.minutes(5)))
 struct JPEGPassTests {
     private static let lists: [[Adjustment]] = [
@@ -29,7 +29,7 @@ struct JPEGPassTests {
     }
 
     @Test(arguments: 1...8)
-    func `bands and rasters agree, however the file is turned`(orientation: Int) throws {
+    func `bands and rasters agree for every orientation`(orientation: Int) throws {
         let bytes = TestPictures.jpeg(width: 250, height: 171, orientation: orientation)
         let vignette = [try Adjustment(.vignette, ["value": -0.6]), try Adjustment(.grain, ["value": 0.3])]
         for operations in Self.lists + [vignette] {
@@ -40,7 +40,7 @@ struct JPEGPassTests {
     }
 
     @Test(arguments: [1, 3, 6])
-    func `previews agree, from every fraction`(orientation: Int) throws {
+    func `previews agree for every decode fraction`(orientation: Int) throws {
         let bytes = TestPictures.jpeg(width: 640, height: 480, orientation: orientation)
         for side in [40, 100, 200, 400, 600] {
             for operations in Self.lists {
@@ -51,17 +51,17 @@ struct JPEGPassTests {
         }
     }
 
-    @Test func `the same bytes every time, on however many threads`() throws {
+    @Test func `the result is the same every time, whatever the number of threads`() throws {
         let bytes = TestPictures.jpeg(width: 700, height: 530)
         let list = AdjustmentList(operations: Self.lists[4])
         let first = try AdjustmentRendering.render(bytes, list).bytes
         for _ in 0..<8 { #expect(try AdjustmentRendering.render(bytes, list).bytes == first) }
     }
 
-    @Test func `a file that is cut short or damaged is an error, and no thread is left waiting`() throws {
+    @Test func `a truncated or damaged file is an error, and no thread keeps waiting`() throws {
         let bytes = TestPictures.jpeg(width: 400, height: 300)
         for length in stride(from: 700, to: bytes.count - 2, by: 997) {
-            // The end mark is there, the data before it is not.
+            // The end marker is present, but data before it is missing.
             let cut = Array(bytes.prefix(length)) + [0xFF, 0xD9]
             let error = #expect(throws: ImagingError.self) { try AdjustmentRendering.render(cut, AdjustmentList()) }
             #expect(error != nil, "cut at \(length)")

@@ -4,7 +4,7 @@ import PictureFormats
 import TestSupport
 import Testing
 
-/// JPEG XL, beside what `cjxl` made and `djxl` reads.
+/// Compares JPEG XL with the files of `cjxl` and the output of `djxl`.
 @Suite(.timeLimit(.minutes(3)), .enabled(if: TestJXL.isThere, "cjxl of libjxl-tools is not there"))
 struct JPEGXLTests {
     private static let quadrants: [Quadrant] = [.red, .green, .blue, .yellow]
@@ -13,7 +13,7 @@ struct JPEGXLTests {
         try #require(try TestJXL.encoded(bytes, ending: ending, arguments))
     }
 
-    @Test func `pixels without loss are those that went in, with eight bits and with sixteen`() throws {
+    @Test func `lossless pixels equal the source, with eight and with sixteen bits`() throws {
         for bits in [8, 16] as [UInt8] {
             let png = TestPictures.png(width: 90, height: 61, bits: bits) { x, y in
                 (UInt8(x * 2), UInt8(y * 4), UInt8((x * y) & 255), UInt8(255 - y))
@@ -35,7 +35,7 @@ struct JPEGXLTests {
         }
     }
 
-    @Test func `a picture with loss is what djxl makes of it, a grey one too`() throws {
+    @Test func `a lossy image equals the output of djxl, a grey one too`() throws {
         let colour = TestPictures.jpeg(width: 300, height: 200)
         let grey = TestPictures.png(width: 64, height: 48) { x, y in (UInt8(x + y), UInt8(x + y), UInt8(x + y), 255) }
         for (bytes, ending) in [(colour, "jpg"), (grey, "png")] {
@@ -48,7 +48,7 @@ struct JPEGXLTests {
     }
 
     @Test(arguments: 1...8)
-    func `every orientation is upright, once`(orientation: Int) throws {
+    func `every orientation is applied exactly once`(orientation: Int) throws {
         let jpeg = TestPictures.jpeg(width: 160, height: 120, orientation: orientation)
         for lossless in ["0", "1"] {
             let bytes = try encoded(jpeg, "jpg", "--lossless_jpeg=\(lossless)")
@@ -62,7 +62,7 @@ struct JPEGXLTests {
         }
     }
 
-    @Test func `sizes of every kind are read from the header`() throws {
+    @Test func `every encoding of sizes is read from the header`() throws {
         for (width, height) in [(8, 8), (256, 256), (255, 1), (1, 511), (1600, 900), (700, 513), (9000, 2)] {
             let png = TestPictures.png(width: width, height: height) { _, _ in (1, 2, 3, 255) }
             let header = try PictureHeader.read(try encoded(png, "png", "-d", "0", "-e", "1"))
@@ -70,7 +70,7 @@ struct JPEGXLTests {
         }
     }
 
-    @Test func `a file that is cut or damaged is an error or a picture, and none is decoded above the limit`() throws {
+    @Test func `truncated or damaged files give an error or an image, within the limits`() throws {
         let jpeg = TestPictures.jpeg(width: 200, height: 150, date: "2024:06:01 12:30:00")
         let whole = [
             try encoded(jpeg, "jpg", "-d", "2", "--lossless_jpeg=0", "--container=0"),
@@ -99,12 +99,12 @@ struct JPEGXLTests {
         }
     }
 
-    @Test func `a profile of its own is obeyed`() throws {
+    @Test func `an embedded profile is applied`() throws {
         let red = TestPictures.png(width: 32, height: 32) { _, _ in (200, 40, 30, 255) }
         let plain = try TestPixels(try Rendition.render(try encoded(red, "png", "-d", "0"), RenditionOptions()).bytes)
         let bytes = try encoded(red, "png", "-d", "0", "-x", "color_space=RGB_D65_DCI_Rel_SRG")
         let wide = try TestPixels(try Rendition.render(bytes, RenditionOptions()).bytes)
-        // Display P3's red is redder than sRGB's: the same numbers mean more.
+        // Display P3's red is more saturated than that of sRGB: the same numbers are a stronger colour.
         #expect(wide.colour(0.5, 0.5)[0] > plain.colour(0.5, 0.5)[0] + 8, "\(wide.colour(0.5, 0.5))")
     }
 }

@@ -6,7 +6,7 @@ import SamplePictures
 import TestSupport
 import Testing
 
-/// What decoders do wrong without a word, each by a file that shows it; found by measuring what peers use.
+/// Silent errors of decoders, each reproduced by a file; found by measuring other software.
 @Suite(.timeLimit(.minutes(3)))
 struct PeerTrapTests {
     private let small = RenditionOptions(target: .size(width: 24, height: 24), resizeMode: .exact, format: .png)
@@ -20,8 +20,8 @@ struct PeerTrapTests {
         }
     }
 
-    /// ImageMagick reads these "successfully" and answers a picture of 0 by 0.
-    @Test func `a JPEG of a header and garbage is an error, not a picture without pixels`() {
+    /// ImageMagick reads these "successfully" and returns an image of 0 by 0.
+    @Test func `a JPEG of a header and garbage is an error, not an image without pixels`() {
         let whole = TestPictures.jpeg(width: 64, height: 48)
         let scan = whole.firstRange(of: [0xFF, 0xDA])?.lowerBound ?? whole.count / 2
         var random = SeededRandom(seed: 11)
@@ -35,16 +35,16 @@ struct PeerTrapTests {
         }
     }
 
-    /// ImageMagick fills what is missing with grey.
-    @Test func `a JPEG that was cut is an error, not a picture that is grey below`() {
+    /// ImageMagick fills the missing part with grey.
+    @Test func `a truncated JPEG is an error, not an image with a grey part`() {
         let whole = TestPictures.jpeg(width: 320, height: 240)
         for kept in [whole.count / 13, whole.count / 2, whole.count - 3] {
             #expect(error(Array(whole.prefix(kept))) == .truncated)
         }
     }
 
-    /// Decoders fail without a message at times.
-    @Test func `every failure has a message that says what is wrong`() {
+    /// Decoders sometimes fail without a message.
+    @Test func `every failure has a message`() {
         var random = SeededRandom(named: "files that fail")
         let base = TestPictures.jpeg(width: 60, height: 40)
         var failures = 0
@@ -61,8 +61,8 @@ struct PeerTrapTests {
         #expect(failures > 10)
     }
 
-    /// `msl:x` as a name ends ImageMagick's process, `text:/etc/passwd` shows a file.
-    @Test func `what a file claims to be in words is never believed`() throws {
+    /// The name `msl:x` ends ImageMagick's process, and `text:/etc/passwd` reveals a file.
+    @Test func `format prefixes in a file are never interpreted`() throws {
         for text in ["msl:x", "text:/etc/passwd", "label:@/etc/passwd", "ephemeral:x", "https://example.com/a.jpg"] {
             #expect(error(Array(text.utf8))?.name == "unsupported_format")
             let picture = TestPictures.jpeg(
@@ -76,8 +76,8 @@ struct PeerTrapTests {
         }
     }
 
-    /// ImageMagick keeps the uncropped preview, the place and the old size in the EXIF block.
-    @Test func `a cropped picture holds no preview of what was cut away`() throws {
+    /// ImageMagick keeps the uncropped preview, the location and the old size in the EXIF block.
+    @Test func `a cropped image contains no preview of the uncropped one`() throws {
         var exif = ExifBlock()
         exif.setLocation(latitude: 52.5, longitude: 13.4)
         exif.thumbnail = TestPictures.jpeg(width: 160, height: 120)
@@ -91,8 +91,8 @@ struct PeerTrapTests {
         #expect(Data(image.bytes).range(of: Data("GPS".utf8)) == nil)
     }
 
-    /// ImageMagick drops the gain map and leaves its description, so that viewers apply a map that is not there.
-    @Test func `a picture with a gain map loses the map and its description together`() throws {
+    /// ImageMagick drops the gain map and keeps its description, so that viewers apply a map that does not exist.
+    @Test func `a gain map is removed together with its description`() throws {
         let xmp = TestPictures.xmpSegment("hdrgm:Version=\"1.0\" hdrgm:GainMapMax=\"3\"")
         let index = JPEGEncoder.segment(
             0xE2,
@@ -106,9 +106,9 @@ struct PeerTrapTests {
         }
     }
 
-    /// ImageMagick's reader of HEIF drops transparency.
-    @Test func `transparency of a HEIF file survives`() throws {
-        guard ImageFormat.avif.canEncode else { return print("note: libheif has no encoder here") }
+    /// ImageMagick's HEIF reader drops transparency.
+    @Test func `transparency of a HEIF file is kept`() throws {
+        guard ImageFormat.avif.canEncode else { return print("note: libheif has no AV1 encoder") }
         let png = TestPictures.png(width: 64, height: 64) { x, _ in (200, 30, 30, x < 32 ? 255 : 0) }
         let avif = try Rendition.render(png, RenditionOptions(format: .avif, quality: 90)).bytes
         #expect(try Picture.info(of: avif).hasAlpha)
@@ -121,23 +121,23 @@ struct PeerTrapTests {
         #expect(pixels.colour(0.8, 0.5).allSatisfy { $0 > 240 }, "nothing is there but the ground")
     }
 
-    /// libheif of Debian 12 cannot read some files of new phones, and ImageMagick says nothing about it.
-    @Test func `a HEIC that libheif cannot read is an error with libheif's reason`() throws {
+    /// libheif of Debian 12 cannot read some files of new phones, and ImageMagick reports nothing about it.
+    @Test func `a HEIC that libheif cannot read is an error with libheif's message`() throws {
         guard let file = SharedPhotos.files(["heic"]).first else {
             return print("note: ../shared/photos is not there; HEICs are not tested")
         }
         let whole = SharedPhotos.bytes(file)
         let place = try #require(whole.firstRange(of: Array("ipma".utf8))?.lowerBound)
         var broken = whole
-        // Properties that are not there: "not correctly assigned", as libheif calls it.
+        // Missing properties: "not correctly assigned" in libheif's message.
         for index in (place + 12)..<(place + 40) { broken[index] = 0x7F }
         let failure = try #require(error(broken))
         #expect(failure.name == "invalid_resource")
         #expect(failure.message.count > 20, "\(failure)")
     }
 
-    /// ImageMagick 6 has no decoder for JPEG XL; here libjxl opens it.
-    @Test func `a format without a decoder is named, with those that have one`() {
+    /// ImageMagick 6 has no decoder for JPEG XL; libjxl is used instead.
+    @Test func `the error for an unsupported format lists the supported ones`() {
         let container: [UInt8] = [0, 0, 0, 12, 0x4A, 0x58, 0x4C, 0x20, 0x0D, 0x0A, 0x87, 0x0A]
         for cut in [[0xFF, 0x0A] + [UInt8](repeating: 0, count: 40), container + [0, 0, 0, 20], [0xFF, 0x0A]] {
             #expect(error(cut)?.name == "invalid_resource", "a broken JPEG XL is no unknown format")
@@ -154,8 +154,8 @@ struct PeerTrapTests {
         }
     }
 
-    /// libjpeg rounds sizes up and ImageMagick enlarges without being asked.
-    @Test func `nothing is enlarged unless exactly that is asked for`() throws {
+    /// libjpeg rounds sizes up, and ImageMagick enlarges without being asked.
+    @Test func `images are enlarged only in the exact mode`() throws {
         for side in [1, 2, 3, 5] {
             let bytes = TestPictures.jpeg(width: side, height: side)
             for wanted in [1, 2, 106, 120] {

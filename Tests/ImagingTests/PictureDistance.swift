@@ -2,7 +2,7 @@ import Foundation
 @testable import Imaging
 import PictureFormats
 
-/// Decoded pixels of a picture: eight-bit red, green, blue, upright.
+/// The decoded pixels of an image: eight-bit red, green, blue, upright.
 struct TestPixels {
     let width: Int
     let height: Int
@@ -25,12 +25,12 @@ struct TestPixels {
         return [Int(rgb[at]), Int(rgb[at + 1]), Int(rgb[at + 2])]
     }
 
-    /// The colour at a place given in units of the sides.
+    /// Returns the colour at a position given as fractions of the sides.
     func colour(_ x: Double, _ y: Double) -> [Int] {
         self[min(width - 1, Int(x * Double(width))), min(height - 1, Int(y * Double(height)))]
     }
 
-    /// Peak signal to noise in decibels; infinite for equal pictures, 0 for pictures of other sizes.
+    /// Returns the peak signal-to-noise ratio in decibels; infinite for equal images, 0 for images of different sizes.
     func psnr(_ other: TestPixels) -> Double {
         guard width == other.width, height == other.height else { return 0 }
         var sum = 0.0
@@ -42,7 +42,7 @@ struct TestPixels {
     }
 }
 
-/// What a quadrant of a test picture shows.
+/// The content of a quadrant of a test image.
 enum Quadrant: String {
     case red, green, blue, yellow, other
 
@@ -56,7 +56,7 @@ enum Quadrant: String {
         }
     }
 
-    /// The four quadrants of a picture, row by row.
+    /// Returns the four quadrants of an image, row by row.
     static func all(_ pixels: TestPixels) -> [Quadrant] {
         [(0.2, 0.2), (0.8, 0.2), (0.2, 0.8), (0.8, 0.8)].map { Quadrant(pixels.colour($0, $1)) }
     }

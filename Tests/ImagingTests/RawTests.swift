@@ -4,7 +4,7 @@ import PictureFormats
 import TestSupport
 import Testing
 
-/// Camera raw files: the preview where it is large enough, else the sensor's own numbers.
+/// Camera raw files: the preview if it is large enough, otherwise the developed sensor data.
 @Suite(.timeLimit(.minutes(3)))
 struct RawTests {
     private static func preview(_ width: Int, _ height: Int, orientation: Int = 1) -> [UInt8] {
@@ -27,8 +27,8 @@ struct RawTests {
     }
 
     @Test(.spec("S-43", "S-45"), arguments: [1, 3, 6, 8])
-    func `the camera's preview serves what it is large enough for`(orientation: Int) throws {
-        // The preview is another picture, so that one sees which was taken: it is upside down.
+    func `the camera's preview is used if it is large enough`(orientation: Int) throws {
+        // The preview is a different image, upside down, so that the test can tell which one was used.
         let turned = TestPictures.jpeg(
             width: orientation >= 5 ? 80 : 120,
             height: orientation >= 5 ? 120 : 80
@@ -45,7 +45,7 @@ struct RawTests {
         #expect((low.pixelWidth, low.pixelHeight) == (90, 60))
     }
 
-    @Test func `a raw file that is cut or damaged is an error or a picture`() throws {
+    @Test func `a truncated or damaged raw file gives an error or an image`() throws {
         let whole = TestRaw.dng(width: 120, height: 80, preview: Self.preview(60, 40))
         var random = SeededRandom(named: "damaged raw files")
         for _ in 0..<TestEnvironment.rounds(40) {
@@ -59,7 +59,7 @@ struct RawTests {
         }
     }
 
-    @Test func `a TIFF is no raw file`() throws {
+    @Test func `a TIFF is not a raw file`() throws {
         let tiff = try Rendition.render(TestPictures.jpeg(width: 80, height: 60), RenditionOptions(format: .tiff)).bytes
         #expect(try Picture.info(of: tiff).format == .tiff)
     }

@@ -3,21 +3,21 @@ import Imaging
 import TestSupport
 import Testing
 
-/// Renditions against libvips, which is what peers use.
+/// Compares renditions with those of libvips, which peers use.
 @Suite(.timeLimit(.minutes(5)))
 struct RenditionQualityTests {
-    /// How far small pictures are from the one that every pixel of the source went into.
+    /// The distances of scaled images from a reference made of every source pixel.
     private struct Comparison: CustomStringConvertible {
         let ours: Double
-        /// `vipsthumbnail`'s, which shrinks while loading as well.
+        /// The distance of `vipsthumbnail`, which shrinks while loading as well.
         let theirs: Double
 
-        /// Within a decibel of it.
+        /// True if it is within one decibel.
         var isAsGood: Bool { ours > theirs - 1 }
         var description: String { String(format: "%.1f dB, vipsthumbnail %.1f dB", ours, theirs) }
     }
 
-    /// Nil where vips is not installed, or rounds the other side of the picture to another pixel.
+    /// Returns nil if vips is not installed, or rounds the other side of the image differently.
     private func compare(_ bytes: [UInt8], side: Int, in folder: URL) throws -> Comparison? {
         guard let vips = Tool.path("vips"), let thumbnail = Tool.path("vipsthumbnail") else { return nil }
         let options = RenditionOptions(target: .size(width: side, height: side), resizeMode: .exact, format: .png)
@@ -32,9 +32,9 @@ struct RenditionQualityTests {
         let theirs = folder.appending(path: "theirs.png")
         try Data(bytes).write(to: source)
         _ = try Tool.run(vips, ["autorot", source.path, upright.path])
-        // In floating point: with eight bits between the steps, the reference would have libvips's own rounding.
+        // In floating point, because eight bits between the steps would add libvips's own rounding to the reference.
         _ = try Tool.run(vips, ["cast", upright.path, large.path, "float"])
-        // Without a gap nothing is shrunk before the filter: Lanczos from every pixel.
+        // A gap of 0 disables shrinking before the filter: Lanczos from every pixel.
         _ = try Tool.run(
             vips,
             [
@@ -64,7 +64,7 @@ struct RenditionQualityTests {
         return true
     }
 
-    @Test func `a rendition of a made picture is as good as libvips's`() throws {
+    @Test func `a rendition of a generated image is as good as that of libvips`() throws {
         if isMissing { return }
         let bytes = TestPictures.jpeg(width: 960, height: 640) { x, y in
             let ring = sin(Double(x * x + y * y) / 30_000) + 0.5 * sin(Double(x) / 3)
@@ -85,7 +85,7 @@ struct RenditionQualityTests {
     ]
 
     @Test(arguments: [256, 512, 1024])
-    func `renditions of photographs are as good as libvips's`(side: Int) throws {
+    func `renditions of photographs are as good as those of libvips`(side: Int) throws {
         if isMissing { return }
         let files = SharedPhotos.files(["jpg"]).filter { Self.photos.contains($0.lastPathComponent) }
         if files.isEmpty { print("note: ../shared/photos is not there; quality on photographs is not compared") }

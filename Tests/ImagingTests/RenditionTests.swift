@@ -14,7 +14,7 @@ struct RenditionTests {
         let expected: (Int, Int)
     }
 
-    /// Table 8.2, the exact rows.
+    /// The sizes of the exact mode.
     static let exact: [Case] = [
         Case(source: (160, 120), target: (80, 80), mode: .aspectFit, expected: (80, 60)),
         Case(source: (120, 160), target: (80, 80), mode: .aspectFit, expected: (60, 80)),
@@ -51,7 +51,7 @@ struct RenditionTests {
     }
 
     @Test(arguments: [false, true])
-    func `none and maximum give all pixels whatever the target`(isPNG: Bool) throws {
+    func `resize mode none and maximum size ignore the target`(isPNG: Bool) throws {
         let bytes = source((160, 120), isPNG: isPNG)
         for options in [
             RenditionOptions(target: .size(width: 10, height: 10), contentMode: .aspectFill, resizeMode: .none),
@@ -65,7 +65,7 @@ struct RenditionTests {
     }
 
     @Test(arguments: [false, true])
-    func `fast is at least the target and at most twice as large, and never enlarged`(isPNG: Bool) throws {
+    func `the fast mode gives one to two times the target and never enlarges`(isPNG: Bool) throws {
         let bytes = source((640, 480), isPNG: isPNG)
         for side in [7, 60, 80, 100, 120, 160, 200, 320, 500, 640, 900] {
             let options = RenditionOptions(target: .size(width: side, height: side))
@@ -78,7 +78,7 @@ struct RenditionTests {
         }
     }
 
-    @Test func `a single pixel stays one unless exactly more is asked for`() throws {
+    @Test func `a single pixel is enlarged only in the exact mode`() throws {
         let bytes = TestPictures.jpeg(width: 1, height: 1)
         for mode in [RenditionOptions.ResizeMode.none, .fast] {
             let image = try Rendition.render(
@@ -90,7 +90,7 @@ struct RenditionTests {
     }
 
     @Test(arguments: 0...8)
-    func `every orientation is upright`(orientation: Int) throws {
+    func `every orientation is rendered upright`(orientation: Int) throws {
         let bytes = TestPictures.jpeg(width: 96, height: 64, orientation: orientation)
         let info = try Picture.info(of: bytes)
         #expect((info.pixelWidth, info.pixelHeight) == (96, 64))
@@ -101,7 +101,7 @@ struct RenditionTests {
     }
 
     @Test(arguments: 1...8)
-    func `a crop means the picture as displayed`(orientation: Int) throws {
+    func `a crop applies to the image as displayed`(orientation: Int) throws {
         let bytes = TestPictures.jpeg(width: 96, height: 64, orientation: orientation)
         let options = RenditionOptions(
             target: .size(width: 24, height: 32),
@@ -115,7 +115,7 @@ struct RenditionTests {
     }
 
     @Test(arguments: 1...8)
-    func `the rows of a JPEG give what its whole picture gives`(orientation: Int) throws {
+    func `reducing rows of a JPEG gives the same as reducing the whole image`(orientation: Int) throws {
         let jpeg = TestPictures.jpeg(width: 333, height: 251, orientation: orientation)
         let whole = try Rendition.render(jpeg, RenditionOptions(format: .png)).bytes
         var options = RenditionOptions(target: .size(width: 120, height: 90), resizeMode: .exact, format: .png)
@@ -128,7 +128,7 @@ struct RenditionTests {
         }
     }
 
-    @Test func `orientation is obeyed in a PNG's eXIf chunk and where only XMP has it`() throws {
+    @Test func `orientation is applied from a PNG's eXIf chunk and from XMP alone`() throws {
         var exif = ExifBlock()
         exif.main.append(.short(0x0112, 6))
         let png = TestPictures.png(width: 40, height: 20, chunks: [("eXIf", exif.bytes)]) { x, _ in
@@ -146,7 +146,7 @@ struct RenditionTests {
         #expect(Quadrant.all(fromXMP) == [.red, .green, .blue, .yellow])
     }
 
-    @Test func `derived pictures carry nothing of the original's metadata`() throws {
+    @Test func `derived images contain no metadata of the original`() throws {
         var exif = ExifBlock()
         exif.main.append(.ascii(0x010E, "SECRETTEXT"))
         exif.setLocation(latitude: 52.5, longitude: 13.4)
@@ -173,8 +173,8 @@ struct RenditionTests {
         }
     }
 
-    @Test func `transparency is kept where the format can and white where it cannot`() throws {
-        // Hidden pixels are blue: a resize that forgets to weigh by alpha makes the edge bluish.
+    @Test func `transparency is kept if the format supports it and white otherwise`() throws {
+        // Hidden pixels are blue: a resize that is not weighted by alpha makes the edge bluish.
         let png = TestPictures.png(width: 64, height: 64) { x, _ in x < 32 ? (200, 30, 30, 255) : (0, 0, 255, 0) }
         let options = RenditionOptions(target: .size(width: 16, height: 16), resizeMode: .exact, format: .png)
         let small = try Rendition.render(png, options)
@@ -190,7 +190,7 @@ struct RenditionTests {
         #expect(pixels[15, 8].allSatisfy { $0 > 245 })
     }
 
-    @Test func `one decode gives the same sizes as each alone`() throws {
+    @Test func `a shared decode gives the same sizes as single renditions`() throws {
         let bytes = TestPictures.jpeg(width: 640, height: 480, orientation: 6)
         let options = [
             RenditionOptions(target: .size(width: 64, height: 64), resizeMode: .exact),
@@ -205,7 +205,7 @@ struct RenditionTests {
         #expect(try TestPixels(together[0].bytes).psnr(TestPixels(alone[0].bytes)) > 30)
     }
 
-    @Test func `a much smaller size of a batch is as good as alone`() throws {
+    @Test func `a much smaller size in a batch is as good as a single rendition`() throws {
         guard let file = SharedPhotos.files(["jpg"]).first(where: { $0.lastPathComponent == "42_IndexError.jpg" })
         else {
             return print("note: ../shared/photos is not there; batches of real photographs are not compared")
@@ -222,7 +222,7 @@ struct RenditionTests {
         }
     }
 
-    @Test func `what cannot be done is refused by name`() {
+    @Test func `invalid options are refused by name`() {
         let bytes = TestPictures.jpeg(width: 16, height: 16)
         let bad: [RenditionOptions] = [
             RenditionOptions(target: .size(width: 0, height: 10)),

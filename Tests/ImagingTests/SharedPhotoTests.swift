@@ -4,7 +4,7 @@ import PictureFormats
 import TestSupport
 import Testing
 
-/// Real photographs, when the folder is there.
+/// Tests with real photographs, if the folder exists.
 @Suite(.timeLimit(.minutes(5)))
 struct SharedPhotoTests {
     private static let options = RenditionOptions(
@@ -19,9 +19,9 @@ struct SharedPhotoTests {
         return true
     }
 
-    @Test func `the numbered orientation pictures are upright`() throws {
+    @Test func `the numbered orientation images are rendered upright`() throws {
         if isMissing() { return }
-        // The second collection was compressed hard after it was turned: its pictures are 22 dB apart at full size.
+        // The second collection was strongly compressed after rotation: its images differ by 22 dB at full size.
         let sets = [
             ("orientation", "Landscape", 25.0), ("orientation", "Portrait", 25),
             ("exif-samples/jpg/orientation", "landscape", 24), ("exif-samples/jpg/orientation", "portrait", 25),
@@ -40,14 +40,12 @@ struct SharedPhotoTests {
         }
     }
 
-    /// Files that cannot be rendered, with the reason.
-    ///
-    /// Anything else must be.
+    /// Files that cannot be rendered, with the error. All other files must be rendered.
     static let broken: [String: String] = [
         "exif-samples/jpg/corrupted.jpg": ImagingError.truncated.message
     ]
 
-    @Test func `every photograph becomes a small picture of the right size, or a named error that is known`() throws {
+    @Test func `every photograph is rendered in the right size or has a known error`() throws {
         if isMissing() { return }
         for file in SharedPhotos.files(["jpg", "jpeg", "tiff", "heic", "heif", "png"]) {
             let bytes = SharedPhotos.bytes(file)
@@ -66,12 +64,13 @@ struct SharedPhotoTests {
         }
     }
 
-    @Test func `a HEIC is turned once, whether from its preview or from its pixels`() throws {
+    @Test func `a HEIC is rotated once, both from its preview and from its pixels`() throws {
         if isMissing() { return }
         for file in SharedPhotos.files(["heic", "heif"]) where !file.lastPathComponent.contains("hdr") {
             let bytes = SharedPhotos.bytes(file)
             let header = try PictureHeader.read(bytes)
-            // Fast may take the preview, which some phones compress hard: right is over 20 dB, turned twice below 15.
+            // The fast mode may use the preview, which some phones compress strongly: the correct orientation is above
+            // 20 dB, a double rotation below 15.
             var options = Self.options
             options.resizeMode = .fast
             let small = try TestPixels(Rendition.render(bytes, options).bytes)

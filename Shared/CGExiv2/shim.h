@@ -1,1 +1,1 @@
-/* Only hands on the compiler flags of gexiv2; CMetadata includes the library itself. */
+/* Provides the compiler flags of gexiv2; CMetadata includes the library itself. */

@@ -43,7 +43,8 @@ static void fail(j_common_ptr decoder) {
     }
 }
 
-/* Warnings that mean lost pixels. Others are the habits of cameras and programs: bytes too many, odd versions. */
+/* Warnings that mean lost pixels. Others are common in files of cameras and programs: extraneous bytes, odd
+   versions. */
 static void hear(j_common_ptr decoder, int level) {
     check *self = (check *)decoder->client_data;
     if (level >= 0) return;
@@ -70,14 +71,15 @@ static void look_at_clock(j_common_ptr decoder) {
 
 static void say_nothing(j_common_ptr decoder) { (void)decoder; }
 
-/* All scans, without a pixel: what is decoded is kept as coefficients. */
+/* Reads all scans without computing pixels: the decoded coefficients are kept in memory. */
 static void read_scans(struct jpeg_decompress_struct *jpeg) {
     jpeg->buffered_image = TRUE;
     jpeg_start_decompress(jpeg);
     while (jpeg_consume_input(jpeg) != JPEG_REACHED_EOI) look_at_clock((j_common_ptr)jpeg);
 }
 
-/* One scan, row by row in little memory: a pixel for each block, which costs next to nothing beside the decoding. */
+/* Reads a single scan row by row in little memory, at one pixel per block, which costs almost nothing compared with
+   the entropy decoding. */
 static void read_rows(check *self) {
     struct jpeg_decompress_struct *jpeg = &self->decoder;
     jpeg->scale_num = 1;

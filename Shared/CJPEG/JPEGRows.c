@@ -8,7 +8,7 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
-/* First in both structures, so that libjpeg's pointer leads to it. */
+/* `base` comes first so that libjpeg's pointer to it can be cast to the whole structure. */
 typedef struct {
     struct jpeg_error_mgr base;
     jmp_buf back;
@@ -150,7 +150,7 @@ safelight_jpeg_writer *safelight_jpeg_create(size_t width, size_t height, int qu
 
 void safelight_jpeg_discard(safelight_jpeg_writer *writer) {
     if (!setjmp(writer->failures.back)) {
-        /* Only this tells where the bytes are by now; they may have moved while they grew. */
+        /* Only term_destination sets the present address of the bytes, which may have moved as they grew. */
         if (writer->jpeg.dest) writer->jpeg.dest->term_destination(&writer->jpeg);
         jpeg_destroy_compress(&writer->jpeg);
     }

@@ -1,1 +1,1 @@
-/* Only hands on the compiler flags of libjpeg; CJPEG includes the library itself. */
+/* Provides the compiler flags of libjpeg; CJPEG includes the library itself. */

@@ -1,1 +1,1 @@
-/* Only hands on the compiler flags of LibRaw; CRaw includes the library itself. */
+/* Provides the compiler flags of LibRaw; CRaw includes the library itself. */

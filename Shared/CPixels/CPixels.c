@@ -60,7 +60,7 @@ INLINED void vibrance(float value, float *red, float *green, float *blue, size_t
     }
 }
 
-/* The hue in sextants, 0...6. */
+/* Returns the hue in sextants, 0...6. */
 INLINED float hue_of(float r, float g, float b, float high, float chroma) {
     float scale = chroma > 0 ? 1 / chroma : 0;
     float hue = high == r ? (g - b) * scale : (high == g ? 2 + (b - r) * scale : 4 + (r - g) * scale);
@@ -71,7 +71,7 @@ INLINED float band(const float *bands, int32_t index, float rest) {
     return bands[index] + rest * (bands[index + 1] - bands[index]);
 }
 
-/* How much of a channel a pure colour has; shift 0 for red, 4 for green, 2 for blue. */
+/* Returns the value of a channel in a pure colour; shift 0 for red, 4 for green, 2 for blue. */
 INLINED float pure(float hue, float shift) {
     float at = hue + shift;
     at = at >= 6 ? at - 6 : at;
@@ -141,7 +141,7 @@ INLINED void vignette(const safelight_colour_step *step, size_t column, size_t r
     }
 }
 
-/* A number in -1...1 for a point of the lattice. */
+/* Returns noise in -1...1 at a lattice point. */
 INLINED float noise_at(uint32_t x, uint32_t y, uint32_t seed) {
     uint32_t mixed = x * 0x8DA6B343u ^ y * 0xD8163841u ^ seed * 0xCB1AB31Fu;
     mixed ^= mixed >> 16;
@@ -254,7 +254,7 @@ void safelight_round_to_bytes(uint16_t *pixels, size_t count) {
 }
 
 WIDE void safelight_bytes_of_pixels(const uint16_t *restrict pixels, size_t count, uint8_t *restrict bytes) {
-    /* 255 / 65535 of a number, rounded, without dividing. */
+    /* Multiplies by 255 / 65535 and rounds, without a division. */
     for (size_t i = 0; i < count; i++)
         for (size_t channel = 0; channel < 3; channel++)
             bytes[3 * i + channel] = (uint8_t)((255u * pixels[4 * i + 2 - channel] + 32895) >> 16);

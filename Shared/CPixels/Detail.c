@@ -49,7 +49,7 @@ void safelight_blur(float *plane, float *middle, size_t width, size_t height, co
     }
 }
 
-/* Sums are kept in double: they are added to and taken from along the whole line. */
+/* The sums are double, because they accumulate additions and subtractions along the whole line. */
 static void box_rows(const float *plane, float *out, size_t width, size_t height, size_t radius) {
     double scale = 1.0 / (double)(2 * radius + 1);
     for (size_t row = 0; row < height; row++) {
@@ -132,7 +132,7 @@ void safelight_smooth(const uint16_t *source, uint16_t *output, size_t width, si
             float new_y = y + strength[0] * (sum_y / weights_y - y);
             float new_red = red + strength[1] * (sum_red / weights_colour - red);
             float new_blue = blue + strength[1] * (sum_blue / weights_colour - blue);
-            /* Green follows from brightness: the weighted differences add up to nothing. */
+            /* Green follows from brightness, because the weighted differences add up to zero. */
             float green = -(0.2126f * new_red + 0.0722f * new_blue) / 0.7152f;
             uint16_t *out = output + 4 * (row * width + column);
             out[0] = quantum(65535 * (new_y + new_blue));

@@ -23,7 +23,7 @@ void safelight_resample(const uint16_t *source, size_t source_width, size_t sour
             double under = map[6] * u + map[7] * v + map[8];
             double x = (map[0] * u + map[1] * v + map[2]) / under - 0.5;
             double y = (map[3] * u + map[4] * v + map[5]) / under - 0.5;
-            /* A comparison that is false for what is no number, too. */
+            /* The comparisons are false for NaN too. */
             x = x > -1 ? (x < (double)source_width ? x : (double)source_width) : -1;
             y = y > -1 ? (y < (double)source_height ? y : (double)source_height) : -1;
             double left = floor(x), top = floor(y);

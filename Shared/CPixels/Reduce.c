@@ -6,8 +6,7 @@
 
 typedef float four __attribute__((vector_size(16), aligned(4)));
 
-/* One row of sums over rows above and below, `apart` numbers apart; four rows at a time, so that the sums are fetched less
-   often. */
+/* Adds weighted rows, `apart` numbers apart, to one row of sums; four rows at a time, to load the sums less often. */
 #define ADD_ROWS(name, number)                                                                                        \
     WIDE static void name(const number *restrict rows, size_t apart, size_t numbers, size_t count,                    \
                           const float *weights, float *restrict sums) {                                               \
@@ -32,7 +31,7 @@ typedef float four __attribute__((vector_size(16), aligned(4)));
 ADD_ROWS(add_rows, uint16_t)
 ADD_ROWS(add_byte_rows, uint8_t)
 
-/* The same with colours weighted by how much can be seen of them; the fourth number becomes the sum of alpha. */
+/* The same with colours weighted by alpha; the fourth number becomes the sum of alpha. */
 static void add_seen_rows(const uint16_t *rows, size_t pixels, size_t count, const float *weights, float *sums) {
     memset(sums, 0, 4 * pixels * sizeof *sums);
     for (size_t tap = 0; tap < count; tap++) {
@@ -57,7 +56,7 @@ static uint8_t byte_of(float number) {
     return number >= 255 ? 255 : (uint8_t)(number + 0.5f);
 }
 
-/* The sum of pixels of `apart` numbers; the fourth is another pixel's where there are three. */
+/* Adds weighted pixels of `apart` numbers; with three numbers the fourth element belongs to the next pixel. */
 INLINED four add_columns(const float *sums, size_t apart, size_t count, const float *weights) {
     four even = {0, 0, 0, 0}, odd = {0, 0, 0, 0};
     size_t tap = 0;

@@ -2,7 +2,7 @@
 
 void safelight_gather_rgb(const uint8_t *source, ptrdiff_t step_x, ptrdiff_t step_y, uint8_t *output, size_t width,
                           size_t rows) {
-    /* Along the memory of the source: its lines are long, those of the output few. */
+    /* Columns first: the rows of the source are long, while the output has few rows. */
     for (size_t x = 0; x < width; x++) {
         const uint8_t *from = source + (ptrdiff_t)x * step_x;
         uint8_t *to = output + 3 * x;

@@ -1,7 +1,8 @@
 #ifndef SAFELIGHT_WIDE_H
 #define SAFELIGHT_WIDE_H
-/* Made twice, once for processors with wider registers; what is called within must be inlined to be made so too. Both give
-   the same numbers, because neither contracts or reorders. */
+/* WIDE compiles a function twice, once for processors with wider registers; functions called by it must be INLINED
+   to be compiled for them too. Both versions give the same numbers, because neither contracts nor reorders
+   operations. */
 #if defined(__x86_64__) && defined(__linux__)
 #define WIDE __attribute__((target_clones("avx2", "default")))
 #else

@@ -7,7 +7,7 @@ struct safelight_raw {
     libraw_processed_image_t *picture;
 };
 
-/* Of OpenMP, where LibRaw was built with it: the pool of workers decides about parallelism. */
+/* From OpenMP, if LibRaw was built with it: the worker pool decides about parallelism. */
 extern void omp_set_num_threads(int count) __attribute__((weak));
 
 const char *safelight_raw_version(void) { return libraw_version(); }
@@ -42,7 +42,7 @@ void safelight_raw_close(safelight_raw *raw) {
 void safelight_raw_size(const safelight_raw *raw, size_t *width, size_t *height, int *orientation) {
     *width = raw->inner->sizes.width;
     *height = raw->inner->sizes.height;
-    /* LibRaw's numbers: 3 is half a turn, 5 a quarter to the left, 6 a quarter to the right. */
+    /* LibRaw's values: 3 is a half turn, 5 a quarter turn to the left, 6 a quarter turn to the right. */
     switch (raw->inner->sizes.flip) {
     case 3: *orientation = 3; break;
     case 5: *orientation = 8; break;
@@ -77,7 +77,7 @@ const uint8_t *safelight_raw_develop(safelight_raw *raw, int is_half, size_t *wi
     }
     if (picture->type != LIBRAW_IMAGE_BITMAP || picture->bits != 8 || picture->colors != 3 ||
         picture->data_size != (unsigned)picture->width * picture->height * 3u) {
-        *problem = "no picture in three colours";
+        *problem = "the image does not have three colours";
         return NULL;
     }
     *width = picture->width;

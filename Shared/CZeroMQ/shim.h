@@ -4,6 +4,6 @@
 #include <sys/prctl.h>
 #include <zmq.h>
 
-/* Gives the calling thread its name; prctl is variadic, which Swift does not import. */
+/* Sets the name of the calling thread. prctl is variadic and therefore not imported by Swift. */
 static inline void safelight_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
 #endif

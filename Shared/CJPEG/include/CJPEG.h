@@ -1,6 +1,7 @@
 #ifndef SAFELIGHT_CJPEG_H
 #define SAFELIGHT_CJPEG_H
-/* Whether the coded data of a JPEG is whole, by libjpeg. Its errors jump; none of that leaves this file. */
+/* Checks the coded data of a JPEG for damage with libjpeg. libjpeg reports errors with longjmp; no jump leaves the
+   implementation. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -8,11 +9,11 @@
 
 typedef enum {
     SAFELIGHT_JPEG_WHOLE,
-    /* Pixels are lost from `row` on; `message` is libjpeg's own. */
+    /* Pixels are lost from `row` on; `message` is that of libjpeg. */
     SAFELIGHT_JPEG_DAMAGED,
-    /* libjpeg cannot read it at all; `message` says why. */
+    /* libjpeg cannot read the file; `message` is the reason. */
     SAFELIGHT_JPEG_UNREADABLE,
-    /* It would take more time or memory than was allowed. */
+    /* The check would take more time or memory than allowed. */
     SAFELIGHT_JPEG_UNCHECKED
 } safelight_jpeg_state;
 
@@ -23,8 +24,8 @@ typedef struct {
     char message[200];
 } safelight_jpeg_report;
 
-/* Reads all coded data of the first picture, and makes no pixel that is not needed for that. Ends at the first damage,
-   and after so many milliseconds of this thread's processor time or bytes of memory. */
+/* Parses all coded data of the first image and computes no more pixels than necessary. Stops at the first damage,
+   and when the limit on this thread's processor time (milliseconds) or memory (bytes) is reached. */
 void safelight_jpeg_check(const uint8_t *bytes, size_t count, unsigned milliseconds, size_t memory,
                           safelight_jpeg_report *report);
 #endif

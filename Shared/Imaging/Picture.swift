@@ -45,7 +45,9 @@ public struct PictureInfo: Sendable, Hashable {
     ///
     /// Informational for HEIC, AVIF and JPEG XL, whose decoders apply the file's own orientation.
     public let orientation: Int
+    /// The number of frames; at least 1.
     public let frameCount: Int
+    /// True if the file may contain transparency.
     public let hasAlpha: Bool
     /// True if the file contains its end marker. An incomplete image is not rendered.
     public let isComplete: Bool

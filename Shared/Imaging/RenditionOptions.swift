@@ -2,6 +2,7 @@ public import PhotoModel
 
 /// The options of an image request (S-40 to S-44).
 public struct RenditionOptions: Sendable, Hashable {
+    /// The requested size.
     public enum Target: Sendable, Hashable {
         /// Full size; the resize mode is ignored.
         case maximum
@@ -9,10 +10,12 @@ public struct RenditionOptions: Sendable, Hashable {
         case size(width: Int, height: Int)
     }
 
+    /// `PHImageContentMode`: inside the target, or filling it.
     public enum ContentMode: String, Sendable, Hashable, CaseIterable {
         case aspectFit, aspectFill
     }
 
+    /// `PHImageRequestOptionsResizeMode`: how closely the result matches the target.
     public enum ResizeMode: String, Sendable, Hashable, CaseIterable {
         /// Full size, whatever the target.
         case none
@@ -28,6 +31,7 @@ public struct RenditionOptions: Sendable, Hashable {
     public var resizeMode: ResizeMode
     /// The region to cut out first, as fractions of the displayed image; requires the exact mode (D12).
     public var crop: UnitRect?
+    /// The format of the result.
     public var format: ImageFormat
     /// 1...100, for JPEG and WebP.
     public var quality: Int
@@ -79,8 +83,10 @@ public struct RenditionOptions: Sendable, Hashable {
 
 /// An encoded image and its size.
 public struct RenderedImage: Sendable, Hashable {
+    /// The encoded file.
     public let bytes: [UInt8]
     public let format: ImageFormat
+    /// Pixels as displayed; the orientation is already applied.
     public let pixelWidth: Int
     public let pixelHeight: Int
     /// True if it has more pixels than the source has for this region.

@@ -92,11 +92,13 @@ public struct JSONObject: Sendable, Hashable, ExpressibleByDictionaryLiteral {
 // MARK: - Reading a value
 
 extension JSON {
+    /// The text; nil for other values.
     public var stringValue: String? {
         guard case .string(let value) = self else { return nil }
         return value
     }
 
+    /// The flag; nil for other values.
     public var boolValue: Bool? {
         guard case .bool(let value) = self else { return nil }
         return value
@@ -111,6 +113,7 @@ extension JSON {
         }
     }
 
+    /// The number, also for an integer; nil for other values.
     public var doubleValue: Double? {
         switch self {
         case .int(let value): Double(value)
@@ -119,11 +122,13 @@ extension JSON {
         }
     }
 
+    /// The elements; nil for other values.
     public var arrayValue: [JSON]? {
         guard case .array(let value) = self else { return nil }
         return value
     }
 
+    /// The members; nil for other values.
     public var objectValue: JSONObject? {
         guard case .object(let value) = self else { return nil }
         return value

@@ -1,5 +1,6 @@
 /// The reason that bytes are not valid JSON. `offset` counts bytes from the start of the text.
 public struct JSONError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The kind of error, with the text of its description.
     public enum Reason: String, Sendable {
         case unexpectedByte = "unexpected byte"
         case unexpectedEnd = "unexpected end of text"

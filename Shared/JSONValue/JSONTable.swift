@@ -1,6 +1,8 @@
 /// An error in a value. `path` lists member names and indexes from the outside in.
 public struct JSONProblem: Error, Sendable, Equatable, CustomStringConvertible {
+    /// Member names and indexes from the outside in; empty for the value itself.
     public var path: [String]
+    /// The reason, and the accepted values if they can be listed.
     public let reason: String
 
     public init(_ reason: String, path: [String] = []) {
@@ -20,7 +22,9 @@ public struct JSONProblem: Error, Sendable, Equatable, CustomStringConvertible {
 public struct JSONType<Value>: Sendable {
     /// The JSON Schema (draft 2020-12) of the accepted values.
     public let schema: @Sendable () -> JSON
+    /// Decodes a value; throws if it is not accepted.
     public let decode: @Sendable (JSON) throws(JSONProblem) -> Value
+    /// Encodes a value.
     public let encode: @Sendable (Value) -> JSON
 
     public init(
@@ -66,9 +70,12 @@ public struct JSONField<Root>: Sendable {
     /// The property that stores the member's value.
     public typealias Path<Value> = any WritableKeyPath<Root, Value> & Sendable
 
+    /// The name of the member in JSON.
     public let name: String
+    /// The description in the schema.
     public let summary: String
     public let isRequired: Bool
+    /// The JSON Schema of the member's values.
     public let schema: @Sendable () -> JSON
     let decode: @Sendable (JSON?, inout Root) throws(JSONProblem) -> Void
     let encode: @Sendable (Root) -> JSON?
@@ -180,9 +187,13 @@ public struct JSONTable<Root: Sendable>: Sendable {
         case ignored
     }
 
+    /// The title in the schema.
     public let name: String
+    /// The description in the schema.
     public let summary: String
+    /// The members in the order in which they are encoded.
     public let fields: [JSONField<Root>]
+    /// The treatment of undeclared members.
     public let unknown: Unknown
     private let blank: Root
     private let names: Set<String>
@@ -331,14 +342,17 @@ extension JSONType where Value: FixedWidthInteger & Sendable {
 }
 
 extension JSONType where Value == Int64 {
+    /// Returns the type of a 64-bit integer within a range.
     public static func integer(_ range: ClosedRange<Int64> = Int64.min...Int64.max) -> JSONType { whole(range) }
 }
 
 extension JSONType where Value == Int {
+    /// Returns the type of a whole number within a range.
     public static func count(_ range: ClosedRange<Int>) -> JSONType { whole(range) }
 }
 
 extension JSONType where Value == Double {
+    /// Returns the type of a number within a range.
     public static func number(_ range: ClosedRange<Double>) -> JSONType {
         JSONType(
             schema: ["type": "number", "minimum": .double(range.lowerBound), "maximum": .double(range.upperBound)],
@@ -354,6 +368,7 @@ extension JSONType where Value == Double {
 }
 
 extension JSONType where Value == Bool {
+    /// The type of true and false.
     public static var flag: JSONType {
         JSONType(
             schema: ["type": "boolean"],

@@ -7,6 +7,7 @@ extension JSON {
         return writer.output
     }
 
+    /// ``bytes`` as text.
     public var text: String { String(decoding: bytes, as: UTF8.self) }
 
     /// The value on several indented lines, for people.

@@ -11,6 +11,7 @@ public struct PhotoFacts: Sendable, Hashable {
         public var latitude: Double
         /// Degrees east, -180...180.
         public var longitude: Double
+        /// Metres above sea level; nil if unknown.
         public var altitude: Double?
 
         public init(latitude: Double, longitude: Double, altitude: Double? = nil) {
@@ -41,6 +42,7 @@ public struct PhotoFacts: Sendable, Hashable {
     ///
     /// Live Photos (8) are pairs of files, which the catalog detects by `contentIdentifier`.
     public var mediaSubtypes = 0
+    /// True if the file has more than one frame.
     public var isAnimated = false
     /// 0...5; 0 is unrated.
     public var rating = 0

@@ -181,6 +181,7 @@ extension Adjustment {
 
 /// The corners of the area that a perspective correction stretches to the whole image, as fractions of the sides.
 public struct PerspectiveCorners: Sendable, Hashable {
+    /// A corner as fractions of the sides.
     public typealias Point = (x: Double, y: Double)
 
     /// Clockwise from the top left: x, y, x, y…

@@ -115,6 +115,7 @@ public struct AdjustmentList: Sendable, Hashable {
 
 /// The reason that JSON is not an adjustment list of version 1.
 public struct AdjustmentError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The kind of error, with the text of its description.
     public enum Reason: String, Sendable, Hashable {
         case malformed = "is missing or has the wrong shape"
         case unknownVersion = "is not a version that is known"
@@ -124,6 +125,7 @@ public struct AdjustmentError: Error, Sendable, Hashable, CustomStringConvertibl
         case tooManyOperations = "holds too many operations"
     }
 
+    /// The kind of error.
     public let reason: Reason
     /// The index of the operation, from 0; `nil` if the fault lies outside the operations.
     public let index: Int?

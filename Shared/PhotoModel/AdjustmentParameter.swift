@@ -17,8 +17,11 @@ public struct AdjustmentParameter: Sendable, Hashable {
         case picture(maxCharacters: Int)
     }
 
+    /// The name of the member in JSON.
     public let name: String
+    /// The allowed values.
     public let domain: Domain
+    /// The unit of the value, for the schema.
     public let unit: String
     /// The value of a missing member.
     public let byDefault: AdjustmentValue

@@ -30,12 +30,15 @@ public struct Location: Sendable, Hashable, JSONTabled {
 
 /// A file that belongs to an asset: `PHAssetResource` (T-30).
 public struct AssetResource: Sendable, Hashable, JSONTabled {
+    /// The role of the file in the asset.
     public var type: ResourceType
     /// SHA-256 of the bytes, 64 lower-case hexadecimal digits.
     public var digest: String
+    /// Bytes.
     public var size: Int64
     /// Uniform type identifier, for example `public.jpeg`.
     public var contentType: String
+    /// The file name at import; nil if unknown.
     public var originalFilename: String?
     /// Pixels after orientation; 0 if the resource is not an image.
     public var pixelWidth: Int
@@ -102,7 +105,9 @@ public struct AssetResource: Sendable, Hashable, JSONTabled {
 
 /// The position of an asset in a stored collection.
 public struct Membership: Sendable, Hashable, JSONTabled {
+    /// The album.
     public var collection: ObjectID
+    /// The sort key in the album.
     public var key: OrderKey
 
     public init(collection: ObjectID, key: OrderKey) {
@@ -131,9 +136,13 @@ public struct Asset: Sendable, Hashable, JSONTabled {
     public var revision: Revision
     /// Changes only when the pixels change.
     public var contentRevision: Revision
+    /// Panorama, HDR, screenshot and similar properties.
     public var mediaType: MediaType = .unknown
+    /// How the asset is presented: still, animated, Live Photo or video.
     public var mediaSubtypes: MediaSubtypes = []
+    /// The effect of a Live Photo.
     public var playbackStyle: PlaybackStyle = .unsupported
+    /// The source of the asset.
     public var playbackVariation: PlaybackVariation = .none
     public var sourceType: SourceType = .typeUserLibrary
     /// Uniform type identifier of the current image or video.
@@ -152,21 +161,30 @@ public struct Asset: Sendable, Hashable, JSONTabled {
     public var modificationDate: Int64 = 0
     /// The time of the last change of the pixels (P-16).
     public var contentModificationDate: Int64 = 0
+    /// The time at which it was added to the library.
     public var addedDate: Int64 = 0
     /// True while the asset is in the Recently Added smart album. The catalog clears it when the period ends.
     public var isRecentlyAdded = false
     /// The time at which it was moved to the trash; nil if it is not in the trash.
     public var trashedDate: Int64?
+    /// The place where it was taken; nil if unknown.
     public var location: Location?
     public var isFavorite = false
+    /// Excluded from fetches that do not include hidden assets.
     public var isHidden = false
+    /// Shared by the frames of a burst; nil for other assets.
     public var burstIdentifier: String?
+    /// True if this frame represents its burst.
     public var representsBurst = false
+    /// How the frame was selected from its burst.
     public var burstSelectionTypes: BurstSelectionTypes = []
     /// 0 (unset) to 5.
     public var rating = 0
+    /// The caption, NFC; nil if there is none.
     public var caption: String?
+    /// The keywords, NFC.
     public var keywords: [String] = []
+    /// The file name at import; nil if unknown.
     public var originalFilename: String?
     public var cameraMake: String?
     public var cameraModel: String?
@@ -174,8 +192,11 @@ public struct Asset: Sendable, Hashable, JSONTabled {
     /// The format of the last edit; nil if unedited (T-09).
     public var adjustmentFormatIdentifier: String?
     public var adjustmentFormatVersion: String?
+    /// The time of the last edit; nil if unedited.
     public var adjustmentDate: Int64?
+    /// The files of the asset: originals, renders and adjustment data.
     public var resources: [AssetResource] = []
+    /// The albums that contain it, with its sort key in each.
     public var memberships: [Membership] = []
 
     public init(id: ObjectID, revision: Revision = Revision(0), contentRevision: Revision = Revision(0)) {
@@ -184,6 +205,7 @@ public struct Asset: Sendable, Hashable, JSONTabled {
         self.contentRevision = contentRevision
     }
 
+    /// True if the asset has been edited.
     public var hasAdjustments: Bool { adjustmentFormatIdentifier != nil }
 
     /// Returns the first resource of a type.

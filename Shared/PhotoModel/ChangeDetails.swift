@@ -9,6 +9,7 @@ public struct ChangeDetails: Sendable, Hashable, JSONTabled {
     /// A removed or inserted entity and its index in the before or the after list.
     public struct Place: Sendable, Hashable, JSONTabled {
         public var id: ObjectID
+        /// The index, from 0.
         public var index: Int
 
         public init(id: ObjectID, index: Int) {
@@ -31,7 +32,9 @@ public struct ChangeDetails: Sendable, Hashable, JSONTabled {
     /// An entity that is in both lists, with its index in each.
     public struct Pair: Sendable, Hashable, JSONTabled {
         public var id: ObjectID
+        /// The index in the before list, from 0.
         public var before: Int
+        /// The index in the after list, from 0.
         public var after: Int
 
         public init(id: ObjectID, before: Int, after: Int) {
@@ -56,7 +59,9 @@ public struct ChangeDetails: Sendable, Hashable, JSONTabled {
     /// False if the caller asked for no details or there would be too many. Then the after list replaces the whole
     /// before list, and the lists below are empty (S-69).
     public var hasIncrementalChanges = true
+    /// The length of the before list.
     public var countBefore: Int
+    /// The length of the after list.
     public var countAfter: Int
     /// In ascending order of the index in the before list.
     public var removed: [Place] = []

@@ -35,7 +35,9 @@ public struct ChangeOrigin: Sendable, Hashable, JSONTabled {
 
 /// One entity before and after a transaction: nil before is an insertion, nil after is a deletion.
 public struct EntityChange<Entity: JSONTabled & Hashable>: Sendable, Hashable {
+    /// The entity before the transaction; nil if it was created.
     public var before: Entity?
+    /// The entity after the transaction; nil if it was deleted.
     public var after: Entity?
 
     public init(before: Entity?, after: Entity?) {
@@ -96,10 +98,15 @@ public struct ChangeRecord: Sendable, Hashable, JSONTabled {
     public var library: String
     /// The time of the commit in microseconds since 1970. Informational: the order of records is that of `sequence`.
     public var date: Int64
+    /// The author of the change.
     public var origin: ChangeOrigin
+    /// The assets that were touched.
     public var assets: [EntityChange<Asset>] = []
+    /// The collections that were touched.
     public var collections: [EntityChange<AssetCollection>] = []
+    /// The lists that were touched.
     public var lists: [EntityChange<CollectionList>] = []
+    /// The published edits whose state changed.
     public var edits: [PublishedEdit] = []
 
     /// The maximum number of entities that one transaction may touch.
@@ -112,8 +119,10 @@ public struct ChangeRecord: Sendable, Hashable, JSONTabled {
         self.origin = origin
     }
 
+    /// The token of the state after this record.
     public var token: ChangeToken { ChangeToken(library: library, sequence: sequence) }
 
+    /// The canonical JSON of the record.
     public var bytes: [UInt8] { json.bytes }
 
     /// The feed topics that carry this record, besides `changes`.

@@ -5,8 +5,11 @@ extension ChangeRequest {
     ///
     /// Used by services, on behalf of the publisher.
     public struct AcceptEdit: Sendable, Hashable, JSONTabled {
+        /// The id that the publisher chose.
         public var id: String
+        /// The asset to be edited.
         public var asset: ObjectID
+        /// The publisher's previous edit of the asset; nil if there is none.
         public var predecessor: String?
         /// The digest of the content. The same id with another digest is refused as `id_reused`.
         public var digest: String
@@ -43,11 +46,17 @@ extension ChangeRequest {
     ///
     /// Used by services, on behalf of the publisher.
     public struct FailEdit: Sendable, Hashable, JSONTabled {
+        /// The id that the publisher chose.
         public var id: String
+        /// The asset that was to be edited.
         public var asset: ObjectID
+        /// The publisher's previous edit of the asset; nil if there is none.
         public var predecessor: String?
+        /// The digest of the content, as in ``AcceptEdit``.
         public var digest: String
+        /// The name of the error.
         public var errorName: String
+        /// The reason of the failure, and what to do about it.
         public var errorMessage: String
 
         public init(

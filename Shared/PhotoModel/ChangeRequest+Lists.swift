@@ -3,10 +3,12 @@ public import JSONValue
 extension ChangeRequest {
     /// Creates a folder: `list.create` (S-80).
     public struct CreateList: Sendable, Hashable, JSONTabled {
+        /// The placeholder of the new folder; nil if it is not referred to.
         public var ref: String?
         public var title: String
         /// The folder to which it is appended; nil is the root.
         public var parent: ObjectReference?
+        /// The albums and folders that move into it.
         public var add: [ObjectReference]
 
         public init(
@@ -43,10 +45,15 @@ extension ChangeRequest {
 
     /// Renames or rearranges a folder: `list.update` (T-24, T-25).
     public struct UpdateList: Sendable, Hashable, JSONTabled {
+        /// The folder; the root can be rearranged but not renamed.
         public var id: ObjectReference
+        /// The new name; nil keeps the present one.
         public var title: String?
+        /// The operations on members, applied in order.
         public var edits: [MemberEdit]
+        /// The token at which the indexes in `edits` were read; nil if there are no indexes.
         public var snapshot: ChangeToken?
+        /// The revision that the folder must have; nil accepts any.
         public var ifRevision: Revision?
 
         public init(
@@ -90,6 +97,7 @@ public struct NewBurst: Sendable, Hashable, JSONTabled {
     public var identifier: String
     /// True if this frame represents the burst. If several frames claim it, the last one wins.
     public var isRepresentative: Bool
+    /// How the frame was selected.
     public var selection: BurstSelectionTypes
 
     public init(identifier: String, isRepresentative: Bool = false, selection: BurstSelectionTypes = []) {

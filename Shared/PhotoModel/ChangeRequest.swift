@@ -20,11 +20,17 @@ public enum ChangeRequest: Sendable, Hashable {
 
     /// Imports an asset: `asset.create`.
     public struct CreateAsset: Sendable, Hashable, JSONTabled {
+        /// The placeholder of the new asset; nil if it is not referred to.
         public var ref: String?
+        /// The files of the asset.
         public var resources: [NewResource]
+        /// The properties to set after the file's metadata was applied.
         public var set: AssetPatch
+        /// The source of the asset.
         public var sourceType: SourceType
+        /// The rule if the library already has the bytes.
         public var ifDuplicate: DuplicateRule
+        /// The burst to which the asset belongs; nil for none.
         public var burst: NewBurst?
         /// An XMP file about the image. Its values take precedence over those in the image, except for the date.
         public var sidecar: NewResource?
@@ -95,9 +101,13 @@ public enum ChangeRequest: Sendable, Hashable {
     /// Sets properties of an asset: `asset.update`.
     public struct UpdateAsset: Sendable, Hashable, JSONTabled {
         public var id: ObjectReference
+        /// The properties to set.
         public var set: AssetPatch
+        /// The keywords to add.
         public var addKeywords: [String]
+        /// The keywords to remove.
         public var removeKeywords: [String]
+        /// The revision that the asset must have; nil accepts any.
         public var ifRevision: Revision?
 
         public init(
@@ -140,6 +150,7 @@ public enum ChangeRequest: Sendable, Hashable {
 
     /// Deletes, trashes or restores objects, depending on the request.
     public struct DeleteObjects: Sendable, Hashable, JSONTabled {
+        /// The objects, at most ``ChangeRecord/maxEntities``.
         public var ids: [ObjectID]
 
         public init(ids: [ObjectID]) { self.ids = ids }
@@ -159,7 +170,9 @@ public enum ChangeRequest: Sendable, Hashable {
         public var id: ObjectID
         /// The rendered image with orientation applied, or the rendered video.
         public var render: NewResource
+        /// The description of the edit.
         public var adjustmentData: AdjustmentData
+        /// The content revision that the asset must have; nil accepts any.
         public var ifContentRevision: Revision?
         /// The token returned by `editing.begin`. It states the version on which the edit is based and replaces
         /// `ifContentRevision`.
@@ -212,6 +225,7 @@ public enum ChangeRequest: Sendable, Hashable {
     /// Discards all edits of an asset: `asset.revert` (S-92).
     public struct RevertAsset: Sendable, Hashable, JSONTabled {
         public var id: ObjectID
+        /// The content revision that the asset must have; nil accepts any.
         public var ifContentRevision: Revision?
         /// The original to present from now on (T-26); nil keeps the present choice.
         public var base: OriginalChoice?
@@ -246,8 +260,10 @@ public enum ChangeRequest: Sendable, Hashable {
 
     /// Creates an album: `collection.create`.
     public struct CreateCollection: Sendable, Hashable, JSONTabled {
+        /// The placeholder of the new album; nil if it is not referred to.
         public var ref: String?
         public var title: String
+        /// The first members.
         public var add: [ObjectReference]
         /// The folder to which it is appended; nil is the root.
         public var parent: ObjectReference?
@@ -287,15 +303,21 @@ public enum ChangeRequest: Sendable, Hashable {
     /// Renames an album or changes its members: `collection.update`.
     public struct UpdateCollection: Sendable, Hashable, JSONTabled {
         public var id: ObjectReference
+        /// The new name; nil keeps the present one.
         public var title: String?
+        /// Assets to append. Existing members keep their position.
         public var add: [ObjectReference]
+        /// Assets to remove. Ids that are not members are ignored.
         public var remove: [ObjectID]
         /// The cover image.
         public var keyAsset: ObjectID??
+        /// The operations on members, applied in order after `remove` and `add`.
         public var edits: [MemberEdit]
+        /// The token at which the indexes in `edits` were read; nil if there are no indexes.
         public var snapshot: ChangeToken?
         /// The fetch to whose result the indexes in `edits` refer; nil is the album's fetch without options.
         public var snapshotFetch: FetchDescription?
+        /// The revision that the album must have; nil accepts any.
         public var ifRevision: Revision?
 
         public init(

@@ -6,6 +6,7 @@ public enum ObjectReference: Sendable, Hashable {
     /// The `ref` of a create request: PhotoKit's placeholder object.
     case placeholder(String)
 
+    /// The maximum length of a placeholder in bytes.
     public static let maxPlaceholderBytes = 64
 }
 
@@ -51,9 +52,13 @@ public enum ResourceSource: Sendable, Hashable {
 
 /// A resource of a new asset (T-19, T-21). Exactly one of `attachment`, `upload` and `path` is set.
 public struct NewResource: Sendable, Hashable, JSONTabled {
+    /// The role of the file in the asset.
     public var type: ResourceType
+    /// The index of an attachment of the message, from 0.
     public var attachment: Int?
+    /// The id of a finished upload.
     public var upload: String?
+    /// The path of a file on the catalog's machine; over `ipc://` only.
     public var path: String?
     /// True if the file at the path is referenced in place and not copied.
     public var isReferenced: Bool
@@ -123,6 +128,7 @@ public struct NewResource: Sendable, Hashable, JSONTabled {
 public struct NewEdit: Sendable, Hashable, JSONTabled {
     /// The rendered image with orientation applied.
     public var render: NewResource
+    /// The description of the edit.
     public var adjustmentData: AdjustmentData
 
     public init(render: NewResource, adjustmentData: AdjustmentData) {
@@ -149,11 +155,15 @@ public struct NewEdit: Sendable, Hashable, JSONTabled {
 public struct AssetPatch: Sendable, Hashable, JSONTabled {
     public var isFavorite: Bool?
     public var isHidden: Bool?
+    /// Microseconds since 1970, in ``dates``.
     public var creationDate: Int64??
+    /// Seconds east of UTC.
     public var creationOffset: Int??
     public var location: Location??
     public var caption: String??
+    /// 0 (unrated) to 5.
     public var rating: Int?
+    /// The complete list of keywords.
     public var keywords: [String]?
     /// True if the user picked it from its burst (S-38).
     public var isUserPick: Bool?

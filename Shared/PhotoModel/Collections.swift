@@ -3,6 +3,7 @@ public import JSONValue
 /// An album, a smart album or a moment: `PHAssetCollection` (S-05). It does not contain its members.
 public struct AssetCollection: Sendable, Hashable, JSONTabled {
     public var id: ObjectID
+    /// Changes with any change of the collection.
     public var revision: Revision
     public var type: CollectionType = .album
     public var subtype: CollectionSubtype = .albumRegular
@@ -10,7 +11,9 @@ public struct AssetCollection: Sendable, Hashable, JSONTabled {
     /// The folder that contains it and its position there; nil for a derived collection.
     public var parent: ObjectID?
     public var parentKey: OrderKey?
+    /// Microseconds since 1970.
     public var creationDate: Int64 = 0
+    /// The time of the last change of the collection or its members, in microseconds since 1970.
     public var modificationDate: Int64 = 0
     /// The earliest and latest capture date of the members, hidden ones included.
     public var startDate: Int64?
@@ -54,6 +57,7 @@ public struct AssetCollection: Sendable, Hashable, JSONTabled {
 /// A folder or another list of collections: `PHCollectionList` (S-06).
 public struct CollectionList: Sendable, Hashable, JSONTabled {
     public var id: ObjectID
+    /// Changes with any change of the list.
     public var revision: Revision
     public var type: ListType = .folder
     public var subtype: ListSubtype = .regularFolder
@@ -61,10 +65,14 @@ public struct CollectionList: Sendable, Hashable, JSONTabled {
     /// The folder that contains it and its position there; nil for the root.
     public var parent: ObjectID?
     public var parentKey: OrderKey?
+    /// Microseconds since 1970.
     public var creationDate: Int64 = 0
+    /// The time of the last change of the list or its children, in microseconds since 1970.
     public var modificationDate: Int64 = 0
+    /// The earliest and latest capture date below the list.
     public var startDate: Int64?
     public var endDate: Int64?
+    /// The number of albums and folders directly in the list.
     public var childCount = 0
 
     public init(id: ObjectID, revision: Revision = Revision(0)) {

@@ -20,9 +20,11 @@ public enum OriginalChoice: String, Sendable, CaseIterable {
 /// Opaque to clients. It grants no access: it records the version that the client saw, and the catalog compares that
 /// with the present version.
 public struct EditInputToken: Sendable, Hashable, CustomStringConvertible {
+    /// The asset to be edited.
     public var asset: ObjectID
     /// The content revision that the edit replaces.
     public var contentRevision: Revision
+    /// The version on which the edit is based.
     public var base: EditBase
     /// SHA-256 of the bytes that the client received.
     public var digest: String
@@ -34,6 +36,7 @@ public struct EditInputToken: Sendable, Hashable, CustomStringConvertible {
         self.digest = digest
     }
 
+    /// Parses a token; `nil` for text that cannot be one.
     public init?(_ text: String) {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
         guard parts.count == 5, parts[0] == "e1", let asset = ObjectID(parts[1]), asset.kind == .asset,

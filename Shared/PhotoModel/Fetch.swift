@@ -15,6 +15,7 @@ public struct IDList: Sendable, Hashable {
         self.positions = positions
     }
 
+    /// Returns the position of an identifier, from 0; nil if it is not in the list.
     public func position(of id: ObjectID) -> Int? { positions[id] }
 
     public func contains(_ id: ObjectID) -> Bool { positions[id] != nil }
@@ -26,6 +27,7 @@ public struct IDList: Sendable, Hashable {
 
 /// The set of entities from which a fetch selects.
 public enum FetchKind: Sendable, Hashable {
+    /// The set of assets from which a fetch selects.
     public enum AssetSource: Sendable, Hashable {
         case library
         case ids(IDList)
@@ -54,6 +56,7 @@ public enum FetchKind: Sendable, Hashable {
     /// Albums and folders directly in a folder, mixed; for a moment list its moments (S-18).
     case children(of: ObjectID)
 
+    /// The class to which predicate and sort keys belong.
     public var entityClass: PredicateClass {
         switch self {
         case .assets: .asset
@@ -90,8 +93,10 @@ public enum FetchKind: Sendable, Hashable {
 /// The value has been checked: predicate and sort keys belong to the class that is fetched. Defaults of options are
 /// filled in, so equivalent fetches are equal and have equal ``canonical`` bytes.
 public struct Fetch: Sendable, Hashable {
+    /// The set of entities from which the fetch selects.
     public let kind: FetchKind
     public private(set) var predicate: Predicate?
+    /// The sort keys, without repetitions; empty for the default order of the kind.
     public let sort: [SortDescriptor]
     /// The maximum number of results, after filter, order and offset; 0 for all.
     public private(set) var limit: Int
@@ -100,7 +105,9 @@ public struct Fetch: Sendable, Hashable {
     public let mediaType: MediaType?
     /// Assets only: see ``FetchDescription/includeHidden`` for the default.
     public let includeHidden: Bool
+    /// Assets only: includes all frames of bursts, not only representatives and the user's picks.
     public let includeAllBurstAssets: Bool
+    /// Assets only: the included sources.
     public let sourceTypes: SourceTypes
     /// Assets only: selects the assets in the trash and no others.
     public let inTrash: Bool

@@ -22,6 +22,7 @@ public enum FetchSubject: String, Sendable, CaseIterable {
 
 /// A fetch in wire form. Each member has been checked, their combination has not: ``Fetch`` is the checked value.
 public struct FetchDescription: Sendable, Hashable, JSONTabled {
+    /// The class of entities.
     public var kind: FetchSubject
     /// Only these entities, in this order.
     public var ids: [ObjectID]?
@@ -29,17 +30,28 @@ public struct FetchDescription: Sendable, Hashable, JSONTabled {
     public var container: ObjectID?
     /// For collections: an asset that they contain. For lists: a collection or list that they contain.
     public var containing: ObjectID?
+    /// For assets: all frames of this burst.
     public var burstIdentifier: String?
+    /// For assets: only this media type.
     public var mediaType: MediaType?
+    /// For collections and lists: the name of a type.
     public var collectionType: String?
+    /// For collections and lists: the name of a subtype.
     public var collectionSubtype: String?
     /// A JSON tree, text, or `{"format", "arguments"}`.
     public var predicate: JSON?
+    /// The sort keys; ties are broken by the identifiers.
     public var sort: [SortDescription] = []
+    /// The maximum number of results, 0 for all.
     public var limit = 0
+    /// The number of results to skip.
     public var offset = 0
+    /// For assets: includes hidden assets. The default is true for fetches by ids and for the smart album of hidden
+    /// assets.
     public var includeHidden: Bool?
+    /// For assets: includes all frames of bursts. The default is true for fetches by ids and by burst.
     public var includeAllBurstAssets: Bool?
+    /// For assets: the included sources. The default is the user's own for the library and smart albums, else all.
     public var sourceTypes: SourceTypes?
     /// For assets: selects the assets in the trash and no others.
     public var inTrash: Bool?

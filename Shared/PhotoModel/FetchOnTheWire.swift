@@ -183,6 +183,7 @@ extension Fetch {
         return result
     }
 
+    /// The wire form as JSON.
     public var json: JSON { wireForm.json }
 
     /// The canonical JSON of the fetch. Equal fetches have equal bytes; observation ids are hashes of them.

@@ -19,9 +19,13 @@
 public enum FileGrouping {
     /// File names that are imported as one asset.
     public struct Group: Sendable, Hashable {
+        /// The still, or the only file.
         public var main: String
+        /// The raw file of the still.
         public var alternate: String?
+        /// The video of a Live Photo.
         public var pairedVideo: String?
+        /// The XMP file.
         public var sidecar: String?
 
         public init(main: String, alternate: String? = nil, pairedVideo: String? = nil, sidecar: String? = nil) {
@@ -32,10 +36,13 @@ public enum FileGrouping {
         }
     }
 
+    /// The extensions of stills that can be paired.
     public static let stills: Set<String> = ["jpg", "jpeg", "jpe", "heic", "heif", "hif", "avif", "jxl"]
+    /// The extensions of raw files.
     public static let raws: Set<String> = [
         "dng", "cr2", "cr3", "nef", "nrw", "arw", "sr2", "srf", "raf", "orf", "rw2", "pef", "srw", "3fr", "iiq", "erf",
     ]
+    /// The extensions of videos that can be paired.
     public static let films: Set<String> = ["mov", "mp4"]
     static let sidecars: Set<String> = ["xmp"]
 

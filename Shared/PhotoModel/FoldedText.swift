@@ -32,6 +32,7 @@ public struct TextFolding: OptionSet, Sendable, Hashable {
     /// Vowel signs and points of other scripts are kept, and so are letters that Unicode does not decompose, such as
     /// `ø`.
     public static let ignoringDiacritics = TextFolding(rawValue: 2)
+    /// Both: the folding of folded columns.
     public static let caseAndDiacritics: TextFolding = [.ignoringCase, .ignoringDiacritics]
 
     /// The options as written in NSPredicate's brackets: "", "c", "d" or "cd".

@@ -39,6 +39,7 @@ public struct GeoCircle: Sendable, Hashable {
         return 2 * Self.earthRadius * asin(min(1, haversine.squareRoot()))
     }
 
+    /// Returns true if a point is inside the circle.
     public func contains(latitude: Double, longitude: Double) -> Bool {
         distance(latitude: latitude, longitude: longitude) <= radius
     }
@@ -91,6 +92,7 @@ public struct GeoBox: Sendable, Hashable {
 
     public var crossesAntimeridian: Bool { west > east }
 
+    /// Returns true if a point is inside the box.
     public func contains(latitude: Double, longitude: Double) -> Bool {
         guard latitude >= south, latitude <= north else { return false }
         return crossesAntimeridian

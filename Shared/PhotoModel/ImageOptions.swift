@@ -61,6 +61,7 @@ public enum TargetSize: Sendable, Hashable {
 }
 
 extension JSONType where Value == TargetSize {
+    /// The type of a target size: `"max"` or `{"width", "height"}`.
     public static var targetSize: JSONType {
         let side = JSONType<Int>.count(1...TargetSize.maxSide)
         return JSONType(

@@ -6,6 +6,7 @@
 public struct Moment: Sendable, Hashable, Comparable {
     /// Days since 1970-01-01 in the local calendar.
     public let day: Int
+    /// The cell of one degree; nil for assets without a location.
     public let cell: PlaceCell?
 
     init(day: Int, cell: PlaceCell?) {
@@ -28,6 +29,7 @@ public struct Moment: Sendable, Hashable, Comparable {
     /// The number of days before 1970 that can be represented: about 45,000 years.
     private static let firstDay = 1 << 24
 
+    /// The identifier, which is the same in every library.
     public var id: ObjectID { ObjectID(.assetCollection, rule: .moment, key: UInt64(key)) }
 
     private var date: (year: Int64, month: Int64, day: Int64) { Timestamp.date(daysSince1970: Int64(day)) }
@@ -48,6 +50,7 @@ public struct Moment: Sendable, Hashable, Comparable {
         return .cluster(month: Int(date.year * 12 + date.month - 1), cell: cell?.coarse)
     }
 
+    /// The list for its calendar year.
     public var year: MomentList { .year(Int(date.year)) }
 
     public static func < (left: Moment, right: Moment) -> Bool { left.key < right.key }
@@ -129,6 +132,7 @@ public enum MomentList: Sendable, Hashable {
         }
     }
 
+    /// The identifier, which is the same in every library.
     public var id: ObjectID {
         switch self {
         case .cluster: ObjectID(.collectionList, rule: .cluster, key: UInt64(key))

@@ -21,8 +21,10 @@ public enum ObjectKind: String, Sendable, CaseIterable {
 /// A letter for the kind and 26 digits of Crockford's base 32 that encode 48 bits of time and 80 random bits.
 /// Identifiers sort by creation time, which keeps indexes compact, and are never generated twice. Opaque to clients.
 public struct ObjectID: Sendable, Hashable, Comparable, CustomStringConvertible {
+    /// The text of the identifier, ``length`` ASCII characters.
     public let text: String
 
+    /// The length of every identifier in bytes.
     public static let length = 27
 
     private static let alphabet = Array("0123456789abcdefghjkmnpqrstvwxyz".utf8)

@@ -6,6 +6,7 @@ public import JSONValue
 /// 62 without trailing zeros. Appending produces short keys; repeated insertions at the same position produce longer
 /// ones.
 public struct OrderKey: Sendable, Hashable, Comparable, CustomStringConvertible {
+    /// The digits of the key.
     public let text: String
 
     private static let digits = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8)
@@ -15,6 +16,7 @@ public struct OrderKey: Sendable, Hashable, Comparable, CustomStringConvertible 
     /// The maximum length of a key from a client. Longer keys would need hundreds of insertions at the same position.
     public static let maxBytes = 512
 
+    /// Parses a key; `nil` for text that cannot be one.
     public init?(_ text: String) {
         let bytes = Array(text.utf8)
         guard !bytes.isEmpty, bytes.count <= Self.maxBytes, bytes.allSatisfy({ Self.value[$0] != nil }),
@@ -143,6 +145,7 @@ public struct OrderKey: Sendable, Hashable, Comparable, CustomStringConvertible 
 }
 
 extension JSONType where Value == OrderKey {
+    /// The type of an order key.
     public static var orderKey: JSONType {
         JSONType(
             schema: ["type": "string", "maxLength": JSON(OrderKey.maxBytes)],

@@ -8,6 +8,7 @@ public protocol NumberedName: RawRepresentable, CaseIterable, Sendable, Hashable
 }
 
 extension NumberedName {
+    /// Looks up a case by PhotoKit's number; nil if there is none.
     public init?(number: Int) {
         guard let value = Self.allCases.first(where: { $0.number == number }) else { return nil }
         self = value
@@ -195,6 +196,7 @@ public protocol NamedBits: OptionSet, Sendable, Hashable where RawValue == Int, 
 }
 
 extension NamedBits {
+    /// The names of the bits that are set, in the order of the bits.
     public var names: [String] { Self.names.filter { rawValue & $0.bit != 0 }.map(\.name) }
 }
 

@@ -7,7 +7,9 @@ import JSONValue
 /// text matches with nil are false, `!=` is the negation of `==` (so a missing value differs from every value), and NOT
 /// is plain negation. Predicates that differ only in spelling, order or repetition of operands are equal.
 public struct Predicate: Sendable, Hashable {
+    /// The class to which the predicate applies.
     public let entityClass: PredicateClass
+    /// The normalized tree.
     public let root: PredicateNode
 
     /// The maximum number of leaves and connectives.
@@ -57,6 +59,7 @@ public indirect enum PredicateNode: Sendable, Hashable {
         case greater = ">"
         case greaterOrEqual = ">="
 
+        /// True for `<`, `<=`, `>` and `>=`.
         public var isOrdering: Bool { self != .equal && self != .notEqual }
     }
 

@@ -17,6 +17,7 @@ public struct PredicateError: Error, Sendable, Equatable, CustomStringConvertibl
     public let message: String
     /// The key at fault.
     public var key: String?
+    /// The class of the predicate, sort key or fetch.
     public var entityClass: PredicateClass?
     /// The byte offset in the text form.
     public var offset: Int?

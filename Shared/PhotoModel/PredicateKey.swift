@@ -37,6 +37,7 @@ public enum PredicateKey: String, Sendable, CaseIterable, Hashable {
         self = key
     }
 
+    /// The type of the key's values.
     public var type: PredicateType {
         switch self {
         case .localIdentifier: .id

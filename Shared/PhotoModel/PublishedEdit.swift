@@ -9,6 +9,7 @@ public enum PublishedEditState: String, Sendable, CaseIterable {
 public struct PublishedEdit: Sendable, Hashable, JSONTabled {
     /// The id that the publisher chose.
     public var id: String
+    /// The asset to be edited.
     public var asset: ObjectID
     public var state: PublishedEditState
     /// The publisher's previous edit of the asset.

@@ -8,7 +8,9 @@ public import JSONValue
 public struct RICE: Sendable, Hashable, JSONTabled {
     /// A move of one entity.
     public struct Move: Sendable, Hashable, JSONTabled {
+        /// The index before the move.
         public var from: Int
+        /// The index after the move.
         public var to: Int
 
         public init(from: Int, to: Int) {

@@ -4,6 +4,7 @@
 /// With the sorted keys of a result, an entity can be found, inserted and removed without reading any other entity;
 /// only its own record is needed.
 public struct ResultKey: Sendable, Hashable, Comparable {
+    /// The encoded sort values, followed by the text of the identifier.
     public let bytes: [UInt8]
 
     public init(bytes: [UInt8]) { self.bytes = bytes }

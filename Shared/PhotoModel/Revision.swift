@@ -4,6 +4,7 @@ public import JSONValue
 ///
 /// It contains the sequence of the transaction that made the state. Opaque to clients.
 public struct Revision: Sendable, Hashable, CustomStringConvertible {
+    /// The sequence of the transaction that made the state.
     public let sequence: Int64
 
     public init(_ sequence: Int64) { self.sequence = sequence }
@@ -12,6 +13,7 @@ public struct Revision: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension JSONType where Value == Revision {
+    /// The type of a revision.
     public static var revision: JSONType {
         JSONType(
             schema: ["type": "string", "pattern": "^r[0-9]{1,19}$"],
@@ -34,6 +36,7 @@ extension JSONType where Value == Revision {
 public struct ChangeToken: Sendable, Hashable, CustomStringConvertible {
     /// The id of the library's history: 32 hexadecimal digits.
     public let library: String
+    /// The sequence of the last transaction seen.
     public let sequence: Int64
 
     public init(library: String, sequence: Int64) {
@@ -41,6 +44,7 @@ public struct ChangeToken: Sendable, Hashable, CustomStringConvertible {
         self.sequence = sequence
     }
 
+    /// Parses a token; `nil` for text that cannot be one.
     public init?(_ text: String) {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 2, parts[0].utf8.count == 32, parts[0].allSatisfy({ $0.isHexDigit && $0.isASCII }),
@@ -52,10 +56,12 @@ public struct ChangeToken: Sendable, Hashable, CustomStringConvertible {
 
     public var description: String { "\(library).\(sequence)" }
 
+    /// A token of no history.
     public static let none = ChangeToken(library: String(repeating: "0", count: 32), sequence: 0)
 }
 
 extension JSONType where Value == ChangeToken {
+    /// The type of a change token.
     public static var token: JSONType {
         JSONType(
             schema: ["type": "string", "maxLength": 52],

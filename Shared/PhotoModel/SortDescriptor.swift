@@ -56,6 +56,7 @@ extension [SortDescriptor] {
 
 /// A sort descriptor in wire form, before its key is checked against a class.
 public struct SortDescription: Sendable, Hashable, JSONTabled {
+    /// The name or alias of a key of the class that is fetched.
     public var key: String
     public var ascending: Bool
 

@@ -3,6 +3,7 @@
 /// Text is compared as the UTF-8 bytes of its folded normal form C. An empty pattern is a prefix, a suffix and a
 /// substring of every text.
 public struct TextMatch: Sendable, Hashable {
+    /// The kind of a test.
     public enum Kind: String, Sendable, CaseIterable {
         case equals = "=="
         case beginsWith
@@ -15,6 +16,7 @@ public struct TextMatch: Sendable, Hashable {
     public let kind: Kind
     /// The pattern, already folded with the options, so that equal tests are equal values.
     public let pattern: String
+    /// The differences that the test ignores.
     public let folding: TextFolding
 
     public init(_ kind: Kind, _ pattern: String, folding: TextFolding = []) {

@@ -15,6 +15,7 @@ public struct UnitRect: Sendable, Hashable, JSONTabled {
         self.height = height
     }
 
+    /// The whole image.
     public static let full = UnitRect(x: 0, y: 0, width: 1, height: 1)
 
     /// True if it has an area and lies within the image, allowing for the rounding of decimals.

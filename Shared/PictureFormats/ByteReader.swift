@@ -3,6 +3,7 @@ import Glibc
 /// Reads numbers at byte offsets of untrusted data. Every access is bounds-checked; out of bounds is `nil`.
 public struct ByteReader: Sendable {
     public let bytes: ArraySlice<UInt8>
+    /// The byte order of ``short(_:)`` and ``long(_:)``.
     public let isLittle: Bool
 
     public init(_ bytes: ArraySlice<UInt8>, isLittle: Bool = false) {
@@ -23,6 +24,7 @@ public struct ByteReader: Sendable {
         return bytes[start..<start + length]
     }
 
+    /// Returns one byte.
     public func byte(_ offset: Int) -> Int? {
         guard offset >= 0, offset < bytes.count else { return nil }
         return Int(bytes[bytes.startIndex + offset])
@@ -35,21 +37,29 @@ public struct ByteReader: Sendable {
         return Int(exactly: value)
     }
 
+    /// Reads a big-endian number of 16 bits.
     public func big16(_ offset: Int) -> Int? { number(offset, 2, little: false) }
+    /// Reads a big-endian number of 32 bits.
     public func big32(_ offset: Int) -> Int? { number(offset, 4, little: false) }
+    /// Reads a big-endian number of `length` bytes.
     public func big(_ offset: Int, _ length: Int) -> Int? { number(offset, length, little: false) }
+    /// Reads a little-endian number of 16 bits.
     public func little16(_ offset: Int) -> Int? { number(offset, 2, little: true) }
+    /// Reads a little-endian number of 24 bits.
     public func little24(_ offset: Int) -> Int? { number(offset, 3, little: true) }
+    /// Reads a little-endian number of 32 bits.
     public func little32(_ offset: Int) -> Int? { number(offset, 4, little: true) }
     /// Reads 16 bits in the byte order of this reader.
     public func short(_ offset: Int) -> Int? { number(offset, 2, little: isLittle) }
     /// Reads 32 bits in the byte order of this reader.
     public func long(_ offset: Int) -> Int? { number(offset, 4, little: isLittle) }
 
+    /// Returns `length` bytes as text; nil if they are not UTF-8.
     public func text(_ offset: Int, _ length: Int) -> String? {
         slice(offset, length).flatMap { String(validating: $0, as: UTF8.self) }
     }
 
+    /// Returns true if a text is at an offset.
     public func has(_ text: StaticString, at offset: Int) -> Bool {
         guard let slice = slice(offset, text.utf8CodeUnitCount) else { return false }
         return slice.elementsEqual(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))

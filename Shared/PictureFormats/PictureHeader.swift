@@ -9,6 +9,7 @@ public struct PictureHeader: Sendable, Hashable {
     /// For HEIC, AVIF and JPEG XL it is the width after the file's own rotation and mirroring, because every decoder
     /// applies those.
     public var storedWidth: Int
+    /// The height in pixels as stored; see ``storedWidth``.
     public var storedHeight: Int
     /// The EXIF orientation 1...8 as stored; 1 if it is missing or invalid.
     public var orientation = 1
@@ -16,6 +17,7 @@ public struct PictureHeader: Sendable, Hashable {
     public var obeysOrientation: Bool { !kind.turnsItself }
     /// The number of frames of a GIF, WebP or APNG; at least 1.
     public var frameCount = 1
+    /// True if the file may contain transparency.
     public var hasAlpha = false
     /// True if the file contains its end marker; false if bytes are missing.
     public var isComplete = true

@@ -4,8 +4,11 @@ public struct ExifBlock: Sendable {
     /// One field of a directory.
     public struct Field: Sendable {
         public var tag: UInt16
+        /// The TIFF type: 1 byte, 2 ASCII, 3 short, 4 long, 5 rational, 7 undefined.
         public var type: UInt16
+        /// The number of values of the type, which may disagree with `value`.
         public var count: Int
+        /// The bytes of the values, little-endian.
         public var value: [UInt8]
 
         public init(tag: UInt16, type: UInt16, count: Int, value: [UInt8]) {
@@ -15,6 +18,7 @@ public struct ExifBlock: Sendable {
             self.value = value
         }
 
+        /// Returns a text field with its terminating zero.
         public static func ascii(_ tag: UInt16, _ text: String) -> Field {
             let bytes = Array(text.utf8) + [0]
             return Field(tag: tag, type: 2, count: bytes.count, value: bytes)
@@ -32,6 +36,7 @@ public struct ExifBlock: Sendable {
             Field(tag: tag, type: 1, count: 1, value: [number])
         }
 
+        /// Returns a field of fractions.
         public static func rationals(_ tag: UInt16, _ numbers: [(Int, Int)]) -> Field {
             Field(tag: tag, type: 5, count: numbers.count, value: numbers.flatMap { little($0.0, 4) + little($0.1, 4) })
         }

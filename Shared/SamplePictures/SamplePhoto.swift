@@ -15,6 +15,7 @@ public struct SamplePhoto: Sendable {
     public let subsec: String?
     /// Degrees north, degrees east, and metres.
     public let place: (latitude: Double, longitude: Double, altitude: Double)?
+    /// The camera model; nil writes none.
     public let camera: String?
     let scene: Scene
 

@@ -6,6 +6,7 @@ import Testing
 @testable import Hosting
 
 /// The attempts that a confined worker must fail at, made where nothing is confined: each of them would succeed.
+@Suite(.timeLimit(.minutes(1)))
 struct ConfinementTests {
     @Test func `what a confined worker is refused is possible in a process that is not confined`() {
         let folder = TemporaryFolder()

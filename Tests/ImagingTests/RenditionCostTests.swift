@@ -4,6 +4,7 @@ import TestSupport
 @testable import Imaging
 
 /// Renditions that are refused before anything is decoded, because they would take too long.
+@Suite(.timeLimit(.minutes(1)))
 struct RenditionCostTests {
     private let photo = TestPictures.jpeg(width: 64, height: 48)
 

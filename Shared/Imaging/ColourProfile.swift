@@ -23,7 +23,7 @@ enum ColourProfile {
     ///
     /// A broken profile is no error: the colours count as sRGB then.
     ///
-    /// - Parameter isOfRequest: the picture is not the one that is rendered but came with the request
+    /// - Parameter isOfRequest: the picture is not the one that the job is over: it came with the request, or beside it
     static func convertToSRGB(_ wand: borrowing Wand, isOfRequest: Bool = false) throws(ImagingError) {
         if let profile = wand.profile("icc") {
             if !isSRGB(profile) {

@@ -18,13 +18,20 @@ public enum SideBySide {
         maximumSide: Int,
         limits: PixelLimits = PixelLimits()
     ) throws(ImagingError) -> RenderedImage {
-        let headers = (try Picture.header(of: before, limits: limits), try Picture.header(of: after, limits: limits))
+        // A job is over the bytes of the second picture: what the first one does must not be blamed on them.
+        ImagingLibrary.enter(.working)
+        let first = try Picture.header(of: before, limits: limits)
+        ImagingLibrary.enter(.reading)
+        let headers = (first, try Picture.header(of: after, limits: limits))
         let fitting = [headers.0, headers.1].map {
             RenditionPlan.fitted(($0.pixelWidth, $0.pixelHeight), maximumSide, maximumSide)
         }
         let height = min(fitting[0].height, fitting[1].height)
-        let left = try small(before, headers.0, height: height, most: maximumSide, limits: limits)
-        let right = try small(after, headers.1, height: height, most: maximumSide, limits: limits)
+        ImagingLibrary.enter(.working)
+        let left = try small(before, headers.0, height: height, most: maximumSide, limits: limits, isOther: true)
+        ImagingLibrary.enter(.reading)
+        let right = try small(after, headers.1, height: height, most: maximumSide, limits: limits, isOther: false)
+        ImagingLibrary.enter(.working)
         let (width, place) = (left.width + gap + right.width, left.width + gap)
         try Decoder.setBackground(left, "white")
         try left.attempt("extending", MagickExtentImage(left.pointer, width, height, 0, 0))
@@ -38,14 +45,15 @@ public enum SideBySide {
         _ header: PictureHeader,
         height: Int,
         most: Int,
-        limits: PixelLimits
+        limits: PixelLimits,
+        isOther: Bool
     ) throws(ImagingError) -> Wand {
         let ratio = Double(header.pixelHeight) / Double(height)
         let eighths = header.kind == .jpeg ? DecodeScale.eighthsOfPreview(ratio: max(1, ratio)) : DecodeScale.full
         let wand = try Decoder.decode(bytes, header, eighths: eighths, scale: min(1, 2 / ratio), limits: limits)
         let width = min(most, max(1, Int((Double(header.pixelWidth) / ratio).rounded())))
         try wand.resize(width, height)
-        try ColourProfile.convertToSRGB(wand)
+        try ColourProfile.convertToSRGB(wand, isOfRequest: isOther)
         try wand.attempt("preparing", MagickTransformImageColorspace(wand.pointer, sRGBColorspace))
         return wand
     }

@@ -144,7 +144,8 @@ struct WorkerPoolTests {
         try await PythonPool().run { pool in
             let order = try await withThrowingTaskGroup(of: String.self) { group in
                 group.addTask {
-                    _ = try await pool.run(WorkerJob(method: "sleep", params: ["seconds": 1]))
+                    // Longer than it takes until the others wait, on a busy machine too.
+                    _ = try await pool.run(WorkerJob(method: "sleep", params: ["seconds": 5]))
                     return "first"
                 }
                 try await until(pool) { $0["busy"] == 1 }

@@ -26,6 +26,8 @@ struct CatalogHandler: RequestHandler {
     let clock: MonotonicClock
     let logger: Logger
 
+    func limits(of method: String) -> MethodLimits { CatalogRequest.limits(of: method) }
+
     @concurrent
     func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
         do {

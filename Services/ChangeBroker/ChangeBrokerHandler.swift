@@ -14,6 +14,8 @@ struct ChangeBrokerHandler: RequestHandler {
     private var feed: RecordFeed { history.feed }
     private var desk: FetchDesk { FetchDesk(history: history, configuration: configuration, clock: clock) }
 
+    func limits(of method: String) -> MethodLimits { ChangeBrokerRequest.limits(of: method) }
+
     @concurrent
     func handle(_ incoming: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
         switch try ChangeBrokerRequest(method: incoming.method, params: incoming.params) {

@@ -8,6 +8,8 @@ struct EditorHandler: RequestHandler {
     let edits: EditDesk
     let state: ServiceState
 
+    func limits(of method: String) -> MethodLimits { EditorRequest.limits(of: method) }
+
     @concurrent
     func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
         switch try EditorRequest(method: request.method, params: request.params) {

@@ -11,6 +11,8 @@ struct ThumbnailerHandler: RequestHandler {
     let caches: CachingManagers
     let state: ServiceState
 
+    func limits(of method: String) -> MethodLimits { ThumbnailerRequest.limits(of: method) }
+
     @concurrent
     func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
         let owner = request.identity

@@ -210,10 +210,10 @@ public enum EditorRequest: ServiceRequest {
             begin,
             attachments: "Reply: adjustment data, input and display-size image, at the numbers that the result names."
         ),
-        .method(apply),
-        .method(preview, attachments: "Reply: the image."),
+        .method(apply, limits: .large),
+        .method(preview, attachments: "Reply: the image.", limits: .large),
         .method(revert),
-        .method(copy),
+        .method(copy, limits: .large),
         .method(suggest),
         .method(history),
         .method(undo),

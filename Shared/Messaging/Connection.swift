@@ -18,7 +18,8 @@ final class Connection {
     var queue: Deque<OutgoingMessage> = []
     /// Messages that wait because a large one before them is being parsed.
     var held: Deque<(message: IncomingMessage, prefix: [Bytes])> = []
-    var heldBytes = 0
+    /// What its requests take.
+    let memory = RequestMemory()
     var isParsing = false
 
     init(id: ConnectionID, message: IncomingMessage, transport: EndpointAddress.Transport, limits: MessagingLimits) {

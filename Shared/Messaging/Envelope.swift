@@ -133,6 +133,32 @@ enum Envelope: Sendable {
     }
 }
 
+/// The id and the method of a large request, read from its first bytes without reading the whole of it.
+struct EnvelopeHead {
+    private(set) var id: JSON?
+    /// Nil where it does not stand before `params`, within the first ``length`` bytes.
+    private(set) var method: String?
+
+    /// Bytes that are looked at: enough for both at their longest, escaped.
+    static let length = 4096
+
+    init(_ frame: Bytes) {
+        let head = Bytes(frame.prefix(Self.length))
+        // Where it is no JSON, parsing it says so.
+        try? JSONCursor.reading(head) { cursor throws(JSONError) in
+            try cursor.enterObject()
+            while let name = try cursor.nextMember() {
+                switch name {
+                case "id": id = Envelope.validID(try JSON(parsing: head[try cursor.skip()]))
+                case "method": method = try cursor.string()
+                case "params": return
+                default: try cursor.skip()
+                }
+            }
+        }
+    }
+}
+
 // MARK: - Writing
 
 /// The JSON frames that both ends write.

@@ -17,6 +17,11 @@ struct IncomingMessage: Sendable {
     var peerAddress: String?
     /// Who connected, over CURVE.
     var holder: KeyHolder?
+    /// What it takes of the memory for requests, on a server.
+    var reservation: RequestReservation?
+
+    /// Bytes of the frames that were kept.
+    var keptBytes: Int { frames.reduce(0) { $0 + $1.count } }
 
     enum Violation: String, Sendable {
         case tooManyFrames = "too_many_frames"

@@ -2,7 +2,7 @@
 public enum MessagingError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The text is no endpoint address; `reason` says what is wrong with it.
     case invalidAddress(String, reason: String)
-    /// The address leaves this machine, and that takes CURVE keys.
+    /// The address is TCP, and that takes CURVE keys.
     case needsCurve(EndpointAddress)
     /// The side that listens was given a client's keys, the side that connects a server's, or a domain is empty.
     case wrongSecurity(EndpointAddress)
@@ -24,8 +24,9 @@ public enum MessagingError: Error, Sendable, Equatable, CustomStringConvertible 
         case .invalidAddress(let text, let reason):
             "\(text) is no endpoint address: \(reason)"
         case .needsCurve(let address):
-            "\(address) leaves this machine, which needs CURVE keys: make them with `safelight keys` and say where they are, "
-                + "or use ipc:// or a loopback address"
+            "\(address) needs CURVE keys, since others can connect to a TCP port: make them with `safelight keys`; a service "
+                + "takes them by --listen and --keys, a client by --server-key and --client-key; or use ipc://, or, where "
+                + "every local user is trusted, a loopback address with --trust-loopback"
         case .wrongSecurity(let address):
             "the keys for \(address) are those of the other side: who listens has a secret key and a domain, who connects "
                 + "the server's public key and its own pair"

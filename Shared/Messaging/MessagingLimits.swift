@@ -15,6 +15,16 @@ public struct MessagingLimits: Sendable {
     public var requestsPerConnection = 256
     /// Requests that one server has under way altogether.
     public var requests = 4096
+    /// Memory that the requests of one connection may take, from their receipt to the end of their handlers, in bytes:
+    /// frames as received, and the JSON values read from them.
+    ///
+    /// At least ``maxMessageBytes``. A message beyond it is dropped and answered `busy`.
+    public var requestBytesPerConnection = 64 << 20
+    /// The same of one service, of all its servers together.
+    ///
+    /// Messages above ``parseInlineBytes`` may take three quarters of it, so that large requests leave room for small
+    /// ones.
+    public var requestBytes = 256 << 20
     /// Bytes waiting to leave to one peer.
     ///
     /// Notifications and replies wait for room; when as much again is waiting, a reply becomes `limit_exceeded`.
@@ -33,12 +43,17 @@ public struct MessagingLimits: Sendable {
     public var receiveBudget = 64
     /// Bytes received from one socket before others get their turn.
     public var receiveBudgetBytes = 1 << 20
-    /// JSON frames above this size are parsed on the pool, so that one large request does not hold up the others.
+    /// JSON frames above this size are parsed one after the other on a thread of their own, so that large requests hold
+    /// up neither the poll thread nor the pool.
     public var parseInlineBytes = 64 << 10
     /// Messages that libzmq queues to one peer of a request socket; frames from 64 KiB up count as outbox bytes too.
     public var sendHighWaterMark: Int32 = 256
-    /// Messages that libzmq queues from one peer.
+    /// Messages that libzmq queues from one peer of a client: answers and notifications.
     public var receiveHighWaterMark: Int32 = 128
+    /// Messages that libzmq queues from one peer of a server.
+    ///
+    /// They are in memory before anything here has seen them, each up to ``maxMessageBytes``.
+    public var requestHighWaterMark: Int32 = 16
     /// Messages that a publisher queues for one subscriber before it loses some; at 8 KiB each this is 8 MiB.
     public var publishHighWaterMark: Int32 = 1000
     /// How long a publisher waits for a subscriber whose queue is full, at least; half a millisecond more for each

@@ -51,12 +51,21 @@ final class OpenRequest: Sendable {
     let credit: ByteGate?
     /// Room in the outbox of its connection, and of the server.
     let rooms: [ByteGate]
+    /// What it takes of the memory for requests.
+    private let reservation: RequestReservation?
 
-    init(_ incoming: IncomingRequest, prefix: [Bytes], credit: ByteGate?, rooms: [ByteGate]) {
+    init(
+        _ incoming: IncomingRequest,
+        prefix: [Bytes],
+        credit: ByteGate?,
+        rooms: [ByteGate],
+        reservation: RequestReservation?
+    ) {
         self.incoming = incoming
         self.prefix = prefix
         self.credit = credit
         self.rooms = rooms
+        self.reservation = reservation
     }
 
     /// Takes room for a message in every outbox it passes, waiting for it.

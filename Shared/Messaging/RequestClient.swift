@@ -54,7 +54,7 @@ public actor RequestClient: SocketOwner {
         try socket.socket.connect(address, security: security)
         self.address = address
         self.isReady = address.transport == .inproc
-        self.hasKeys = security != .none
+        self.hasKeys = security.hasKeys
         self.thread = thread
         self.limits = limits
         self.logger = logger

@@ -101,9 +101,15 @@ public protocol RequestHandler: Sendable {
     ///
     /// It saves two changes of threads. All connections wait meanwhile, so it neither reads a file nor waits for others.
     func replyAtOnce(to request: IncomingRequest) -> Reply?
+
+    /// What a request of a method may bring; checked on the poll thread before anything is parsed or run.
+    func limits(of method: String) -> MethodLimits
 }
 
 extension RequestHandler {
+    /// Nothing but the limits of a message.
+    public func limits(of method: String) -> MethodLimits { .unlimited }
+
     /// Nothing is at hand.
     public func replyAtOnce(to request: IncomingRequest) -> Reply? { nil }
 }

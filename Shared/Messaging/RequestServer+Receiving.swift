@@ -1,4 +1,5 @@
 import DequeModule
+import Dispatch
 import JSONValue
 import Logging
 
@@ -30,7 +31,9 @@ extension RequestServer {
 
     private func take(_ event: ConnectionEvent) {
         switch event {
-        case .opened(let descriptor): connections.opened(descriptor)
+        case .opened(let descriptor):
+            figuresSoFar.peersOpened += 1
+            connections.opened(descriptor)
         case .closed(let descriptor):
             figuresSoFar.peersClosed += 1
             for connection in connections.closed(descriptor) { end(connection, .connectionLost) }
@@ -56,22 +59,41 @@ extension RequestServer {
         let prefix = Array(message.frames.prefix(1 + length))
         content.frames.removeFirst(1 + length)
         content.totalFrames -= 1 + length
+        let reservation = RequestReservation.make(
+            content.keptBytes,
+            connection: connection.memory,
+            service: memory,
+            limits: limits
+        )
+        guard let reservation else { return refuseForMemory(content, prefix, on: connection) }
+        content.reservation = reservation
         guard !connection.isParsing else { return hold(content, prefix, on: connection) }
         decode(content, prefix, on: connection)
     }
 
+    /// Answers `busy` and lets go of the message.
+    private func refuseForMemory(_ message: IncomingMessage, _ prefix: [Bytes], on connection: Connection) {
+        count("busy")
+        say(
+            .busy(
+                "requests under way take at most \(limits.requestBytesPerConnection) bytes of a connection and "
+                    + "\(limits.requestBytes) of the service; wait for answers"
+            ),
+            id: message.frames.first.flatMap { EnvelopeHead($0).id } ?? .null,
+            prefix,
+            connection
+        )
+    }
+
     /// Keeps the order of a connection's messages while a large one of them is being parsed.
     private func hold(_ message: IncomingMessage, _ prefix: [Bytes], on connection: Connection) {
-        let bytes = message.frames.reduce(0) { $0 + $1.count }
-        guard connection.held.count < limits.requestsPerConnection,
-            connection.heldBytes.addingClamped(bytes) <= 2 * limits.maxMessageBytes
-        else {
+        guard connection.held.count < limits.requestsPerConnection else {
             count("busy")
-            say(.busy("too much is waiting behind a large request; send again later"), id: .null, prefix, connection)
+            let id = message.frames.first.flatMap { EnvelopeHead($0).id } ?? .null
+            say(.busy("too much is waiting behind a large request; send again later"), id: id, prefix, connection)
             return
         }
         connection.held.append((message, prefix))
-        connection.heldBytes += bytes
     }
 
     private func decode(_ message: IncomingMessage, _ prefix: [Bytes], on connection: Connection) {
@@ -86,11 +108,44 @@ extension RequestServer {
             return
         }
         guard frame.count <= limits.parseInlineBytes else {
+            let head = EnvelopeHead(frame)
+            let most = (head.method.map(handler.limits(of:)) ?? .usual).maxJSONBytes
+            guard frame.count <= most else {
+                count("json_too_large")
+                return say(Self.tooLarge(frame, head, most), id: head.id ?? .null, prefix, connection)
+            }
             connection.isParsing = true
-            work.append(.parse(connection.id, message, prefix: prefix))
-            return
+            return parse(message, prefix, of: connection.id)
         }
-        take(Envelope(parsing: frame, limits: limits), message, prefix, on: connection)
+        let envelope = Envelope(parsing: frame, limits: limits)
+        message.reservation?.addValues(of: envelope, frameBytes: frame.count)
+        take(envelope, message, prefix, on: connection)
+    }
+
+    private static func tooLarge(_ frame: Bytes, _ head: EnvelopeHead, _ most: Int) -> RPCError {
+        guard let method = head.method else {
+            return .limitExceeded(
+                "a request has at most \(most) bytes of JSON where its method does not stand before its params, this one "
+                    + "\(frame.count)"
+            )
+        }
+        return .limitExceeded(
+            "a request of \(method.prefix(64)) has at most \(most) bytes of JSON, this one \(frame.count); send less at once"
+        )
+    }
+
+    /// Where large JSON frames are parsed, one after the other: a connection has one there at most, so all connections get
+    /// their turns.
+    private static let parser = DispatchQueue(label: "large-requests")
+
+    private func parse(_ message: IncomingMessage, _ prefix: [Bytes], of connection: ConnectionID) {
+        let (limits, outbox) = (limits, outbox)
+        Self.parser.async {
+            let frame = message.frames.first ?? []
+            let envelope = Envelope(parsing: frame, limits: limits)
+            message.reservation?.addValues(of: envelope, frameBytes: frame.count)
+            outbox.post(.parsed(connection, envelope, message, prefix: prefix))
+        }
     }
 
     /// A large JSON frame has been parsed: goes on with it and with what waited behind it.
@@ -99,7 +154,6 @@ extension RequestServer {
         connection.isParsing = false
         take(envelope, message, prefix, on: connection)
         while !connection.isParsing, let (next, nextPrefix) = connection.held.popFirst() {
-            connection.heldBytes -= next.frames.reduce(0) { $0 + $1.count }
             decode(next, nextPrefix, on: connection)
         }
     }
@@ -184,6 +238,11 @@ extension RequestServer {
             count("revoked")
             return say(Self.revoked, id: request.id, prefix, connection)
         }
+        guard message.frames.count == 1 || handler.limits(of: request.method).takesAttachments else {
+            count("attachments")
+            let error = RPCError.invalidRequest("\(request.method) takes no attachments; send the JSON frame alone")
+            return say(error, id: request.id, prefix, connection)
+        }
         guard connection.open[request.id] == nil else {
             count("id_in_use")
             var error = RPCError.requestIDInUse("the id belongs to a request that is still open; give each its own")
@@ -216,13 +275,17 @@ extension RequestServer {
         if let reply = handler.replyAtOnce(to: incoming), send(reply, to: incoming, prefix, connection) { return }
         nextDeadline = min(nextDeadline, deadline)
         let credit = request.credit.map { ByteGate(available: $0, ceiling: limits.maxCredit) }
-        let open = OpenRequest(incoming, prefix: prefix, credit: credit, rooms: [connection.room, room])
+        let open = OpenRequest(
+            incoming,
+            prefix: prefix,
+            credit: credit,
+            rooms: [connection.room, room],
+            reservation: message.reservation
+        )
         connection.open[request.id] = open
         connection.running += 1
         running += 1
-        work.append(
-            .execute(RequestExecution(request: open, handler: handler, outbox: outbox, limits: limits))
-        )
+        work.append(RequestExecution(request: open, handler: handler, outbox: outbox, limits: limits))
     }
 
     /// A request with credit and without `deadlineMs` is a stream and ends with its connection.

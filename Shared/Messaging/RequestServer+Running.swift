@@ -1,12 +1,5 @@
 import Logging
 
-/// What is done on the pool.
-enum ServerWork: Sendable {
-    case execute(RequestExecution)
-    /// Reads a JSON frame that is too large for the poll thread.
-    case parse(ConnectionID, IncomingMessage, prefix: [Bytes])
-}
-
 extension RequestServer {
     /// Serves until the task is cancelled; then takes nothing more, lets running requests finish up to
     /// ``MessagingLimits/drainTimeout``, sends what is ready to leave and closes.
@@ -24,22 +17,11 @@ extension RequestServer {
     }
 
     private func serve() async {
-        await withDiscardingTaskGroup { group in
-            while let batch = await nextBatch() {
-                for work in batch {
-                    switch work {
-                    case .execute(let execution):
-                        let task = Task { @concurrent in await execution.run() }
-                        tasks[ObjectIdentifier(execution.request)] = task
-                        execution.request.signal.guide(task)
-                    case .parse(let connection, let message, let prefix):
-                        let (limits, outbox) = (limits, outbox)
-                        group.addTask { @concurrent in
-                            let envelope = Envelope(parsing: message.frames.first ?? [], limits: limits)
-                            outbox.post(.parsed(connection, envelope, message, prefix: prefix))
-                        }
-                    }
-                }
+        while let batch = await nextBatch() {
+            for execution in batch {
+                let task = Task { @concurrent in await execution.run() }
+                tasks[ObjectIdentifier(execution.request)] = task
+                execution.request.signal.guide(task)
             }
         }
         for task in tasks.values { await task.value }
@@ -50,7 +32,7 @@ extension RequestServer {
     }
 
     /// The next things to do; `nil` when there will be none.
-    private func nextBatch() async -> [ServerWork]? {
+    private func nextBatch() async -> [RequestExecution]? {
         while true {
             if !work.isEmpty {
                 defer { work = [] }

@@ -20,6 +20,8 @@ public actor RequestServer: SocketOwner {
     let doorbell: Doorbell
     /// Room of all connections together.
     let room: ByteGate
+    /// What the requests of the service take.
+    let memory: RequestMemory
 
     let holder: SocketHolder<MonitoredSocket>
     var connections: ConnectionTable
@@ -34,8 +36,8 @@ public actor RequestServer: SocketOwner {
     /// The earliest deadline, or an earlier moment: it is made exact when it is reached.
     var nextDeadline = Int64.max
     var stage = Stage.idle
-    /// What the tasks of the next batch are to do.
-    var work: [ServerWork] = []
+    /// The requests of the next batch.
+    var work: [RequestExecution] = []
     var workWaiter: CheckedContinuation<Void, Never>?
 
     /// Where a server stands in its life.
@@ -58,11 +60,14 @@ public actor RequestServer: SocketOwner {
     /// Binds; requests are read once ``run()`` is called.
     ///
     /// A stale socket file at an ipc path is replaced, so whoever binds holds a lock on that path first.
+    ///
+    /// - Parameter memory: shared by the servers of one service
     public init(
         address: EndpointAddress,
         thread: PollThread,
         limits: MessagingLimits = .init(),
         security: SocketSecurity = .none,
+        memory: RequestMemory = RequestMemory(),
         clock: MonotonicClock = .system,
         logger: Logger,
         handler: any RequestHandler
@@ -71,7 +76,7 @@ public actor RequestServer: SocketOwner {
         try plain.configure(
             limits,
             send: limits.sendHighWaterMark,
-            receive: limits.receiveHighWaterMark,
+            receive: limits.requestHighWaterMark,
             linger: limits.linger
         )
         try plain.set(ZMQ_ROUTER_MANDATORY, 1 as Int32)
@@ -82,6 +87,7 @@ public actor RequestServer: SocketOwner {
         self.thread = thread
         self.domain = security.domain
         self.limits = limits
+        self.memory = memory
         self.clock = clock
         self.logger = logger
         self.handler = handler
@@ -110,7 +116,8 @@ public actor RequestServer: SocketOwner {
             running: running,
             connections: connections.byRouting.count,
             seen: connections.seen,
-            outboxBytes: limits.outboxBytes - room.available
+            outboxBytes: limits.outboxBytes - room.available,
+            requestBytes: memory.bytesInUse
         )
     }
 

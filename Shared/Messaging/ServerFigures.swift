@@ -13,21 +13,34 @@ struct ServerFigures {
     var notificationsDropped = 0
     var answersDropped = 0
     var messagesDropped = 0
+    var peersOpened = 0
     var peersClosed = 0
     var handshakesRefused = 0
     var bytesIn = 0
     var bytesOut = 0
 
-    func json(open: Int, running: Int, connections: Int, seen: Int, outboxBytes: Int) -> JSONObject {
+    /// Connections that there are, those in the handshake included.
+    var peers: Int { peersOpened - peersClosed }
+
+    func json(
+        open: Int,
+        running: Int,
+        connections: Int,
+        seen: Int,
+        outboxBytes: Int,
+        requestBytes: Int
+    ) -> JSONObject {
         [
             "requests": JSON(requests), "answers": JSON(answers),
             "answersAtOnce": JSON(answersAtOnce), "open": JSON(open), "running": JSON(running),
             "errors": Self.counts(errors), "decodeErrors": Self.counts(refusedMessages),
-            "connections": JSON(connections), "connectionsSeen": JSON(seen), "peersClosed": JSON(peersClosed),
+            "connections": JSON(connections), "connectionsSeen": JSON(seen), "peers": JSON(peers),
+            "peersClosed": JSON(peersClosed),
             "handshakesRefused": JSON(handshakesRefused), "notificationsReceived": JSON(notificationsReceived),
             "notificationsSent": JSON(notificationsSent), "notificationsDropped": JSON(notificationsDropped),
             "answersDropped": JSON(answersDropped), "messagesDropped": JSON(messagesDropped),
             "bytesIn": JSON(bytesIn), "bytesOut": JSON(bytesOut), "outboxBytes": JSON(outboxBytes),
+            "requestBytes": JSON(requestBytes),
         ]
     }
 

@@ -48,7 +48,7 @@ public actor Subscriber: SocketOwner {
         let socket = try MonitoredSocket(plain, context: thread.context)
         try socket.socket.connect(address, security: security)
         self.address = address
-        self.hasKeys = security != .none
+        self.hasKeys = security.hasKeys
         self.thread = thread
         self.limits = limits
         self.logger = logger

@@ -45,7 +45,7 @@ final class CurveRoom: Sendable {
             ("a key on no list", calling(try .generate())),
             ("a key of another domain", calling(foreign)),
             ("a wrong server key", .curveClient(serverPublicKey: other.server.publicKey, keys: listed)),
-            ("no key", .none),
+            ("no key", .trustedLoopback),
         ]
     }
 }

@@ -312,6 +312,10 @@ struct CurveTests {
             #expect(throws: MessagingError.wrongSecurity(open)) {
                 try Puller(address: open, thread: room.serverThread, security: curve.client("ann"))
             }
+            // Neither is a loopback address, whatever is trusted there.
+            #expect(throws: MessagingError.needsCurve(open)) {
+                try Puller(address: open, thread: room.serverThread, security: .trustedLoopback)
+            }
             let far = try EndpointAddress("tcp://192.0.2.1:5571")
             #expect(throws: MessagingError.needsCurve(far)) {
                 try Subscriber(address: far, thread: room.clientThread, logger: room.logger)
@@ -339,6 +343,29 @@ struct CurveTests {
                 )
                 _ = try await client.call("hello")
             }
+        }
+    }
+
+    @Test func `a loopback address takes CURVE too, unless loopback is trusted`() async throws {
+        try await with { room, _ in
+            let loopback = try EndpointAddress("tcp://127.0.0.1:0")
+            #expect(throws: MessagingError.needsCurve(loopback)) {
+                try RequestServer(address: loopback, thread: room.serverThread, logger: room.logger, handler: Echo())
+            }
+            #expect(throws: MessagingError.needsCurve(loopback)) {
+                try Publisher(address: loopback, thread: room.serverThread, logger: room.logger)
+            }
+            #expect(throws: MessagingError.needsCurve(loopback)) {
+                try Puller(address: loopback, thread: room.serverThread)
+            }
+            let bound = try Puller(address: loopback, thread: room.serverThread, security: .trustedLoopback)
+            #expect(throws: MessagingError.needsCurve(bound.boundAddress)) {
+                try Pusher(address: bound.boundAddress, thread: room.clientThread)
+            }
+            #expect(throws: MessagingError.needsCurve(bound.boundAddress)) {
+                try RequestClient(address: bound.boundAddress, thread: room.clientThread, logger: room.logger)
+            }
+            _ = try Pusher(address: bound.boundAddress, thread: room.clientThread, security: .trustedLoopback)
         }
     }
 

@@ -52,7 +52,13 @@ struct MessagingRoom {
     }
 
     func client(_ server: RequestServer, limits: MessagingLimits = .init()) throws -> RequestClient {
-        try RequestClient(address: server.boundAddress, thread: clientThread, limits: limits, logger: logger)
+        try RequestClient(
+            address: server.boundAddress,
+            thread: clientThread,
+            limits: limits,
+            security: .trustedLoopback,
+            logger: logger
+        )
     }
 
     /// Runs a server while the body runs, and waits for its end.
@@ -67,6 +73,7 @@ struct MessagingRoom {
             address: address(kind),
             thread: serverThread,
             limits: limits,
+            security: .trustedLoopback,
             clock: clock,
             logger: logger,
             handler: handler

@@ -17,6 +17,7 @@ struct PublishingTests {
             address: room.address(kind, "feed"),
             thread: room.serverThread,
             limits: limits,
+            security: .trustedLoopback,
             logger: room.logger
         )
         let moments = Moments()
@@ -31,6 +32,7 @@ struct PublishingTests {
             let subscriber = try Subscriber(
                 address: publisher.boundAddress,
                 thread: room.clientThread,
+                security: .trustedLoopback,
                 logger: room.logger
             )
             #expect(await subscriber.subscribe(["asset.1", "head", String(repeating: "x", count: 65)]).count == 1)
@@ -72,6 +74,7 @@ struct PublishingTests {
                 address: publisher.boundAddress,
                 thread: room.clientThread,
                 limits: limits,
+                security: .trustedLoopback,
                 logger: room.logger
             )
             await subscriber.subscribe(["t"])
@@ -109,6 +112,7 @@ struct PublishingTests {
             let subscriber = try Subscriber(
                 address: publisher.boundAddress,
                 thread: room.clientThread,
+                security: .trustedLoopback,
                 logger: room.logger
             )
             await subscriber.subscribe(["t", "u"])
@@ -131,6 +135,7 @@ struct PublishingTests {
             let subscriber = try Subscriber(
                 address: publisher.boundAddress,
                 thread: room.clientThread,
+                security: .trustedLoopback,
                 logger: room.logger
             )
             await subscriber.subscribe(["t"])
@@ -221,12 +226,14 @@ struct PublishingTests {
             let puller = try Puller(
                 address: room.address(kind, "edits"),
                 thread: room.serverThread,
-                limits: limits
+                limits: limits,
+                security: .trustedLoopback
             )
             let pusher = try Pusher(
                 address: puller.boundAddress,
                 thread: room.clientThread,
-                limits: limits
+                limits: limits,
+                security: .trustedLoopback
             )
             for number in 0..<40 { try await pusher.push([[UInt8(number)], Bytes(repeating: 1, count: 40_000)]) }
             // Time itself is the matter here: several heartbeats that nobody could have answered.
@@ -249,12 +256,14 @@ struct PublishingTests {
             let puller = try Puller(
                 address: room.address(kind, "edits"),
                 thread: room.serverThread,
-                limits: limits
+                limits: limits,
+                security: .trustedLoopback
             )
             let pusher = try Pusher(
                 address: puller.boundAddress,
                 thread: room.clientThread,
-                limits: limits
+                limits: limits,
+                security: .trustedLoopback
             )
             let pushing = Task {
                 for number in 0..<200 {

@@ -64,6 +64,7 @@ let rooms: [Room] = [
     Room(0, "CJPEG", .c, ["CLibJPEG"]),
     Room(0, "CPixels", .c),
     Room(0, "CProcess", .c),
+    Room(0, "CAcceptLimit", .c),
     Room(0, "JSONValue"),
     Room(0, "Basics", .library, ["CCrypto"]),
 
@@ -100,8 +101,8 @@ let rooms: [Room] = [
         "Hosting",
         .library,
         [
-            "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "CProcess", "Logging", "ArgumentParser",
-            "ServiceLifecycle",
+            "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "CProcess", "CAcceptLimit", "Logging",
+            "ArgumentParser", "ServiceLifecycle",
         ]
     ),
 

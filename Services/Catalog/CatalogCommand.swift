@@ -27,6 +27,7 @@ struct ServeCommand: AsyncParsableCommand {
     @OptionGroup var libraryOptions: LibraryOptions
     @OptionGroup var service: ServiceOptions
     @OptionGroup var worker: WorkerOptions
+    @OptionGroup var traffic: TrafficOptions
 
     @Option(help: "Worker processes that read metadata. (SAFELIGHT_CATALOG_WORKERS, else 2)")
     var workers: Int?
@@ -85,6 +86,7 @@ struct ServeCommand: AsyncParsableCommand {
             print(JSON.object(settings).prettyText)
             return try CatalogService.checkDatabase(configuration)
         }
+        configuration.traffic.begin()
         let logger = try service.logger("catalog")
         configuration.door = try listening.resolve(logger: logger)
         let locks = try endpoints.resolve().claim(for: .catalog)
@@ -112,6 +114,8 @@ struct ServeCommand: AsyncParsableCommand {
             library: try libraryOptions.resolve(environment: environment),
             address: try endpoints.resolve(environment: environment)[.catalog]
         )
+        settings.localSecurity = try endpoints.resolve(environment: environment).localSecurity
+        settings.traffic = try traffic.resolve(environment: environment)
         try set(&settings.workers, workers, "SAFELIGHT_CATALOG_WORKERS")
         settings.workerLimits = try worker.resolve(settings.workerLimits, environment: environment)
         try set(&settings.maxFileBytes, maxFileBytes, "SAFELIGHT_MAX_FILE_BYTES")

@@ -10,6 +10,9 @@ struct CatalogConfiguration: Sendable {
     /// The folder of the library: database, head file, lock and resources.
     var library: String
     var address: EndpointAddress
+    /// What protects it.
+    var localSecurity = SocketSecurity.none
+    var traffic = TrafficLimits()
     /// For clients on other machines; none: only this one's.
     var door: PublicDoor?
     /// Worker processes that read metadata.
@@ -54,7 +57,7 @@ struct CatalogConfiguration: Sendable {
 
     /// What is set, for `--check`.
     var json: JSON {
-        [
+        var object: JSONObject = [
             "library": .string(library), "address": .string(address.description), "workers": JSON(workers),
             "jobSeconds": JSON(workerLimits.wallSeconds), "workerMemoryMiB": JSON(workerLimits.memoryBytes >> 20),
             "importRoots": JSON(importRoots), "maxFileBytes": .int(maxFileBytes), "maxEntities": JSON(maxEntities),
@@ -65,6 +68,8 @@ struct CatalogConfiguration: Sendable {
             "uploadLeaseSeconds": .int(uploads.lease / 1_000_000), "uploadsPerIdentity": JSON(uploads.perIdentity),
             "uploadBytes": .int(uploads.bytes), "uploadBytesPerIdentity": .int(uploads.bytesPerIdentity),
         ]
+        for (name, value) in traffic.json.members { object[name] = value }
+        return .object(object)
     }
 
     /// Refuses values that cannot be.

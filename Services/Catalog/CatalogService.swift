@@ -127,6 +127,8 @@ struct CatalogService: WiredService {
             address: configuration.address,
             door: configuration.door,
             thread: thread,
+            security: configuration.localSecurity,
+            traffic: configuration.traffic,
             clock: surroundings.clock,
             logger: logger,
             handler: handler

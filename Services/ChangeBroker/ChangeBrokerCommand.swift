@@ -16,6 +16,7 @@ struct ChangeBrokerCommand: AsyncParsableCommand {
     @OptionGroup var endpoints: EndpointOptions
     @OptionGroup var listening: ListenOptions
     @OptionGroup var service: ServiceOptions
+    @OptionGroup var traffic: TrafficOptions
 
     @Option(help: "Records kept in memory for replays; older ones come from the catalog.")
     var ringRecords = 100_000
@@ -39,6 +40,7 @@ struct ChangeBrokerCommand: AsyncParsableCommand {
         let logger = try service.logger(ServiceName.changeBroker.rawValue)
         let endpoints = try endpoints.resolve()
         var configuration = try ChangeBrokerConfiguration(self, endpoints: endpoints)
+        configuration.traffic.begin()
         configuration.door = try listening.resolve(logger: logger)
         let locks = try endpoints.claim(for: .changeBroker)
         let broker = try ChangeBrokerService(configuration, logger: logger)
@@ -52,6 +54,8 @@ extension ChangeBrokerConfiguration {
     init(_ command: ChangeBrokerCommand, endpoints: Endpoints) throws {
         self.init(catalog: endpoints[.catalog], requests: endpoints[.broker], feed: endpoints[.feed])
         catalogSecurity = endpoints.security(of: .catalog)
+        localSecurity = endpoints.localSecurity
+        traffic = try command.traffic.resolve()
         ringRecords = command.ringRecords
         ringBytes = command.ringMemory.multipliedReportingOverflow(by: 1 << 20).partialValue
         maxFollowers = command.maxFollowers

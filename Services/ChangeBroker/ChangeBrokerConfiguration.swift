@@ -11,6 +11,9 @@ struct ChangeBrokerConfiguration: Sendable {
     var feed: EndpointAddress
     /// What protects the connection to the catalog.
     var catalogSecurity = SocketSecurity.none
+    /// What protects the addresses of requests and the feed.
+    var localSecurity = SocketSecurity.none
+    var traffic = TrafficLimits()
     /// For clients on other machines; none: only this one's.
     var door: PublicDoor?
 

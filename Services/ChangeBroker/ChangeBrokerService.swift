@@ -43,8 +43,15 @@ struct ChangeBrokerService: WiredService {
         )
         // CURVE is a matter of the whole socket: clients on other machines have one of their own.
         var publishers = [
-            try Publisher(address: configuration.feed, thread: thread, limits: limits, logger: logger)
+            try Publisher(
+                address: configuration.feed,
+                thread: thread,
+                limits: limits,
+                security: configuration.localSecurity,
+                logger: logger
+            )
         ]
+        LoopbackWarning.log([publishers[0].boundAddress], logger)
         if let door = configuration.door {
             publishers.append(
                 try Publisher(
@@ -69,6 +76,8 @@ struct ChangeBrokerService: WiredService {
             door: configuration.door,
             thread: thread,
             limits: limits,
+            security: configuration.localSecurity,
+            traffic: configuration.traffic,
             logger: logger,
             handler: ChangeBrokerHandler(
                 history: History(feed: feed, catalog: catalog),

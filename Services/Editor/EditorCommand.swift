@@ -16,6 +16,7 @@ struct EditorCommand: AsyncParsableCommand {
     @OptionGroup var listening: ListenOptions
     @OptionGroup var service: ServiceOptions
     @OptionGroup var worker: WorkerOptions
+    @OptionGroup var traffic: TrafficOptions
 
     @Option(help: "Processes that render. (one for each processor)")
     var workers: Int?
@@ -48,10 +49,12 @@ struct EditorCommand: AsyncParsableCommand {
             patience: patience
         )
         configuration.workerLimits = try worker.resolve(configuration.workerLimits)
+        configuration.traffic = try traffic.resolve()
         if check {
             print(try await configuration.check(logger))
             return
         }
+        configuration.traffic.begin()
         configuration.door = try listening.resolve(logger: logger)
         try await EditorService(configuration, logger: logger).run(ready: service.ready)
     }

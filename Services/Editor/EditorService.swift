@@ -75,6 +75,8 @@ struct EditorService: WiredService {
             door: configuration.door,
             thread: thread,
             limits: limits,
+            security: configuration.endpoints.localSecurity,
+            traffic: configuration.traffic,
             logger: logger,
             handler: handler
         )
@@ -130,8 +132,18 @@ struct EditorService: WiredService {
         // What is read and not accepted yet is lost with the process, and published again: so little is read ahead.
         limits.inboxMessages = 256
         limits.inboxBytes = 8 << 20
+        // While the inbox is full nothing is read, and libzmq's queues fill too.
+        limits.receiveHighWaterMark = 16
         let address = configuration.endpoints[.edits]
-        var pullers = [try Puller(address: address, thread: thread, limits: limits)]
+        var pullers = [
+            try Puller(
+                address: address,
+                thread: thread,
+                limits: limits,
+                security: configuration.endpoints.localSecurity
+            )
+        ]
+        LoopbackWarning.log([pullers[0].boundAddress], logger)
         if let door = configuration.door {
             pullers.append(
                 try Puller(

@@ -17,6 +17,7 @@ struct ThumbnailerCommand: AsyncParsableCommand {
     @OptionGroup var listening: ListenOptions
     @OptionGroup var service: ServiceOptions
     @OptionGroup var worker: WorkerOptions
+    @OptionGroup var traffic: TrafficOptions
 
     @Option(
         help: ArgumentHelp(
@@ -58,6 +59,7 @@ struct ThumbnailerCommand: AsyncParsableCommand {
             print(try configuration.verifyCache())
             return
         }
+        configuration.traffic.begin()
         configuration.door = try listening.resolve(logger: logger)
         try await ThumbnailerService(configuration, logger: logger).run(ready: service.ready)
     }
@@ -74,6 +76,7 @@ struct ThumbnailerCommand: AsyncParsableCommand {
             queue: queue
         )
         configuration.workerLimits = try worker.resolve(configuration.workerLimits)
+        configuration.traffic = try traffic.resolve()
         try configuration.validate()
         return configuration
     }

@@ -4,6 +4,7 @@ import Hosting
 struct ThumbnailerConfiguration: Sendable {
     /// For clients on other machines; none: only this one's.
     var door: PublicDoor?
+    var traffic = TrafficLimits()
     /// Where all services are.
     var endpoints: Endpoints
     /// The library's folder, absolute.

@@ -91,6 +91,8 @@ struct ThumbnailerService: WiredService {
             door: configuration.door,
             thread: thread,
             limits: limits,
+            security: configuration.endpoints.localSecurity,
+            traffic: configuration.traffic,
             logger: logger,
             handler: handler
         )

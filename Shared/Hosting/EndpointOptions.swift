@@ -28,6 +28,14 @@ public struct EndpointOptions: ParsableArguments {
     )
     public var clientKey: String?
 
+    @Flag(
+        help: ArgumentHelp(
+            "Use TCP on a loopback address without keys. (SAFELIGHT_TRUST_LOOPBACK=true)",
+            discussion: "Every local user can then connect to the services and read and change the whole library."
+        )
+    )
+    public var trustLoopback = false
+
     @Option(help: "Requests to the catalog. (SAFELIGHT_CATALOG, else catalog.sock in the run folder)")
     public var catalog: String?
 
@@ -58,7 +66,12 @@ public struct EndpointOptions: ParsableArguments {
         if let text = host ?? environment("SAFELIGHT_HOST") {
             remote = try TCPHost(text, source: host == nil ? "SAFELIGHT_HOST" : "--host")
         }
-        return try Endpoints(folder: folder, security: try security(environment)) { name throws(HostingError) in
+        let local = try localSecurity(environment)
+        return try Endpoints(
+            folder: folder,
+            security: try security(environment) ?? local,
+            localSecurity: local
+        ) { name throws(HostingError) in
             let flag = flag(for: name)
             do throws(MessagingError) {
                 if let text = flag ?? environment(name.variable) { return try EndpointAddress(text) }
@@ -70,8 +83,21 @@ public struct EndpointOptions: ParsableArguments {
         }
     }
 
-    /// What protects connections over TCP: nothing where no keys are given, and then only this machine can be called.
-    private func security(_ environment: (String) -> String?) throws(HostingError) -> SocketSecurity {
+    private func localSecurity(_ environment: (String) -> String?) throws(HostingError) -> SocketSecurity {
+        if trustLoopback { return .trustedLoopback }
+        switch environment("SAFELIGHT_TRUST_LOOPBACK") {
+        case nil, "false", "0": return .none
+        case "true", "1": return .trustedLoopback
+        case let text?:
+            throw .badSetting(
+                source: "SAFELIGHT_TRUST_LOOPBACK",
+                reason: "\(text.prefix(80)) is neither true nor false"
+            )
+        }
+    }
+
+    /// What protects connections over TCP; nil where no keys are given.
+    private func security(_ environment: (String) -> String?) throws(HostingError) -> SocketSecurity? {
         func file(_ flag: String?, _ name: String, _ variable: String) -> (path: String, source: String)? {
             if let flag { return (flag, name) }
             return environment(variable).map { ($0, variable) }
@@ -86,7 +112,7 @@ public struct EndpointOptions: ParsableArguments {
         let server = file(serverKey, "--server-key", "SAFELIGHT_SERVER_KEY")
         let client = file(clientKey, "--client-key", "SAFELIGHT_CLIENT_KEY")
         guard let server else {
-            guard let client else { return .none }
+            guard let client else { return nil }
             throw .badSetting(source: client.source, reason: "the services' public key is needed too: --server-key")
         }
         guard let client else {
@@ -117,15 +143,20 @@ public struct Endpoints: Sendable, Equatable {
     public let folder: RunFolder
     /// What protects connections to addresses over TCP.
     public let security: SocketSecurity
+    /// What protects the addresses that a service binds itself, beside those of its ``PublicDoor``: nothing, and then TCP
+    /// is refused, or nothing also over TCP on a loopback address.
+    public let localSecurity: SocketSecurity
     private let catalog, thumbnailer, editor, broker, feed, edits: EndpointAddress
 
     init(
         folder: RunFolder,
         security: SocketSecurity,
+        localSecurity: SocketSecurity,
         address: (EndpointName) throws(HostingError) -> EndpointAddress
     ) throws(HostingError) {
         self.folder = folder
         self.security = security
+        self.localSecurity = localSecurity
         catalog = try address(.catalog)
         thumbnailer = try address(.thumbnailer)
         editor = try address(.editor)

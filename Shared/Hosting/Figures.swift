@@ -69,6 +69,7 @@ public final class Figures: Sendable {
         for (name, spread) in spreads { object[name] = .object(spread.json) }
         for (name, read) in sections { object[name] = .object(await read()) }
         object["process"] = .object(ProcessFigures.read(since: started))
+        if let connections = TrafficLimits.figures() { object["connections"] = .object(connections) }
         var sorted = JSONObject()
         for (name, value) in object.members.sorted(by: { $0.name < $1.name }) { sorted[name] = value }
         return sorted

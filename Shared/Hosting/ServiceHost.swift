@@ -34,7 +34,6 @@ public enum ServiceHost {
         parts: [any Service]
     ) async throws {
         ignoreSignals()
-        raiseFileLimit()
         logger.info(
             "service started",
             metadata: [
@@ -42,6 +41,9 @@ public enum ServiceHost {
                 "service.pid": "\(getpid())", "service.endpoints": "\(endpoints.joined(separator: ","))",
             ]
         )
+        if !TrafficLimits.isInForce {
+            logger.warning("connections are not bounded: libzmq does not use this program's accept4")
+        }
         var configuration = ServiceGroupConfiguration(
             services: parts.map { .init(service: $0, successTerminationBehavior: .gracefullyShutdownGroup) },
             logger: quiet(logger)
@@ -112,14 +114,6 @@ public enum ServiceHost {
     private static func ignoreSignals() {
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
-    }
-
-    /// Every connection is an open file: as many as the system allows, not as many as shells begin with.
-    private static func raiseFileLimit() {
-        var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
-        limit.rlim_cur = limit.rlim_max
-        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
 
     // Returns once the signal would be heard.

@@ -32,6 +32,15 @@ final class ScriptSocket {
 
     func send(_ text: String) { _ = zmq_send(socket, text, text.utf8.count, 0) }
 
+    /// Sends one message of several frames; waits while libzmq's queue is full.
+    func send(_ frames: [[UInt8]]) -> Bool {
+        for (index, frame) in frames.enumerated() {
+            let flags = index + 1 < frames.count ? ZMQ_SNDMORE : 0
+            guard zmq_send(socket, frame, frame.count, flags) >= 0 else { return false }
+        }
+        return true
+    }
+
     /// The next message's frames; nil where none comes in time.
     func receive(milliseconds: Int32 = 5000) -> [[UInt8]]? {
         set(ZMQ_RCVTIMEO, milliseconds)

@@ -27,6 +27,7 @@ struct FloorTests {
         "CLibJPEG": ["CJPEG"],
         "CCrypto": ["Basics"],
         "CProcess": ["Hosting", "Storage"],
+        "CAcceptLimit": ["Hosting"],
     ]
 
     @Test func `the manifest is understood`() throws {

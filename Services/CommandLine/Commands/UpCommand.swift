@@ -63,6 +63,7 @@ struct UpCommand: AsyncParsableCommand {
         // Derived images of this library alone: another house on this machine keeps its own.
         variables["SAFELIGHT_CACHE"] = Hosting::Environment["SAFELIGHT_CACHE"] ?? library + "/cache"
         for name in EndpointName.allCases { variables[name.variable] = addresses[name].description }
+        if addresses.localSecurity == .trustedLoopback { variables["SAFELIGHT_TRUST_LOOPBACK"] = "true" }
         if let level = service.log { variables["SAFELIGHT_LOG"] = level }
         variables[Supervision.variable] = "1"
         return variables

@@ -9,20 +9,29 @@ public struct RequestServers: Sendable {
     private let remote: RequestServer?
 
     /// Binds.
+    ///
+    /// - Parameter security: of the address on this machine: none, or that loopback addresses are trusted
     public init(
         _ endpoint: EndpointName,
         address: EndpointAddress,
         door: PublicDoor?,
         thread: PollThread,
         limits: MessagingLimits = MessagingLimits(),
+        security: SocketSecurity = .none,
+        traffic: TrafficLimits = TrafficLimits(),
         clock: MonotonicClock = .system,
         logger: Logger,
         handler: any RequestHandler
     ) throws(MessagingError) {
+        var limits = limits
+        traffic.apply(to: &limits)
+        let memory = RequestMemory()
         local = try RequestServer(
             address: address,
             thread: thread,
             limits: limits,
+            security: security,
+            memory: memory,
             clock: clock,
             logger: logger,
             handler: handler
@@ -33,6 +42,7 @@ public struct RequestServers: Sendable {
                 thread: thread,
                 limits: limits,
                 security: door.security(of: endpoint),
+                memory: memory,
                 clock: clock,
                 logger: logger,
                 handler: handler
@@ -40,6 +50,7 @@ public struct RequestServers: Sendable {
         } else {
             remote = nil
         }
+        LoopbackWarning.log([local.boundAddress], logger)
     }
 
     /// Where this machine's clients ask.

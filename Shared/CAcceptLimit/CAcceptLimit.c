@@ -1,0 +1,114 @@
+#include "CAcceptLimit.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+// 0: no bounds.
+static atomic_int configured_tcp;
+static atomic_llong refused_tcp;
+static atomic_llong refused_local;
+// Kept open, so that a connection can still be refused when no other descriptor is left.
+static atomic_int spare = -1;
+
+static int smaller(int left, int right) { return left < right ? left : right; }
+
+static int descriptors(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > 1 << 20) return 1 << 20;
+    return (int)limit.rlim_cur;
+}
+
+static int most_over_tcp(void) { return smaller(descriptors() / 2, atomic_load(&configured_tcp)); }
+
+static int most_over_unix(void) {
+    int files = descriptors();
+    int rest = files / 8 > 64 ? files / 8 : 64;
+    int share = files > 2 * rest ? files - rest : files / 2;
+    return smaller(share, 2 * atomic_load(&configured_tcp));
+}
+
+static int is_local(int listener) {
+    int domain = 0;
+    socklen_t length = sizeof domain;
+    return getsockopt(listener, SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0 && domain == AF_UNIX;
+}
+
+static int accept_now(int listener, struct sockaddr *address, socklen_t *length, int flags) {
+    return (int)syscall(SYS_accept4, listener, address, length, flags);
+}
+
+// A connection that nobody takes would stay in the queue and wake the caller again and again.
+static void refuse_with_spare(int listener) {
+    int descriptor = atomic_exchange(&spare, -1);
+    if (descriptor < 0) return;
+    close(descriptor);
+    int connection = accept_now(listener, 0, 0, SOCK_CLOEXEC);
+    if (connection >= 0) close(connection);
+    atomic_store(&spare, open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
+
+// Takes the place of the C library's function. A refused connection is reported as one that its peer ended
+// (ECONNABORTED), which every caller has to expect.
+int accept4(int listener, struct sockaddr *address, socklen_t *length, int flags) {
+    int connection = accept_now(listener, address, length, flags);
+    if (atomic_load(&configured_tcp) == 0) return connection;
+    if (connection < 0) {
+        if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) return -1;
+        atomic_fetch_add(is_local(listener) ? &refused_local : &refused_tcp, 1);
+        refuse_with_spare(listener);
+        errno = ECONNABORTED;
+        return -1;
+    }
+    // Most descriptors are below both bounds, and then the kind of socket does not matter.
+    if (connection < most_over_tcp()) return connection;
+    int local = is_local(listener);
+    if (local && connection < most_over_unix()) return connection;
+    close(connection);
+    atomic_fetch_add(local ? &refused_local : &refused_tcp, 1);
+    errno = ECONNABORTED;
+    return -1;
+}
+
+void safelight_limit_accepts(int most_tcp) {
+    if (atomic_load(&spare) < 0) atomic_store(&spare, open("/dev/null", O_RDONLY | O_CLOEXEC));
+    atomic_store(&configured_tcp, most_tcp);
+}
+
+// Counts connected sockets: over unix sockets those with a path, which the pairs between a service and its workers, and
+// connections to other services, do not have.
+static void count_connections(int *tcp, int *local) {
+    int end = descriptors();
+    int accepted = most_over_unix() > most_over_tcp() ? most_over_unix() : most_over_tcp();
+    if (accepted > 0 && accepted < end) end = accepted;
+    for (int descriptor = 0; descriptor < end; descriptor++) {
+        struct sockaddr_storage address;
+        socklen_t length = sizeof address;
+        if (getsockname(descriptor, (struct sockaddr *)&address, &length) != 0) continue;
+        int is_listening = 0;
+        socklen_t size = sizeof is_listening;
+        if (getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &size) != 0 || is_listening) continue;
+        if (address.ss_family == AF_INET || address.ss_family == AF_INET6) *tcp += 1;
+        if (address.ss_family == AF_UNIX && length > sizeof address.ss_family) *local += 1;
+    }
+}
+
+safelight_accept_figures safelight_accept_limit_figures(void) {
+    int tcp = 0;
+    int local = 0;
+    count_connections(&tcp, &local);
+    return (safelight_accept_figures){
+        .tcp = tcp,
+        .local = local,
+        .most_tcp = most_over_tcp(),
+        .most_local = most_over_unix(),
+        .refused_tcp = atomic_load(&refused_tcp),
+        .refused_local = atomic_load(&refused_local),
+        .is_in_force = dlsym(0, "accept4") == (void *)accept4,
+    };
+}

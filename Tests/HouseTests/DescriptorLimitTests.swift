@@ -1,0 +1,117 @@
+import Contracts
+import Foundation
+import JSONValue
+import PhotoClient
+import TestSupport
+import Testing
+
+/// Services with few descriptors, and peers that open more connections than there are.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct DescriptorLimitTests {
+    private static let connections = 1500
+
+    /// A catalog and a change-broker that may open 512 files, listening on TCP too.
+    private struct Services {
+        let keys: TemporaryFolder
+        let house: RunningHouse
+        let programs: [RunningProgram]
+
+        init() throws {
+            #expect(TestPlace.raiseDescriptors(to: 4096) >= 2 * DescriptorLimitTests.connections)
+            keys = try TemporaryFolder("descriptors")
+            house = try RunningHouse(
+                "descriptors",
+                environment: ["SAFELIGHT_LISTEN": "127.0.0.1:0", "SAFELIGHT_KEYS": keys.file("keys")]
+            )
+            #expect(try house.safelight(["keys", "server"]).status == 0)
+            #expect(try house.safelight(["keys", "create", "ann"]).status == 0)
+            var programs: [RunningProgram] = []
+            for (name, endpoints) in [("catalog", 1), ("change-broker", 2)] {
+                let program = try RunningProgram(
+                    "/usr/bin/prlimit",
+                    ["--nofile=512:512", TestPlace.executables + "/" + name, "--ready-fd", "1"],
+                    environment: house.environment
+                )
+                #expect(program.waitForOutput("ready"), "\(program.errorText)")
+                // The log and the word that all is ready come by two pipes.
+                _ = program.wait { Self.ports($0).count == endpoints }
+                programs.append(program)
+            }
+            self.programs = programs
+        }
+
+        static func ports(_ program: RunningProgram) -> [UInt16] {
+            program.errorText.matches(of: /tcp:\/\/127\.0\.0\.1:([0-9]+)/).compactMap { UInt16($0.1) }
+        }
+
+        var areRunning: Bool { programs.allSatisfy { $0.isRunning } }
+        var logs: String { programs.map(\.errorText).joined(separator: "\n") }
+        var catalogPort: UInt16 { Self.ports(programs[0]).first ?? 0 }
+        var feedPort: UInt16 { Self.ports(programs[1]).last ?? 0 }
+
+        /// What the command line sets to reach the catalog over TCP.
+        var remote: [String: String] {
+            let made = keys.file("keys/made/ann")
+            return house.environment.merging([
+                "SAFELIGHT_CATALOG": "tcp://127.0.0.1:\(catalogPort)", "SAFELIGHT_SERVER_KEY": made + "/server.key",
+                "SAFELIGHT_CLIENT_KEY": made + "/ann.key_secret",
+            ]) { $1 }
+        }
+
+        /// A client that connects anew asks both services.
+        func askLocally() async throws {
+            let library = try house.library()
+            _ = try await library.catalog.health(deadline: .seconds(10))
+            _ = try await library.changeBroker.health(deadline: .seconds(10))
+            await library.close()
+        }
+
+        func stop() {
+            for program in programs.reversed() {
+                program.signal(SIGTERM)
+                #expect(program.wait(seconds: 20) == 0, "\(program.errorText)")
+            }
+        }
+    }
+
+    @Test func `1,500 connections over TCP leave a service with 512 descriptors running and serving local clients`()
+        async throws
+    {
+        let services = try Services()
+        for port in [services.catalogPort, services.feedPort] {
+            let peers = try (0..<Self.connections).map { _ in try RawZMTP(port: port) }
+            for peer in peers.prefix(200) { peer.send([0xFF, 0, 0, 0]) }
+            for _ in 0..<20 { try await services.askLocally() }
+            #expect(services.areRunning, "\(services.logs)")
+            withExtendedLifetime(peers) {}
+        }
+        // The flood is over: whoever has a key is served as before.
+        let run = try RunningProgram.run("safelight", ["album", "list", "--wait", "20"], environment: services.remote)
+        #expect(run.status == 0, "\(run.errors)")
+        let figures = try await connections(services)
+        #expect(figures["mostTCP"]?.intValue == 256)
+        #expect((figures["refusedTCP"]?.intValue ?? 0) > 1000, "\(figures)")
+        services.stop()
+    }
+
+    @Test func `1,500 connections over ipc leave a service with 512 descriptors running`() async throws {
+        let services = try Services()
+        for name in ["catalog", "change-broker", "feed"] {
+            let path = services.house.folder.file("run/\(name).sock")
+            let peers = (0..<Self.connections).compactMap { _ in try? RawZMTP(path: path) }
+            #expect(peers.count > 400)
+            // Those that were refused have been told so.
+            _ = peers.last?.waitForEnd(seconds: 10)
+            #expect(services.areRunning, "\(services.logs)")
+        }
+        try await services.askLocally()
+        services.stop()
+    }
+
+    private func connections(_ services: Services) async throws -> JSONObject {
+        let library = try services.house.library()
+        let figures = try await library.catalog.figures()
+        await library.close()
+        return figures["connections"]?.objectValue ?? [:]
+    }
+}

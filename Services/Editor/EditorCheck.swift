@@ -16,6 +16,7 @@ extension EditorConfiguration {
             workers      \(workers), and a worker starts
             confined by  \(confinement)
             queue        \(queue), of one asset \(queuePerAsset)
+            traffic      \(traffic)
             The settings are good.
             """
     }

@@ -18,6 +18,7 @@ extension ThumbnailerConfiguration {
             workers      \(workers), and a worker starts
             confined by  \(confinement)
             queue        \(queue)
+            traffic      \(traffic)
             The settings are good.
             """
     }

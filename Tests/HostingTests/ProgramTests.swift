@@ -40,6 +40,32 @@ struct EndpointTests {
         #expect(variable?.description.hasPrefix("SAFELIGHT_FEED: ") == true)
     }
 
+    @Test func `the limits of traffic come by flag or variable, and are checked`() throws {
+        #expect(try TrafficOptions.parse([]).resolve { _ in nil } == TrafficLimits())
+        let flags = try TrafficOptions.parse(["--max-connections", "100"]).resolve {
+            $0 == "SAFELIGHT_REQUEST_MEMORY_MIB" ? "64" : "200"
+        }
+        #expect(flags.json == ["maxConnections": 100, "requestMemoryMiB": 64])
+        for (name, value) in [("SAFELIGHT_MAX_CONNECTIONS", "15"), ("SAFELIGHT_REQUEST_MEMORY_MIB", "63")] {
+            #expect(throws: HostingError.self) {
+                try TrafficOptions.parse([]).resolve { $0 == name ? value : nil }
+            }
+        }
+    }
+
+    @Test func `TCP without keys takes a flag or a variable`() throws {
+        func security(_ arguments: [String], _ variable: String?) throws -> SocketSecurity {
+            try EndpointOptions.parse(["--run", "/r", "--feed", "tcp://127.0.0.1:5575"] + arguments).resolve {
+                $0 == "SAFELIGHT_TRUST_LOOPBACK" ? variable : nil
+            }.security(of: .feed)
+        }
+        #expect(try security([], nil) == .none)
+        #expect(try security(["--trust-loopback"], nil) == .trustedLoopback)
+        #expect(try security([], "true") == .trustedLoopback)
+        #expect(try security([], "false") == .none)
+        #expect(throws: HostingError.self) { try security([], "perhaps") }
+    }
+
     @Test func `the library and the log have flags, variables and defaults`() throws {
         #expect(try LibraryOptions.parse(["--library", "/l"]).resolve { _ in "/x" } == "/l")
         #expect(

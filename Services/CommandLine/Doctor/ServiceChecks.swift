@@ -14,6 +14,8 @@ struct ServiceChecks {
         let service: ServiceName
         var health: Health.Result?
         var version: Int64?
+        /// The figures `connections`.
+        var connections: JSON?
         var problem = ""
     }
 
@@ -46,6 +48,7 @@ struct ServiceChecks {
             answer.health = try await client.health(deadline: .seconds(2))
             let document = try await client.ask(Discover(), deadline: .seconds(5)).result.members
             answer.version = document["info"]?["x-protocol"]?.intValue
+            answer.connections = try await client.figures(deadline: .seconds(5))["connections"]
         } catch {
             answer.problem = error.message
         }
@@ -75,8 +78,17 @@ struct ServiceChecks {
                 "restart the services after an upgrade"
             )
         }
+        if let most = answer.connections?["mostLocal"]?.intValue, most < Self.fewConnections {
+            return .warning(
+                name,
+                "serves at most \(most) connections, because it may open so few files",
+                "raise the hard limit of open files (ulimit -Hn, LimitNOFILE=) and restart it"
+            )
+        }
         return .ok(name, "answers at \(address), version \(health.version), sequence \(health.sequence)")
     }
+
+    private static let fewConnections: Int64 = 512
 
     private func quarantine() async -> Finding? {
         guard let page = try? await library.catalog.ask(ListQuarantine(count: 1)).result else { return nil }

@@ -16,9 +16,12 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 
 #ifndef SYS_close_range
@@ -285,6 +288,21 @@ int safelight_rename_exclusively(const char *from, const char *to) {
     // The filesystem does not know the flag: a link never replaces either.
     if (link(from, to) != 0) return -1;
     return unlink(from);
+}
+
+int safelight_file_birth(const char *path, uint64_t *inode, int64_t *birth, uint64_t *device, uint64_t *volume) {
+    struct statx status;
+    if (statx(AT_FDCWD, path, 0, STATX_INO | STATX_BTIME, &status) != 0) return -1;
+    *inode = status.stx_ino;
+    *birth = 0;
+    if (status.stx_mask & STATX_BTIME)
+        *birth = (int64_t)((uint64_t)status.stx_btime.tv_sec * 1000000000u + status.stx_btime.tv_nsec);
+    *device = makedev(status.stx_dev_major, status.stx_dev_minor);
+    *volume = 0;
+    struct statfs filesystem;
+    if (statfs(path, &filesystem) == 0 && filesystem.f_type == BTRFS_SUPER_MAGIC)
+        memcpy(volume, &filesystem.f_fsid, sizeof *volume);
+    return 0;
 }
 
 int safelight_open_beneath(int folder, const char *path, int flags) {

@@ -5,7 +5,9 @@ import Synchronization
 /// A small file that remembers, apart from the database, which history the library has and how far it has come.
 ///
 /// The catalog stores its head here after each commit and before the replies. A database that is below it at start
-/// is an old copy put back, and gets a new history. Two slots in separate blocks are written in turn, each with a
+/// is an old copy put back, and gets a new history. It also names the files that it belongs to, itself and the database:
+/// in a copy of the folder these are others. Each start replaces the file (``renew(library:sequence:)``), so that an
+/// older one that is written over it names another file than itself. Two slots in separate blocks are written in turn, each with a
 /// checksum: a torn write spoils one and leaves the other, which is one commit older.
 public final class HeadFile: Sendable {
     /// What the file remembers.
@@ -29,25 +31,54 @@ public final class HeadFile: Sendable {
     private static let slotDistance: Int64 = 4096
     private static let magic: [UInt8] = Array("SLHEAD01".utf8)
 
+    /// Whether the files are those that the head was stored for.
+    public enum Origin: Sendable, Equatable {
+        /// They are.
+        case same
+        /// The head was stored by an earlier version, or there is none.
+        case unknown
+        /// The database is another file: it was copied, or put back.
+        case otherDatabase
+        /// The head file is another one: the folder was copied, or an older head was put back.
+        case otherHead
+    }
+
     /// Where the file is.
     public let path: String
+    private let database: String?
     private let state: Mutex<State>
 
     private struct State: ~Copyable {
         let file: Descriptor
         var generation: UInt64
         var head: Head?
+        /// The head file and the database that a head is stored for.
+        var files: Files?
         var isDamaged: Bool
         /// Whether everything that was stored survives a power cut.
         var isSynced = true
     }
 
+    private struct Files: Equatable {
+        var head: FileBirth
+        var database: FileBirth
+    }
+
+    private struct Slot {
+        var generation: UInt64
+        var head: Head
+        var files: Files?
+    }
+
     /// Opens the file, or creates it durably.
     ///
-    /// - Parameter path: the file; its folder exists.
+    /// - Parameters:
+    ///   - path: the file; its folder exists.
+    ///   - database: the database whose head it remembers; nil: it names no files.
     /// - Throws: ``StorageError`` of the disk; a damaged file is opened, and ``load()`` says so.
-    public init(path: String) throws(StorageError) {
+    public init(path: String, database: String? = nil) throws(StorageError) {
         self.path = path
+        self.database = database
         let file = try Descriptor(opening: path, O_RDWR | O_CREAT | O_NOFOLLOW, mode: 0o600)
         let size = try file.status().st_size
         if size == 0 {
@@ -59,7 +90,7 @@ public final class HeadFile: Sendable {
             // The last process may have ended before it did.
             try file.syncData()
         }
-        var newest: (generation: UInt64, head: Head)?
+        var newest: Slot?
         var unreadable = 0
         for slot in 0..<2 {
             let bytes = try file.read(count: Self.slotBytes, at: Int64(slot) * Self.slotDistance)
@@ -74,6 +105,7 @@ public final class HeadFile: Sendable {
                 file: file,
                 generation: newest?.generation ?? 0,
                 head: newest?.head,
+                files: newest?.files,
                 isDamaged: newest == nil && unreadable > 0
             )
         )
@@ -88,6 +120,45 @@ public final class HeadFile: Sendable {
             throw .corrupt("\(path) cannot be read; remove it to let the library begin a new history")
         }
         return head
+    }
+
+    /// Whether the file and the database are those that the head was stored for.
+    ///
+    /// - Throws: ``StorageError`` of the disk.
+    public func origin() throws(StorageError) -> Origin {
+        guard let database, let files = state.withLock({ $0.files }) else { return .unknown }
+        guard files.database.isSameFile(as: try FileBirth(path: database)) else { return .otherDatabase }
+        return files.head.isSameFile(as: try FileBirth(path: path)) ? .same : .otherHead
+    }
+
+    /// Puts a new file in the place of this one, with a head that names the files as they are now; durable when it
+    /// returns, and a power cut leaves one of the two whole.
+    ///
+    /// - Returns: the new file. On a full disk the old one goes on.
+    /// - Throws: ``StorageError`` of the disk.
+    public func renew(library: String, sequence: Int64) throws(StorageError) -> HeadFile {
+        guard let database else { throw .invalid("the head file belongs to no database") }
+        let partial = path + ".new"
+        unlink(partial)
+        do throws(StorageError) {
+            let file = try HeadFile(path: partial, database: database)
+            try file.nameFiles(head: partial)
+            try file.store(library: library, sequence: sequence)
+            guard rename(partial, path) == 0 else { throw .system(errno, "rename to \(path)") }
+            try Folder.sync(Self.folder(of: path))
+            return try HeadFile(path: path, database: database)
+        } catch .notEnoughSpace {
+            unlink(partial)
+            try nameFiles(head: path)
+            try store(library: library, sequence: sequence)
+            return self
+        }
+    }
+
+    private func nameFiles(head: String) throws(StorageError) {
+        guard let database else { return }
+        let files = Files(head: try FileBirth(path: head), database: try FileBirth(path: database))
+        state.withLock { $0.files = files }
     }
 
     /// Stores the head: when this returns it survives the end of every process, and a power cut too where it is durable.
@@ -107,7 +178,7 @@ public final class HeadFile: Sendable {
             let head = Head(library: library, sequence: sequence)
             // The slot that a power cut may spoil stays the same until it is safe: the other one is whole meanwhile.
             let generation = state.generation &+ (state.isSynced ? 1 : 2)
-            let bytes = Self.encode(head, generation: generation)
+            let bytes = Self.encode(Slot(generation: generation, head: head, files: state.files))
             try state.file.write(bytes, at: Int64(generation % 2) * Self.slotDistance)
             state.isSynced = false
             state.generation = generation
@@ -130,19 +201,24 @@ public final class HeadFile: Sendable {
         }
     }
 
-    // Layout of a slot: magic 8, generation 8, sequence 8, length 2, library, zeros; SHA-256 of all that in the last 32.
-    private static func encode(_ head: Head, generation: UInt64) -> [UInt8] {
+    // Layout of a slot: magic 8, generation 8, sequence 8, length 2, library, zeros to 256, the births of the head file
+    // and of the database 32 each, zeros; SHA-256 of all that in the last 32.
+    private static let filesOffset = 256
+
+    private static func encode(_ slot: Slot) -> [UInt8] {
         var bytes = magic
-        withUnsafeBytes(of: generation.littleEndian) { bytes.append(contentsOf: $0) }
-        withUnsafeBytes(of: head.sequence.littleEndian) { bytes.append(contentsOf: $0) }
-        withUnsafeBytes(of: UInt16(head.library.utf8.count).littleEndian) { bytes.append(contentsOf: $0) }
-        bytes.append(contentsOf: head.library.utf8)
+        withUnsafeBytes(of: slot.generation.littleEndian) { bytes.append(contentsOf: $0) }
+        withUnsafeBytes(of: slot.head.sequence.littleEndian) { bytes.append(contentsOf: $0) }
+        withUnsafeBytes(of: UInt16(slot.head.library.utf8.count).littleEndian) { bytes.append(contentsOf: $0) }
+        bytes.append(contentsOf: slot.head.library.utf8)
+        bytes.append(contentsOf: repeatElement(0, count: filesOffset - bytes.count))
+        if let files = slot.files { bytes += files.head.bytes + files.database.bytes }
         bytes.append(contentsOf: repeatElement(0, count: slotBytes - 32 - bytes.count))
         bytes.append(contentsOf: SHA256.hash(data: bytes))
         return bytes
     }
 
-    private static func decode(_ bytes: [UInt8]) -> (generation: UInt64, head: Head)? {
+    private static func decode(_ bytes: [UInt8]) -> Slot? {
         guard bytes.count == slotBytes, bytes.starts(with: magic),
             SHA256.hash(data: bytes[..<(slotBytes - 32)]).elementsEqual(bytes[(slotBytes - 32)...])
         else { return nil }
@@ -153,7 +229,15 @@ public final class HeadFile: Sendable {
         guard length <= longestLibrary else { return nil }
         let library = String(decoding: bytes[26..<(26 + length)], as: UTF8.self)
         let sequence = Int64(bitPattern: number(at: 16, bytes: 8))
-        return (number(at: 8, bytes: 8), Head(library: library, sequence: sequence))
+        func birth(at offset: Int) -> FileBirth? { FileBirth(bytes: bytes[offset..<(offset + 32)]) }
+        let files = birth(at: filesOffset).flatMap { head in
+            birth(at: filesOffset + 32).map { Files(head: head, database: $0) }
+        }
+        return Slot(
+            generation: number(at: 8, bytes: 8),
+            head: Head(library: library, sequence: sequence),
+            files: files
+        )
     }
 
     private static func folder(of path: String) -> String {

@@ -9,7 +9,8 @@ import Testing
 
 /// What is left of the database's files after a fault below it (fault F16): nothing acknowledged is silently missing.
 ///
-/// Each round works on a copy of the files that a killed catalog left. `SAFELIGHT_SOAK` gives more rounds of chance.
+/// Each round works on the files that a killed catalog left, in their place: in a copy the library would begin a new
+/// history for that alone. `SAFELIGHT_SOAK` gives more rounds of chance.
 @Suite(.serialized, .timeLimit(.minutes(20)))
 struct LogSurgeryTests {
     private static let transactions = 12
@@ -36,19 +37,22 @@ struct LogSurgeryTests {
         return Remains(folder: house.folder, library: house.folder.file("library"), tokens: tokens)
     }
 
-    /// Starts a catalog on a copy that was operated on, and holds what it says against what was acknowledged.
+    private static func log(_ remains: Remains) throws -> [UInt8] {
+        Array(try Data(contentsOf: URL(filePath: remains.library + "/library.sqlite-wal")))
+    }
+
+    /// Starts a catalog on files that were operated on, and holds what it says against what was acknowledged.
     ///
     /// - Returns: whether the history goes on as it was
     @discardableResult
     private static func check(
-        _ remains: Remains,
         _ what: String,
-        _ operate: (_ database: String) throws -> Void
+        _ operate: (_ database: String, _ log: [UInt8]) throws -> Void
     ) async throws -> Bool {
-        let house = try RunningHouse("f16-copy")
-        let copy = house.folder.file("library")
-        try FileManager.default.copyItem(atPath: remains.library, toPath: copy)
-        try operate(copy + "/library.sqlite")
+        let remains = try await remains()
+        let copy = remains.library
+        let house = try RunningHouse("f16-next", environment: ["SAFELIGHT_LIBRARY": copy])
+        try operate(copy + "/library.sqlite", try Self.log(remains))
         try house.start([.catalog, .changeBroker])
         let library = try house.library()
         let last = try #require(remains.tokens.last)
@@ -92,63 +96,62 @@ struct LogSurgeryTests {
 
     @Test func `F16: a log cut, flipped or gone leaves a whole beginning, and what is missing is told`() async throws {
         var random = SeededRandom(named: "F16")
-        let remains = try await Self.remains()
-        let log = Array(try Data(contentsOf: URL(filePath: remains.library + "/library.sqlite-wal")))
-        #expect(log.count > 32 + Self.transactions * 4120, "the log holds the transactions")
+        let size = try Self.log(try await Self.remains()).count
+        #expect(size > 32 + Self.transactions * 4120, "the log holds the transactions")
         func write(_ bytes: [UInt8], _ database: String) throws {
             try Data(bytes).write(to: URL(filePath: database + "-wal"))
         }
-        let untouched: [(what: String, operate: (String) throws -> Void)] = [
-            ("as it was left", { _ in }), ("without -shm", { unlink($0 + "-shm") }),
+        let untouched: [(what: String, operate: (String, [UInt8]) throws -> Void)] = [
+            ("as it was left", { _, _ in }), ("without -shm", { path, _ in unlink(path + "-shm") }),
             (
                 "with a -shm of noise",
-                {
+                { path, _ in
                     try Data((0..<32_768).map { UInt8(truncatingIfNeeded: $0 &* 37) }).write(
-                        to: URL(filePath: $0 + "-shm")
+                        to: URL(filePath: path + "-shm")
                     )
                 }
             ),
-            ("bytes after the log's end", { try write(log + [1, 2, 3], $0) }),
+            ("bytes after the log's end", { path, log in try write(log + [1, 2, 3], path) }),
         ]
         for (what, operate) in untouched {
-            let goesOn = try await Self.check(remains, what, operate)
+            let goesOn = try await Self.check(what, operate)
             #expect(goesOn, "\(what)")
         }
         for (what, operate) in [
-            ("without -wal", { unlink($0 + "-wal") }), ("an empty log", { try write([], $0) }),
-        ] as [(String, (String) throws -> Void)] {
-            let goesOn = try await Self.check(remains, what, operate)
+            ("without -wal", { path, _ in unlink(path + "-wal") }),
+            ("an empty log", { path, _ in try write([], path) }),
+        ] as [(String, (String, [UInt8]) throws -> Void)] {
+            let goesOn = try await Self.check(what, operate)
             #expect(!goesOn, "\(what)")
         }
         // A frame has 24 bytes and a page of 4,096 behind a head of 32.
-        var cuts = [31, 32, 33, log.count - 1, log.count - 4096, log.count - 4120, log.count - 4121]
+        var cuts = [31, 32, 33, size - 1, size - 4096, size - 4120, size - 4121]
         let rounds = TestEnvironment.rounds(3)
-        cuts += (0..<rounds).map { _ in Int.random(in: 1..<log.count, using: &random) }
+        cuts += (0..<rounds).map { _ in Int.random(in: 1..<size, using: &random) }
         var (went, new) = (0, 0)
         for cut in cuts {
-            let goesOn = try await Self.check(remains, "cut at \(cut) of \(log.count)") {
-                try write(Array(log[..<cut]), $0)
+            let goesOn = try await Self.check("cut at \(cut) of \(size)") { path, log in
+                try write(Array(log.prefix(cut)), path)
             }
             if goesOn { went += 1 } else { new += 1 }
         }
         for _ in 0..<rounds {
-            let place = Int.random(in: 0..<log.count, using: &random)
+            let place = Int.random(in: 0..<size, using: &random)
             let bit = Int.random(in: 0..<8, using: &random)
-            var bytes = log
-            bytes[place] ^= 1 << bit
-            let goesOn = try await Self.check(remains, "bit \(bit) of byte \(place) of \(log.count)") {
-                try write(bytes, $0)
+            let goesOn = try await Self.check("bit \(bit) of byte \(place) of \(size)") { path, log in
+                var bytes = log
+                bytes[min(place, bytes.count - 1)] ^= 1 << bit
+                try write(bytes, path)
             }
             if goesOn { went += 1 } else { new += 1 }
         }
-        TestPlace.say("a log of \(log.count) bytes, cut or flipped: \(went) histories went on whole, \(new) began anew")
+        TestPlace.say("a log of \(size) bytes, cut or flipped: \(went) histories went on whole, \(new) began anew")
         #expect(new > 0)
     }
 
     @Test func `F16: one spoiled half of the head's own file is made up for by the other`() async throws {
-        let remains = try await Self.remains()
         for slot in [0, 4096] {
-            let goesOn = try await Self.check(remains, "head's slot at \(slot)") { database in
+            let goesOn = try await Self.check("head's slot at \(slot)") { database, _ in
                 let path = (database as NSString).deletingLastPathComponent + "/head"
                 var bytes = try Data(contentsOf: URL(filePath: path))
                 bytes[slot + 40] ^= 0xFF

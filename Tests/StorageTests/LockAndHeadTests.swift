@@ -89,4 +89,76 @@ struct HeadFileTests {
             try file.store(library: String(repeating: "x", count: 129), sequence: 1)
         }
     }
+
+    /// A head file and its database, as a start leaves them.
+    private func start(_ name: String, sequence: Int64) throws -> HeadFile {
+        folder.overwrite(name + "/library.sqlite", [1], at: 0)
+        return try open(name).renew(library: "lib", sequence: sequence)
+    }
+
+    private func open(_ name: String) throws -> HeadFile {
+        let base = folder.path + "/" + name
+        return try HeadFile(path: base + "/head", database: base + "/library.sqlite")
+    }
+
+    private func bytes(_ name: String) throws -> [UInt8] {
+        try Descriptor(opening: folder.path + "/" + name, O_RDONLY).read(count: 1 << 20, at: 0)
+    }
+
+    @Test func `a head knows the files that it was stored for, under another path too`() throws {
+        #expect(mkdir(folder.path + "/a", 0o700) == 0)
+        let file = try start("a", sequence: 1)
+        #expect(try file.origin() == .same)
+        try file.store(library: "lib", sequence: 2)
+        #expect(try open("a").origin() == .same)
+        #expect(try open("a").load() == .init(library: "lib", sequence: 2))
+        #expect(rename(folder.path + "/a", folder.path + "/b") == 0)
+        #expect(try open("b").origin() == .same)
+        #expect(access(folder.path + "/b/head.new", F_OK) != 0)
+    }
+
+    @Test func `copies of the files are others`() throws {
+        #expect(mkdir(folder.path + "/a", 0o700) == 0 && mkdir(folder.path + "/b", 0o700) == 0)
+        _ = try start("a", sequence: 1)
+        let (head, database) = (try bytes("a/head"), try bytes("a/library.sqlite"))
+        folder.overwrite("b/head", head, at: 0)
+        folder.overwrite("b/library.sqlite", database, at: 0)
+        #expect(try open("b").origin() == .otherDatabase)
+        _ = try open("b").renew(library: "lib", sequence: 5)
+        #expect(try open("b").origin() == .same && open("a").origin() == .same)
+    }
+
+    @Test func `an older head written over the file is not the one of the last start`() throws {
+        #expect(mkdir(folder.path + "/a", 0o700) == 0)
+        _ = try start("a", sequence: 1)
+        let old = try bytes("a/head")
+        _ = try start("a", sequence: 9)
+        folder.overwrite("a/head", old, at: 0)
+        #expect(try open("a").load() == .init(library: "lib", sequence: 1))
+        #expect(try open("a").origin() == .otherHead)
+    }
+
+    @Test func `a head of an earlier version names no files, and gets them`() throws {
+        #expect(mkdir(folder.path + "/a", 0o700) == 0)
+        folder.overwrite("a/library.sqlite", [1], at: 0)
+        try HeadFile(path: folder.path + "/a/head").store(library: "lib", sequence: 3)
+        let file = try open("a")
+        #expect(try file.origin() == .unknown)
+        #expect(try file.renew(library: "lib", sequence: 3).origin() == .same)
+    }
+
+    @Test func `devices count only where births are unknown, subvolumes always`() {
+        func birth(_ inode: UInt64, _ birth: Int64, _ device: UInt64, _ volume: UInt64 = 0) -> FileBirth {
+            FileBirth(inode: inode, birth: birth, device: device, volume: volume)
+        }
+        #expect(birth(1, 5, 10).isSameFile(as: birth(1, 5, 11)))
+        #expect(!birth(1, 5, 10).isSameFile(as: birth(1, 6, 10)))
+        #expect(!birth(1, 5, 10).isSameFile(as: birth(2, 5, 10)))
+        #expect(birth(1, 0, 10).isSameFile(as: birth(1, 5, 10)))
+        #expect(!birth(1, 0, 10).isSameFile(as: birth(1, 5, 11)))
+        #expect(!birth(1, 5, 10, 1).isSameFile(as: birth(1, 5, 10, 2)))
+        let numbers = birth(.max, -3, 1 << 40, 7)
+        #expect(FileBirth(bytes: numbers.bytes[...]) == numbers)
+        #expect(FileBirth(bytes: [UInt8](repeating: 0, count: 32)[...]) == nil)
+    }
 }

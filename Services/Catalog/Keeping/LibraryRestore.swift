@@ -62,6 +62,8 @@ struct LibraryRestore: Sendable {
         let head = try BackupStore.beginAnew(path: partial, history: newHistory, gap: Self.gap)
         for ending in ["-wal", "-shm"] { unlink(partial + ending) }
         try DurableFile.take(partial, as: library + "/library.sqlite")
+        let headFile = try HeadFile(path: library + "/head", database: library + "/library.sqlite")
+        _ = try headFile.renew(library: head.library, sequence: head.sequence)
         result.token = head.token
         return result
     }

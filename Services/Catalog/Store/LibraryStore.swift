@@ -15,8 +15,9 @@ final class LibraryStore: Sendable {
 
     /// Opens or makes the library in a folder whose lock the caller holds.
     ///
-    /// A database that has not come as far as the head file remembers is an old copy put back: it gets a new history,
-    /// which goes on above the highest number ever given, so that no revision is given twice.
+    /// A database that has not come as far as the head file remembers, and files that are not those that the head file
+    /// was written for, are a copy that was put back or moved: the library gets a new history, which goes on above the
+    /// numbers given before, so that no revision is given twice.
     ///
     /// - Parameters:
     ///   - now: microseconds since 1970, the date of a new library
@@ -38,42 +39,71 @@ final class LibraryStore: Sendable {
             migrator: CatalogSchema.migrator,
             options: options
         )
-        let headFile = try HeadFile(path: "\(folder)/head")
-        let remembered = try headFile.load()
-        let head = try file.pool.write { database -> LibraryHead in
-            let store = HistoryStore(database: database)
-            let highest = remembered?.sequence ?? 0
-            if let head = try store.head() {
-                let backfill = DerivedBackfillStore(database: database)
-                if try backfill.isNeeded() {
-                    try backfill.run(date: now, sequence: head.sequence)
-                    try store.beginAnew(library: newHistory, sequence: max(highest, head.sequence))
-                    return LibraryHead(library: newHistory, sequence: highest, oldest: highest)
-                }
-                guard let remembered, remembered.library != head.library || remembered.sequence > head.sequence else {
-                    return head
-                }
-                try store.beginAnew(library: newHistory, sequence: max(highest, head.sequence))
-            } else {
-                try store.begin(library: newHistory, sequence: highest, date: now)
-            }
-            return LibraryHead(library: newHistory, sequence: highest, oldest: highest)
+        let remembering = try HeadFile(path: "\(folder)/head", database: file.path)
+        let remembered = try remembering.load()
+        let origin = try remembering.origin()
+        let (head, reason) = try file.pool.write { database in
+            try Self.begin(HistoryStore(database: database), remembered, origin, newHistory: newHistory, now: now)
         }
-        if head.library == newHistory, let remembered {
+        if let reason {
             logger.warning(
-                "the database is older than the library was, or of an earlier version: it begins a new history",
+                "the library begins a new history; clients that follow it fetch again",
                 metadata: [
-                    "library.old": "\(remembered.library)", "library.new": "\(newHistory)",
-                    "sequence": "\(remembered.sequence)",
+                    "reason": "\(reason.rawValue)", "library.old": "\(remembered?.library ?? "unknown")",
+                    "library.new": "\(head.library)", "sequence": "\(head.sequence)",
                 ]
             )
         }
-        let current = try file.pool.read { try HistoryStore(database: $0).head() ?? head }
-        try headFile.store(library: current.library, sequence: current.sequence)
+        let headFile = try remembering.renew(library: head.library, sequence: head.sequence)
         self.database = file
         self.headFile = headFile
-        self.history = current.library
-        self.startSequence = current.sequence
+        self.history = head.library
+        self.startSequence = head.sequence
+    }
+
+    /// Why a library begins a new history.
+    private enum NewHistory: String {
+        case olderDatabase = "the database is older than the library was: a copy of it was put back"
+        case otherDatabase = "the database is another file: the folder was moved to another disk, copied or put back"
+        case otherHead = "the head file is another one: the folder was moved to another disk, copied or put back"
+        case noHead = "the head file is gone"
+        case backfill = "the database is of an earlier version, without moments"
+    }
+
+    /// Finds out whether the database goes on with its history, and begins a new one where it does not.
+    ///
+    /// A copy of the folder does not know what the library did after the copy was made, so that sequences are left out:
+    /// no revision is given twice.
+    private static func begin(
+        _ store: HistoryStore,
+        _ remembered: HeadFile.Head?,
+        _ origin: HeadFile.Origin,
+        newHistory: String,
+        now: Int64
+    ) throws -> (head: LibraryHead, reason: NewHistory?) {
+        let highest = remembered?.sequence ?? 0
+        guard let head = try store.head() else {
+            try store.begin(library: newHistory, sequence: highest, date: now)
+            let head = LibraryHead(library: newHistory, sequence: highest, oldest: highest)
+            return (head, remembered == nil ? nil : .olderDatabase)
+        }
+        var sequence = max(highest, head.sequence)
+        let backfill = DerivedBackfillStore(database: store.database)
+        let reason: NewHistory
+        if try backfill.isNeeded() {
+            try backfill.run(date: now, sequence: head.sequence)
+            reason = .backfill
+        } else if origin == .otherDatabase || origin == .otherHead {
+            reason = origin == .otherDatabase ? .otherDatabase : .otherHead
+        } else if let remembered {
+            guard remembered.library != head.library || remembered.sequence > head.sequence else { return (head, nil) }
+            reason = .olderDatabase
+        } else {
+            reason = .noHead
+        }
+        if origin == .otherDatabase || origin == .otherHead || reason == .noHead { sequence += LibraryRestore.gap }
+        try store.beginAnew(library: newHistory, sequence: sequence)
+        return (LibraryHead(library: newHistory, sequence: sequence, oldest: sequence), reason)
     }
 
     /// Reads from one unchanging state of the database.

@@ -78,6 +78,10 @@ int safelight_lock(const char *path, int32_t *holder);
 /// Renames without replacing; errno EEXIST where the target exists.
 int safelight_rename_exclusively(const char *from, const char *to);
 
+/// Tells a file from every other one that has had its path: its inode, its birth in nanoseconds since 1970 (0 where the
+/// filesystem keeps none), its device, and on Btrfs the subvolume, whose snapshots repeat inodes and births (elsewhere 0).
+int safelight_file_birth(const char *path, uint64_t *inode, int64_t *birth, uint64_t *device, uint64_t *volume);
+
 /// Opens below a folder without following a link out of it (openat2, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS).
 int safelight_open_beneath(int folder, const char *path, int flags);
 

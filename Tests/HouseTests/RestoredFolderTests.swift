@@ -1,0 +1,113 @@
+import Contracts
+import Foundation
+import Messaging
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+/// An older copy of the whole library folder, head file and all, in the place of the library.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct RestoredFolderTests {
+    private static func change(_ count: Int, _ library: PhotoLibrary) async throws -> [ChangeToken] {
+        var tokens: [ChangeToken] = []
+        for number in 0..<count {
+            let request = ChangeRequest.createCollection(.init(ref: "a", title: "\(number)"))
+            tokens.append(try await library.perform([request]).token)
+        }
+        return tokens
+    }
+
+    private static func run(_ arguments: [String]) throws {
+        let run = try RunningProgram.run("/usr/bin/env", arguments)
+        #expect(run.status == 0, "\(arguments): \(run.errors)")
+    }
+
+    /// A house whose library has a copy from before its last five changes; the tokens of those.
+    private static func houseWithCopy() async throws -> (house: RunningHouse, lost: [ChangeToken]) {
+        let house = try RunningHouse("folder")
+        try house.start([.catalog])
+        var library = try house.library()
+        _ = try await change(3, library)
+        await library.close()
+        #expect(house.stop() == [])
+        try run(["cp", "-a", house.folder.file("library"), house.folder.file("copy")])
+        try house.start([.catalog])
+        library = try house.library()
+        let lost = try await change(5, library)
+        await library.close()
+        #expect(house.stop() == [])
+        return (house, lost)
+    }
+
+    @Test(arguments: [true, false])
+    func `an older copy of the folder begins a new history, in which no number is given twice`(isNew: Bool)
+        async throws
+    {
+        let (house, lost) = try await Self.houseWithCopy()
+        let folder = house.folder.file("library")
+        // Put back whole, or written over the files that are there.
+        if isNew { try Self.run(["rm", "-r", folder]) }
+        for ending in ["-wal", "-shm"] { unlink(folder + "/library.sqlite" + ending) }
+        try Self.run(["cp", "-aT", house.folder.file("copy"), folder])
+
+        try house.start([.catalog, .changeBroker])
+        let library = try house.library()
+        let head = try await library.currentToken().token
+        let last = try #require(lost.last)
+        #expect(head.library != last.library)
+        #expect(head.sequence > last.sequence)
+        for token in lost {
+            let error = await #expect(throws: RPCError.self) {
+                try await library.catalog.ask(ChangesSince(token: token))
+            }
+            #expect(error?.refusal == .tokenExpired)
+        }
+        let next = try await Self.change(1, library)
+        #expect(next.first?.sequence == head.sequence + 1)
+        await library.close()
+        #expect(house.stop() == [])
+        let log = house.program(.catalog)?.errorText ?? ""
+        #expect(log.contains("begins a new history") && log.contains("put back"), "\(log)")
+
+        // Once: after that it is the library of this folder.
+        try house.start([.catalog])
+        let again = try house.library()
+        #expect(try await again.currentToken().token.library == head.library)
+        await again.close()
+        #expect(house.stop() == [])
+    }
+
+    @Test func `a folder that is renamed, a restart and a kill go on with the history`() async throws {
+        let house = try RunningHouse("folder")
+        try house.start([.catalog])
+        let library = try house.library()
+        let token = try #require(try await Self.change(3, library).last)
+        for isKilled in [true, false] {
+            if isKilled { house.killHard(.catalog) } else { #expect(house.stop() == []) }
+            try house.start([.catalog])
+            #expect(try await library.currentToken().token == token)
+        }
+        await library.close()
+        #expect(house.stop() == [])
+        let elsewhere = house.folder.file("elsewhere")
+        try FileManager.default.moveItem(atPath: house.folder.file("library"), toPath: elsewhere)
+        let moved = try RunningHouse("moved", environment: ["SAFELIGHT_LIBRARY": elsewhere])
+        try moved.start([.catalog])
+        let same = try moved.library()
+        #expect(try await same.currentToken().token == token)
+        await same.close()
+        #expect(moved.stop() == [])
+    }
+
+    @Test func `a head file that was taken away begins a new history`() async throws {
+        let (house, lost) = try await Self.houseWithCopy()
+        unlink(house.folder.file("library/head"))
+        try house.start([.catalog])
+        let library = try house.library()
+        let head = try await library.currentToken().token
+        #expect(head.library != lost.last?.library && head.sequence > lost.last?.sequence ?? .max)
+        await library.close()
+        #expect(house.stop() == [])
+    }
+}

@@ -37,7 +37,7 @@ ALONE := HouseTests
 
 DEBIAN_PACKAGES := libzmq3-dev libmagickwand-dev libgexiv2-dev libsqlite3-dev libheif-dev libraw-dev \
 	libjpeg-dev libjxl-dev libssl-dev pkg-config python3 python3-pip libimage-exiftool-perl \
-	libvips-tools libjxl-tools imagemagick sqlite3 make
+	libvips-tools libjxl-tools imagemagick sqlite3 faketime make
 PYZMQ := 27.1.0
 PYVIPS := 3.2.0
 PYTHON_PACKAGES := .build/python

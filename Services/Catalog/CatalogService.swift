@@ -52,10 +52,16 @@ struct CatalogService: WiredService {
         try await workers.start()
         let tail = ChangeTail(head: store.startSequence)
         let writer = Writer(
+        let time = RetentionTime(
+            last: try await store.retentionMoment(),
+            wall: surroundings.now,
+            monotonic: surroundings.clock,
+            logger: logger
+        )
             store: store,
             tail: tail,
             retention: Self.retention(configuration),
-            rules: Self.rules(configuration, surroundings),
+            rules: Self.rules(configuration, surroundings, retention: time),
             limits: Writer.Limits(waiting: configuration.writeQueue),
             logger: logger,
             clock: surroundings.clock
@@ -251,7 +257,8 @@ struct CatalogService: WiredService {
 
     private static func rules(
         _ configuration: CatalogConfiguration,
-        _ surroundings: CatalogSurroundings
+        _ surroundings: CatalogSurroundings,
+        retention time: RetentionTime
     ) -> BatchStore.WriteRules {
         BatchStore.WriteRules(
             maxEntities: configuration.maxEntities,
@@ -280,3 +287,4 @@ private final class LibraryLock: Sendable {
 
     func release() { file.withLock { $0 = nil } }
 }
+            retentionNow: time.now,

@@ -77,6 +77,7 @@ struct HistoryRowTests {
         time.advance(by: 1_700_000_000_000_000)
         var surroundings = CatalogSurroundings()
         surroundings.now = { time.now }
+        surroundings.clock = time.clock
         try await RunningCatalog.with(folder, surroundings: surroundings) {
             $0.historyDays = 1
             $0.trimInterval = 0

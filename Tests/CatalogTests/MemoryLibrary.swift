@@ -120,7 +120,7 @@ struct MemoryLibrary: LibraryState {
             makeID: { kind in ObjectID(kind, milliseconds: 1, using: &ids) }
         )
         try transaction.apply(changes)
-        if passesTime { _ = try transaction.passTime(trashSpan: 30 * 86_400_000_000) }
+        if passesTime { _ = try transaction.passTime(transaction.now, trashSpan: 30 * 86_400_000_000) }
         let result = try transaction.finish()
         random = ids
         var record = ChangeRecord(

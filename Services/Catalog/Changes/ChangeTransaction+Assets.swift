@@ -166,18 +166,19 @@ extension ChangeTransaction {
     /// What the passing of time changes: assets that are no longer recently added, and those that have been in the trash
     /// long enough.
     ///
+    /// - Parameter moment: the time that counts, which is not the wall clock's where that has jumped
     /// - Returns: whether there is more than one transaction may touch
-    mutating func passTime(trashSpan: Int64) throws -> Bool {
+    mutating func passTime(_ moment: Int64, trashSpan: Int64) throws -> Bool {
         // Frames that come to stand for their bursts and albums are touched besides.
         let most = max(1, limit / 4)
-        let stale = try state.recentlyAdded(before: now - recentSpan, limit: most)
+        let stale = try state.recentlyAdded(before: moment - recentSpan, limit: most)
         for id in stale {
             guard var asset = try asset(id) else { continue }
             asset.isRecentlyAdded = false
             try set(asset)
         }
         guard stale.isEmpty else { return true }
-        let old = try state.trashed(before: now - trashSpan, limit: 20)
+        let old = try state.trashed(before: moment - trashSpan, limit: 20)
         for id in old { try deleteAssets(ChangeRequest.DeleteObjects(ids: [id])) }
         return !old.isEmpty
     }

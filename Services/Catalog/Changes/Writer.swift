@@ -209,7 +209,7 @@ final class Writer: Sendable {
 
     private func trim(_ batches: LibraryStore.Batches) {
         do {
-            let isMore = try batches(rules).trim(retention, now: rules.now())
+            let isMore = try batches(rules).trim(retention, now: rules.moment)
             retention.done(isMore: isMore, at: clock.nowMicroseconds())
         } catch {
             retention.done(isMore: false, at: clock.nowMicroseconds())

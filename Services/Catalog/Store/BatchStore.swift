@@ -84,6 +84,11 @@ struct BatchStore {
         var finishedEdits = EditLimits.finished
         /// Microseconds since 1970.
         var now: @Sendable () -> Int64
+        /// The moment by which things are forgotten, where it is another one.
+        var retentionNow: (@Sendable () -> Int64)?
+
+        /// The moment by which things are forgotten.
+        var moment: Int64 { (retentionNow ?? now)() }
         var makeID: @Sendable (ObjectKind) -> ObjectID
     }
 
@@ -207,7 +212,8 @@ struct BatchStore {
         )
         var performed = PerformedWrite(result: .null)
         try transaction.apply(request.changes)
-        if request.passesTime { performed.hasMore = try transaction.passTime(trashSpan: rules.trashSpan) }
+        let moment = request.passesTime ? rules.moment : now
+        if request.passesTime { performed.hasMore = try transaction.passTime(moment, trashSpan: rules.trashSpan) }
         for mark in request.marks { try transaction.mark(mark) }
         let changes = try transaction.finish()
         performed.isIdle = request.passesTime && changes.isEmpty
@@ -240,6 +246,10 @@ struct BatchStore {
             let outcome = StoredOutcome(digest: request.digest, reply: performed.result.bytes)
             work.isWriting = true
             try history.remember(outcome, for: key, sequence: token.sequence, date: now)
+        }
+        if request.passesTime {
+            work.isWriting = true
+            try CounterChanges.set(max(0, moment), as: RetentionTime.counter, database)
         }
         work.performed = performed
     }

@@ -130,6 +130,18 @@ final class LibraryStore: Sendable {
         try await database.write { try change(QuarantineStore(database: $0)) }
     }
 
+    /// The moment by which things were forgotten last; in a library that has none yet, the newest that it knows of.
+    func retentionMoment() async throws -> Int64 {
+        try await read { reader in
+            let kept = try reader.counter(RetentionTime.counter)
+            if kept > 0 { return Int64(kept) }
+            let sql = """
+                SELECT coalesce((SELECT date FROM change ORDER BY sequence DESC LIMIT 1), (SELECT created FROM library))
+                """
+            return try Int64.fetchOne(reader.database, sql: sql) ?? 0
+        }
+    }
+
     /// Keeps a number that is no part of the history.
     func remember(_ value: Int64, as counter: String) async throws {
         try await database.write { try CounterChanges.set(value, as: counter, $0) }

@@ -1,0 +1,44 @@
+import Logging
+import Messaging
+import Synchronization
+
+/// The ``RetentionClock`` of the running catalog, which says in the log what it makes of the wall clock.
+final class RetentionTime: Sendable {
+    /// The counter of the database that keeps the last moment that was believed.
+    static let counter = "clock.retention"
+
+    private let clock: Mutex<RetentionClock>
+    private let wall: @Sendable () -> Int64
+    private let monotonic: MonotonicClock
+    private let logger: Logger
+
+    init(last: Int64, wall: @escaping @Sendable () -> Int64, monotonic: MonotonicClock, logger: Logger) {
+        clock = Mutex(RetentionClock(last: last, monotonic: monotonic.nowMicroseconds()))
+        self.wall = wall
+        self.monotonic = monotonic
+        self.logger = logger
+    }
+
+    func now() -> Int64 {
+        let (now, notice) = clock.withLock { clock in
+            let notice = clock.observe(wall: wall(), monotonic: monotonic.nowMicroseconds())
+            return (clock.now, notice)
+        }
+        switch notice {
+        case .ahead(let difference):
+            logger.warning(
+                "the clock is ahead of the time that passed; nothing is forgotten by it for an hour",
+                metadata: ["seconds": "\(difference / 1_000_000)"]
+            )
+        case .believed(let difference):
+            logger.warning(
+                "the clock was ahead for an hour and is believed; what is old by it is forgotten",
+                metadata: ["seconds": "\(difference / 1_000_000)"]
+            )
+        case .behind(let difference):
+            logger.warning("the clock was set back", metadata: ["seconds": "\(difference / 1_000_000)"])
+        case nil: break
+        }
+        return now
+    }
+}

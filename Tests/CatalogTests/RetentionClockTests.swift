@@ -1,0 +1,93 @@
+import Contracts
+import Messaging
+import PhotoModel
+import TestSupport
+import Testing
+
+@testable import Catalog
+
+/// By which time old things are forgotten, whatever the wall clock says.
+@Suite(.timeLimit(.minutes(2)))
+struct RetentionClockTests {
+    private static let second: Int64 = 1_000_000
+    private static let hour = 3600 * second
+    private static let day = 24 * hour
+    private static let start: Int64 = 1_700_000_000 * second
+
+    @Test func `time that passes on both clocks is believed`() {
+        var clock = RetentionClock(last: Self.start, monotonic: 5)
+        #expect(clock.observe(wall: Self.start + 40 * Self.day, monotonic: 5 + 40 * Self.day) == nil)
+        #expect(clock.now == Self.start + 40 * Self.day)
+        // A small difference is that of two clocks.
+        #expect(clock.observe(wall: Self.start + 40 * Self.day + 30 * Self.second, monotonic: 5 + 40 * Self.day) == nil)
+        #expect(clock.now == Self.start + 40 * Self.day + 30 * Self.second)
+    }
+
+    @Test func `a jump ahead is believed after an hour, and not if it is taken back before`() {
+        for isTakenBack in [true, false] {
+            var clock = RetentionClock(last: Self.start, monotonic: 0)
+            let jump = 3650 * Self.day
+            #expect(clock.observe(wall: Self.start + jump, monotonic: 0) == .ahead(jump))
+            #expect(clock.now == Self.start)
+            let early = Self.hour - 1
+            if isTakenBack {
+                #expect(clock.observe(wall: Self.start + early, monotonic: early) == nil)
+                #expect(clock.observe(wall: Self.start + Self.hour, monotonic: Self.hour) == nil)
+                #expect(clock.now == Self.start + Self.hour)
+            } else {
+                #expect(clock.observe(wall: Self.start + jump + early, monotonic: early) == nil)
+                #expect(clock.now == Self.start + early)
+                #expect(clock.observe(wall: Self.start + jump + Self.hour, monotonic: Self.hour) == .believed(jump))
+                #expect(clock.now == Self.start + jump + Self.hour)
+            }
+        }
+    }
+
+    @Test func `a clock that jumps again has to stay for another hour`() {
+        var clock = RetentionClock(last: Self.start, monotonic: 0)
+        #expect(clock.observe(wall: Self.start + 100 * Self.day, monotonic: 0) == .ahead(100 * Self.day))
+        let half = Self.hour / 2
+        #expect(clock.observe(wall: Self.start + 900 * Self.day + half, monotonic: half) == .ahead(900 * Self.day))
+        #expect(clock.observe(wall: Self.start + 900 * Self.day + Self.hour, monotonic: Self.hour) == nil)
+        #expect(clock.now == Self.start + Self.hour)
+    }
+
+    @Test func `a clock that is set back is believed at once, and extremes do no harm`() {
+        var clock = RetentionClock(last: Self.start, monotonic: 0)
+        #expect(clock.observe(wall: Self.start - Self.day, monotonic: 0) == .behind(Self.day))
+        #expect(clock.now == Self.start - Self.day)
+        _ = clock.observe(wall: .max, monotonic: .max)
+        _ = clock.observe(wall: .min, monotonic: 0)
+        _ = clock.observe(wall: .max, monotonic: 0)
+    }
+
+    @Test func `a start with a wrong clock purges nothing before an hour has passed, and then does`() async throws {
+        let folder = try TemporaryFolder("clock")
+        let (wall, monotonic) = (ManualTime(), ManualTime())
+        wall.advance(by: Self.start)
+        var surroundings = CatalogSurroundings()
+        surroundings.now = { wall.now }
+        surroundings.clock = monotonic.clock
+        let id = try await RunningCatalog.with(folder, surroundings: surroundings) { catalog in
+            let id = try await catalog.take([picture(1)])[0]
+            try await catalog.perform([.trashAssets(.init(ids: [id]))])
+            return id
+        }
+        wall.advance(by: 400 * Self.day)
+        try await RunningCatalog.with(folder, surroundings: surroundings) {
+            $0.trimInterval = 0
+        } _: { catalog in
+            let service = catalog.service
+            #expect(try await !service.writer.perform(.clock).hasMore)
+            let kept = try await service.store.read { try $0.assets.asset(id) }
+            #expect(kept?.trashedDate != nil)
+            #expect(try await catalog.call(CurrentToken()).oldest.sequence == 0)
+            for clock in [wall, monotonic] { clock.advance(by: Self.hour) }
+            while try await service.writer.perform(.clock).hasMore {}
+            #expect(try await catalog.assets().isEmpty)
+            let stored = try await service.store.read { try $0.assets.asset(id) }
+            #expect(stored == nil)
+            #expect(try await catalog.call(CurrentToken()).oldest.sequence > 0)
+        }
+    }
+}

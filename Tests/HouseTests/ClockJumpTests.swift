@@ -1,0 +1,64 @@
+import Contracts
+import Foundation
+import Messaging
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+/// A wall clock that is years ahead at one start.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct ClockJumpTests {
+    /// Where libfaketime is, by the loader's own search.
+    private static let faketime: String? = {
+        let folders = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib"]
+        return folders.map { $0 + "/faketime/libfaketime.so.1" }.first(where: FileManager.default.fileExists)
+    }()
+
+    @Test func `a clock that is set far ahead at one start empties neither the trash nor the history`() async throws {
+        guard let faketime = Self.faketime else {
+            return TestPlace.say("libfaketime is missing: a start with a wrong clock is not tried")
+        }
+        let house = try RunningHouse("clock")
+        try house.start([.catalog])
+        let library = try house.library()
+        let made = try await library.perform(
+            [.createAsset(.init(ref: "p", resources: [NewResource(source: .attachment(0))]))],
+            attachments: [TestPictures.jpeg(width: 32, height: 24, seed: 1)]
+        )
+        let id = try #require(made.id("p"))
+        _ = try await library.perform([.trashAssets(.init(ids: [id]))])
+        let before = try await library.currentToken()
+        await library.close()
+        #expect(house.stop() == [])
+
+        let ahead = try RunningHouse(
+            "ahead",
+            environment: [
+                "SAFELIGHT_LIBRARY": house.folder.file("library"), "LD_PRELOAD": faketime, "FAKETIME": "+3650d",
+                "FAKETIME_DONT_FAKE_MONOTONIC": "1", "DONT_FAKE_MONOTONIC": "1",
+            ]
+        )
+        let catalog = try RunningProgram("catalog", [], environment: ahead.environment)
+        #expect(catalog.wait { $0.errorText.contains("ahead of the time that passed") }, "\(catalog.errorText)")
+        let late = try ahead.library()
+        for number in 0..<3 {
+            _ = try await late.perform([.createCollection(.init(ref: "a", title: "\(number)"))])
+        }
+        let after = try await late.currentToken()
+        #expect(after.oldest == before.oldest && after.token.sequence == before.token.sequence + 3)
+        #expect(try await late.catalog.ask(ChangesSince(token: before.oldest)).result.records.count == 5)
+        await late.close()
+        catalog.signal(SIGTERM)
+        #expect(catalog.wait(seconds: 20) == 0, "\(catalog.errorText)")
+
+        // With the right clock it is as it was.
+        try house.start([.catalog])
+        let right = try house.library()
+        #expect(try await right.currentToken().oldest == before.oldest)
+        _ = try await right.perform([.restoreAssets(.init(ids: [id]))])
+        #expect(try await right.asset(id).isRecentlyAdded)
+        await right.close()
+        #expect(house.stop() == [])
+    }
+}

@@ -51,11 +51,24 @@ struct PictureExaminer: Service {
     }
 
     private final class Counts: Sendable {
-        private let state = Mutex((position: Int64(0), pictures: 0, damaged: 0))
+        private let state = Mutex((position: Int64(0), pictures: 0, damaged: 0, absent: 0, toldAbsent: 0))
 
         var figures: JSONObject {
-            let (position, pictures, damaged) = state.withLock { $0 }
-            return ["sequence": .int(position), "pictures": JSON(pictures), "damaged": JSON(damaged)]
+            let (position, pictures, damaged, absent, _) = state.withLock { $0 }
+            return [
+                "sequence": .int(position), "pictures": JSON(pictures), "damaged": JSON(damaged),
+                "absent": JSON(absent),
+            ]
+        }
+
+        func miss() { state.withLock { $0.absent += 1 } }
+
+        /// How many more files were not there than was told before.
+        func absentToTell() -> Int {
+            state.withLock { state in
+                defer { state.toldAbsent = state.absent }
+                return state.absent - state.toldAbsent
+            }
         }
 
         func reach(_ position: Int64) { state.withLock { $0.position = position } }
@@ -86,6 +99,7 @@ struct PictureExaminer: Service {
                     // The service stops.
                     return
                 } catch {
+                    if Task.isCancelled { return }
                     logger.warning("pictures are not looked into for now", metadata: ["error": "\(error)"])
                     await Waiting.beforeRetry(.seconds(10))
                 }
@@ -133,12 +147,23 @@ struct PictureExaminer: Service {
             }
             position = page.last
             counts.reach(position)
+            if position >= tail.head { tellAbsent() }
             // New pictures come in bursts, and nobody waits for this.
             await Waiting.forCalm(Self.calm)
             guard hasPictures || position - kept >= Self.keptEvery else { continue }
             try await store.remember(position, as: Self.counter)
             kept = position
         }
+    }
+
+    /// One line for all files that were not there: a whole disk may be away.
+    private func tellAbsent() {
+        let count = counts.absentToTell()
+        guard count > 0 else { return }
+        logger.warning(
+            "files of assets are not there, and were not looked into; safelight doctor names them",
+            metadata: ["count": "\(count)"]
+        )
     }
 
     /// The next records in which there may be new assets, and the sequence that is looked through with them. While
@@ -174,6 +199,8 @@ struct PictureExaminer: Service {
         let damage: String?
         do {
             damage = try await look(picture.digest)
+        } catch StorageError.notFound {
+            return counts.miss()
         } catch {
             // Bytes that harm workers are set aside by name; those that are gone need no mark.
             if !Task.isCancelled {

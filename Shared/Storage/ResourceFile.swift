@@ -11,8 +11,11 @@ public final class ResourceFile: Sendable {
     public let size: Int64
     /// The open descriptor, for handing to a worker; valid as long as this value lives.
     public let descriptor: Int32
+    /// Whether it is a file of the store, and not one that stands for its bytes.
+    private let isStored: Bool
 
-    init(_ file: consuming Descriptor, digest: ResourceDigest?) throws(StorageError) {
+    init(_ file: consuming Descriptor, digest: ResourceDigest?, isStored: Bool = false) throws(StorageError) {
+        self.isStored = isStored
         let status = try file.status()
         guard status.st_mode & S_IFMT == S_IFREG else { throw .io("not a regular file") }
         self.digest = digest
@@ -57,20 +60,26 @@ public final class ResourceFile: Sendable {
             if more.isEmpty { break }
             bytes.append(contentsOf: more)
         }
-        if let digest, ResourceDigest(SHA256.hash(data: bytes)) != digest {
-            throw .resourceChanged("\(digest): the stored bytes are damaged; put back the file from a backup")
-        }
+        try require(ResourceDigest(SHA256.hash(data: bytes)))
         return bytes
     }
 
     /// Reads everything once and compares its hash, without keeping it.
     ///
+    /// - Parameter fromDisk: not from what the kernel still has in memory.
     /// - Throws: ``StorageError/resourceChanged(_:)`` where the bytes are not those that were stored.
-    public func verify() throws(StorageError) {
-        let found = try hash()
-        if let digest, found != digest {
-            throw .resourceChanged("\(digest): the stored bytes are damaged; put back the file from a backup")
-        }
+    public func verify(fromDisk: Bool = false) throws(StorageError) {
+        if fromDisk { _ = posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED) }
+        try require(try hash())
+    }
+
+    /// Compares the hash of all bytes; a stored file with another one is marked, and replaced when good bytes arrive.
+    private func require(_ found: ResourceDigest) throws(StorageError) {
+        guard let digest, found != digest else { return }
+        if isStored { PublicationStamp.remove(from: descriptor, digest) }
+        throw .resourceChanged(
+            "\(digest): the stored bytes are damaged; import the file again, or put it back from a backup"
+        )
     }
 
     /// The digest of the bytes as they are now: reads everything once.

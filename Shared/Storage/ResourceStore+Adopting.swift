@@ -33,8 +33,12 @@ extension ResourceStore {
         }
         let file = try source.open(digest)
         if let present = try? Folder.status(path(of: digest)), Int64(present.st_size) == file.size {
-            if verifies { try open(digest).verify() }
-            return .present
+            if !verifies, PublicationStamp.isIntact(present, digest) { return .present }
+            // A damaged copy is replaced by what the other store has.
+            if (try? open(digest).verify()) != nil {
+                PublicationStamp.set(path(of: digest), digest)
+                return .present
+            }
         }
         try file.verify()
         let name = try newIncoming()
@@ -44,7 +48,7 @@ extension ResourceStore {
             guard copy.digest == digest else { throw .resourceChanged("\(digest) changed while it was copied") }
             return .copied
         }
-        _ = try publish(name, as: digest, size: file.size)
+        _ = try publish(name, as: digest, size: file.size, isSynced: true)
         return .linked
     }
 }

@@ -74,9 +74,15 @@ extension ResourceStore {
     ///   - file: the file; the caller has checked that the client may name it.
     ///   - path: where it is, absolute.
     ///   - limit: the largest size, in bytes.
+    ///   - verifies: also reads a file that is stored already and compares it with its digest.
     /// - Returns: the name of the bytes; durable.
     /// - Throws: ``StorageError/resourceChanged(_:)`` for a file that changes while it is read.
-    public func refer(to file: ResourceFile, at path: String, limit: Int64) throws(StorageError) -> StoredResource {
+    public func refer(
+        to file: ResourceFile,
+        at path: String,
+        limit: Int64,
+        verifies: Bool = false
+    ) throws(StorageError) -> StoredResource {
         guard file.size <= limit else {
             throw .tooLarge("the file has \(file.size) bytes, the limit is \(limit)")
         }
@@ -85,11 +91,12 @@ extension ResourceStore {
         guard try FileIdentity(of: file) == identity else {
             throw .resourceChanged("\(path) changed while it was read; try again when nobody writes to it")
         }
-        if contains(digest) || (try? openReference(digest)) != nil {
-            return StoredResource(digest: digest, size: file.size, wasPresent: true)
-        }
-        try setReference(FileReference(path: path, identity: identity), of: digest)
-        return StoredResource(digest: digest, size: file.size, wasPresent: false)
+        let lease = lease(digest)
+        // A stored file stays, and is healed by these bytes where it is damaged.
+        if contains(digest) { return try put(copying: file, limit: limit, verifies: verifies) }
+        let isPresent = (try? openReference(digest)) != nil
+        if !isPresent { try setReference(FileReference(path: path, identity: identity), of: digest) }
+        return StoredResource(digest: digest, size: file.size, wasPresent: isPresent, isHealed: false, lease: lease)
     }
 
     /// Lets a file stand for a digest from now on; durable when it returns.

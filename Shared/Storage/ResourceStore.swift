@@ -27,10 +27,12 @@ public final class ResourceStore: Sendable {
     private let durableFolders = Mutex<Set<String>>([])
     private let stripes: [Stripe]
     private let holds = Mutex(0)
+    private let leases = LeaseTable()
 
     // One digest always meets the same stripe, so that publishing and removing it exclude each other.
     private final class Stripe: Sendable {
-        let mutex = Mutex(())
+        /// How often something was published here since the store was opened.
+        let mutex = Mutex(UInt64(0))
     }
 
     /// Opens a store, and makes its folder where there is none.
@@ -63,10 +65,12 @@ public final class ResourceStore: Sendable {
     // MARK: Storing
 
     /// Stores bytes.
-    public func put(bytes: [UInt8]) throws(StorageError) -> StoredResource {
+    ///
+    /// - Parameter verifies: also reads a file that is stored already and compares it with its digest.
+    public func put(bytes: [UInt8], verifies: Bool = false) throws(StorageError) -> StoredResource {
         let writer = try writer(limit: Int64(bytes.count))
         try writer.append(bytes)
-        return try writer.finish()
+        return try writer.finish(verifies: verifies)
     }
 
     /// Stores a copy of the file at a path.
@@ -74,24 +78,33 @@ public final class ResourceStore: Sendable {
     /// - Parameters:
     ///   - path: a regular file; links are followed. The caller has checked that the client may name it.
     ///   - limit: the largest size, in bytes.
+    ///   - verifies: also reads a file that is stored already and compares it with its digest.
     /// - Returns: the name of the bytes.
     /// - Throws: ``StorageError/tooLarge(_:)``, ``StorageError/invalid(_:)`` for what is no file, errors of the disk.
-    public func put(copying path: String, limit: Int64) throws(StorageError) -> StoredResource {
+    public func put(copying path: String, limit: Int64, verifies: Bool = false) throws(StorageError) -> StoredResource {
         // Not blocking: opening a named pipe must not wait for its writer.
         let file = try Descriptor(opening: path, O_RDONLY | O_NONBLOCK | O_NOCTTY)
-        return try put(copying: file, limit: limit)
+        return try put(copying: file, limit: limit, verifies: verifies)
     }
 
     /// Stores a copy of an open file from its beginning, up to `limit` bytes.
     ///
     /// Throws as for a path.
-    public func put(copying file: ResourceFile, limit: Int64) throws(StorageError) -> StoredResource {
+    public func put(
+        copying file: ResourceFile,
+        limit: Int64,
+        verifies: Bool = false
+    ) throws(StorageError) -> StoredResource {
         let copy = fcntl(file.descriptor, F_DUPFD_CLOEXEC, 0)
         guard copy >= 0 else { throw .system(errno, "duplicate a descriptor") }
-        return try put(copying: Descriptor(owning: copy), limit: limit)
+        return try put(copying: Descriptor(owning: copy), limit: limit, verifies: verifies)
     }
 
-    private func put(copying file: borrowing Descriptor, limit: Int64) throws(StorageError) -> StoredResource {
+    private func put(
+        copying file: borrowing Descriptor,
+        limit: Int64,
+        verifies: Bool
+    ) throws(StorageError) -> StoredResource {
         let status = try file.status()
         guard status.st_mode & S_IFMT == S_IFREG else { throw .invalid("only regular files can be stored") }
         guard status.st_size <= limit else {
@@ -105,7 +118,7 @@ public final class ResourceStore: Sendable {
             try writer.append(bytes)
             offset += Int64(bytes.count)
         }
-        return try writer.finish()
+        return try writer.finish(verifies: verifies)
     }
 
     /// Begins to store bytes that arrive in pieces.
@@ -138,43 +151,95 @@ public final class ResourceStore: Sendable {
 
     /// Gives a complete temporary file its name.
     ///
-    /// - Parameter isSynced: false where the bytes seem to be there already; then the file is synced only if it is
-    ///   needed after all.
-    func publish(_ path: String, as digest: ResourceDigest, size: Int64, isSynced: Bool = true) throws(StorageError)
-        -> StoredResource
-    {
-        try stripe(of: digest).mutex.withLock { (_) throws(StorageError) in
-            let known = try? Folder.status(self.path(of: digest))
-            if !isSynced, known?.st_size != off_t(size) { try Descriptor(opening: path, O_RDONLY).sync() }
-            return try publishLocked(path, as: digest, size: size)
+    /// A file that has the name already is kept where it is what was published: it has the size, and its modification
+    /// time is still the one of its publication (``PublicationStamp``); else, or with `verifies`, it is read and
+    /// compared. A damaged one is replaced.
+    ///
+    /// - Parameter isSynced: the file is durable already.
+    func publish(
+        _ path: String,
+        as digest: ResourceDigest,
+        size: Int64,
+        isSynced: Bool = false,
+        verifies: Bool = false
+    ) throws(StorageError) -> StoredResource {
+        let lease = leases.take(digest)
+        var isSynced = isSynced
+        while true {
+            let present = try look(at: digest, size: size, verifies: verifies)
+            if !present.isGood, !isSynced {
+                PublicationStamp.set(path, digest)
+                try watcher?(.syncFile(path))
+                try Descriptor(opening: path, O_RDONLY).sync()
+                isSynced = true
+            }
+            let isSettled = try stripe(of: digest).mutex.withLock { (publications) throws(StorageError) in
+                publications += 1
+                return try settle(path, as: digest, present)
+            }
+            guard isSettled else { continue }
+            return StoredResource(
+                digest: digest,
+                size: size,
+                wasPresent: present != .missing,
+                isHealed: !present.isGood && present != .missing,
+                lease: lease
+            )
         }
     }
 
-    private func publishLocked(_ path: String, as digest: ResourceDigest, size: Int64) throws(StorageError)
-        -> StoredResource
-    {
+    /// The file that has a digest's name.
+    private enum Present: Equatable {
+        case missing
+        case good(FileState)
+        case damaged(FileState)
+
+        var isGood: Bool { if case .good = self { true } else { false } }
+    }
+
+    private func look(at digest: ResourceDigest, size: Int64, verifies: Bool) throws(StorageError) -> Present {
+        let target = path(of: digest)
+        let status: stat
+        do throws(StorageError) { status = try Folder.status(target) } catch .notFound { return .missing }
+        let state = FileState(status)
+        guard status.st_mode & S_IFMT == S_IFREG, status.st_size == off_t(size) else { return .damaged(state) }
+        if !verifies, PublicationStamp.isIntact(status, digest) { return .good(state) }
+        do throws(StorageError) {
+            try ResourceFile(Descriptor(opening: target, O_RDONLY | O_NOFOLLOW), digest: digest).verify()
+            return .good(state)
+        } catch .notFound {
+            return .missing
+        } catch .resourceChanged, .io {
+            return .damaged(state)
+        }
+    }
+
+    /// Publishes what was found, with the digest's lock held; false where the target has changed since.
+    private func settle(_ path: String, as digest: ResourceDigest, _ present: Present) throws(StorageError) -> Bool {
         let target = self.path(of: digest)
-        let folder = try makeFolders(of: digest)
-        try watcher?(.rename(path, target))
-        let isNew = try Folder.renameExclusively(path, to: target)
-        if !isNew {
-            try keepExisting(target, insteadOf: path, size: size)
+        let now = (try? Folder.status(target)).map(FileState.init)
+        let folder: String
+        switch present {
+        case .missing:
+            guard now == nil else { return false }
+            folder = try makeFolders(of: digest)
+            try watcher?(.rename(path, target))
+            guard try Folder.renameExclusively(path, to: target) else { return false }
+        case .good(let state):
+            guard now == state else { return false }
+            folder = try makeFolders(of: digest)
+            PublicationStamp.set(target, digest)
+            try Folder.removeFile(path)
+        case .damaged(let state):
+            guard now == state else { return false }
+            folder = try makeFolders(of: digest)
+            try watcher?(.rename(path, target))
+            guard rename(path, target) == 0 else { throw .system(errno, "replace \(target)") }
         }
         // Also where it existed: whoever stored it may have been killed before this point.
         try watcher?(.syncFolder(folder))
         try Folder.sync(folder)
-        return StoredResource(digest: digest, size: size, wasPresent: !isNew)
-    }
-
-    private func keepExisting(_ target: String, insteadOf path: String, size: Int64) throws(StorageError) {
-        if try Folder.status(target).st_size == off_t(size) {
-            // Its age is what protects it from the collector until the caller's commit.
-            _ = utimensat(AT_FDCWD, target, nil, 0)
-            try Folder.removeFile(path)
-            return
-        }
-        // Only damage can make them differ.
-        guard rename(path, target) == 0 else { throw .system(errno, "replace \(target)") }
+        return true
     }
 
     /// Makes the folders that a digest's file stands in; the inner one.
@@ -212,7 +277,8 @@ public final class ResourceStore: Sendable {
     /// - Throws: ``StorageError/notFound(_:)``; ``StorageError/resourceChanged(_:)`` for a referenced file.
     public func open(_ digest: ResourceDigest) throws(StorageError) -> ResourceFile {
         do throws(StorageError) {
-            return try ResourceFile(Descriptor(opening: path(of: digest), O_RDONLY | O_NOFOLLOW), digest: digest)
+            let file = try Descriptor(opening: path(of: digest), O_RDONLY | O_NOFOLLOW)
+            return try ResourceFile(file, digest: digest, isStored: true)
         } catch .notFound {
             return try openReference(digest)
         }
@@ -245,7 +311,7 @@ public final class ResourceStore: Sendable {
         try mayWrite()
         let target = path(of: digest)
         return try stripe(of: digest).mutex.withLock { (_) throws(StorageError) in
-            guard !isHeld else { return false }
+            guard !isHeld, !leases.has(digest) else { return false }
             do throws(StorageError) {
                 let status = try Folder.status(target)
                 guard condition(microseconds(status.st_mtim)) else { return false }
@@ -257,6 +323,39 @@ public final class ResourceStore: Sendable {
             }
         }
     }
+
+    /// The number of publications that a later ``remove(_:ifStillAt:)`` compares; nil where somebody holds the bytes.
+    ///
+    /// Take it before asking whether anything refers to the bytes: whoever is about to refer to them holds them until
+    /// that is committed, or publishes them again.
+    public func removalTicket(_ digest: ResourceDigest) -> UInt64? {
+        stripe(of: digest).mutex.withLock { publications in leases.has(digest) ? nil : publications }
+    }
+
+    /// Removes bytes, and a reference that stands for them, unless they were published or are held since the ticket.
+    ///
+    /// - Returns: how many bytes were removed; nil where nothing was.
+    public func remove(_ digest: ResourceDigest, ifStillAt ticket: UInt64) throws(StorageError) -> Int64? {
+        try mayWrite()
+        return try stripe(of: digest).mutex.withLock { (publications) throws(StorageError) in
+            guard !isHeld, publications == ticket, !leases.has(digest) else { return nil }
+            var removed: Int64?
+            for path in [path(of: digest), referencePath(of: digest)] {
+                do throws(StorageError) {
+                    let size = Int64(try Folder.status(path).st_size)
+                    try watcher?(.remove(path))
+                    try Folder.removeFile(path)
+                    removed = (removed ?? 0) + size
+                } catch .notFound {
+                    continue
+                }
+            }
+            return removed
+        }
+    }
+
+    /// Holds the bytes of a digest, whether they are stored or not yet: they are not removed while the lease lives.
+    public func lease(_ digest: ResourceDigest) -> ResourceLease { leases.take(digest) }
 
     /// Whether nothing is removed now, because a backup is under way.
     public var isHeld: Bool { holds.withLock { $0 > 0 } }
@@ -291,6 +390,30 @@ public final class ResourceStore: Sendable {
         }
     }
 
+    /// The parts of the store that ``digests(in:)`` lists one at a time: the first two digits of digests.
+    public static let parts: [String] = (0..<256).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
+
+    /// Everything in one part of the store, referenced files too, with the size on the disk; in no order.
+    public func digests(in part: String) throws(StorageError) -> [ResourceDigest: Int64] {
+        var found: [ResourceDigest: Int64] = [:]
+        do throws(StorageError) {
+            for second in try Folder.names(in: "\(root)/\(part)") where second.count == 2 {
+                let folder = "\(root)/\(part)/\(second)"
+                for name in try Folder.names(in: folder) {
+                    let isReference = name.hasSuffix(Self.referenceEnding)
+                    let text = isReference ? String(name.dropLast(Self.referenceEnding.count)) : name
+                    guard let digest = ResourceDigest(text), let status = try? Folder.status("\(folder)/\(name)") else {
+                        continue
+                    }
+                    found[digest, default: 0] += Int64(status.st_size)
+                }
+            }
+        } catch .notFound {
+            return found
+        }
+        return found
+    }
+
     // MARK: Parts
 
     private func stripe(of digest: ResourceDigest) -> Stripe {
@@ -308,13 +431,17 @@ public final class ResourceStore: Sendable {
 }
 
 /// What storing bytes came to.
-public struct StoredResource: Sendable, Hashable {
+public struct StoredResource: Sendable {
     /// The name of the bytes.
     public let digest: ResourceDigest
     /// The size in bytes.
     public let size: Int64
     /// Whether they were there before; then their age counts from now.
     public let wasPresent: Bool
+    /// Whether they replaced a stored file that was damaged.
+    public let isHealed: Bool
+    /// Keeps the bytes in the store until something refers to them.
+    public let lease: ResourceLease
 }
 
 func microseconds(_ time: timespec) -> Int64 {

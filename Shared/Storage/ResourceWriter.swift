@@ -51,19 +51,16 @@ public final class ResourceWriter: Sendable {
     }
 
     /// Makes the bytes durable under their digest; the writer has ended then, also where this throws.
-    public func finish() throws(StorageError) -> StoredResource {
+    ///
+    /// - Parameter verifies: also reads a file that is stored already and compares it with its digest.
+    public func finish(verifies: Bool = false) throws(StorageError) -> StoredResource {
         defer { cancel() }
-        let (digest, size, isSynced) = try state.withLock { (state) throws(StorageError) in
+        let (digest, size) = try state.withLock { (state) throws(StorageError) in
             guard state.file != nil else { throw .invalid("the upload has ended") }
             try state.file?.setMode(0o444)
-            let digest = ResourceDigest(state.hash.finalize())
-            // Bytes that are stored already were synced before they got their name; these will not be needed.
-            if store.contains(digest) { return (digest, state.size, false) }
-            try store.watcher?(.syncFile(path))
-            try state.file?.sync()
-            return (digest, state.size, true)
+            return (ResourceDigest(state.hash.finalize()), state.size)
         }
-        let stored = try store.publish(path, as: digest, size: size, isSynced: isSynced)
+        let stored = try store.publish(path, as: digest, size: size, verifies: verifies)
         // The name in `.incoming` is gone; nothing is left for `cancel` to remove.
         state.withLock { $0.file = nil }
         return stored

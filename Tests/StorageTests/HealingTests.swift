@@ -1,0 +1,137 @@
+import Glibc
+import Testing
+
+@testable import Storage
+
+/// Stored files that were damaged, and good bytes that arrive for them.
+@Suite(.timeLimit(.minutes(5)))
+struct HealingTests {
+    let folder = TemporaryFolder()
+    let store: ResourceStore
+
+    init() throws { store = try ResourceStore(root: folder.path + "/resources") }
+
+    private let good = [UInt8](repeating: 7, count: 5000)
+
+    /// Changes a byte of a stored file; its status says so, unless `isTraceless`.
+    private func rot(_ digest: ResourceDigest, isTraceless: Bool) throws {
+        let path = store.path(of: digest)
+        let before = try Folder.status(path)
+        #expect(chmod(path, 0o644) == 0)
+        let file = open(path, O_WRONLY)
+        #expect(pwrite(file, [0xFF] as [UInt8], 1, 100) == 1)
+        if isTraceless {
+            var times = [before.st_atim, before.st_mtim]
+            #expect(futimens(file, &times) == 0)
+        }
+        close(file)
+    }
+
+    @Test func `a file that was written to since it was published is replaced, one that was not is kept`() throws {
+        let digest = try store.put(bytes: good).digest
+        let inode = try Folder.status(store.path(of: digest)).st_ino
+        let kept = try store.put(bytes: good)
+        #expect(kept.wasPresent && !kept.isHealed)
+        #expect(try Folder.status(store.path(of: digest)).st_ino == inode)
+
+        try rot(digest, isTraceless: false)
+        let reader = try store.open(digest)
+        let healed = try store.put(bytes: good)
+        #expect(healed.wasPresent && healed.isHealed)
+        #expect(try store.readAll(digest, limit: 1 << 20) == good)
+        // Who had the damaged file open goes on with it.
+        #expect(try reader.read(offset: 100, count: 1) == [0xFF])
+        #expect(try !store.put(bytes: good).isHealed)
+        #expect(try Folder.names(in: store.incoming).isEmpty)
+    }
+
+    @Test func `a copy in the place of a stored file is compared, and kept where it is right`() throws {
+        let digest = try store.put(bytes: good).digest
+        let path = store.path(of: digest)
+        folder.overwrite("copy", good, at: 0)
+        #expect(rename(folder.path + "/copy", path) == 0)
+        let inode = try Folder.status(path).st_ino
+        #expect(try !store.put(bytes: good).isHealed)
+        #expect(try Folder.status(path).st_ino == inode)
+    }
+
+    @Test func `damage without a trace is found by comparing, or once somebody has read the file`() throws {
+        let digest = try store.put(bytes: good).digest
+        try rot(digest, isTraceless: true)
+        #expect(try !store.put(bytes: good).isHealed, "nothing says that it is damaged")
+        #expect(try store.put(bytes: good, verifies: true).isHealed)
+        #expect(try store.readAll(digest, limit: 1 << 20) == good)
+
+        for isWhole in [true, false] {
+            try rot(digest, isTraceless: true)
+            let reader = try ResourceStore(root: store.root, isReadOnly: true).open(digest)
+            let error = #expect(throws: StorageError.self) {
+                if isWhole { _ = try reader.readAll(limit: 1 << 20) } else { try reader.verify() }
+            }
+            #expect(error?.name == "resource_changed")
+            #expect(try store.put(bytes: good).isHealed)
+            #expect(try store.readAll(digest, limit: 1 << 20) == good)
+        }
+    }
+
+    @Test func `a file of another size, a copy and a reference heal too`() throws {
+        let digest = try store.put(bytes: good).digest
+        #expect(truncate(store.path(of: digest), 10) == 0)
+        #expect(try store.put(bytes: good).isHealed)
+
+        folder.overwrite("source", good, at: 0)
+        try rot(digest, isTraceless: false)
+        #expect(try store.put(copying: folder.path + "/source", limit: 1 << 20).isHealed)
+        try rot(digest, isTraceless: false)
+        let file = try FileFence(roots: [folder.path]).open(folder.path + "/source")
+        #expect(try store.refer(to: file, at: folder.path + "/source", limit: 1 << 20).isHealed)
+        #expect(try store.reference(of: digest) == nil)
+        #expect(try store.readAll(digest, limit: 1 << 20) == good)
+    }
+
+    @Test func `a damaged copy in another store is replaced from the one that is good`() throws {
+        let digest = try store.put(bytes: good).digest
+        let backup = try ResourceStore(root: folder.path + "/backup")
+        folder.overwrite("backup/copy", [UInt8](repeating: 8, count: 5000), at: 0)
+        _ = try backup.makeFolders(of: digest)
+        #expect(rename(folder.path + "/backup/copy", backup.path(of: digest)) == 0)
+        #expect(try backup.adopt(digest, from: store, verifies: true) == .linked)
+        #expect(try backup.readAll(digest, limit: 1 << 20) == good)
+        #expect(try backup.adopt(digest, from: store, verifies: true) == .present)
+    }
+
+    @Test func `bytes that somebody holds, or that were published again, are not removed`() throws {
+        var stored: StoredResource? = try store.put(bytes: good)
+        let digest = try #require(stored?.digest)
+        #expect(store.removalTicket(digest) == nil)
+        #expect(try store.remove(digest) == false)
+        stored = nil
+        let ticket = try #require(store.removalTicket(digest))
+        _ = try store.put(bytes: good)
+        #expect(try store.remove(digest, ifStillAt: ticket) == nil)
+        let next = try #require(store.removalTicket(digest))
+        let lease = store.lease(digest)
+        #expect(try store.remove(digest, ifStillAt: next) == nil)
+        withExtendedLifetime(lease) {}
+    }
+
+    @Test func `bytes that nobody holds are removed with the reference that stands for them`() throws {
+        let digest = try store.put(bytes: good).digest
+        let part = String(digest.text.prefix(2))
+        #expect(try store.digests(in: part) == [digest: 5000])
+        store.hold()
+        let ticket = try #require(store.removalTicket(digest))
+        #expect(try store.remove(digest, ifStillAt: ticket) == nil, "a backup is under way")
+        store.release()
+        #expect(try store.remove(digest, ifStillAt: ticket) == 5000)
+        #expect(try store.remove(digest, ifStillAt: ticket) == nil)
+
+        folder.overwrite("source", good, at: 0)
+        let file = try FileFence(roots: [folder.path]).open(folder.path + "/source")
+        _ = try store.refer(to: file, at: folder.path + "/source", limit: 1 << 20)
+        #expect(try store.digests(in: part).keys.sorted() == [digest])
+        let reference = try #require(store.removalTicket(digest))
+        #expect(try store.remove(digest, ifStillAt: reference) ?? 0 > 0)
+        #expect(try store.digests(in: part).isEmpty && access(folder.path + "/source", F_OK) == 0)
+    }
+}

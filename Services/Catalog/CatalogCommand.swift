@@ -61,6 +61,11 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(help: "How long the trash keeps an asset, in days. (SAFELIGHT_TRASH_DAYS, else 30)")
     var trashDays: Int?
 
+    @Option(
+        help: "How long nothing refers to stored bytes before they are removed. (SAFELIGHT_COLLECT_AFTER_SECONDS, 3600)"
+    )
+    var collectAfterSeconds: Int?
+
     @Option(help: "Connections that read the database. (SAFELIGHT_READERS, else 4)")
     var readers: Int?
 
@@ -125,6 +130,7 @@ struct ServeCommand: AsyncParsableCommand {
         try set(&settings.historyBytes, historyBytes, "SAFELIGHT_HISTORY_BYTES")
         try set(&settings.recentDays, recentDays, "SAFELIGHT_RECENT_DAYS")
         try set(&settings.trashDays, trashDays, "SAFELIGHT_TRASH_DAYS")
+        try set(&settings.collectAfterSeconds, collectAfterSeconds, "SAFELIGHT_COLLECT_AFTER_SECONDS")
         try set(&settings.readers, readers, "SAFELIGHT_READERS")
         try set(&settings.checkSeconds, checkSeconds, "SAFELIGHT_CHECK_SECONDS", "number")
         settings.importRoots =

@@ -47,6 +47,8 @@ struct CatalogConfiguration: Sendable {
     /// How long the database is checked at the start, in seconds; 0: not at all.
     var checkSeconds = 2.0
     var uploads = UploadDesk.Limits()
+    /// How long nothing refers to stored bytes before they are removed, in seconds.
+    var collectAfterSeconds = 3600
     /// Microseconds between removing old records while there is little to remove.
     var trimInterval: Int64 = 60_000_000
 
@@ -64,7 +66,8 @@ struct CatalogConfiguration: Sendable {
             "maxRecordBytes": JSON(maxRecordBytes), "writeQueue": JSON(writeQueue),
             "resultCacheBytes": JSON(resultCacheBytes), "historyDays": JSON(historyDays),
             "historyBytes": JSON(historyBytes), "recentDays": JSON(recentDays), "trashDays": JSON(trashDays),
-            "readers": JSON(readers), "checkSeconds": .double(checkSeconds),
+            "collectAfterSeconds": JSON(collectAfterSeconds), "readers": JSON(readers),
+            "checkSeconds": .double(checkSeconds),
             "uploadLeaseSeconds": .int(uploads.lease / 1_000_000), "uploadsPerIdentity": JSON(uploads.perIdentity),
             "uploadBytes": .int(uploads.bytes), "uploadBytesPerIdentity": .int(uploads.bytesPerIdentity),
         ]
@@ -88,6 +91,11 @@ struct CatalogConfiguration: Sendable {
             checkSeconds.isFinite && (0...86_400).contains(checkSeconds),
             "--check-seconds",
             "0 to 86400 seconds"
+        )
+        try HostingError.require(
+            (1...31_536_000).contains(collectAfterSeconds),
+            "--collect-after-seconds",
+            "1 to 31536000 seconds"
         )
         for root in importRoots {
             try HostingError.require(root.hasPrefix("/"), "--import-root", "\(root) is no absolute path")

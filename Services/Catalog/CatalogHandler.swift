@@ -15,6 +15,7 @@ struct CatalogHandler: RequestHandler {
     let fetches: FetchEngine
     let history: HistoryReader
     let intake: ResourceIntake
+    let collector: ResourceCollector
     let delivery: ResourceDelivery
     let uploads: UploadDesk
     let quarantine: Quarantine
@@ -89,7 +90,10 @@ struct CatalogHandler: RequestHandler {
             return Reply(
                 try await uploads.append(upload, incoming.attachments, owner: incoming.identity).json
             )
-        case .finishUpload(let upload): return Reply(try await uploads.finish(upload, owner: incoming.identity).json)
+        case .finishUpload(let upload):
+            let finished = try await uploads.finish(upload, owner: incoming.identity)
+            if finished.isHealed, let digest = ResourceDigest(finished.digest) { await intake.healing.healed([digest]) }
+            return Reply(finished.json)
         case .cancelUpload(let upload):
             try await uploads.cancel(upload, owner: incoming.identity)
             return Reply(Done().json)
@@ -102,6 +106,7 @@ struct CatalogHandler: RequestHandler {
             return Reply(try await quarantine.lift(lift).json)
         case .backup(let backup): return Reply(try await backups.backup(backup, incoming, notifier).json)
         case .rescan(let rescan): return Reply(try await rescans.rescan(rescan, incoming, notifier).json)
+        case .collect(let collect): return Reply(try await collector.collect(collect, identity: incoming.identity).json)
         case .discover: return Reply(state.document)
         case .health: return Reply(await state.health().json)
         case .figures: return Reply(await state.counts())
@@ -133,9 +138,31 @@ struct CatalogHandler: RequestHandler {
         origin.client = changes.client.isEmpty ? nil : changes.client
         origin.transaction = changes.transaction
         origin.onBehalfOf = changes.onBehalfOf
+        let taken = TakenResources()
+        do {
+            let result = try await write(changes, incoming, taken) { prepared in
+                WriteRequest(changes: prepared, origin: origin, key: key, digest: digest)
+            }
+            await uploads.taken(taken.uploads, owner: incoming.identity)
+            // Until here nobody may collect what was stored.
+            return await Self.result(result, healed: healed(taken))
+        } catch {
+            _ = await healed(taken)
+            await collector.discard(taken.release())
+            throw error
+        }
+    }
+
+    /// Prepares and commits, and once more where the facts of known bytes are needed after all.
+    private func write(
+        _ changes: PerformChanges,
+        _ incoming: IncomingRequest,
+        _ taken: TakenResources,
+        _ request: ([PreparedChange]) -> WriteRequest
+    ) async throws -> JSON {
         var alwaysReads = false
         while true {
-            var prepared = try await intake.prepare(changes.requests, incoming, alwaysReads: alwaysReads)
+            var prepared = try await intake.prepare(changes.requests, incoming, taken, alwaysReads: alwaysReads)
             for (index, request) in changes.requests.enumerated() {
                 do {
                     prepared[index].snapshot = try await fetches.snapshot(for: request, owner: incoming.identity)
@@ -144,9 +171,8 @@ struct CatalogHandler: RequestHandler {
                 }
             }
             do throws(WriteFailure) {
-                let write = WriteRequest(changes: prepared, origin: origin, key: key, digest: digest)
-                let result = try await writer.perform(write).result
-                await intake.removeMoved(changes.requests, prepared)
+                let result = try await writer.perform(request(prepared)).result
+                await intake.removeMoved(changes.requests, prepared, incoming)
                 return result
             } catch {
                 switch error {
@@ -157,6 +183,19 @@ struct CatalogHandler: RequestHandler {
                 }
             }
         }
+    }
+
+    /// Takes back what was concluded from damaged files that the request's bytes replaced; their digests.
+    private func healed(_ taken: TakenResources) async -> [ResourceDigest] {
+        let digests = taken.healed
+        if !digests.isEmpty { await intake.healing.healed(digests) }
+        return digests
+    }
+
+    private static func result(_ result: JSON, healed: [ResourceDigest]) -> JSON {
+        guard !healed.isEmpty, case .object(var members) = result else { return result }
+        members["healed"] = JSON(healed.map(\.text))
+        return .object(members)
     }
 
     /// What is asked for, as 32 bytes: what the service's client asked for where it says so, else the parameters in

@@ -24,6 +24,7 @@ struct CatalogService: WiredService {
     let uploads: UploadDesk
     let workers: WorkerPool
     let examiner: PictureExaminer
+    let collector: ResourceCollector
     private let thread: PollThread
     private let lock: LibraryLock
 
@@ -51,13 +52,13 @@ struct CatalogService: WiredService {
         )
         try await workers.start()
         let tail = ChangeTail(head: store.startSequence)
-        let writer = Writer(
         let time = RetentionTime(
             last: try await store.retentionMoment(),
             wall: surroundings.now,
             monotonic: surroundings.clock,
             logger: logger
         )
+        let writer = Writer(
             store: store,
             tail: tail,
             retention: Self.retention(configuration),
@@ -74,6 +75,16 @@ struct CatalogService: WiredService {
             limits: configuration.uploads,
             makeName: surroundings.makeName
         )
+        let collector = ResourceCollector(
+            store: store,
+            resources: resources,
+            crew: crew,
+            uploads: uploads,
+            clock: surroundings.clock,
+            after: Int64(configuration.collectAfterSeconds) * 1_000_000,
+            logger: logger
+        )
+        await uploads.discard { await collector.discard($0) }
         let figures = Hosting.Figures()
         let quarantine = try await Quarantine(store: store, now: surroundings.now)
         let work = ResourceWork(workers) { harm in
@@ -86,6 +97,7 @@ struct CatalogService: WiredService {
             cacheBytes: configuration.resultCacheBytes,
             transients: TransientDesk(clock: surroundings.clock)
         )
+        let pictures = PictureReader(work: work, quarantine: quarantine, resources: resources)
         let services = ServiceIdentities(door: configuration.door)
         let handler = CatalogHandler(
             store: store,
@@ -98,10 +110,19 @@ struct CatalogService: WiredService {
                 crew: crew,
                 uploads: uploads,
                 roots: try ImportRoots(configuration.importRoots),
-                pictures: PictureReader(work: work, quarantine: quarantine, resources: resources),
+                pictures: pictures,
                 store: store,
-                maxBytes: configuration.maxFileBytes
+                maxBytes: configuration.maxFileBytes,
+                healing: ResourceHealing(
+                    store: store,
+                    writer: writer,
+                    quarantine: quarantine,
+                    pictures: pictures,
+                    logger: logger
+                ),
+                logger: logger
             ),
+            collector: collector,
             delivery: ResourceDelivery(store: store, resources: resources, crew: crew),
             uploads: uploads,
             quarantine: quarantine,
@@ -160,6 +181,7 @@ struct CatalogService: WiredService {
         self.uploads = uploads
         self.workers = workers
         self.examiner = examiner
+        self.collector = collector
         self.thread = thread
         report(to: figures, fetches, quarantine)
     }
@@ -198,10 +220,11 @@ struct CatalogService: WiredService {
     /// Names the parts that count, for `figures`.
     private func report(to figures: Hosting.Figures, _ fetches: FetchEngine, _ quarantine: Quarantine) {
         let (servers, workers, examiner, writer) = (servers, workers, examiner, writer)
-        let (store, tail, uploads) = (store, tail, uploads)
+        let (store, tail, uploads, collector) = (store, tail, uploads, collector)
         figures.section("requests") { await servers.figures() }
         figures.section("workers") { workers.figures() }
         figures.section("examiner") { examiner.figures }
+        figures.section("collector") { collector.figures }
         figures.section("writes") {
             var json = writer.figures.json
             json["queued"] = JSON(writer.queueDepth)
@@ -233,6 +256,7 @@ struct CatalogService: WiredService {
             ClosingPart("poll thread") { await thread.shutdown() },
             WorkerPoolPart(workers),
             examiner,
+            collector,
             ClockPart(writer: writer, interval: configuration.clockInterval, logger: logger),
         ] + servers.parts + [
             // Streams end by themselves before the server waits for its requests.
@@ -266,6 +290,7 @@ struct CatalogService: WiredService {
             recentSpan: Int64(configuration.recentDays) * 86_400_000_000,
             trashSpan: Int64(configuration.trashDays) * 86_400_000_000,
             now: surroundings.now,
+            retentionNow: time.now,
             makeID: IdentifierSource(now: surroundings.now).make
         )
     }
@@ -287,4 +312,3 @@ private final class LibraryLock: Sendable {
 
     func release() { file.withLock { $0 = nil } }
 }
-            retentionNow: time.now,

@@ -26,6 +26,7 @@ public enum CatalogRequest: ServiceRequest {
     case cancelUpload(CancelUpload)
     case backup(BackupLibrary)
     case rescan(RescanLibrary)
+    case collect(CollectLibrary)
     case reportHarm(ReportHarm)
     case listQuarantine(ListQuarantine)
     case liftQuarantine(LiftQuarantine)
@@ -64,6 +65,7 @@ public enum CatalogRequest: ServiceRequest {
         .method(cancelUpload),
         .method(backup),
         .method(rescan),
+        .method(collect),
         .method(reportHarm),
         .method(listQuarantine),
         .method(liftQuarantine),

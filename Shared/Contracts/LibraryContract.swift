@@ -156,3 +156,39 @@ public struct RescanLibrary: Request {
         )
     }
 }
+
+/// `library.collect`: removes the stored bytes that nothing refers to, without waiting for the collector.
+public struct CollectLibrary: Request {
+    public static let method = "library.collect"
+    /// Whether they are only counted.
+    public var isDryRun: Bool
+
+    public init(isDryRun: Bool = false) { self.isDryRun = isDryRun }
+
+    public static let table = parameters(
+        "Removes stored bytes that nothing refers to; the catalog does so by itself after a while.",
+        blank: CollectLibrary(),
+        [.defaulted("dryRun", \.isDryRun, .flag, "Only counts them.", default: false)]
+    )
+
+    public struct Result: JSONTabled {
+        public var count: Int
+        public var bytes: Int64
+
+        public init(count: Int = 0, bytes: Int64 = 0) {
+            self.count = count
+            self.bytes = bytes
+        }
+
+        public static let table = JSONTable(
+            "Collected",
+            "Stored bytes that nothing refers to.",
+            unknown: .ignored,
+            blank: Result(),
+            [
+                .required("count", \.count, .count(0...Int.max), "Files."),
+                .required("bytes", \.bytes, .integer(0...Int64.max), "Their bytes."),
+            ]
+        )
+    }
+}

@@ -90,13 +90,18 @@ public struct PerformChanges: Request {
         public var placeholders: JSONObject
         /// Those `ref`s whose bytes were in the library already (spec P-23).
         public var duplicates: [String]
+        /// Digests of stored files that were damaged, and that the bytes of this request replaced. A repeated request
+        /// does not name them again.
+        public var healed: [String]
 
         public init(
             token: ChangeToken,
             isChanged: Bool,
             placeholders: JSONObject = [:],
-            duplicates: [String] = []
+            duplicates: [String] = [],
+            healed: [String] = []
         ) {
+            self.healed = healed
             self.token = token
             self.sequence = token.sequence
             self.isChanged = isChanged
@@ -122,6 +127,13 @@ public struct PerformChanges: Request {
                     \.duplicates,
                     .list(of: .text(maxBytes: 64), limit: 1000),
                     "Those refs whose bytes were in the library already.",
+                    default: []
+                ),
+                .defaulted(
+                    "healed",
+                    \.healed,
+                    .list(of: .text(maxBytes: 64), limit: 1000),
+                    "Digests of damaged stored files that these bytes replaced.",
                     default: []
                 ),
             ]

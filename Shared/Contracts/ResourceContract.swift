@@ -169,10 +169,13 @@ public struct FinishUpload: Request {
     public var upload: String
     /// SHA-256 that the bytes must have, where the client knows it.
     public var digest: String?
+    /// Where the library has the bytes already, its file is read and compared, and replaced where it is damaged.
+    public var verifies: Bool
 
-    public init(upload: String, digest: String? = nil) {
+    public init(upload: String, digest: String? = nil, verifies: Bool = false) {
         self.upload = upload
         self.digest = digest
+        self.verifies = verifies
     }
 
     public static let table = parameters(
@@ -181,6 +184,13 @@ public struct FinishUpload: Request {
         [
             .required("upload", \.upload, .text(maxBytes: 64), "The upload."),
             .optional("digest", \.digest, .text(maxBytes: 64), "SHA-256 that the bytes must have."),
+            .defaulted(
+                "verify",
+                \.verifies,
+                .flag,
+                "Where the library has the bytes, its file is compared with them, and replaced if it is damaged.",
+                default: false
+            ),
         ]
     )
 
@@ -188,11 +198,14 @@ public struct FinishUpload: Request {
         public var upload: String
         public var digest: String
         public var size: Int64
+        /// Whether the bytes replaced a stored file that was damaged.
+        public var isHealed: Bool
 
-        public init(upload: String, digest: String, size: Int64) {
+        public init(upload: String, digest: String, size: Int64, isHealed: Bool = false) {
             self.upload = upload
             self.digest = digest
             self.size = size
+            self.isHealed = isHealed
         }
 
         public static let table = JSONTable(
@@ -204,6 +217,13 @@ public struct FinishUpload: Request {
                 .required("upload", \.upload, .text(maxBytes: 64), "Its name."),
                 .required("digest", \.digest, .text(maxBytes: 64), "SHA-256 of the bytes."),
                 .required("size", \.size, .integer(0...Int64.max), "Bytes."),
+                .defaulted(
+                    "healed",
+                    \.isHealed,
+                    .flag,
+                    "Whether the bytes replaced a stored file that was damaged.",
+                    default: false
+                ),
             ]
         )
     }

@@ -53,6 +53,24 @@ public enum MetadataReader {
         guard try header(of: bytes).isComplete else { throw .truncated }
     }
 
+    /// How many bytes ``isFilm(_:rawEnding:)`` looks at.
+    public static let beginningBytes = 512
+
+    /// Whether a file that begins with these bytes is a film; else it is a picture.
+    ///
+    /// - Parameters:
+    ///   - beginning: the first ``beginningBytes`` of it, or all that there are.
+    ///   - rawEnding: the ending of its name where a raw file is taken too; else nil.
+    /// - Throws: ``MetadataError/unsupported(found:supported:)`` where it is neither.
+    public static func isFilm(_ beginning: [UInt8], rawEnding: String?) throws(MetadataError) -> Bool {
+        if MovieHeader.sniff(beginning.prefix(16)) != nil { return true }
+        if let rawEnding, RawKind.sniff(beginning, ending: rawEnding) != nil { return false }
+        guard PictureKind.sniff(beginning) != nil else {
+            throw .unsupported(found: PictureKind.describe(beginning), supported: PictureKind.supportedNames)
+        }
+        return false
+    }
+
     static func header(of bytes: [UInt8]) throws(MetadataError) -> PictureHeader {
         do {
             return try PictureHeader.read(bytes)

@@ -11,9 +11,14 @@ extension PhotoLibrary {
     /// A step is repeated where the connection breaks; where the catalog was started anew meanwhile, the upload begins
     /// again. The catalog checks the whole by its SHA-256.
     ///
+    /// - Parameter verifies: where the library has the bytes, its file is compared with them, and replaced if damaged
     /// - Returns: the upload's name; it lives ten minutes unless it is used
     /// - Throws: `missing_resource` where the file cannot be read, or the catalog's refusal
-    public func upload(file path: String, deadline: Duration = .seconds(600)) async throws(RPCError) -> String {
+    public func upload(
+        file path: String,
+        deadline: Duration = .seconds(600),
+        verifies: Bool = false
+    ) async throws(RPCError) -> String {
         let file: FileDescriptor
         do {
             file = try FileDescriptor.open(path, .readOnly)
@@ -21,7 +26,7 @@ extension PhotoLibrary {
             throw Self.cannotRead(path, error)
         }
         defer { try? file.close() }
-        return try await upload(deadline) { offset, length throws(RPCError) in
+        return try await upload(deadline, verifies) { offset, length throws(RPCError) in
             var chunk = Bytes(repeating: 0, count: length)
             var filled = 0
             do {
@@ -45,7 +50,7 @@ extension PhotoLibrary {
 
     /// Hands bytes to the catalog, in steps; up to 8 MiB are sent more simply as an attachment of the change.
     public func upload(_ bytes: Bytes, deadline: Duration = .seconds(600)) async throws(RPCError) -> String {
-        try await upload(deadline) { offset, length throws(RPCError) in
+        try await upload(deadline, false) { offset, length throws(RPCError) in
             Bytes(bytes.dropFirst(Int(clamping: offset)).prefix(length))
         }
     }
@@ -59,13 +64,14 @@ extension PhotoLibrary {
 
     private func upload(
         _ deadline: Duration,
+        _ verifies: Bool,
         read: (_ offset: Int64, _ length: Int) throws(RPCError) -> Bytes
     ) async throws(RPCError) -> String {
         let clock = ContinuousClock()
         let end = clock.now + deadline
         for attempt in 1... {
             do throws(RPCError) {
-                return try await uploadOnce(until: end, read: read)
+                return try await uploadOnce(until: end, verifies, read: read)
             } catch  where error.refusal == .handleExpired && attempt < Self.uploadAttempts {
                 logger.info("the catalog forgot an upload, beginning again", metadata: ["attempt": "\(attempt)"])
             }
@@ -75,6 +81,7 @@ extension PhotoLibrary {
 
     private func uploadOnce(
         until end: ContinuousClock.Instant,
+        _ verifies: Bool,
         read: (_ offset: Int64, _ length: Int) throws(RPCError) -> Bytes
     ) async throws(RPCError) -> String {
         var remaining: Duration { end - ContinuousClock().now }
@@ -93,7 +100,8 @@ extension PhotoLibrary {
             }
             offset += Int64(chunk.count)
         }
-        let finish = FinishUpload(upload: upload.upload, digest: hash.finalize().hexadecimal)
+        let digest = hash.finalize().hexadecimal
+        let finish = FinishUpload(upload: upload.upload, digest: digest, verifies: verifies)
         return try await retrying(remaining) { time throws(RPCError) in
             try await self.catalog.ask(finish, deadline: time).result.upload
         }

@@ -64,6 +64,8 @@ public struct NewResource: Sendable, Hashable, JSONTabled {
     public var isReferenced: Bool
     /// True if the file at the path is removed after the commit: PhotoKit's `shouldMoveFile` (T-21).
     public var isMoved: Bool
+    /// True if the library's file of known bytes is read, compared and replaced if it is damaged.
+    public var verifies: Bool
     /// The file name at import; if nil and there is a path, the name of that file.
     public var originalFilename: String?
 
@@ -72,9 +74,11 @@ public struct NewResource: Sendable, Hashable, JSONTabled {
         source: ResourceSource,
         originalFilename: String? = nil,
         isReferenced: Bool = false,
-        isMoved: Bool = false
+        isMoved: Bool = false,
+        verifies: Bool = false
     ) {
         self.isMoved = isMoved
+        self.verifies = verifies
         self.type = type
         self.originalFilename = originalFilename
         self.isReferenced = isReferenced
@@ -117,6 +121,13 @@ public struct NewResource: Sendable, Hashable, JSONTabled {
                 \.isMoved,
                 .flag,
                 "The file at the path is removed after the commit, unless it has other hard links.",
+                default: false
+            ),
+            .defaulted(
+                "verify",
+                \.verifies,
+                .flag,
+                "Where the library has the bytes, its file is compared with them, and replaced if it is damaged.",
                 default: false
             ),
             .optional("originalFilename", \.originalFilename, .text(maxBytes: 1024), "The file name at import."),

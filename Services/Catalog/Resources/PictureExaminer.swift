@@ -222,7 +222,8 @@ struct PictureExaminer: Service {
 struct DamageMark: Sendable {
     let asset: ObjectID
     let digest: String
-    let damage: String
+    /// Nil: nothing is known to be lost after all.
+    let damage: String?
 }
 
 extension ChangeTransaction {

@@ -1,12 +1,13 @@
 import Contracts
 import JSONValue
+import Logging
 import Messaging
 import Metadata
 import PhotoModel
 import Storage
 
 /// Takes the bytes of a transaction's requests into the resource store, before the transaction: what is in the database
-/// is durable on disk. Bytes that no transaction names after all are harmless.
+/// is durable on disk. Bytes that no transaction names after all are removed.
 struct ResourceIntake: Sendable {
     let resources: ResourceStore
     let crew: FileCrew
@@ -16,15 +17,20 @@ struct ResourceIntake: Sendable {
     let store: LibraryStore
     /// The largest file, in bytes.
     let maxBytes: Int64
+    let healing: ResourceHealing
+    let logger: Logger
     /// Requests of one transaction that are prepared at a time.
     let width = 4
 
     /// Prepares all requests; an error names the index of the request that it is about.
     ///
-    /// - Parameter alwaysReads: also the facts of bytes that an asset has already
+    /// - Parameters:
+    ///   - taken: gets everything that is stored for them
+    ///   - alwaysReads: also the facts of bytes that an asset has already
     func prepare(
         _ requests: [ChangeRequest],
         _ incoming: IncomingRequest,
+        _ taken: TakenResources,
         alwaysReads: Bool
     ) async throws -> [PreparedChange] {
         var prepared = requests.map { PreparedChange($0) }
@@ -39,7 +45,7 @@ struct ResourceIntake: Sendable {
                     running += 1
                     group.addTask {
                         do {
-                            return (index, try await prepare(requests[index], incoming, alwaysReads))
+                            return (index, try await prepare(requests[index], incoming, taken, alwaysReads))
                         } catch {
                             throw CatalogRefusals.refusal(error).about(request: index)
                         }
@@ -56,6 +62,7 @@ struct ResourceIntake: Sendable {
     private func prepare(
         _ request: ChangeRequest,
         _ incoming: IncomingRequest,
+        _ taken: TakenResources,
         _ alwaysReads: Bool
     ) async throws -> PreparedChange {
         switch request {
@@ -63,8 +70,7 @@ struct ResourceIntake: Sendable {
             try check(create.resources)
             var resources: [PreparedResource] = []
             for resource in create.resources {
-                let taken = try await take(resource, incoming)
-                resources.append(taken)
+                resources.append(try await take(resource, incoming, taken))
             }
             if !alwaysReads, create.ifDuplicate == .useExisting,
                 let original = resources.first(where: \.type.isOriginal)
@@ -81,22 +87,26 @@ struct ResourceIntake: Sendable {
             }
             var change = PreparedChange(request, resources: resources)
             if let edit = create.edit {
-                change.render = try await take(render: edit.render, incoming)
-                change.adjustment = try await take(edit.adjustmentData, incoming)
+                change.render = try await take(render: edit.render, incoming, taken)
+                change.adjustment = try await take(edit.adjustmentData, incoming, taken)
             }
             return change
         case .editAsset(let edit):
             return PreparedChange(
                 request,
-                resources: [try await take(render: edit.render, incoming)],
-                adjustment: try await take(edit.adjustmentData, incoming)
+                resources: [try await take(render: edit.render, incoming, taken)],
+                adjustment: try await take(edit.adjustmentData, incoming, taken)
             )
         default: return PreparedChange(request)
         }
     }
 
-    private func take(render resource: NewResource, _ incoming: IncomingRequest) async throws -> PreparedResource {
-        var render = try await take(resource, incoming)
+    private func take(
+        render resource: NewResource,
+        _ incoming: IncomingRequest,
+        _ taken: TakenResources
+    ) async throws -> PreparedResource {
+        var render = try await take(resource, incoming, taken)
         try await read(&render)
         render.type = render.facts?.mediaType == .video ? .fullSizeVideo : .fullSizePhoto
         try Self.check(render)
@@ -141,22 +151,55 @@ struct ResourceIntake: Sendable {
         }
     }
 
-    /// Removes the files that a committed transaction moved in. One that is not the file that was read stays.
-    func removeMoved(_ requests: [ChangeRequest], _ prepared: [PreparedChange]) async {
+    /// Removes the files that a committed transaction moved in, once the stored bytes were read back from the disk and are
+    /// right. One that is not the file that was read stays.
+    func removeMoved(_ requests: [ChangeRequest], _ prepared: [PreparedChange], _ incoming: IncomingRequest) async {
         for (request, change) in zip(requests, prepared) {
             guard case .createAsset(let create) = request else { continue }
             for (resource, taken) in zip(create.resources, change.resources) {
-                guard resource.isMoved, let path = resource.path, let identity = taken.identity else { continue }
-                let roots = roots
-                // What cannot be removed is there twice, which loses nothing.
-                _ = try? await crew.run { try roots.remove(path, identity) }
+                guard resource.isMoved, let path = resource.path, let identity = taken.identity,
+                    let digest = ResourceDigest(taken.digest)
+                else { continue }
+                do {
+                    try await removeMoved(path, identity, digest, incoming)
+                } catch {
+                    // What cannot be removed is there twice, which loses nothing.
+                    logger.error(
+                        "a moved file was left where it was",
+                        metadata: ["file": "\(path)", "digest": "\(digest)", "error": "\(error)"]
+                    )
+                }
             }
+        }
+    }
+
+    private func removeMoved(
+        _ path: String,
+        _ identity: FileIdentity,
+        _ digest: ResourceDigest,
+        _ incoming: IncomingRequest
+    ) async throws {
+        let (resources, roots, maxBytes) = (resources, roots, maxBytes)
+        try await crew.run {
+            do throws(StorageError) {
+                try resources.open(digest).verify(fromDisk: true)
+            } catch {
+                // The disk did not keep what was written: once more, while the source is there.
+                let source = try roots.open(path, for: incoming.identity)
+                _ = try resources.put(copying: source, limit: maxBytes, verifies: true)
+                try resources.open(digest).verify(fromDisk: true)
+            }
+            try roots.remove(path, identity)
         }
     }
 
     // MARK: Bytes
 
-    private func take(_ resource: NewResource, _ incoming: IncomingRequest) async throws -> PreparedResource {
+    private func take(
+        _ resource: NewResource,
+        _ incoming: IncomingRequest,
+        _ taken: TakenResources
+    ) async throws -> PreparedResource {
         let (resources, maxBytes) = (resources, maxBytes)
         let stored: StoredResource
         var path: String?
@@ -164,12 +207,16 @@ struct ResourceIntake: Sendable {
         guard !resource.isReferenced || resource.path != nil else {
             throw Refusal.invalidParams.error("only a path can be referenced", ["parameter": "reference"])
         }
+        // The source of a move is removed: nothing but bytes that were compared may stay.
+        let verifies = resource.verifies || resource.isMoved
         var name = try resource.originalFilename.map { try storable($0, "originalFilename") }
         switch resource.source {
         case .attachment(let number):
             let bytes = try attachment(number, incoming)
-            stored = try await crew.run { try resources.put(bytes: bytes) }
-        case .upload(let upload): stored = try await uploads.finished(upload, owner: incoming.identity)
+            try check(bytes.prefix(MetadataReader.beginningBytes), Int64(bytes.count), resource, name ?? "the bytes")
+            stored = try await crew.run { try resources.put(bytes: bytes, verifies: verifies) }
+        case .upload(let upload):
+            stored = try await uploads.finished(upload, owner: incoming.identity)
         case .path(let named):
             path = named
             let isReferenced = resource.isReferenced
@@ -177,11 +224,13 @@ struct ResourceIntake: Sendable {
             let file = try roots.open(named, for: incoming.identity)
             if resource.isMoved { identity = try roots.requireMovable(file, named, for: incoming.identity) }
             name = name ?? PictureFacts.text(named.split(separator: "/").last.map(String.init), 1024)
+            let beginning = try await crew.run { try file.read(offset: 0, count: MetadataReader.beginningBytes) }
+            try check(beginning[...], file.size, resource, named)
             do {
                 stored = try await crew.run {
                     isReferenced
-                        ? try resources.refer(to: file, at: named, limit: maxBytes)
-                        : try resources.put(copying: file, limit: maxBytes)
+                        ? try resources.refer(to: file, at: named, limit: maxBytes, verifies: verifies)
+                        : try resources.put(copying: file, limit: maxBytes, verifies: verifies)
                 }
             } catch StorageError.tooLarge(let reason) {
                 throw Refusal.invalidResource.error(
@@ -192,6 +241,7 @@ struct ResourceIntake: Sendable {
         case nil:
             throw Refusal.invalidParams.error("a resource names exactly one of attachment, upload and path")
         }
+        taken.add(stored, upload: resource.upload)
         return PreparedResource(
             type: resource.type,
             digest: stored.digest.text,
@@ -202,7 +252,35 @@ struct ResourceIntake: Sendable {
         )
     }
 
-    private func take(_ data: AdjustmentData, _ incoming: IncomingRequest) async throws -> PreparedResource {
+    /// Refuses by size and first bytes what would be refused after it was copied.
+    private func check(
+        _ beginning: ArraySlice<UInt8>,
+        _ size: Int64,
+        _ resource: NewResource,
+        _ name: String
+    ) throws(RPCError) {
+        func refusal(_ reason: String) -> RPCError {
+            Refusal.invalidResource.error(
+                "\(name) cannot be taken in: \(reason)",
+                ["file": .string(name), "reason": .string(reason)]
+            )
+        }
+        let ending = resource.type == .alternatePhoto ? FileGrouping.parts(resource.path ?? name).ending : nil
+        let isFilm: Bool
+        do throws(MetadataError) {
+            isFilm = try MetadataReader.isFilm(Array(beginning), rawEnding: ending)
+        } catch {
+            throw refusal(error.message)
+        }
+        let limit = isFilm ? maxBytes : min(maxBytes, Int64(PictureReader.maxBytes))
+        guard size <= limit else { throw refusal("it has \(size) bytes, the limit is \(limit)") }
+    }
+
+    private func take(
+        _ data: AdjustmentData,
+        _ incoming: IncomingRequest,
+        _ taken: TakenResources
+    ) async throws -> PreparedResource {
         let bytes = try attachment(data.attachment, incoming)
         guard bytes.count <= AdjustmentData.maxBytes else {
             throw Refusal.limitExceeded.error(
@@ -212,6 +290,7 @@ struct ResourceIntake: Sendable {
         }
         let resources = resources
         let stored = try await crew.run { try resources.put(bytes: bytes) }
+        taken.add(stored)
         return PreparedResource(type: .adjustmentData, digest: stored.digest.text, size: stored.size)
     }
 

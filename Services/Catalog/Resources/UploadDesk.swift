@@ -6,7 +6,8 @@ import Storage
 /// Uploads under way and finished ones that no transaction has used yet.
 ///
 /// Each has an owner and a lease that use renews; what is left of one that ran out is removed when the desk is next
-/// asked anything, and all are gone at a restart: `handle_expired`.
+/// asked anything or the collector comes by, and all are gone at a restart: `handle_expired`. A finished upload counts
+/// against its owner until an asset has its bytes or they are removed.
 actor UploadDesk {
     struct Limits: Sendable {
         /// Microseconds without use.
@@ -27,6 +28,8 @@ actor UploadDesk {
         var size: Int64 = 0
         var finished: StoredResource?
         var isBusy = false
+        /// An asset has the bytes.
+        var isTaken = false
         var usedAt: Int64
     }
 
@@ -36,6 +39,8 @@ actor UploadDesk {
     private let limits: Limits
     private let makeName: @Sendable () -> String
     private var uploads: [String: Upload] = [:]
+    /// Removes bytes that no asset took.
+    private var discard: @Sendable ([ResourceDigest]) async -> Void = { _ in }
 
     init(
         resources: ResourceStore,
@@ -53,9 +58,13 @@ actor UploadDesk {
 
     var count: Int { uploads.count }
 
+    /// Says who removes the bytes of finished uploads that no asset took.
+    func discard(by discard: @escaping @Sendable ([ResourceDigest]) async -> Void) { self.discard = discard }
+
     func begin(_ request: BeginUpload, owner: String) async throws -> BeginUpload.Result {
-        removeExpired()
-        let own = uploads.values.filter { $0.owner == owner }
+        await removeExpired()
+        if uploads.count >= limits.all { uploads = uploads.filter { !$0.value.isTaken } }
+        let own = uploads.values.filter { $0.owner == owner && !$0.isTaken }
         guard own.count < limits.perIdentity, uploads.count < limits.all else {
             throw Refusal.limitExceeded.error(
                 "there are \(own.count) uploads open; finish or cancel some (limit \(limits.perIdentity))",
@@ -75,7 +84,7 @@ actor UploadDesk {
     }
 
     func append(_ request: AppendUpload, _ attachments: [Bytes], owner: String) async throws -> AppendUpload.Result {
-        var upload = try open(request.upload, owner)
+        var upload = try await open(request.upload, owner)
         guard attachments.count == 1 else {
             throw Refusal.invalidParams.error("upload.append has exactly one attachment, the next bytes")
         }
@@ -98,7 +107,7 @@ actor UploadDesk {
                 ["size": .int(upload.size)]
             )
         }
-        let used = uploads.values.reduce(Int64(0)) { $1.owner == owner ? $0 + $1.size : $0 }
+        let used = uploads.values.reduce(Int64(0)) { $1.owner == owner && !$1.isTaken ? $0 + $1.size : $0 }
         guard Int64(bytes.count) <= limits.bytesPerIdentity - used else {
             throw Refusal.limitExceeded.error(
                 "all uploads of \(owner) may have \(limits.bytesPerIdentity) bytes together",
@@ -121,13 +130,13 @@ actor UploadDesk {
     }
 
     func finish(_ request: FinishUpload, owner: String) async throws -> FinishUpload.Result {
-        var upload = try open(request.upload, owner)
+        var upload = try await open(request.upload, owner)
         if upload.finished == nil {
             upload.isBusy = true
             uploads[request.upload] = upload
             do {
                 let writer = upload.writer
-                upload.finished = try await crew.run { try writer.finish() }
+                upload.finished = try await crew.run { try writer.finish(verifies: request.verifies) }
             } catch {
                 uploads[request.upload] = nil
                 throw error
@@ -136,7 +145,7 @@ actor UploadDesk {
         }
         guard let finished = upload.finished else { throw Self.expired(request.upload) }
         guard request.digest == nil || request.digest == finished.digest.text else {
-            uploads[request.upload] = nil
+            await remove([request.upload])
             throw Refusal.invalidResource.error(
                 "the bytes have the SHA-256 \(finished.digest), not the one announced; upload them again",
                 ["digest": .string(finished.digest.text)]
@@ -145,29 +154,40 @@ actor UploadDesk {
         return FinishUpload.Result(
             upload: request.upload,
             digest: finished.digest.text,
-            size: finished.size
+            size: finished.size,
+            isHealed: finished.isHealed
         )
     }
 
-    func cancel(_ request: CancelUpload, owner: String) throws {
-        let upload = try open(request.upload, owner)
-        upload.writer.cancel()
-        uploads[request.upload] = nil
+    func cancel(_ request: CancelUpload, owner: String) async throws {
+        _ = try await open(request.upload, owner)
+        await remove([request.upload])
     }
 
     /// The bytes of a finished upload, for a transaction.
-    func finished(_ name: String, owner: String) throws -> StoredResource {
-        let upload = try open(name, owner)
+    func finished(_ name: String, owner: String) async throws -> StoredResource {
+        let upload = try await open(name, owner)
         guard let finished = upload.finished else {
             throw Refusal.invalidParams.error("the upload \(name) is not finished; call upload.finish first")
         }
         return finished
     }
 
+    /// Counts uploads against their owner no longer: assets have their bytes.
+    func taken(_ names: [String], owner: String) {
+        for name in names where uploads[name]?.owner == owner { uploads[name]?.isTaken = true }
+    }
+
+    /// Removes uploads that nobody used for too long, with their bytes.
+    func removeExpired() async {
+        let now = clock.nowMicroseconds()
+        await remove(uploads.filter { !$0.value.isBusy && now - $0.value.usedAt > limits.lease }.map(\.key))
+    }
+
     // MARK: Parts
 
-    private func open(_ name: String, _ owner: String) throws -> Upload {
-        removeExpired()
+    private func open(_ name: String, _ owner: String) async throws -> Upload {
+        await removeExpired()
         // Somebody else's upload is none.
         guard var upload = uploads[name], upload.owner == owner else { throw Self.expired(name) }
         guard !upload.isBusy else {
@@ -186,12 +206,15 @@ actor UploadDesk {
         uploads[name] = upload
     }
 
-    private func removeExpired() {
-        let now = clock.nowMicroseconds()
-        for (name, upload) in uploads where !upload.isBusy && now - upload.usedAt > limits.lease {
+    private func remove(_ names: [String]) async {
+        var digests: [ResourceDigest] = []
+        for name in names {
+            guard let upload = uploads.removeValue(forKey: name) else { continue }
             upload.writer.cancel()
-            uploads[name] = nil
+            if let finished = upload.finished, !upload.isTaken { digests.append(finished.digest) }
         }
+        // The leases ended with the uploads.
+        if !digests.isEmpty { await discard(digests) }
     }
 
     private static func expired(_ name: String) -> RPCError {

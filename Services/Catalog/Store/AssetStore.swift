@@ -1,6 +1,7 @@
 import Basics
 import GRDB
 import PhotoModel
+import Storage
 
 #if canImport(FoundationEssentials)
     import FoundationEssentials
@@ -135,6 +136,20 @@ struct AssetStore {
                 """
         )
         return try String.fetchOne(statement, arguments: [Data(bytes)]).map(AssetRowStore.identifier)
+    }
+
+    /// Assets that are marked as damaged because of some bytes.
+    func damaged(by digest: ResourceDigest) throws -> [ObjectID] {
+        guard let bytes = Hexadecimal.bytes(digest.text) else { return [] }
+        let texts = try String.fetchAll(
+            database,
+            sql: """
+                SELECT DISTINCT a.id FROM resource r JOIN asset a ON a.row = r.asset
+                WHERE r.digest = ? AND r.damage IS NOT NULL ORDER BY a.id LIMIT ?
+                """,
+            arguments: [Data(bytes), ChangeRecord.maxEntities]
+        )
+        return try texts.map(AssetRowStore.identifier)
     }
 
     /// The frames of a burst, in the order of their identifiers.

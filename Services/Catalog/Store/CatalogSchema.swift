@@ -44,6 +44,10 @@ enum CatalogSchema {
                 arguments: [ResourceType.video.number]
             )
         }
+        migrator.registerMigration("8 kept adjustments") { database in
+            try database.execute(sql: KeptAdjustmentStore.schema)
+            try KeptAdjustmentStore(database: database).backfill()
+        }
         return migrator
     }
 

@@ -70,8 +70,12 @@ struct ExaminationStore {
     func isReferenced(_ digest: ResourceDigest) throws -> Bool {
         guard let bytes = [UInt8](hexadecimal: digest.text) else { return false }
         return try queue.read { database in
-            let sql = "SELECT EXISTS (SELECT 1 FROM resource WHERE digest = ?)"
-            return try Bool.fetchOne(database, sql: sql, arguments: [Data(bytes)]) ?? false
+            // A library that this version has not opened yet keeps no adjustment data of earlier edits.
+            guard try database.tableExists("kept_adjustment") else {
+                let sql = "SELECT EXISTS (SELECT 1 FROM resource WHERE digest = ?)"
+                return try Bool.fetchOne(database, sql: sql, arguments: [Data(bytes)]) ?? false
+            }
+            return try ReferencedDigestStore(database: database).contains(digest)
         }
     }
 }

@@ -91,6 +91,7 @@ struct HistoryStore {
         for topic in Set(record.topics) {
             try run("INSERT INTO change_topic VALUES (?, ?)", [topic, record.sequence])
         }
+        try KeptAdjustmentStore(database: database).keep(record)
         counters.add(bytes.count, to: Self.bytesCounter)
     }
 
@@ -234,6 +235,7 @@ struct HistoryStore {
         }
         try run("DELETE FROM change WHERE sequence <= ?", [last])
         try run("DELETE FROM departed WHERE sequence <= ?", [last])
+        try KeptAdjustmentStore(database: database).trim(through: last)
         // Records of an earlier history stand below `oldest` already.
         try run("UPDATE library SET oldest = max(oldest, ?)", [last])
         try CounterChanges.add(-removed, to: Self.bytesCounter, database)

@@ -178,6 +178,7 @@ struct LibraryReader {
     var collections: CollectionStore { CollectionStore(database: database) }
     var edits: EditStore { EditStore(database: database) }
     var quarantine: QuarantineStore { QuarantineStore(database: database) }
+    var references: ReferencedDigestStore { ReferencedDigestStore(database: database) }
 
     func head() throws -> LibraryHead {
         guard let head = try history.head() else { throw DamagedRow("the database has no library row") }

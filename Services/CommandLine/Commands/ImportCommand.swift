@@ -22,6 +22,9 @@ struct ImportCommand: LibraryCommand {
             With --reference nothing is copied: the files stay where they are, below a folder that the catalog was \
             started with (--import-root), and are checked at each opening; see rescan.
 
+            A file of the library that is known to be damaged (it was found so, or was written to) is replaced when good \
+            bytes for it are imported; --verify finds those that were damaged without a trace.
+
             Exit status: 0 all is in the library, 1 nothing could be done, 3 some files or folders could not be taken.
             """
     )
@@ -37,6 +40,9 @@ struct ImportCommand: LibraryCommand {
 
     @Flag(help: "Leave the files where they are and refer to them.")
     var reference = false
+
+    @Flag(help: "Read the library's own file of each known picture too, and replace those that are damaged.")
+    var verify = false
 
     @Flag(help: "Only list what would be imported.")
     var dryRun = false
@@ -69,7 +75,7 @@ struct ImportCommand: LibraryCommand {
         var report = ImportReport(total: total, output: output, isVerbose: verbose, keepsAssets: album != nil)
         var isAtEnd = false
         do {
-            let run = ImportRun(library: library, width: parallel, isReferenced: reference)
+            let run = ImportRun(library: library, width: parallel, isReferenced: reference, verifies: verify)
             try await run.run(
                 {
                     let item = finder.next()

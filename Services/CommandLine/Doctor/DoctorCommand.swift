@@ -11,10 +11,11 @@ import SystemPackage
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
-        abstract: "Look for what is wrong, or soon will be, and say what to do; changes nothing.",
+        abstract: "Look for what is wrong, or soon will be, and say what to do.",
         discussion: """
             Libraries and their policy, folders, disk, clock, locks, the store against the database, what was set aside, \
-            and the services where they run; where they do not, it looks at the library from outside.
+            and the services where they run; where they do not, it looks at the library from outside. It changes nothing, \
+            but that --deep marks damaged files, so that importing good ones replaces them, and what --collect removes.
 
             Exit status: 0 all is well, 1 there are warnings, 2 there are problems.
             """
@@ -24,6 +25,9 @@ struct DoctorCommand: AsyncParsableCommand {
 
     @Flag(help: "Read every file of the library and check its bytes.")
     var deep = false
+
+    @Flag(help: "Remove stored bytes to which nothing refers now, and not after an hour; the catalog must run.")
+    var collect = false
 
     @OptionGroup var client: ClientOptions
 
@@ -50,7 +54,15 @@ struct DoctorCommand: AsyncParsableCommand {
         if output.showsProgress, deep { try? Output.write("\r\u{1B}[K", to: .standardError) }
         // Without a run folder nobody can be called; the finding above says so.
         if let addresses = try? client.serviceEndpoints() {
-            findings += try await services(addresses)
+            let answers = try await services(addresses)
+            // The running catalog knows better what is needed than a look from outside.
+            if answers.contains(where: { $0.subject == "collector" }) {
+                findings.removeAll { $0.subject == "collector" }
+            }
+            findings += answers
+        }
+        if collect, !findings.contains(where: { $0.subject == "catalog" }) {
+            findings.append(.warning("collector", "the catalog does not run", "start it; it is the one that collects"))
         }
         try tell(Self.merged(findings), output)
     }
@@ -61,7 +73,7 @@ struct DoctorCommand: AsyncParsableCommand {
             client: "safelight",
             logger: Logger(label: "safelight", factory: { _ in SwiftLogNoOpLogHandler() })
         )
-        let findings = await ServiceChecks(library: library).findings().findings
+        let findings = await ServiceChecks(library: library, collects: collect).findings().findings
         await library.close()
         return findings
     }

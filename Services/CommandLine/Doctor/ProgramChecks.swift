@@ -98,13 +98,13 @@ struct ProgramChecks {
             let text = problems.joined(separator: "; ")
             return findings + [.problem("database", "it is damaged: \(text)", "stop the services; put back a backup")]
         }
-        func add(_ member: String, _ what: String, _ advice: String, isProblem: Bool = true) {
+        func add(_ member: String, _ what: String, _ advice: String) {
             guard let sample = json[member], let count = sample["count"]?.intValue, count > 0 else { return }
             let first = sample["first"]?.arrayValue?.compactMap(\.stringValue) ?? []
             let names = first.joined(separator: ", ") + (count > first.count ? ", …" : "")
             findings.append(
                 Finding(
-                    level: isProblem ? .problem : .warning,
+                    level: .problem,
                     subject: "store",
                     text: "\(count) \(what): \(names)",
                     advice: advice
@@ -123,12 +123,9 @@ struct ProgramChecks {
                 .ok("store", "\(files), \(bytes), all there\(isDeep ? " and each byte as it was taken in" : "")")
             )
         }
-        add(
-            "orphans",
-            "files belong to no asset (\(Quantities.bytes(json["orphanBytes"]?.intValue ?? 0)))",
-            "they only take space: left by imports that were refused or stopped",
-            isProblem: false
-        )
+        if let count = json["orphans"]?["count"]?.intValue, count > 0 {
+            findings.append(collectable(count, json["orphanBytes"]?.intValue ?? 0, isCollected: false))
+        }
         if let newest = json["newestRecord"]?.intValue {
             if newest > now + 60_000_000 {
                 findings.append(
@@ -144,6 +141,17 @@ struct ProgramChecks {
         }
         findings.append(ServiceChecks.quarantine(Int(clamping: json["quarantined"]?.intValue ?? 0)))
         return findings
+    }
+
+    /// Stored bytes that nothing refers to.
+    static func collectable(_ count: Int64, _ bytes: Int64, isCollected: Bool) -> Finding {
+        let files = "\(Quantities.count(Int(clamping: count), "file")), \(Quantities.bytes(bytes))"
+        guard !isCollected else { return .ok("collector", "\(files) collected") }
+        guard count > 0 else { return .ok("collector", "nothing is to be collected") }
+        return .ok(
+            "collector",
+            "\(files), to which nothing refers: the catalog removes them by itself, `safelight doctor --collect` now"
+        )
     }
 
     // MARK: Asking

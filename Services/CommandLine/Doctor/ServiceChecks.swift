@@ -8,6 +8,8 @@ import PhotoModel
 /// What the running services say of themselves.
 struct ServiceChecks {
     let library: PhotoLibrary
+    /// Whether stored bytes to which nothing refers are removed now.
+    var collects = false
 
     /// What one service answered; nil where nobody did.
     private struct Answer: Sendable {
@@ -38,6 +40,7 @@ struct ServiceChecks {
             findings.append(judge(answer))
         }
         if let finding = await quarantine() { findings.append(finding) }
+        findings.append(await collectable())
         return (findings, true)
     }
 
@@ -93,6 +96,16 @@ struct ServiceChecks {
     private func quarantine() async -> Finding? {
         guard let page = try? await library.catalog.ask(ListQuarantine(count: 1)).result else { return nil }
         return Self.quarantine(page.count)
+    }
+
+    private func collectable() async -> Finding {
+        do throws(RPCError) {
+            let request = CollectLibrary(isDryRun: !collects)
+            let found = try await library.catalog.ask(request, deadline: .seconds(300)).result
+            return ProgramChecks.collectable(Int64(found.count), found.bytes, isCollected: collects)
+        } catch {
+            return .warning("collector", "it cannot be asked: \(error.message)", "run this as the catalog's own user")
+        }
     }
 
     static func quarantine(_ count: Int) -> Finding {

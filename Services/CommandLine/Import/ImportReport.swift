@@ -16,6 +16,8 @@ struct ImportReport {
 
     private(set) var imported = 0
     private(set) var duplicates = 0
+    /// Known files whose stored copy was damaged and was replaced.
+    private(set) var healed = 0
     private(set) var broken = 0
     /// Files of which something was told.
     private(set) var done = 0
@@ -49,12 +51,14 @@ struct ImportReport {
             json["id"] = .string(id.text)
             json["sequence"] = .int(sequence)
             if isVerbose { try say("imported  \(id)  \(name)") }
-        case .duplicate(let id):
+        case .duplicate(let id, let isHealed):
             duplicates += 1
+            if isHealed { healed += 1 }
             if keepsAssets { assets.append((index, id)) }
             json["outcome"] = "duplicate"
             json["id"] = .string(id.text)
-            if isVerbose { try say("known     \(id)  \(name)") }
+            if isHealed { json["healed"] = true }
+            if isVerbose || isHealed { try say("\(isHealed ? "healed" : "known ")    \(id)  \(name)") }
         case .broken(let error):
             broken += 1
             json["outcome"] = "broken"
@@ -106,12 +110,14 @@ struct ImportReport {
             return try output.json([
                 "summary": [
                     "imported": JSON(imported), "duplicates": JSON(duplicates), "broken": JSON(broken),
+                    "healed": JSON(healed),
                     "others": JSON(others), "seconds": .double(seconds),
                     "isStopped": .bool(isStopped),
                 ]
             ])
         }
         var parts = ["\(imported) imported", "\(duplicates) already there", "\(broken) broken"]
+        if healed > 0 { parts.append("\(healed) damaged and replaced") }
         if others > 0 { parts.append("\(Quantities.count(others, "other file")) passed over") }
         let rate = seconds > 0 ? ", \(Quantities.rate(Double(meter.done) / seconds)) files/s" : ""
         try output.line("\(parts.joined(separator: ", ")) in \(Quantities.clock(elapsed))\(rate)")

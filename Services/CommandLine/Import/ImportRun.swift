@@ -10,8 +10,8 @@ import SystemPackage
 /// What became of one file.
 enum ImportOutcome: Sendable {
     case imported(ObjectID, sequence: Int64)
-    /// Its bytes were in the library already.
-    case duplicate(ObjectID)
+    /// Its bytes were in the library already; they may have replaced a damaged file.
+    case duplicate(ObjectID, isHealed: Bool)
     /// The file cannot be taken in; the others can.
     case broken(RPCError)
 }
@@ -36,6 +36,8 @@ struct ImportRun: Sendable {
     let width: Int
     /// Files stay where they are instead of being copied.
     let isReferenced: Bool
+    /// Stored files of bytes that the library has are read and compared.
+    let verifies: Bool
     /// Names the transactions of this run, so that one that is sent again is not done twice.
     private let name = "import-" + PhotoLibrary.randomTransaction()
     private let access: Access
@@ -52,8 +54,9 @@ struct ImportRun: Sendable {
     static let deadline = Duration.seconds(300)
     private static let longestSidecar = 4 << 20
 
-    init(library: PhotoLibrary, width: Int, isReferenced: Bool = false) {
+    init(library: PhotoLibrary, width: Int, isReferenced: Bool = false, verifies: Bool = false) {
         self.library = library
+        self.verifies = verifies
         self.isReferenced = isReferenced
         self.width = max(1, width)
         // Paths mean something to a catalog on this machine alone.
@@ -95,7 +98,10 @@ struct ImportRun: Sendable {
                 throw Refusal.internalError.error("the catalog did not name the new asset")
             }
             let isKnown = result.duplicates.contains("file")
-            return [FileOutcome(item.main, isKnown ? .duplicate(id) : .imported(id, sequence: result.sequence))]
+            let outcome: ImportOutcome =
+                isKnown
+                ? .duplicate(id, isHealed: !result.healed.isEmpty) : .imported(id, sequence: result.sequence)
+            return [FileOutcome(item.main, outcome)]
         } catch {
             if error.refusal == .resourcesDisagree || item.files.count > 1 && error.isOfTheFile {
                 var outcomes: [FileOutcome] = []
@@ -137,7 +143,14 @@ struct ImportRun: Sendable {
         var resources: [NewResource] = []
         for (type, path) in item.files {
             let source = try await source(path, &attachments, &room)
-            resources.append(NewResource(type: type, source: source, originalFilename: path.lastComponent?.string))
+            resources.append(
+                NewResource(
+                    type: type,
+                    source: source,
+                    originalFilename: path.lastComponent?.string,
+                    verifies: verifies
+                )
+            )
         }
         var sidecar: NewResource?
         if let path = item.sidecar {
@@ -156,7 +169,8 @@ struct ImportRun: Sendable {
                     type: type,
                     source: .path($0),
                     originalFilename: path.lastComponent?.string,
-                    isReferenced: isReferenced
+                    isReferenced: isReferenced,
+                    verifies: verifies
                 )
             }
         }
@@ -175,7 +189,7 @@ struct ImportRun: Sendable {
             attachments.append(try file.read(limit: Int(file.size)))
             return .attachment(attachments.count - 1)
         }
-        return .upload(try await library.upload(file: file.name, deadline: Self.deadline))
+        return .upload(try await library.upload(file: file.name, deadline: Self.deadline, verifies: verifies))
     }
 
     private func perform(

@@ -102,7 +102,7 @@ let rooms: [Room] = [
         .library,
         [
             "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "CProcess", "CAcceptLimit", "Logging",
-            "ArgumentParser", "ServiceLifecycle",
+            "ArgumentParser", "ServiceLifecycle", "DequeModule",
         ]
     ),
 
@@ -187,7 +187,7 @@ let rooms: [Room] = [
         "HostingTests",
         .tests,
         [
-            "Hosting", "Contracts", "Messaging", "JSONValue", "CProcess", "Logging", "ArgumentParser",
+            "Hosting", "Contracts", "Messaging", "JSONValue", "Storage", "CProcess", "Logging", "ArgumentParser",
             "ServiceLifecycle", "TestSupport",
         ]
     ),

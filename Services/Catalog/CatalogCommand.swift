@@ -46,6 +46,9 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(help: "Transactions that may wait. (SAFELIGHT_WRITE_QUEUE, else 1024)")
     var writeQueue: Int?
 
+    @Option(help: "Reads and writes of files under way or waiting. (SAFELIGHT_FILE_QUEUE, else 4096)")
+    var fileQueue: Int?
+
     @Option(help: "Memory of results that are paged through, in bytes. (SAFELIGHT_RESULT_CACHE_BYTES, else 64 MiB)")
     var resultCacheBytes: Int?
 
@@ -125,6 +128,7 @@ struct ServeCommand: AsyncParsableCommand {
         settings.workerLimits = try worker.resolve(settings.workerLimits, environment: environment)
         try set(&settings.maxFileBytes, maxFileBytes, "SAFELIGHT_MAX_FILE_BYTES")
         try set(&settings.writeQueue, writeQueue, "SAFELIGHT_WRITE_QUEUE")
+        try set(&settings.fileQueue, fileQueue, "SAFELIGHT_FILE_QUEUE")
         try set(&settings.resultCacheBytes, resultCacheBytes, "SAFELIGHT_RESULT_CACHE_BYTES")
         try set(&settings.historyDays, historyDays, "SAFELIGHT_HISTORY_DAYS")
         try set(&settings.historyBytes, historyBytes, "SAFELIGHT_HISTORY_BYTES")

@@ -31,6 +31,8 @@ struct CatalogConfiguration: Sendable {
     var maxRecordBytes = 8 << 20
     /// Transactions that may wait to be committed.
     var writeQueue = 1024
+    /// Reads and writes of files that may be under way or waiting, short and long ones apart.
+    var fileQueue = FileCrew.defaultLimit
     /// Memory of results that are paged through, in bytes.
     var resultCacheBytes = 64 << 20
     /// How long change records are kept, in days.
@@ -64,6 +66,7 @@ struct CatalogConfiguration: Sendable {
             "jobSeconds": JSON(workerLimits.wallSeconds), "workerMemoryMiB": JSON(workerLimits.memoryBytes >> 20),
             "importRoots": JSON(importRoots), "maxFileBytes": .int(maxFileBytes), "maxEntities": JSON(maxEntities),
             "maxRecordBytes": JSON(maxRecordBytes), "writeQueue": JSON(writeQueue),
+            "fileQueue": JSON(fileQueue),
             "resultCacheBytes": JSON(resultCacheBytes), "historyDays": JSON(historyDays),
             "historyBytes": JSON(historyBytes), "recentDays": JSON(recentDays), "trashDays": JSON(trashDays),
             "collectAfterSeconds": JSON(collectAfterSeconds), "readers": JSON(readers),
@@ -80,6 +83,7 @@ struct CatalogConfiguration: Sendable {
         try HostingError.require(library.hasPrefix("/"), "--library", "\(library) is no absolute path")
         try HostingError.require((1...64).contains(workers), "--workers", "1 to 64 workers")
         try HostingError.require((1...100_000).contains(writeQueue), "--write-queue", "1 to 100000 transactions")
+        try HostingError.require((1...100_000).contains(fileQueue), "--file-queue", "1 to 100000 reads and writes")
         try HostingError.require((1...36_500).contains(historyDays), "--history-days", "1 to 36500 days")
         try HostingError.require((0...36_500).contains(recentDays), "--recent-days", "0 to 36500 days")
         try HostingError.require((0...36_500).contains(trashDays), "--trash-days", "0 to 36500 days")

@@ -67,7 +67,7 @@ struct CatalogService: WiredService {
             logger: logger,
             clock: surroundings.clock
         )
-        let crew = FileCrew()
+        let crew = FileCrew(limit: configuration.fileQueue)
         let uploads = UploadDesk(
             resources: resources,
             crew: crew,
@@ -86,6 +86,7 @@ struct CatalogService: WiredService {
         )
         await uploads.discard { await collector.discard($0) }
         let figures = Hosting.Figures()
+        figures.section("files") { crew.figures }
         let quarantine = try await Quarantine(store: store, now: surroundings.now)
         let work = ResourceWork(workers) { harm in
             // The catalog's own disk failed where this throws; the next attempt finds out again.

@@ -1,4 +1,5 @@
 import Contracts
+import Hosting
 import JSONValue
 import Messaging
 import PhotoModel
@@ -8,6 +9,7 @@ import Storage
 struct DataService: Sendable {
     let source: AssetSource
     let desk: PictureDesk
+    let crew: FileCrew
 
     func data(
         _ request: ImageData,
@@ -32,18 +34,21 @@ struct DataService: Sendable {
             pixelWidth: facts.pixelWidth,
             pixelHeight: facts.pixelHeight
         ).json
+        let (crew, client) = (crew, FileCrew.Source.connection(incoming.connection))
         if file.size <= Int64(ImageDelivery.inReply) {
-            let bytes = try Self.storage { () throws(StorageError) in
-                try file.readAll(limit: Int64(ImageDelivery.inReply))
+            let bytes = try await Self.storage {
+                try await crew.run(for: client) { try file.readAll(limit: Int64(ImageDelivery.inReply)) }
             }
             return try await ImageReply.send(result, bytes, incoming, notifier)
         }
         guard incoming.acceptsNotifications else { throw ImageReply.tooLarge(file.size) }
-        try Self.storage { () throws(StorageError) in try file.verify() }
+        try await Self.storage { try await crew.verify(file, for: client) }
         var offset: Int64 = 0
         while offset < file.size {
             let (start, count) = (offset, ImageDelivery.chunkBytes)
-            let bytes = try Self.storage { () throws(StorageError) in try file.read(offset: start, count: count) }
+            let bytes = try await Self.storage {
+                try await crew.run(for: client) { try file.read(offset: start, count: count) }
+            }
             guard !bytes.isEmpty else { throw Self.changed }
             try await notifier.notify(ImageDelivery.chunk, ["offset": .int(offset)], attachments: [bytes])
             offset += Int64(bytes.count)
@@ -70,14 +75,17 @@ struct DataService: Sendable {
         "the stored bytes are damaged; put back the file from a backup"
     )
 
-    private static func storage<Value>(_ body: () throws(StorageError) -> Value) throws(RPCError) -> Value {
-        do throws(StorageError) {
-            return try body()
-        } catch {
-            guard case .resourceChanged = error else {
-                throw Refusal.missingResource.error("the stored bytes cannot be read (\(error.name))")
-            }
+    private static func storage<Value>(_ body: () async throws -> Value) async throws(RPCError) -> Value {
+        do {
+            return try await body()
+        } catch let error as RPCError {
+            throw error
+        } catch StorageError.resourceChanged {
             throw changed
+        } catch let error as StorageError {
+            throw Refusal.missingResource.error("the stored bytes cannot be read (\(error.name))")
+        } catch {
+            throw Refusal.userCancelled.error("the request was cancelled")
         }
     }
 }

@@ -71,10 +71,12 @@ struct ThumbnailerService: WiredService {
             logger: logger,
             since: nil
         )
+        let crew = FileCrew()
+        figures.all.section("files") { crew.figures }
         let caches = CachingManagers(source: source, desk: desk, workers: configuration.workers, figures: figures)
         let handler = ThumbnailerHandler(
             pictures: PictureService(source: source, desk: desk, caches: caches),
-            data: DataService(source: source, desk: desk),
+            data: DataService(source: source, desk: desk, crew: crew),
             sheets: SheetService(source: source, desk: desk, largestAttachment: limits.maxAttachmentBytes),
             caches: caches,
             state: ServiceState(

@@ -70,6 +70,8 @@ public struct BackupLibrary: Request {
 }
 
 /// `library.rescan`: compares the files that the library references with what is on the disk.
+///
+/// On DEALER it reports its progress as `library.backup` does: referenced files that were compared, of how many.
 public struct RescanLibrary: Request {
     public static let method = "library.rescan"
     /// Paths told in one answer, of each kind.

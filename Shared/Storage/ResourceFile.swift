@@ -69,12 +69,19 @@ public final class ResourceFile: Sendable {
     /// - Parameter fromDisk: not from what the kernel still has in memory.
     /// - Throws: ``StorageError/resourceChanged(_:)`` where the bytes are not those that were stored.
     public func verify(fromDisk: Bool = false) throws(StorageError) {
-        if fromDisk { _ = posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED) }
+        if fromDisk { dropFromPageCache() }
         try require(try hash())
     }
 
-    /// Compares the hash of all bytes; a stored file with another one is marked, and replaced when good bytes arrive.
-    private func require(_ found: ResourceDigest) throws(StorageError) {
+    /// Has the next reads come from the disk and not from the kernel's memory.
+    public func dropFromPageCache() { _ = posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED) }
+
+    /// Compares the hash of all bytes with the digest under which they are stored.
+    ///
+    /// A stored file with another hash is marked, and is replaced when good bytes arrive.
+    ///
+    /// - Throws: ``StorageError/resourceChanged(_:)`` if they differ.
+    public func require(_ found: ResourceDigest) throws(StorageError) {
         guard let digest, found != digest else { return }
         if isStored { PublicationStamp.remove(from: descriptor, digest) }
         throw .resourceChanged(
@@ -84,14 +91,9 @@ public final class ResourceFile: Sendable {
 
     /// The digest of the bytes as they are now: reads everything once.
     public func hash() throws(StorageError) -> ResourceDigest {
-        var hash = SHA256()
-        var offset: Int64 = 0
-        while offset < size {
-            let bytes = try read(offset: offset, count: ResourceStore.stepBytes)
-            if bytes.isEmpty { break }
-            hash.update(data: bytes)
-            offset += Int64(bytes.count)
+        let hash = FileHash(of: self)
+        while true {
+            if let digest = try hash.next() { return digest }
         }
-        return ResourceDigest(hash.finalize())
     }
 }

@@ -88,6 +88,29 @@ extension ResourceStore {
         }
         let identity = try FileIdentity(of: file)
         let digest = try file.hash()
+        return try refer(
+            to: file,
+            at: path,
+            digest: digest,
+            identity: identity,
+            limit: limit,
+            verifies: verifies
+        )
+    }
+
+    /// The same for a file whose bytes were read already.
+    ///
+    /// - Parameters:
+    ///   - digest: the name of its bytes.
+    ///   - identity: what it was before they were read.
+    public func refer(
+        to file: ResourceFile,
+        at path: String,
+        digest: ResourceDigest,
+        identity: FileIdentity,
+        limit: Int64,
+        verifies: Bool = false
+    ) throws(StorageError) -> StoredResource {
         guard try FileIdentity(of: file) == identity else {
             throw .resourceChanged("\(path) changed while it was read; try again when nobody writes to it")
         }

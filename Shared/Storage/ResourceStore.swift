@@ -84,7 +84,8 @@ public final class ResourceStore: Sendable {
     public func put(copying path: String, limit: Int64, verifies: Bool = false) throws(StorageError) -> StoredResource {
         // Not blocking: opening a named pipe must not wait for its writer.
         let file = try Descriptor(opening: path, O_RDONLY | O_NONBLOCK | O_NOCTTY)
-        return try put(copying: file, limit: limit, verifies: verifies)
+        guard try file.status().st_mode & S_IFMT == S_IFREG else { throw .invalid("only regular files can be stored") }
+        return try put(copying: ResourceFile(file, digest: nil), limit: limit, verifies: verifies)
     }
 
     /// Stores a copy of an open file from its beginning, up to `limit` bytes.
@@ -95,30 +96,9 @@ public final class ResourceStore: Sendable {
         limit: Int64,
         verifies: Bool = false
     ) throws(StorageError) -> StoredResource {
-        let copy = fcntl(file.descriptor, F_DUPFD_CLOEXEC, 0)
-        guard copy >= 0 else { throw .system(errno, "duplicate a descriptor") }
-        return try put(copying: Descriptor(owning: copy), limit: limit, verifies: verifies)
-    }
-
-    private func put(
-        copying file: borrowing Descriptor,
-        limit: Int64,
-        verifies: Bool
-    ) throws(StorageError) -> StoredResource {
-        let status = try file.status()
-        guard status.st_mode & S_IFMT == S_IFREG else { throw .invalid("only regular files can be stored") }
-        guard status.st_size <= limit else {
-            throw .tooLarge("the file has \(status.st_size) bytes, the limit is \(limit)")
-        }
-        let writer = try writer(limit: limit)
-        var offset: Int64 = 0
-        while true {
-            let bytes = try file.read(count: Self.stepBytes, at: offset)
-            if bytes.isEmpty { break }
-            try writer.append(bytes)
-            offset += Int64(bytes.count)
-        }
-        return try writer.finish(verifies: verifies)
+        let copy = try ResourceCopy(of: file, into: self, limit: limit)
+        while try copy.next() {}
+        return try copy.finish(verifies: verifies)
     }
 
     /// Begins to store bytes that arrive in pieces.

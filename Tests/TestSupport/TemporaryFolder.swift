@@ -35,8 +35,17 @@ public final class TemporaryFolder: Sendable {
 
 /// Where things are on the machine that runs the tests.
 public enum TestPlace {
-    /// The folder of the built executables: they stand beside the test bundle.
-    public static let executables = (CommandLine.arguments[0] as NSString).deletingLastPathComponent
+    /// The folder of the built executables: `SAFELIGHT_EXECUTABLES`, else they stand beside the test bundle.
+    public static let executables =
+        TestEnvironment.text("SAFELIGHT_EXECUTABLES").map { $0.hasPrefix("/") ? $0 : package + "/" + $0 }
+        ?? (CommandLine.arguments[0] as NSString).deletingLastPathComponent
+
+    /// Whether the executables are those of a release build.
+    public static let isRelease = (executables as NSString).lastPathComponent == "release"
+
+    /// A bound on time that holds for a release build, four times as long for a debug build, whose code is that much
+    /// slower or more.
+    public static func bound(_ release: Duration) -> Duration { isRelease ? release : release * 4 }
 
     /// The package's own folder.
     public static let package: String = {

@@ -1,5 +1,6 @@
 import Contracts
 import Glibc
+import Hosting
 import JSONValue
 import Logging
 import Messaging
@@ -105,7 +106,7 @@ struct BackupDesk: Sendable {
             advice: "wait for it"
         )
         defer { withExtendedLifetime(lock) {} }
-        let (database, targetStore) = try await crew.run { [store] in
+        let (database, targetStore) = try await crew.run(.upkeep) { [store] in
             let targetStore = try ResourceStore(root: target.resourcesPath)
             try targetStore.clearIncoming()
             let partial = target.databasePath("library-new.sqlite")
@@ -123,7 +124,7 @@ struct BackupDesk: Sendable {
         let final = target.databasePath(name)
         let (resources, bytes, referenced, date) = (result.resources, result.bytes, result.referenced, now())
         let token = result.token
-        try await crew.run {
+        try await crew.run(.upkeep) {
             try DurableFile.take(database, as: final)
             let manifest = BackupFolder.Manifest(
                 token: token,
@@ -137,7 +138,7 @@ struct BackupDesk: Sendable {
             try target.write(manifest)
             try target.removeDatabases(but: name)
         }
-        result.removed = try await crew.run { try Self.removeOthers(than: copy, from: targetStore) }
+        result.removed = try await crew.run(.upkeep) { try Self.removeOthers(than: copy, from: targetStore) }
         return result
     }
 
@@ -148,14 +149,14 @@ struct BackupDesk: Sendable {
         _ result: inout BackupLibrary.Result,
         _ notifier: Notifier
     ) async throws {
-        let total = try await crew.run { try copy.resourceCount() }
+        let total = try await crew.run(.upkeep) { try copy.resourceCount() }
         var last: ResourceDigest?
         while true {
-            let page = try await crew.run { [last] in try copy.resources(after: last, limit: Self.step) }
+            let page = try await crew.run(.upkeep) { [last] in try copy.resources(after: last, limit: Self.step) }
             guard let end = page.last else { break }
             try Task.checkCancellation()
             let resources = resources
-            let adoptions = try await crew.run {
+            let adoptions = try await crew.run(.upkeep) {
                 try page.map { try target.adopt($0.digest, from: resources, verifies: verifies) }
             }
             for (resource, adoption) in zip(page, adoptions) {

@@ -25,6 +25,8 @@ struct ReferenceScan {
     private let maxBytes: Int64
     private let now: Int64
     private let isStopped: () -> Bool
+    private let progress: (_ done: Int, _ total: Int) -> Void
+    private var done = 0
     private var known: [String: Known] = [:]
     /// Files that nobody knows, with their sizes.
     private var strangers: [(path: String, size: Int64)] = []
@@ -32,12 +34,26 @@ struct ReferenceScan {
     private var closed: [String] = []
     private(set) var result = RescanLibrary.Result()
 
-    init(resources: ResourceStore, fence: FileFence, maxBytes: Int64, now: Int64, isStopped: @escaping () -> Bool) {
+    /// Referenced files between two reports of progress.
+    private static let step = 64
+
+    /// - Parameters:
+    ///   - isStopped: asked between two steps, of which none reads more than ``FileHash/stepBytes``
+    ///   - progress: how many referenced files of how many were compared
+    init(
+        resources: ResourceStore,
+        fence: FileFence,
+        maxBytes: Int64,
+        now: Int64,
+        isStopped: @escaping () -> Bool,
+        progress: @escaping (_ done: Int, _ total: Int) -> Void
+    ) {
         self.resources = resources
         self.fence = fence
         self.maxBytes = maxBytes
         self.now = now
         self.isStopped = isStopped
+        self.progress = progress
     }
 
     /// Compares everything below folders, each of which is below a root of the fence.
@@ -48,7 +64,9 @@ struct ReferenceScan {
             }
             return true
         }
+        progress(0, known.count)
         for root in roots { try search(root) }
+        progress(done, known.count)
         try findMoved()
         try conclude()
     }
@@ -80,7 +98,10 @@ struct ReferenceScan {
                 case S_IFDIR: folders.append(path)
                 case S_IFREG where known[path] != nil:
                     found += 1
+                    if isStopped() { throw CancellationError() }
                     try compare(path)
+                    done += 1
+                    if done % Self.step == 0 { progress(done, known.count) }
                 case S_IFREG where !Self.isSidecar(name): others.append((path, Int64(status.st_size)))
                 default: continue
                 }
@@ -126,10 +147,17 @@ struct ReferenceScan {
 
     /// The digest of a file that does not change meanwhile; nil where it does.
     private func hash(_ file: ResourceFile, _ identity: FileIdentity) throws -> ResourceDigest? {
-        guard file.size <= maxBytes, let digest = try? file.hash(), try FileIdentity(of: file) == identity else {
-            return nil
+        guard file.size <= maxBytes else { return nil }
+        let hash = FileHash(of: file)
+        while true {
+            if isStopped() { throw CancellationError() }
+            do throws(StorageError) {
+                guard let digest = try hash.next() else { continue }
+                return try FileIdentity(of: file) == identity ? digest : nil
+            } catch {
+                return nil
+            }
         }
-        return digest
     }
 
     // MARK: Concluding

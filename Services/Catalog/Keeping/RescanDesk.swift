@@ -1,11 +1,12 @@
 import Contracts
+import Hosting
 import JSONValue
 import Messaging
 import Storage
 import Synchronization
 
-/// `library.rescan`: compares the files that the library references with the disk.
-struct RescanDesk: Sendable {
+/// `library.rescan`: compares the files that the library references with the disk, one search at a time.
+final class RescanDesk: Sendable {
     let resources: ResourceStore
     let crew: FileCrew
     /// Folders that are configured; files below them may be referenced.
@@ -13,6 +14,21 @@ struct RescanDesk: Sendable {
     let maxBytes: Int64
     /// Microseconds since 1970.
     let now: @Sendable () -> Int64
+    private let isBusy = Atomic<Bool>(false)
+
+    init(
+        resources: ResourceStore,
+        crew: FileCrew,
+        roots: [String],
+        maxBytes: Int64,
+        now: @escaping @Sendable () -> Int64
+    ) {
+        self.resources = resources
+        self.crew = crew
+        self.roots = roots
+        self.maxBytes = maxBytes
+        self.now = now
+    }
 
     func rescan(
         _ request: RescanLibrary,
@@ -23,10 +39,26 @@ struct RescanDesk: Sendable {
             throw Refusal.accessDenied.error("paths are accepted over ipc only")
         }
         let folders = try folders(request.root)
+        guard isBusy.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged else {
+            throw Refusal.busy.error("another rescan is under way; ask again when it is done")
+        }
+        defer { isBusy.store(false, ordering: .relaxed) }
+        // What the client has not taken yet is out of date when the next one comes.
+        let (steps, report) = AsyncStream.makeStream(of: JSONObject.self, bufferingPolicy: .bufferingNewest(1))
+        async let result = scan(folders, report)
+        for await step in steps { try await notifier.notify(BackupLibrary.notification, step) }
+        return try await result
+    }
+
+    private func scan(
+        _ folders: [String],
+        _ report: AsyncStream<JSONObject>.Continuation
+    ) async throws -> RescanLibrary.Result {
+        defer { report.finish() }
         let isStopped = Stop()
         let (resources, maxBytes, now) = (resources, maxBytes, now())
         return try await withTaskCancellationHandler {
-            try await crew.run {
+            try await crew.run(.upkeep) {
                 // A root that is not there now is reported, not refused.
                 let reachable = folders.filter { (try? FileFence(roots: [$0])) != nil }
                 let fence = try FileFence(roots: reachable)
@@ -35,7 +67,8 @@ struct RescanDesk: Sendable {
                     fence: fence,
                     maxBytes: maxBytes,
                     now: now,
-                    isStopped: { isStopped.isRequested }
+                    isStopped: { isStopped.isRequested },
+                    progress: { report.yield(["done": JSON($0), "total": JSON($1)]) }
                 )
                 try scan.run(folders)
                 return scan.result

@@ -1,4 +1,5 @@
 import Contracts
+import Hosting
 import JSONValue
 import Messaging
 import PhotoModel
@@ -36,26 +37,27 @@ struct ResourceDelivery: Sendable {
             )
         }
         let length = min(request.length ?? .max, resource.size - request.offset)
-        let resources = resources
-        let file = try await crew.run { try resources.open(digest) }
+        let (resources, source) = (resources, FileCrew.Source.connection(incoming.connection))
+        let file = try await crew.run(for: source) { try resources.open(digest) }
         guard file.size == resource.size else {
             throw Refusal.resourceChanged.error("the stored bytes are damaged; put back the file from a backup")
         }
         if incoming.acceptsNotifications, incoming.credit != nil {
-            return try await stream(file, resource, request.offset, length, notifier)
+            return try await stream(file, resource, request.offset, length, source, notifier)
         }
-        return try await single(file, resource, request, length)
+        return try await single(file, resource, request, length, source)
     }
 
     private func single(
         _ file: ResourceFile,
         _ resource: AssetResource,
         _ request: ReadResource,
-        _ length: Int64
+        _ length: Int64,
+        _ source: FileCrew.Source
     ) async throws -> Reply {
         let count = Int(min(length, Int64(ReadResource.maxReplyBytes)))
         let isWhole = request.offset == 0 && Int64(count) == resource.size
-        let bytes = try await crew.run {
+        let bytes = try await crew.run(for: source) {
             // Read whole, the bytes are checked against their digest.
             isWhole
                 ? try file.readAll(limit: Int64(ReadResource.maxReplyBytes))
@@ -71,13 +73,14 @@ struct ResourceDelivery: Sendable {
         _ resource: AssetResource,
         _ offset: Int64,
         _ length: Int64,
+        _ source: FileCrew.Source,
         _ notifier: Notifier
     ) async throws -> Reply {
-        if offset == 0, length == resource.size { try await crew.run { try file.verify() } }
+        if offset == 0, length == resource.size { try await crew.verify(file, for: source) }
         var sent: Int64 = 0
         while sent < length {
             let (position, count) = (offset + sent, Int(min(length - sent, Int64(ReadResource.chunkBytes))))
-            let bytes = try await crew.run { try file.read(offset: position, count: count) }
+            let bytes = try await crew.run(for: source) { try file.read(offset: position, count: count) }
             guard bytes.count == count else { throw Self.short }
             try await notifier.notify(
                 ReadResource.notification,

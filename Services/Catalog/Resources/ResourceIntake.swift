@@ -1,4 +1,5 @@
 import Contracts
+import Hosting
 import JSONValue
 import Logging
 import Messaging
@@ -179,18 +180,17 @@ struct ResourceIntake: Sendable {
         _ digest: ResourceDigest,
         _ incoming: IncomingRequest
     ) async throws {
-        let (resources, roots, maxBytes) = (resources, roots, maxBytes)
-        try await crew.run {
-            do throws(StorageError) {
-                try resources.open(digest).verify(fromDisk: true)
-            } catch {
-                // The disk did not keep what was written: once more, while the source is there.
-                let source = try roots.open(path, for: incoming.identity)
-                _ = try resources.put(copying: source, limit: maxBytes, verifies: true)
-                try resources.open(digest).verify(fromDisk: true)
-            }
-            try roots.remove(path, identity)
+        let (resources, roots, source) = (resources, roots, FileCrew.Source.connection(incoming.connection))
+        let open = { @Sendable in try resources.open(digest) }
+        do {
+            try await crew.verify(try await crew.run(for: source, open), fromDisk: true, for: source)
+        } catch is StorageError {
+            // The disk did not keep what was written: once more, while the source is there.
+            let file = try roots.open(path, for: incoming.identity)
+            _ = try await crew.copy(file, into: resources, limit: maxBytes, verifies: true, for: source)
+            try await crew.verify(try await crew.run(for: source, open), fromDisk: true, for: source)
         }
+        try await crew.run(for: source) { try roots.remove(path, identity) }
     }
 
     // MARK: Bytes
@@ -200,7 +200,7 @@ struct ResourceIntake: Sendable {
         _ incoming: IncomingRequest,
         _ taken: TakenResources
     ) async throws -> PreparedResource {
-        let (resources, maxBytes) = (resources, maxBytes)
+        let (resources, source) = (resources, FileCrew.Source.connection(incoming.connection))
         let stored: StoredResource
         var path: String?
         var identity: FileIdentity?
@@ -214,7 +214,7 @@ struct ResourceIntake: Sendable {
         case .attachment(let number):
             let bytes = try attachment(number, incoming)
             try check(bytes.prefix(MetadataReader.beginningBytes), Int64(bytes.count), resource, name ?? "the bytes")
-            stored = try await crew.run { try resources.put(bytes: bytes, verifies: verifies) }
+            stored = try await crew.run(for: source) { try resources.put(bytes: bytes, verifies: verifies) }
         case .upload(let upload):
             stored = try await uploads.finished(upload, owner: incoming.identity)
         case .path(let named):
@@ -224,14 +224,20 @@ struct ResourceIntake: Sendable {
             let file = try roots.open(named, for: incoming.identity)
             if resource.isMoved { identity = try roots.requireMovable(file, named, for: incoming.identity) }
             name = name ?? PictureFacts.text(named.split(separator: "/").last.map(String.init), 1024)
-            let beginning = try await crew.run { try file.read(offset: 0, count: MetadataReader.beginningBytes) }
+            let beginning = try await crew.run(for: source) { try file.read(offset: 0, count: MetadataReader.beginningBytes) }
             try check(beginning[...], file.size, resource, named)
             do {
-                stored = try await crew.run {
+                stored =
                     isReferenced
-                        ? try resources.refer(to: file, at: named, limit: maxBytes, verifies: verifies)
-                        : try resources.put(copying: file, limit: maxBytes, verifies: verifies)
-                }
+                    ? try await crew.refer(
+                        to: file,
+                        at: named,
+                        in: resources,
+                        limit: maxBytes,
+                        verifies: verifies,
+                        for: source
+                    )
+                    : try await crew.copy(file, into: resources, limit: maxBytes, verifies: verifies, for: source)
             } catch StorageError.tooLarge(let reason) {
                 throw Refusal.invalidResource.error(
                     "\(named) cannot be taken in: \(reason)",
@@ -289,7 +295,7 @@ struct ResourceIntake: Sendable {
             )
         }
         let resources = resources
-        let stored = try await crew.run { try resources.put(bytes: bytes) }
+        let stored = try await crew.run(for: .connection(incoming.connection)) { try resources.put(bytes: bytes) }
         taken.add(stored)
         return PreparedResource(type: .adjustmentData, digest: stored.digest.text, size: stored.size)
     }
@@ -316,7 +322,7 @@ struct ResourceIntake: Sendable {
         case .attachment(let number): bytes = try attachment(number, incoming)
         case .path(let named):
             let file = try roots.open(named, for: incoming.identity)
-            bytes = try await crew.run { try file.readAll(limit: limit) }
+            bytes = try await crew.run(for: .connection(incoming.connection)) { try file.readAll(limit: limit) }
         case .upload, nil: throw Refusal.invalidParams.error("a sidecar names an attachment or a path")
         }
         guard bytes.count <= SidecarFacts.maxBytes else {

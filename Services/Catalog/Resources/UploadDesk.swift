@@ -1,4 +1,5 @@
 import Contracts
+import Hosting
 import JSONValue
 import Messaging
 import Storage
@@ -77,7 +78,7 @@ actor UploadDesk {
             throw Refusal.limitExceeded.error("an upload may have \(room) bytes now", ["limit": .int(room)])
         }
         let resources = resources
-        let writer = try await crew.run { try resources.writer(limit: room) }
+        let writer = try await crew.run(for: .identity(owner)) { try resources.writer(limit: room) }
         let name = makeName()
         uploads[name] = Upload(owner: owner, writer: writer, usedAt: clock.nowMicroseconds())
         return BeginUpload.Result(upload: name)
@@ -118,7 +119,7 @@ actor UploadDesk {
         uploads[request.upload] = upload
         do {
             let writer = upload.writer
-            try await crew.run { try writer.append(bytes) }
+            try await crew.run(for: .identity(owner)) { try writer.append(bytes) }
         } catch {
             // The writer gave up, and what it had is gone.
             uploads[request.upload] = nil
@@ -136,7 +137,11 @@ actor UploadDesk {
             uploads[request.upload] = upload
             do {
                 let writer = upload.writer
-                upload.finished = try await crew.run { try writer.finish(verifies: request.verifies) }
+                // What was written goes to the disk now.
+                let lane = FileCrew.lane(forBytes: upload.size)
+                upload.finished = try await crew.run(lane, for: .identity(owner)) {
+                    try writer.finish(verifies: request.verifies)
+                }
             } catch {
                 uploads[request.upload] = nil
                 throw error

@@ -1,0 +1,35 @@
+import DequeModule
+
+/// A queue that takes from its sources in turn, so that a source with many elements does not delay the others.
+///
+/// Elements of one source leave in the order in which they came.
+public struct FairQueue<Source: Hashable & Sendable, Element> {
+    private var elements: [Source: Deque<Element>] = [:]
+    /// Sources that have elements, the next one first.
+    private var order: Deque<Source> = []
+    /// The number of elements.
+    public private(set) var count = 0
+
+    /// An empty queue.
+    public init() {}
+
+    /// Whether there are no elements.
+    public var isEmpty: Bool { count == 0 }
+
+    /// Adds an element behind those of its source.
+    public mutating func append(_ element: Element, from source: Source) {
+        if elements[source, default: []].isEmpty { order.append(source) }
+        elements[source, default: []].append(element)
+        count += 1
+    }
+
+    /// Removes the next element if it fulfils a condition; nil where it does not, or where there is none.
+    public mutating func popFirst(where condition: (Element) -> Bool = { _ in true }) -> Element? {
+        guard let source = order.first, let element = elements[source]?.first, condition(element) else { return nil }
+        order.removeFirst()
+        elements[source]?.removeFirst()
+        if elements[source]?.isEmpty == true { elements[source] = nil } else { order.append(source) }
+        count -= 1
+        return element
+    }
+}

@@ -113,7 +113,7 @@ let rooms: [Room] = [
         .program(name: "catalog"),
         [
             "Hosting", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "Metadata", "GRDB", "Basics",
-            "Logging", "ArgumentParser", "ServiceLifecycle",
+            "Logging", "ArgumentParser", "ServiceLifecycle", "DequeModule",
         ]
     ),
     Room(

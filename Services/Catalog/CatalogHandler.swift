@@ -141,7 +141,9 @@ struct CatalogHandler: RequestHandler {
         let taken = TakenResources()
         do {
             let result = try await write(changes, incoming, taken) { prepared in
-                WriteRequest(changes: prepared, origin: origin, key: key, digest: digest)
+                var write = WriteRequest(changes: prepared, origin: origin, key: key, digest: digest)
+                write.source = WriteSource(connection: incoming.connection, client: changes.onBehalfOf)
+                return write
             }
             await uploads.taken(taken.uploads, owner: incoming.identity)
             // Until here nobody may collect what was stored.

@@ -1,4 +1,5 @@
 import Contracts
+import Hosting
 import JSONValue
 import Logging
 import Messaging
@@ -6,9 +7,10 @@ import PhotoModel
 import Storage
 import Synchronization
 
-/// Commits transactions in groups: everything that waits goes into one commit of the database (DESIGN 3.2).
+/// Commits transactions in groups: everything that waits goes into one commit of the database (DESIGN 3.2), up to a bound.
 ///
-/// It runs on the thread of the one connection that writes. An outcome is told after the commit is durable and the head
+/// It runs on the thread of the one connection that writes, and lets other writes have their turn after each commit. The
+/// connections take turns too: a client with many transactions waiting does not delay those of another one. An outcome is told after the commit is durable and the head
 /// file knows of it.
 final class Writer: Sendable {
     /// Bounds of the queue and of one commit.
@@ -17,8 +19,8 @@ final class Writer: Sendable {
         var waiting = 1024
         /// Transactions of one commit.
         var batch = 128
-        /// Change requests of one commit, beyond its first transaction.
-        var batchRequests = 2048
+        /// Entities that the transactions of one commit name, beyond its first transaction.
+        var batchWeight = 1024
     }
 
     private struct Waiting: Sendable {
@@ -27,7 +29,7 @@ final class Writer: Sendable {
     }
 
     private struct State {
-        var queue: [Waiting] = []
+        var queue = FairQueue<WriteSource, Waiting>()
         var isScheduled = false
         var isStopping = false
         var headSyncDue = Int64.min
@@ -75,7 +77,7 @@ final class Writer: Sendable {
         let outcome = await withCheckedContinuation { continuation in
             let (isTaken, isFirst) = state.withLock { state in
                 guard state.queue.count < limits.waiting else { return (false, false) }
-                state.queue.append(Waiting(request: request, continuation: continuation))
+                state.queue.append(Waiting(request: request, continuation: continuation), from: request.source)
                 defer { state.isScheduled = true }
                 return (true, !state.isScheduled)
             }
@@ -94,26 +96,27 @@ final class Writer: Sendable {
 
     private func schedule() {
         store.onWriter { [self] batches in
-            while true {
-                // Old records are removed a few at a time, between commits and while nothing else is to be done.
-                if retention.isDue(clock.nowMicroseconds()), !state.withLock({ $0.isStopping }) { trim(batches) }
-                let batch = nextBatch()
-                if !batch.isEmpty { commit(batch, in: batches(rules)) } else if stopsWhenIdle() { return }
-            }
+            // Old records are removed a few at a time, between commits and while nothing else is to be done.
+            if retention.isDue(clock.nowMicroseconds()), !state.withLock({ $0.isStopping }) { trim(batches) }
+            let batch = nextBatch()
+            if !batch.isEmpty { commit(batch, in: batches(rules)) }
+            // Behind what else waits for the thread.
+            if !stopsWhenIdle() { schedule() }
         }
     }
 
     private func nextBatch() -> [Waiting] {
         state.withLock { state in
-            var count = 0
-            var requests = 0
-            while count < min(limits.batch, state.queue.count) {
-                requests += state.queue[count].request.changes.count
-                if count > 0, requests > limits.batchRequests { break }
-                count += 1
+            var batch: [Waiting] = []
+            var weight = 0
+            while batch.count < limits.batch {
+                let next = state.queue.popFirst { next in
+                    weight += next.request.weight
+                    return batch.isEmpty || weight <= limits.batchWeight
+                }
+                guard let next else { break }
+                batch.append(next)
             }
-            let batch = Array(state.queue.prefix(count))
-            state.queue.removeFirst(count)
             return batch
         }
     }

@@ -11,6 +11,8 @@ struct WriteRequest: Sendable {
     var key: OutcomeKey?
     /// SHA-256 of what was asked for.
     var digest: [UInt8]
+    /// Whom it is made for.
+    var source = WriteSource()
     /// Besides: what the passing of time changes.
     var passesTime = false
     /// Besides: what was found out about stored bytes.

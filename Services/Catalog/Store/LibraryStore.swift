@@ -12,6 +12,8 @@ final class LibraryStore: Sendable {
     let history: String
     /// The newest sequence at this start.
     let startSequence: Int64
+    /// Every write that is no group of transactions takes its turn here.
+    private let writes = WriteTurns()
 
     /// Opens or makes the library in a folder whose lock the caller holds.
     ///
@@ -113,7 +115,7 @@ final class LibraryStore: Sendable {
 
     /// Writes a whole transaction that was made up, without rules.
     func append(_ batch: LibraryGenerator.Batch) async throws {
-        try await database.write { database in
+        try await write { database in
             var counters = CounterChanges()
             try DatabaseLibrary(database).save(batch.result, sequence: batch.record.sequence, &counters)
             let history = HistoryStore(database: database)
@@ -127,7 +129,12 @@ final class LibraryStore: Sendable {
     func changeQuarantine<Value: Sendable>(
         _ change: @escaping @Sendable (QuarantineStore) throws -> Value
     ) async throws -> Value {
-        try await database.write { try change(QuarantineStore(database: $0)) }
+        try await write { try change(QuarantineStore(database: $0)) }
+    }
+
+    private func write<Value: Sendable>(_ updates: @escaping @Sendable (Database) throws -> Value) async throws -> Value
+    {
+        try await writes.run { try await database.write(updates) }
     }
 
     /// The moment by which things were forgotten last; in a library that has none yet, the newest that it knows of.
@@ -144,13 +151,13 @@ final class LibraryStore: Sendable {
 
     /// Keeps a number that is no part of the history.
     func remember(_ value: Int64, as counter: String) async throws {
-        try await database.write { try CounterChanges.set(value, as: counter, $0) }
+        try await write { try CounterChanges.set(value, as: counter, $0) }
     }
 
     /// Makes the store of one commit.
     typealias Batches = (BatchStore.WriteRules) -> BatchStore
 
-    /// Does something on the thread of the connection that writes.
+    /// Does something on the thread of the connection that writes, behind what is waiting for it.
     func onWriter(_ work: @escaping @Sendable (Batches) -> Void) {
         database.pool.asyncWriteWithoutTransaction { database in
             work { BatchStore(database: database, rules: $0) }

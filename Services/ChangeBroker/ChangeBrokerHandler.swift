@@ -36,7 +36,7 @@ struct ChangeBrokerHandler: RequestHandler {
         return try await history.page(
             after: request.token,
             limit: request.limit,
-            topics: request.topics,
+            filter: FeedTopicFilter(request.topics),
             maxBytes: configuration.pageBytes,
             deadline: min(.seconds(30), .microseconds(max(1000, remaining)))
         )

@@ -60,7 +60,7 @@ struct Following: Sendable {
         let page = try await history.page(
             after: cursor,
             limit: configuration.followRecords,
-            topics: request.topics,
+            filter: FeedTopicFilter(request.topics),
             maxBytes: configuration.followBytes,
             deadline: .seconds(30)
         )

@@ -18,16 +18,16 @@ struct History: Sendable {
     func page(
         after token: ChangeToken?,
         limit: Int,
-        topics: [String],
+        filter: FeedTopicFilter,
         maxBytes: Int,
         deadline: Duration
     ) async throws(RPCError) -> EncodedPage {
-        if let page = await feed.page(after: token, limit: limit, topics: Set(topics), maxBytes: maxBytes) {
+        if let page = await feed.page(after: token, limit: limit, filter: filter, maxBytes: maxBytes) {
             return page
         }
         let page: ChangePage
         do throws(RPCError) {
-            let request = ChangesSince(token: token, limit: limit, topics: topics)
+            let request = ChangesSince(token: token, limit: limit, topics: filter.topics.sorted())
             page = try await catalog.ask(request, deadline: deadline).result
         } catch  where error.isPassing && error.refusal != .deadlineExceeded {
             throw Refusal.unavailable.error("the catalog, which has the older history, is away; ask again")

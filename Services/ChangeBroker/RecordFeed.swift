@@ -212,12 +212,12 @@ actor RecordFeed {
     /// The records after a token as far as the ring has them; nil where the catalog has to be asked.
     ///
     /// - Parameter token: nil: from the oldest
-    func page(after token: ChangeToken?, limit: Int, topics: Set<String>, maxBytes: Int) -> EncodedPage? {
+    func page(after token: ChangeToken?, limit: Int, filter: FeedTopicFilter, maxBytes: Int) -> EncodedPage? {
         guard let ring, token?.library ?? ring.library == ring.library,
             let page = ring.page(
                 after: token?.sequence ?? oldest,
                 limit: limit,
-                topics: topics,
+                filter: filter,
                 maxBytes: maxBytes
             )
         else { return nil }

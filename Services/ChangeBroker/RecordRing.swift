@@ -1,3 +1,4 @@
+import Contracts
 import DequeModule
 import Messaging
 import PhotoModel
@@ -77,14 +78,14 @@ struct RecordRing: Sendable {
     /// The records after a sequence, or nil where the ring does not reach: below its floor and above its head.
     ///
     /// - Parameters:
-    ///   - topics: only records that one of these carries; none: all
+    ///   - filter: which records are wanted
     ///   - maxBytes: encoded bytes; a single larger record is a page of its own
-    func page(after sequence: Int64, limit: Int, topics: Set<String>, maxBytes: Int) -> Page? {
+    func page(after sequence: Int64, limit: Int, filter: FeedTopicFilter, maxBytes: Int) -> Page? {
         guard sequence >= floor, sequence <= head else { return nil }
         var page = Page(sequence: sequence)
         var room = maxBytes
         for entry in entries[position(after: sequence)...].prefix(Self.scan) {
-            if topics.isEmpty || entry.topics.contains(where: topics.contains) {
+            if filter.includes(entry.topics) {
                 let size = entry.record.count
                 guard page.records.count < limit, page.records.isEmpty || size <= room else { break }
                 page.records.append(entry.record)

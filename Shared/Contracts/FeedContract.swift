@@ -62,7 +62,7 @@ public struct ChangesSince: Request {
     /// nil: from the oldest.
     public var token: ChangeToken?
     public var limit: Int
-    /// Empty: all.
+    /// As ``FeedTopicFilter`` reads them; empty: all.
     public var topics: [String]
 
     public static let maxRecords = 1000
@@ -85,8 +85,8 @@ public struct ChangesSince: Request {
             .defaulted(
                 "topics",
                 topics,
-                .list(of: .text(maxBytes: FeedTopic.maxBytes), limit: maxTopics),
-                "Only records that one of these topics carries; none: all.",
+                .feedTopics,
+                "Only records that carry one of these topics; none, or changes among them: all.",
                 default: []
             ),
         ]
@@ -175,8 +175,8 @@ public struct FeedFollow: Request {
             .defaulted(
                 "topics",
                 \.topics,
-                .list(of: .text(maxBytes: FeedTopic.maxBytes), limit: ChangesSince.maxTopics),
-                "Only records that one of these topics carries; none: all.",
+                .feedTopics,
+                "Only records that carry one of these topics; none, or changes among them: all.",
                 default: []
             ),
         ]

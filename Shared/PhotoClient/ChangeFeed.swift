@@ -30,7 +30,7 @@ public struct ChangeFeed: AsyncSequence, Sendable {
     ///   - broker: who answers for history
     ///   - feed: where the live messages come from
     ///   - token: the last token seen; nil: from now on
-    ///   - topics: as ``FeedTopic`` names them, at most 1,000; none: all changes
+    ///   - topics: as ``FeedTopic`` names them, at most 1,000; none, or `changes` among them: all changes
     public init(
         broker: ServiceClient,
         feed: EndpointAddress,
@@ -80,6 +80,7 @@ public struct ChangeFeed: AsyncSequence, Sendable {
 /// Carries out what a ``FeedStateMachine`` decides, one step at a time.
 final class FeedReader {
     private let feed: ChangeFeed
+    private let filter: FeedTopicFilter
     private var machine: FeedStateMachine
     private var subscriber: Subscriber?
     private var messages: SubscriberMessages.Iterator?
@@ -91,6 +92,7 @@ final class FeedReader {
 
     init(_ feed: ChangeFeed) {
         self.feed = feed
+        self.filter = FeedTopicFilter(feed.topics)
         self.machine = FeedStateMachine(since: feed.token, topics: feed.topics)
     }
 
@@ -115,6 +117,7 @@ final class FeedReader {
     }
 
     private func subscribe() async throws(RPCError) {
+        if let refusal = FeedTopicFilter.refusal(of: feed.topics) { throw refusal }
         let subscriber: Subscriber
         do throws(MessagingError) {
             subscriber = try Subscriber(
@@ -127,7 +130,7 @@ final class FeedReader {
         } catch {
             throw Refusal.unavailable.error("the feed cannot be subscribed to: \(error)")
         }
-        let leftOut = await subscriber.subscribe(feed.topics.isEmpty ? [FeedTopic.changes] : feed.topics)
+        let leftOut = await subscriber.subscribe(filter.isEverything ? [FeedTopic.changes] : Array(filter.topics))
         guard leftOut.isEmpty, await subscriber.subscribe([FeedTopic.head]).isEmpty else {
             throw Refusal.limitExceeded.error(
                 "a feed takes at most \(feed.limits.topicsPerSubscriber) topics of at most \(FeedTopic.maxBytes) bytes",
@@ -181,7 +184,7 @@ final class FeedReader {
 
     private func askPage(after token: ChangeToken) async throws(RPCError) {
         do throws(RPCError) {
-            let request = FeedSince(token: token, limit: Self.pageRecords, topics: feed.topics)
+            let request = FeedSince(token: token, limit: Self.pageRecords, topics: Array(filter.topics))
             let page = try await feed.broker.ask(request, deadline: Self.askDeadline).result
             var records: [ChangeRecord] = []
             records.reserveCapacity(page.records.count)

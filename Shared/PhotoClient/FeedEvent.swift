@@ -1,4 +1,4 @@
-import Contracts
+public import Contracts
 public import PhotoModel
 
 /// What a reader of the change feed is told.
@@ -23,8 +23,10 @@ public enum FeedEvent: Sendable, Hashable {
 }
 
 extension ChangeRecord {
-    /// The record with only those changes that some topics carry.
-    public func restricted(to topics: Set<String>) -> ChangeRecord {
+    /// The record with only those changes that a filter includes.
+    public func restricted(to filter: FeedTopicFilter) -> ChangeRecord {
+        if filter.isEverything { return self }
+        let topics = filter.topics
         var part = self
         part.assets = assets.filter { topics.contains(FeedTopic.object($0.id)) }
         part.collections = collections.filter { topics.contains(FeedTopic.object($0.id)) }

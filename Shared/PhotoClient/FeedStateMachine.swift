@@ -28,7 +28,7 @@ struct FeedStateMachine: Sendable {
     /// How often live messages were missing.
     private(set) var gaps = 0
 
-    private let topics: Set<String>
+    private let filter: FeedTopicFilter
     /// Nil: the reader begins at the feed's head, which is not known yet.
     private var library: String?
     private var detector: GapDetector
@@ -41,11 +41,12 @@ struct FeedStateMachine: Sendable {
 
     /// - Parameters:
     ///   - token: the last token seen; nil: from now on
-    ///   - topics: none: all changes
+    ///   - topics: as ``FeedTopicFilter`` reads them; none: all changes
     init(since token: ChangeToken?, topics: [String] = []) {
-        self.topics = Set(topics)
+        let filter = FeedTopicFilter(topics)
+        self.filter = filter
         self.library = token?.library
-        self.detector = GapDetector(position: token?.sequence ?? 0, carriesEverything: topics.isEmpty)
+        self.detector = GapDetector(position: token?.sequence ?? 0, carriesEverything: filter.isEverything)
     }
 
     /// Everything up to here was told.
@@ -62,7 +63,7 @@ struct FeedStateMachine: Sendable {
     mutating func live(_ change: LiveChange) -> FeedEvent? {
         guard isOurs(change.token.library), change.sequence > detector.position else { return nil }
         // Of several topics only history knows the common order; a large record is in history only.
-        guard topics.count <= 1, let record = change.record else {
+        guard filter.topics.count <= 1, let record = change.record else {
             isAsking = true
             return nil
         }
@@ -118,8 +119,8 @@ struct FeedStateMachine: Sendable {
         var events: [FeedEvent] = []
         for record in page.records where record.sequence > detector.position {
             detector.confirm(upTo: record.sequence)
-            let part = topics.isEmpty ? record : record.restricted(to: topics)
-            if topics.isEmpty || !part.isEmpty { events.append(.change(part)) }
+            let part = record.restricted(to: filter)
+            if filter.isEverything || !part.isEmpty { events.append(.change(part)) }
         }
         detector.confirm(upTo: page.token.sequence)
         let reached = ChangeToken(library: before.library, sequence: detector.position)
@@ -142,7 +143,7 @@ struct FeedStateMachine: Sendable {
     private mutating func restart(at token: ChangeToken) {
         past.remove(token.library)
         library = token.library
-        detector = GapDetector(position: token.sequence, carriesEverything: topics.isEmpty)
+        detector = GapDetector(position: token.sequence, carriesEverything: filter.isEverything)
         caughtUp = token
         isAsking = false
     }

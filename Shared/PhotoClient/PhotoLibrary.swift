@@ -69,7 +69,7 @@ public final class PhotoLibrary: Sendable {
     /// - Parameters:
     ///   - token: the last token seen; nil: from now on; for the whole history give the oldest that
     ///     ``currentToken(deadline:)`` answers
-    ///   - topics: as ``FeedTopic`` names them; none: all changes
+    ///   - topics: as ``FeedTopic`` names them; none, or `changes` among them: all changes
     public func changes(since token: ChangeToken?, topics: [String] = []) -> ChangeFeed {
         ChangeFeed(
             broker: changeBroker,

@@ -175,7 +175,7 @@ struct ChangeFeedTests {
                 }
                 group.cancelAll()
             }
-            let topics = [String(repeating: "x", count: 65)]
+            let topics = ["asset." + String(repeating: "x", count: 59)]
             var events = room.library.changes(since: nil, topics: topics).makeAsyncIterator()
             let error = await #expect(throws: RPCError.self) { try await events.next() }
             #expect(error?.refusal == .limitExceeded)

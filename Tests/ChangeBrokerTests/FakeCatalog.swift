@@ -67,10 +67,10 @@ actor FakeCatalog {
     func page(_ request: ChangesSince) throws(RPCError) -> ChangePage {
         pagesAsked += 1
         let after = try check(request.token ?? ChangeToken(library: library, sequence: oldest))
-        let topics = Set(request.topics)
+        let filter = FeedTopicFilter(request.topics)
         var page = ChangePage(records: [], token: token, oldest: current.oldest, head: token)
         for record in records where record.sequence > after {
-            guard topics.isEmpty || record.topics.contains(where: topics.contains) else { continue }
+            guard filter.includes(record.topics) else { continue }
             page.records.append(record.json)
             if page.records.count == request.limit {
                 page.token = record.token

@@ -31,7 +31,7 @@ private struct Simulation {
         ring = RecordRing(after: token0, maxCount: 8, maxBytes: 1 << 20)
         self.loss = loss
         let topics = (0..<4).map { FeedTopic.object(assetID($0)) }
-        for topics in [[], [], [topics[0]], [topics[1]], [topics[0], topics[2]], topics] {
+        for topics in [[], [FeedTopic.changes, topics[0]], [topics[0]], [topics[1]], [topics[0], topics[2]], topics] {
             readers.append(Reader(topics: topics, machine: FeedStateMachine(since: token0, topics: topics)))
         }
     }
@@ -82,8 +82,10 @@ private struct Simulation {
     private mutating func send(_ topic: String, _ frame: [UInt8]) {
         for index in readers.indices where !chance(loss) {
             let topics = readers[index].topics
+            let filter = FeedTopicFilter(topics)
             let isWanted =
-                topic == FeedTopic.head || (topics.isEmpty ? topic == FeedTopic.changes : topics.contains(topic))
+                topic == FeedTopic.head
+                || (filter.isEverything ? topic == FeedTopic.changes : filter.topics.contains(topic))
             if isWanted { readers[index].inbox.append((topic, frame)) }
         }
     }
@@ -109,14 +111,15 @@ private struct Simulation {
 
     private func page(after token: ChangeToken, _ topics: [String]) throws -> FeedStateMachine.Page {
         let limit = 3
-        if let page = ring.page(after: token.sequence, limit: limit, topics: Set(topics), maxBytes: 1 << 20) {
+        if let page = ring.page(after: token.sequence, limit: limit, filter: FeedTopicFilter(topics), maxBytes: 1 << 20)
+        {
             let records = try page.records.map { try ChangeRecord(json: JSON(parsing: $0)) }
             let reached = ChangeToken(library: testLibrary, sequence: page.sequence)
             return .init(records: records, token: reached, head: ring.token)
         }
         // As the catalog answers.
         let later = log.filter { $0.sequence > token.sequence }
-        let found = later.filter { topics.isEmpty || !Set(topics).isDisjoint(with: $0.topics) }.prefix(limit)
+        let found = later.filter { FeedTopicFilter(topics).includes($0.topics) }.prefix(limit)
         let head = ChangeToken(library: testLibrary, sequence: Int64(log.count))
         let reached = found.count == limit ? found.last?.token ?? head : head
         return .init(records: Array(found), token: reached, head: head)
@@ -135,8 +138,8 @@ private struct Simulation {
     }
 
     func expected(_ topics: [String]) -> [ChangeRecord] {
-        if topics.isEmpty { return log }
-        return log.map { $0.restricted(to: Set(topics)) }.filter { !$0.isEmpty }
+        let filter = FeedTopicFilter(topics)
+        return filter.isEverything ? log : log.map { $0.restricted(to: filter) }.filter { !$0.isEmpty }
     }
 }
 

@@ -50,7 +50,7 @@ struct RecordRingTests {
         topics: Set<String> = [],
         bytes: Int = 1 << 20
     ) -> RecordRing.Page? {
-        ring.page(after: sequence, limit: limit, topics: topics, maxBytes: bytes)
+        ring.page(after: sequence, limit: limit, filter: FeedTopicFilter(topics), maxBytes: bytes)
     }
 
     @Test func `an empty ring answers at its floor only`() {

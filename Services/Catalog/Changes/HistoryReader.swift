@@ -23,9 +23,9 @@ struct HistoryReader: Sendable {
             let head = try reader.head()
             let start = request.token ?? head.oldestToken
             try CatalogRefusals.check(start, head)
-            let takesAll = request.topics.isEmpty || request.topics.contains(FeedTopic.changes)
+            let filter = FeedTopicFilter(request.topics)
             let page =
-                takesAll
+                filter.isEverything
                 ? try reader.history.records(
                     after: start.sequence,
                     through: head.sequence,
@@ -35,7 +35,7 @@ struct HistoryReader: Sendable {
                 : try reader.history.records(
                     after: start.sequence,
                     through: head.sequence,
-                    topics: request.topics,
+                    topics: filter.topics.sorted(),
                     count: request.limit,
                     bytes: pageBytes
                 )

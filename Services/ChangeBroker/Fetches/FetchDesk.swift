@@ -218,7 +218,7 @@ struct FetchDesk: Sendable {
             let page = try await history.page(
                 after: cursor,
                 limit: 1000,
-                topics: [],
+                filter: .everything,
                 maxBytes: configuration.pageBytes,
                 deadline: .seconds(20)
             )

@@ -122,7 +122,7 @@ extension RecordFeed {
         var records: [ChangeRecord] = []
         var position = sequence
         while position < ring.head {
-            guard let page = ring.page(after: position, limit: 1000, topics: [], maxBytes: 16 << 20),
+            guard let page = ring.page(after: position, limit: 1000, filter: .everything, maxBytes: 16 << 20),
                 page.sequence > position
             else { return nil }
             for bytes in page.records {

@@ -74,8 +74,11 @@ struct WatchCommand: LibraryCommand {
 
     func validate() throws {
         if let count, count < 1 { throw ValidationError("--count is at least 1") }
-        for topic in topic where topic.utf8.count > FeedTopic.maxBytes || topic.isEmpty {
-            throw ValidationError("a topic has 1 to \(FeedTopic.maxBytes) bytes")
+        for topic in topic where topic.utf8.count > FeedTopic.maxBytes {
+            throw ValidationError("a topic has at most \(FeedTopic.maxBytes) bytes")
+        }
+        if let problem = topic.lazy.compactMap(FeedTopicFilter.problem).first {
+            throw ValidationError("--topic: \(problem)")
         }
         if exec?.isEmpty == true { throw ValidationError("--exec needs a command") }
         guard isFetch || fetch.isEmpty else {

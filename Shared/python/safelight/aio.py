@@ -96,7 +96,7 @@ class AsyncLibrary:
     async def changes(self, since=None, topics=(), events=False):
         """As `Library.changes`."""
         machine = Feed(since, topics)
-        with _Ear(self, topics or ["changes"]) as ear:
+        with _Ear(self, machine.topics or ["changes"]) as ear:
             while True:
                 for event in await self._feed_step(machine, ear):
                     if is_told(event, events):

@@ -4,7 +4,7 @@ The live path may lose messages, history does not. A live message that continues
 that does not, or a head that is further on, sends the reader to history. So every change is told once, in order.
 """
 
-from .errors import Expired
+from .errors import Expired, SafelightError
 
 CONFIRM_AFTER = 5.0  # seconds that a filtered reader may be behind head before it asks
 
@@ -17,6 +17,23 @@ class CaughtUp(dict):
     """An event: everything up to `self["token"]` has been told."""
 
 
+def topic_filter(topics):
+    """The topics by which history is filtered: none, or "changes" among them, mean everything, an empty set."""
+    topics = set(topics)
+    for topic in sorted(topics):
+        family, _, name = topic.partition(".")
+        if topic == "head":
+            problem = "head is no part of the log and cannot be a filter of it: call feed.head"
+        elif family == "fetch":
+            problem = "an observed fetch is no part of the log and cannot be a filter of it: use Library.live"
+        elif topic != "changes" and (family not in ("asset", "collection", "list", "edit") or not name):
+            problem = f"{topic!r} is no topic of the log: use changes, asset.<id>, collection.<id>, list.<id> or edit.<id>"
+        else:
+            continue
+        raise SafelightError("invalid_params", problem, -32602, {"parameter": "topics"})
+    return set() if "changes" in topics else topics
+
+
 def split(token):
     """The history and the sequence of a token."""
     library, sequence = token.rsplit(".", 1)
@@ -27,7 +44,7 @@ class Feed:
     """`want` is what to do next: ("head",), ("page", token) or ("live",)."""
 
     def __init__(self, token=None, topics=()):
-        self.topics = set(topics)
+        self.topics = topic_filter(topics)
         self.library, self.position = split(token) if token else (None, 0)
         self.gaps = 0
         self._asking = True

@@ -126,12 +126,13 @@ class Library:
                 return ids, token
 
     def changes(self, since=None, topics=(), events=False):
-        """Every change after a token (none: from now on), each once, in order, without a gap.
+        """Every change after a token (none: from now on), each once, in order, without a gap; with `topics` only what those
+        carry, where "changes" is everything.
 
         With `events` also what is no change: `CaughtUp`, and `Expired` where the token is too old, which is raised as
         `token_expired` otherwise."""
         machine = Feed(since, topics)
-        with Ear(self, topics or ["changes"]) as ear:
+        with Ear(self, machine.topics or ["changes"]) as ear:
             while True:
                 for event in feed_step(self, machine, ear):
                     if is_told(event, events):

@@ -67,6 +67,19 @@ class FeedTests(unittest.TestCase):
         told = self.page(feed, [record(2), record(4)], 4, 4)
         self.assertEqual([one["sequence"] for one in told if isinstance(one, Change)], [4])
 
+    def test_changes_among_the_topics_is_everything_and_what_is_no_topic_of_the_log_is_refused(self):
+        for topics in (["changes"], ["changes", "asset.a1"]):
+            feed = Feed(topics=topics)
+            feed.begin(head(1))
+            self.assertEqual([one["sequence"] for one in feed.live("changes", message(2, 1))], [2])
+            feed.head(head(4), 0)
+            told = self.page(feed, [record(3), record(4)], 4, 4)
+            self.assertEqual([one["sequence"] for one in told if isinstance(one, Change)], [3, 4])
+        for topic in ("head", "fetch.x", "asset.", "nothing", "", "changes.x"):
+            with self.assertRaises(SafelightError) as refused:
+                Feed(topics=["changes", topic])
+            self.assertEqual(refused.exception.name, "invalid_params")
+
     def test_a_large_record_a_new_broker_and_an_old_token(self):
         feed = Feed()
         feed.begin(head(1))

@@ -59,8 +59,18 @@ public struct MessagingLimits: Sendable {
     /// How long a publisher waits for a subscriber whose queue is full, at least; half a millisecond more for each
     /// subscription, up to 360 of them.
     public var publishPatience: Duration = .milliseconds(20)
-    /// Topics of one subscriber; subscriptions are messages and get lost beyond a high-water mark (libzmq #4064).
+    /// Topics of one subscriber; subscriptions are messages and get lost beyond its send mark (libzmq #4064). A publisher
+    /// ends a connection with more.
     public var topicsPerSubscriber = 8192
+    /// Topics of all subscribers of one publisher, each counted for each connection; beyond them the connection with the
+    /// most is ended. A topic of 64 bytes takes some 3 KiB of libzmq's memory.
+    public var topics = 100_000
+    /// One message of a subscriber, those of the handshake included; libzmq closes a peer that announces a larger one.
+    public var subscriberMessageBytes = 512
+    /// Subscriptions that libzmq queues from one peer. With a longer queue a peer that subscribes without a pause keeps one
+    /// call of libzmq's busy for as long as it sends, because the queue is filled faster than it is emptied. A peer that
+    /// has to wait loses nothing.
+    public var subscriptionHighWaterMark: Int32 = 1
     /// Messages waiting in a subscriber, a puller or a stream without credit.
     public var inboxMessages = 16_384
     /// Bytes waiting there.

@@ -1,4 +1,5 @@
 import CZeroMQ
+import Glibc
 public import JSONValue
 public import Logging
 import Synchronization
@@ -23,12 +24,14 @@ public actor Publisher: SocketOwner {
     private let listening: Doorkeeper.Listening?
     /// Not listening for the moment, after everyone was disconnected.
     private var isAway = false
-    private let holder: SocketHolder<Socket>
+    private let holder: SocketHolder<MonitoredSocket>
+    private var subscriptions = SubscriptionTable()
+    private var excesses = RefusalLog()
     /// Messages taken from the queue, and how many of them have left.
     private var leaving: [OutgoingMessage] = []
     private var left = 0
     private var patience: Patience
-    private var counts = (sent: 0, bytes: 0, subscriptions: 0, strange: 0, failed: 0, restarts: 0)
+    private var counts = (sent: 0, bytes: 0, strange: 0, failed: 0, restarts: 0, ended: 0)
 
     /// The address with the port that was found, where the given one left it open.
     public nonisolated let boundAddress: EndpointAddress
@@ -43,14 +46,20 @@ public actor Publisher: SocketOwner {
         security: SocketSecurity = .none,
         logger: Logger
     ) throws(MessagingError) {
-        let socket = try Socket(ZMQ_XPUB, context: thread.context)
-        // Subscriptions are messages under the receive mark: it holds twice what one subscriber may have.
-        let receive = Int32(clamping: 2 * limits.topicsPerSubscriber + 1000)
-        try socket.configure(limits, send: limits.publishHighWaterMark, receive: receive, linger: .zero)
-        try socket.set(ZMQ_XPUB_VERBOSE, 1 as Int32)
+        let plain = try Socket(ZMQ_XPUB, context: thread.context)
+        try plain.configure(
+            limits,
+            send: limits.publishHighWaterMark,
+            receive: limits.subscriptionHighWaterMark,
+            linger: .zero
+        )
+        try plain.set(ZMQ_MAXMSGSIZE, Int64(limits.subscriberMessageBytes))
+        // Every subscription and every end of one is reported, not only the first and the last of a topic.
+        try plain.set(ZMQ_XPUB_VERBOSER, 1 as Int32)
         // Full queues are told; what is done about them is decided here.
-        try socket.set(ZMQ_XPUB_NODROP, 1 as Int32)
-        self.boundAddress = try socket.bind(address, security: security)
+        try plain.set(ZMQ_XPUB_NODROP, 1 as Int32)
+        let socket = try MonitoredSocket(plain, context: thread.context)
+        self.boundAddress = try socket.socket.bind(address, security: security)
         self.thread = thread
         self.limits = limits
         self.patience = Patience(shortest: limits.publishPatience)
@@ -90,7 +99,7 @@ public actor Publisher: SocketOwner {
 
     /// Has the hook called on the poll thread with each subscription and its end; it must not wait.
     ///
-    /// A topic is told again when somebody else subscribes to it.
+    /// It is called again when another reader subscribes to a topic, and with `false` when the last one has left it.
     public nonisolated func setOnSubscribe(_ hook: @escaping SubscriptionHook) {
         self.hook.withLock { $0 = hook }
     }
@@ -100,7 +109,9 @@ public actor Publisher: SocketOwner {
         let (waiting, dropped, refused) = queue.figures
         return [
             "published": JSON(counts.sent), "bytesOut": JSON(counts.bytes), "outboxBytes": JSON(waiting),
-            "dropped": JSON(dropped), "refused": JSON(refused), "subscriptions": JSON(counts.subscriptions),
+            "dropped": JSON(dropped), "refused": JSON(refused), "subscriptions": JSON(subscriptions.total),
+            "connections": JSON(subscriptions.connectionCount), "connectionsEnded": JSON(counts.ended),
+            "maxTopics": JSON(limits.topics), "maxTopicsPerConnection": JSON(limits.topicsPerSubscriber),
             "strangeMessages": JSON(counts.strange), "sendFailures": JSON(counts.failed),
             "sentWithoutSome": JSON(patience.lost),
             "restarts": JSON(counts.restarts),
@@ -120,7 +131,8 @@ public actor Publisher: SocketOwner {
     func turn() -> Turn {
         guard holder.socket != nil else { return Turn(wantsInput: false) }
         if queue.takeRestart() { disconnectAll() }
-        if isAway { isAway = holder.socket?.rebind(boundAddress) != true }
+        if isAway { isAway = holder.socket?.socket.rebind(boundAddress) != true }
+        readEvents()
         let isWaiting = !sendLeaving()
         var wakeAfter = isAway ? Self.rebindPause : nil
         if isWaiting { wakeAfter = Self.fullPause }
@@ -139,13 +151,13 @@ public actor Publisher: SocketOwner {
                 if leaving.isEmpty { return true }
             }
             let message = leaving[left]
-            switch holder.socket?.send(message) {
+            switch holder.socket?.socket.send(message) {
             case .sent:
                 patience.moved()
                 note(message, isSent: true)
             case .full:
                 let now = MonotonicClock.system.nowMicroseconds()
-                if patience.waits(at: now, subscriptions: counts.subscriptions) { return false }
+                if patience.waits(at: now, subscriptions: subscriptions.total) { return false }
                 note(message, isSent: sendToThoseWithRoom(message))
             default: note(message, isSent: false)
             }
@@ -165,9 +177,9 @@ public actor Publisher: SocketOwner {
 
     /// Those without lose it, and everything until they have read half of what they have; they are waited for no more.
     private func sendToThoseWithRoom(_ message: OutgoingMessage) -> Bool {
-        guard (try? holder.socket?.set(ZMQ_XPUB_NODROP, 0 as Int32)) != nil else { return false }
-        defer { try? holder.socket?.set(ZMQ_XPUB_NODROP, 1 as Int32) }
-        return holder.socket?.send(message) == .sent
+        guard (try? holder.socket?.socket.set(ZMQ_XPUB_NODROP, 0 as Int32)) != nil else { return false }
+        defer { try? holder.socket?.socket.set(ZMQ_XPUB_NODROP, 1 as Int32) }
+        return holder.socket?.socket.send(message) == .sent
     }
 
     /// How long a full queue is left alone.
@@ -178,7 +190,7 @@ public actor Publisher: SocketOwner {
     /// themselves within their reconnect interval, except those whose key is off the list; what is published meanwhile
     /// they find as a gap.
     private func disconnectAll() {
-        guard !isAway, holder.socket?.unbind(boundAddress) == true else { return }
+        guard !isAway, holder.socket?.socket.unbind(boundAddress) == true else { return }
         counts.restarts += 1
         isAway = true
         logger.notice(
@@ -187,20 +199,94 @@ public actor Publisher: SocketOwner {
         )
     }
 
+    // MARK: Subscriptions
+
+    private func readEvents() {
+        for event in holder.socket?.events() ?? [] {
+            switch event {
+            case .opened(let descriptor): subscriptions.open(descriptor)
+            case .closed(let descriptor): drop(subscriptions.close(descriptor))
+            case .ready, .refused: break
+            }
+        }
+    }
+
     /// Always read: an XPUB that is not drained queues what peers send without a limit.
     private func readSubscriptions() -> Bool {
         for _ in 0..<limits.receiveBudget {
-            guard let message = holder.socket?.receive(maxFrames: 1, maxBytes: 1 + 255) else { return false }
-            guard message.violation == nil, let frame = message.frames.first, let kind = frame.first, kind <= 1,
-                let topic = String(validating: frame.dropFirst(), as: UTF8.self)
-            else {
+            guard
+                let message = holder.socket?.socket.receive(
+                    maxFrames: 1,
+                    maxBytes: limits.subscriberMessageBytes,
+                    wantsPeer: true
+                )
+            else { return false }
+            guard message.violation == nil, let frame = message.frames.first, let kind = frame.first, kind <= 1 else {
                 counts.strange += 1
                 continue
             }
-            counts.subscriptions += kind == 1 ? 1 : -1
-            hook.withLock { $0 }?(topic, kind == 1)
+            let topic = Bytes(frame.dropFirst())
+            if kind == 1 { subscribe(topic, message.descriptor) } else { unsubscribe(topic, message.descriptor) }
         }
         return true
+    }
+
+    private func subscribe(_ topic: Bytes, _ descriptor: Int32?) {
+        var outcome = subscriptions.add(topic, of: descriptor)
+        if outcome == .unknownConnection {
+            readEvents()
+            outcome = subscriptions.add(topic, of: descriptor)
+        }
+        guard outcome == .added else { return }
+        if let name = String(validating: topic, as: UTF8.self) {
+            hook.withLock { $0 }?(name, true)
+        } else {
+            counts.strange += 1
+        }
+        if let descriptor {
+            if topic.count > Self.longestTopic {
+                end(descriptor, "a topic of more than \(Self.longestTopic) bytes")
+            } else if subscriptions.count(of: descriptor) > limits.topicsPerSubscriber {
+                end(descriptor, "more than \(limits.topicsPerSubscriber) topics")
+            }
+        }
+        if subscriptions.total > limits.topics, let largest = subscriptions.largest {
+            end(largest, "the most of more than \(limits.topics) topics of all subscribers")
+        }
+    }
+
+    private func unsubscribe(_ topic: Bytes, _ descriptor: Int32?) {
+        // libzmq reports what a connection leaves behind without a descriptor: that is known from its end.
+        guard descriptor != nil || boundAddress.transport == .inproc else { return }
+        if subscriptions.remove(topic, of: descriptor) { drop([topic]) }
+    }
+
+    /// Nobody wants these any more.
+    private func drop(_ topics: [Bytes]) {
+        guard !topics.isEmpty, let hook = hook.withLock({ $0 }) else { return }
+        for topic in topics { if let name = String(validating: topic, as: UTF8.self) { hook(name, false) } }
+    }
+
+    /// Ends a connection: libzmq 4.3.4 has no call for that, but sees an end of the stream like any other.
+    ///
+    /// The descriptor may be closed at any moment and given to another connection. libzmq reports the end before it
+    /// closes the descriptor: if there is no report after the descriptor was duplicated, the duplicate is of this
+    /// connection.
+    private func end(_ descriptor: Int32, _ reason: String) {
+        guard let serial = subscriptions.serial(of: descriptor) else { return }
+        let duplicate = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+        guard duplicate >= 0 else { return }
+        defer { Glibc.close(duplicate) }
+        readEvents()
+        guard subscriptions.serial(of: descriptor) == serial else { return }
+        drop(subscriptions.markEnding(descriptor))
+        Glibc.shutdown(duplicate, Int32(SHUT_RDWR))
+        counts.ended += 1
+        guard let count = excesses.count(at: MonotonicClock.system.nowMicroseconds()) else { return }
+        logger.warning(
+            "a subscriber is disconnected: it asked for too much",
+            metadata: ["address": "\(boundAddress)", "why": "\(reason)", "disconnected": "\(count)"]
+        )
     }
 }
 

@@ -203,12 +203,54 @@ struct PublishingTests {
             let peer = try RawPeer(ZMQ_XSUB, publisher.boundAddress)
             try await peer.send([[1] + Bytes("t".utf8)])
             await moments.wait("+t")
-            for length in [0, 1, 5, 255, 5000] { try await peer.send([Bytes(repeating: 9, count: length)]) }
+            for length in [0, 1, 5, 255, 500] { try await peer.send([Bytes(repeating: 9, count: length)]) }
             try await peer.send([[2], [3], [4]])
             try await peer.send([[1, 0xFF, 0xFE]])
             while await publisher.figures()["strangeMessages"]?.intValue ?? 0 < 6 { try await aMoment() }
             publisher.publish("t", [[1]])
             #expect(try await peer.receive() == [Bytes("t".utf8), [1]])
+        }
+    }
+
+    @Test(arguments: [MessagingRoom.Kind.ipc, .tcp])
+    func `a connection with too many topics is ended, and another one is served`(
+        kind: MessagingRoom.Kind
+    ) async throws {
+        try await MessagingRoom.with { room in
+            var limits = MessagingLimits()
+            limits.topicsPerSubscriber = 100
+            limits.topics = 250
+            let (publisher, moments) = try publisher(room, kind, limits: limits)
+            let honest = try RawPeer(ZMQ_SUB, publisher.boundAddress)
+            for number in 0..<100 { try await honest.subscribe("honest \(number)") }
+            await moments.wait("+honest 99")
+            func ended() async -> Int64 { await publisher.figures()["connectionsEnded"]?.intValue ?? -1 }
+            #expect(await ended() == 0)
+            let greedy = try RawPeer(ZMQ_XSUB, publisher.boundAddress, options: [(ZMQ_RECONNECT_IVL, -1)])
+            for number in 0..<101 { try await greedy.send([[1] + Bytes("greedy \(number)".utf8)]) }
+            while await ended() != 1 { try await aMoment() }
+            while await publisher.figures()["connections"] != 1 { try await aMoment() }
+            #expect(await publisher.figures()["subscriptions"] == 100)
+            // A topic that is too long ends its connection too.
+            for (length, count) in [(65, 2), (500, 3)] {
+                let peer = try RawPeer(ZMQ_XSUB, publisher.boundAddress, options: [(ZMQ_RECONNECT_IVL, -1)])
+                try await peer.send([[1] + Bytes(repeating: 120, count: length)])
+                while await ended() < count { try await aMoment() }
+                while await publisher.figures()["connections"] != 1 { try await aMoment() }
+            }
+            // All together have too many: the one with the most goes.
+            var others: [RawPeer] = []
+            for peer in 0..<3 {
+                others.append(try RawPeer(ZMQ_XSUB, publisher.boundAddress, options: [(ZMQ_RECONNECT_IVL, -1)]))
+                let count = peer == 1 ? 60 : 50
+                for number in 0..<count { try await others[peer].send([[1] + Bytes("\(peer) \(number)".utf8)]) }
+            }
+            while await ended() != 4 { try await aMoment() }
+            while await publisher.figures()["connections"] != 3 { try await aMoment() }
+            #expect(await publisher.figures()["subscriptions"]?.intValue ?? 999 <= 250)
+            for peer in others { try await peer.close() }
+            try await honest.close()
+            while await publisher.figures()["subscriptions"] != 0 { try await aMoment() }
         }
     }
 

@@ -192,8 +192,13 @@ extension FileCrew {
     ) async throws -> StoredResource {
         try await job(Self.lane(forBytes: file.size), for: source) { steps in
             let copy = try await steps.run { try ResourceCopy(of: file, into: store, limit: limit) }
-            while try await steps.run({ try copy.next() }) { try Task.checkCancellation() }
-            return try await steps.run { try copy.finish(verifies: verifies) }
+            do {
+                while try await steps.run({ try copy.next() }) { try Task.checkCancellation() }
+                return try await steps.run { try copy.finish(verifies: verifies) }
+            } catch {
+                try await steps.run { copy.cancel() }
+                throw error
+            }
         }
     }
 

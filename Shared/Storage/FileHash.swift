@@ -83,4 +83,7 @@ public final class ResourceCopy: Sendable {
     public func finish(verifies: Bool = false) throws(StorageError) -> StoredResource {
         try writer.finish(verifies: verifies)
     }
+
+    /// Removes what was copied; harmless when done already.
+    public func cancel() { writer.cancel() }
 }

@@ -33,8 +33,9 @@ struct BackupDesk: Sendable {
         func end() { state.withLock { $0 = false } }
     }
 
-    /// Resources between two looks at whether it is still wanted.
+    /// Resources, and bytes of them, between two looks at whether it is still wanted.
     private static let step = 64
+    private static let stepBytes: Int64 = 64 << 20
 
     init(
         store: LibraryStore,
@@ -154,24 +155,36 @@ struct BackupDesk: Sendable {
         while true {
             let page = try await crew.run(.upkeep) { [last] in try copy.resources(after: last, limit: Self.step) }
             guard let end = page.last else { break }
-            try Task.checkCancellation()
-            let resources = resources
-            let adoptions = try await crew.run(.upkeep) {
-                try page.map { try target.adopt($0.digest, from: resources, verifies: verifies) }
-            }
-            for (resource, adoption) in zip(page, adoptions) {
-                result.resources += 1
-                result.bytes += resource.size
-                switch adoption {
-                case .present: result.present += 1
-                case .linked: result.linked += 1
-                case .copied: result.copied += 1
-                case .referenced: result.referenced += 1
-                }
-            }
             last = end.digest
-            let progress: JSONObject = ["done": JSON(result.resources), "total": JSON(total)]
-            try await notifier.notify(BackupLibrary.notification, progress)
+            var rest = page[...]
+            while let first = rest.first {
+                try Task.checkCancellation()
+                // A large file is a step of its own; it may have to be read whole.
+                var size = first.size
+                let step =
+                    [first]
+                    + rest.dropFirst().prefix { resource in
+                        size += resource.size
+                        return size <= Self.stepBytes
+                    }
+                rest = rest.dropFirst(step.count)
+                let resources = resources
+                let adoptions = try await crew.run(.upkeep) {
+                    try step.map { try target.adopt($0.digest, from: resources, verifies: verifies) }
+                }
+                for (resource, adoption) in zip(step, adoptions) {
+                    result.resources += 1
+                    result.bytes += resource.size
+                    switch adoption {
+                    case .present: result.present += 1
+                    case .linked: result.linked += 1
+                    case .copied: result.copied += 1
+                    case .referenced: result.referenced += 1
+                    }
+                }
+                let progress: JSONObject = ["done": JSON(result.resources), "total": JSON(total)]
+                try await notifier.notify(BackupLibrary.notification, progress)
+            }
         }
     }
 

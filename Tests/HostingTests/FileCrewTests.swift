@@ -1,0 +1,143 @@
+import Contracts
+import Dispatch
+import Foundation
+import Hosting
+import JSONValue
+import Messaging
+import Storage
+import Synchronization
+import TestSupport
+import Testing
+
+/// Turns and bounds of work that blocks on the disk.
+@Suite(.timeLimit(.minutes(1)))
+struct FileCrewTests {
+    /// Holds threads until it is opened.
+    private final class Barrier: Sendable {
+        private let semaphore = DispatchSemaphore(value: 0)
+        private let held = Recording(0)
+
+        func hold() {
+            held.withLock { $0 += 1 }
+            semaphore.wait()
+        }
+
+        func wait(forHeld count: Int) async { await held.wait { $0 >= count } }
+        func open(_ count: Int) { for _ in 0..<count { semaphore.signal() } }
+    }
+
+    @Test func `sources take turns, and each keeps its order`() {
+        var queue = FairQueue<String, Int>()
+        for number in 0..<4 { queue.append(number, from: "many") }
+        queue.append(10, from: "one")
+        queue.append(20, from: "two")
+        #expect(queue.count == 6)
+        #expect(queue.popFirst { $0 > 0 } == nil)
+        var order: [Int] = []
+        while let next = queue.popFirst() { order.append(next) }
+        #expect(order == [0, 10, 20, 1, 2, 3])
+        #expect(queue.isEmpty && queue.popFirst() == nil)
+        queue.append(1, from: "many")
+        #expect(queue.popFirst() == 1)
+    }
+
+    @Test func `short work is done while all threads for long work are held`() async throws {
+        let crew = FileCrew()
+        let barrier = Barrier()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<10 { group.addTask { try await crew.run(.long) { barrier.hold() } } }
+            // Not more than its threads are used.
+            await barrier.wait(forHeld: 2)
+            let values = [try await crew.run { 7 }, try await crew.run(.upkeep) { 8 }]
+            #expect(values == [7, 8])
+            while crew.figures["long"]?["waiting"]?.intValue != 8 { await Task.yield() }
+            barrier.open(10)
+            try await group.waitForAll()
+        }
+        #expect(crew.figures["long"]?["jobs"] == 0 && crew.figures["long"]?["waiting"] == 0)
+    }
+
+    @Test func `a job of many steps lets others in between, and a small one of another source goes first`() async throws
+    {
+        let crew = FileCrew()
+        let done = Recording<[String]>([])
+        let barrier = Barrier()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            // One thread of the two is held all the time.
+            group.addTask { try await crew.run(.long) { barrier.hold() } }
+            await barrier.wait(forHeld: 1)
+            group.addTask { try await crew.run(.long) { barrier.hold() } }
+            await barrier.wait(forHeld: 2)
+            for number in 0..<20 {
+                group.addTask {
+                    try await crew.run(.long, for: .identity("many")) { done.withLock { $0.append("many \(number)") } }
+                }
+            }
+            while crew.figures["long"]?["waiting"]?.intValue != 20 { await Task.yield() }
+            group.addTask {
+                try await crew.run(.long, for: .identity("one")) { done.withLock { $0.append("one") } }
+            }
+            while crew.figures["long"]?["waiting"]?.intValue != 21 { await Task.yield() }
+            barrier.open(1)
+            await done.wait { $0.count == 21 }
+            barrier.open(1)
+            try await group.waitForAll()
+        }
+        #expect(done.current.firstIndex(of: "one") == 1)
+    }
+
+    @Test func `beyond its limit a lane is busy, and steps of what was let in are not refused`() async throws {
+        let crew = FileCrew(limit: 2)
+        let barrier = Barrier()
+        try await withThrowingTaskGroup(of: Int.self) { group in
+            for _ in 0..<2 {
+                group.addTask {
+                    try await crew.job(.long) { steps in
+                        try await steps.run { barrier.hold() }
+                        return try await steps.run { 1 }
+                    }
+                }
+            }
+            await barrier.wait(forHeld: 2)
+            let error = await #expect(throws: RPCError.self) { try await crew.run(.long) {} }
+            #expect(error?.refusal == .busy && error?.message.contains("ask again") == true)
+            let other = try await crew.run { 3 }
+            #expect(other == 3)
+            barrier.open(2)
+            let sum = try await group.reduce(0, +)
+            #expect(sum == 2)
+        }
+    }
+
+    @Test func `whole files are hashed, copied and referenced in steps, with the same outcome`() async throws {
+        let folder = try TestSupport.TemporaryFolder("crew")
+        let store = try ResourceStore(root: folder.file("store"))
+        let bytes = (0..<(20 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 7) }
+        let path = try folder.write(bytes, to: "a")
+        let file = try DurableFile.open(path)
+        let crew = FileCrew()
+        let digest = ResourceDigest(of: bytes)
+        #expect(try await crew.hash(file) == digest)
+        let error = await #expect(throws: StorageError.self) {
+            try await crew.copy(file, into: store, limit: (20 << 20) - 1)
+        }
+        #expect(error?.name == "too_large")
+        let referred = try await crew.refer(to: file, at: path, in: store, limit: 1 << 30)
+        #expect(referred.digest == digest && !store.contains(digest))
+        let stored = try await crew.copy(file, into: store, limit: 20 << 20)
+        #expect(stored.digest == digest && stored.size == 20 << 20)
+        try await crew.verify(store.open(digest))
+        #expect(try store.open(digest).read(offset: 9 << 20, count: 3) == Array(bytes[(9 << 20)..<((9 << 20) + 3)]))
+    }
+
+    @Test func `a cancelled copy ends at the next step and leaves nothing`() async throws {
+        let folder = try TestSupport.TemporaryFolder("crew")
+        let store = try ResourceStore(root: folder.file("store"))
+        let file = try DurableFile.open(folder.write([UInt8](repeating: 1, count: 40 << 20), to: "a"))
+        let crew = FileCrew()
+        let task = Task { try await crew.copy(file, into: store, limit: 1 << 30) }
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(try store.clearIncoming() == 0)
+    }
+}

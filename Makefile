@@ -37,7 +37,7 @@ ALONE := HouseTests
 
 DEBIAN_PACKAGES := libzmq3-dev libmagickwand-dev libgexiv2-dev libsqlite3-dev libheif-dev libraw-dev \
 	libjpeg-dev libjxl-dev libssl-dev pkg-config python3 python3-pip libimage-exiftool-perl \
-	libvips-tools libjxl-tools imagemagick sqlite3 faketime make
+	libvips-tools libjxl-tools imagemagick sqlite3 faketime gcc libc6-dev make
 PYZMQ := 27.1.0
 PYVIPS := 3.2.0
 PYTHON_PACKAGES := .build/python
@@ -117,10 +117,13 @@ test: setup lint ## Everything that must pass: lint, build without warnings, all
 	done=$$(date +%s); \
 	echo "make test: passed in $$((done - $(STARTED))) s, of which $$((done - started)) s in the tests"
 
-soak: setup ## The long forms of the tests: kill storms, two minutes of fuzzing on every endpoint
+soak: setup ## The long forms of the tests: kill storms, two minutes of fuzzing, hostile beside honest clients
 	$(SWIFT) build --build-tests
 	SAFELIGHT_SOAK=10 $(SWIFT) test --skip-build --filter '^(PhotoModel|JSONValue|ChangeBroker|Catalog)Tests\.'
 	SAFELIGHT_SOAK=50 SAFELIGHT_FUZZ_SECONDS=120 $(SWIFT) test --skip-build --no-parallel --filter '^HouseTests\.'
+	$(SWIFT) build -c release
+	SAFELIGHT_EXECUTABLES=.build/release SAFELIGHT_FUZZ_SECONDS=120 $(SWIFT) test --skip-build --no-parallel \
+		--filter '^HouseTests\.(HostileMixTests|FairShareTests)'
 	@echo "make soak: passed in $$(($$(date +%s) - $(STARTED))) s"
 
 demo: build ## Start the house, import photos, edit one, watch the change arrive (PHOTOS=folder for your own)

@@ -248,7 +248,7 @@ let rooms: [Room] = [
             "PictureFormats", "CZeroMQ", "Basics", "ArgumentParser",
         ] + programs
     ),
-    Room(6, "TidyTests", .tests, []),
+    Room(6, "TidyTests", .tests, ["TestSupport"]),
     Room(
         6,
         "Benchmarks",

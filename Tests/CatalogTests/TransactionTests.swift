@@ -198,9 +198,7 @@ struct TransactionTests {
             let again = try await catalog.perform([.createCollection(.init(ref: "c", title: "A"))], transaction: "t")
             #expect(again.json == outcome)
         }
-        guard let sqlite = TestPlace.program("sqlite3") else {
-            return TestPlace.say("sqlite3 is not installed: the integrity check by another program was left out")
-        }
+        let sqlite = try Needed.program("sqlite3")
         let check = try RunningProgram.run(
             sqlite,
             [folder.file("library/library.sqlite"), "PRAGMA integrity_check; PRAGMA foreign_key_check;"]

@@ -10,14 +10,6 @@ import Testing
 /// The scripts of `compose/examples`, as people read and run them.
 @Suite(.timeLimit(.minutes(5)), .serialized)
 struct ExampleTests {
-    /// A Python that has ZeroMQ.
-    private static let python: String? = {
-        let candidates = ["/usr/bin/python3", TestPlace.program("python3")].compactMap { $0 }
-        let found = candidates.first { (try? RunningProgram.run($0, ["-c", "import zmq"]).status) == 0 }
-        if found == nil { TestPlace.say("no Python with zmq here, the examples are not run (apt install python3-zmq)") }
-        return found
-    }()
-
     private func script(_ name: String) -> String { TestPlace.package + "/compose/examples/" + name }
 
     private func lines(_ name: String) throws -> Int {
@@ -30,7 +22,7 @@ struct ExampleTests {
     }
 
     @Test func `follow_changes prints every change once, through restarts of broker and catalog`() async throws {
-        guard let python = Self.python else { return }
+        let python = try Needed.python()
         try await BrokerRoom.with { room in
             await room.catalog.commit(times: 5)
             let program = try RunningProgram(
@@ -112,7 +104,7 @@ struct ExampleTests {
     }
 
     @Test func `newest_five saves five pictures`() async throws {
-        guard let python = Self.python else { return }
+        let python = try Needed.python()
         try await BrokerRoom.with { room in
             try await room.room.serving(room.endpoints.catalog, PhotoShop()) {
                 try await room.room.serving(room.endpoints.thumbnailer, PhotoShop()) {

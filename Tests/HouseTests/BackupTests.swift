@@ -12,7 +12,7 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(10)))
 struct BackupTests {
     private static func integrity(_ path: String) throws {
-        guard let sqlite = TestPlace.program("sqlite3") else { return }
+        let sqlite = try Needed.program("sqlite3")
         let check = try RunningProgram.run(
             sqlite,
             ["-readonly", path, "PRAGMA integrity_check; PRAGMA foreign_key_check"]

@@ -71,9 +71,7 @@ struct CurveHouseTests {
     }
 
     @Test func `plain pyzmq loads the keys, gets an answer, and none where its key is on no list`() throws {
-        guard let python = TestPlace.program("python3"),
-            let check = try? RunningProgram.run(python, ["-c", "import zmq.auth"]), check.status == 0
-        else { return TestPlace.say("python3 with pyzmq is missing: CURVE is not tried with it") }
+        let python = try Needed.python("zmq.auth")
         let open = try OpenHouse()
         #expect(try open.house.safelight(["keys", "create", "script", "--domain", "requests"]).status == 0)
         let folder = open.made("script")

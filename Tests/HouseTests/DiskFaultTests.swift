@@ -70,9 +70,9 @@ struct DiskFaultTests {
         int ftruncate64(int file, off64_t size) { return fault(file) < 0 ? -1 : REAL(ftruncate64)(file, size); }
         """
 
-    /// Builds the library; nil where there is no C compiler.
-    private static func build(in folder: TemporaryFolder) throws -> String? {
-        guard let compiler = TestPlace.program("cc") ?? TestPlace.program("clang") else { return nil }
+    /// Builds the library.
+    private static func build(in folder: TemporaryFolder) throws -> String {
+        let compiler = try Needed.program(oneOf: "cc", "clang")
         let source = try folder.write(source.utf8, to: "faults.c")
         let library = folder.file("libfaults.so")
         let run = try RunningProgram.run(compiler, ["-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"])
@@ -107,9 +107,7 @@ struct DiskFaultTests {
         _ kind: Kind
     ) async throws {
         let tools = try TemporaryFolder("f15-tools")
-        guard let faults = try Self.build(in: tools) else {
-            return TestPlace.say("there is no C compiler: failing disks are not tried")
-        }
+        let faults = try Self.build(in: tools)
         let trigger = tools.file("trigger")
         let faulty = try RunningHouse("f15", environment: ["LD_PRELOAD": faults, "FAULT_TRIGGER": trigger])
         let whole = try RunningHouse(
@@ -172,10 +170,9 @@ struct DiskFaultTests {
         )
         if kind != .half { #expect(refused > 0) }
         await library.close()
-        if let sqlite = TestPlace.program("sqlite3") {
-            let path = faulty.folder.file("library/library.sqlite")
-            #expect(try RunningProgram.run(sqlite, [path, "PRAGMA integrity_check"]).output == "ok\n")
-        }
+        let sqlite = try Needed.program("sqlite3")
+        let path = faulty.folder.file("library/library.sqlite")
+        #expect(try RunningProgram.run(sqlite, [path, "PRAGMA integrity_check"]).output == "ok\n")
     }
 
     /// The albums' titles, in the order in which they were made.

@@ -9,13 +9,6 @@ import Testing
 /// The Python scripts of `compose/examples`, run as a user runs them.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct ExampleTests {
-    private static let python: String? = {
-        guard let python = TestPlace.program("python3"),
-            let check = try? RunningProgram.run(python, ["-c", "import zmq"]), check.status == 0
-        else { return nil }
-        return python
-    }()
-
     private func lines(of script: String) throws -> Int {
         try String(contentsOfFile: TestPlace.package + "/compose/examples/" + script, encoding: .utf8)
             .split(separator: "\n", omittingEmptySubsequences: true)
@@ -23,7 +16,7 @@ struct ExampleTests {
     }
 
     @Test func `a REQ script of under fifteen lines saves a picture of each of the five newest photos`() throws {
-        guard let python = Self.python else { return TestPlace.say("python3 with pyzmq is missing: script not run") }
+        let python = try Needed.python()
         #expect(try lines(of: "newest_five.py") < 15)
         let house = try RunningHouse("five")
         for day in 1...7 {
@@ -54,7 +47,7 @@ struct ExampleTests {
     }
 
     @Test func `a subscriber of under thirty lines prints every change once through a broker restart`() async throws {
-        guard let python = Self.python else { return TestPlace.say("python3 with pyzmq is missing: script not run") }
+        let python = try Needed.python()
         #expect(try lines(of: "follow_changes.py") < 30)
         let house = try RunningHouse("follow")
         let path = try house.folder.write(TestPictures.jpeg(seed: 9), to: "a.jpg")
@@ -86,7 +79,7 @@ struct ExampleTests {
 
     @Test(.spec("S-63", "S-70", "P-04"))
     func `a subscriber of under forty lines keeps an exactly right list through broker restarts`() async throws {
-        guard let python = Self.python else { return TestPlace.say("python3 with pyzmq is missing: script not run") }
+        let python = try Needed.python()
         #expect(try lines(of: "live_fetch.py") < 40)
         try await withGeneratedHouse { house, library, ids in
             var environment = house.environment
@@ -108,7 +101,7 @@ struct ExampleTests {
     }
 
     @Test func `the Python package follows changes and keeps live lists, blocking and with asyncio`() async throws {
-        guard let python = Self.python else { return TestPlace.say("python3 with pyzmq is missing: script not run") }
+        let python = try Needed.python()
         try await withGeneratedHouse { house, library, ids in
             let script = try house.folder.write(Array(Self.follower.utf8), to: "follower.py")
             let programs = try ["blocking", "asyncio"].map { kind in
@@ -133,7 +126,7 @@ struct ExampleTests {
     }
 
     @Test func `the state machines of the Python package pass their own tests`() throws {
-        guard let python = Self.python else { return TestPlace.say("python3 with pyzmq is missing: tests not run") }
+        let python = try Needed.python()
         let folder = TestPlace.package + "/Shared/python"
         let run = try RunningProgram.run(
             python,

@@ -11,7 +11,7 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct FaultTests {
     private static func integrity(_ house: RunningHouse, _ library: String? = nil) throws {
-        guard let sqlite = TestPlace.program("sqlite3") else { return }
+        let sqlite = try Needed.program("sqlite3")
         let path = (library ?? house.folder.file("library")) + "/library.sqlite"
         let check = try RunningProgram.run(sqlite, ["-readonly", path, "PRAGMA integrity_check"])
         #expect(check.output == "ok\n", "\(check.errors)")
@@ -78,9 +78,8 @@ struct FaultTests {
         let house = try RunningHouse("f14")
         let disk = house.folder.file("disk")
         try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
-        guard mount("tmpfs", disk, "tmpfs", 0, "size=6m") == 0 else {
-            return TestPlace.say("mounting a small disk takes root: the full disk is not tested")
-        }
+        let isMounted = mount("tmpfs", disk, "tmpfs", 0, "size=6m") == 0
+        _ = try Needed.found(isMounted ? true : nil, "the right to mount a small disk, as root has it,")
         defer { umount2(disk, 2) }
         let small = try RunningHouse("f14-small", environment: ["SAFELIGHT_LIBRARY": disk + "/library"])
         try small.start([.catalog, .changeBroker])

@@ -50,9 +50,7 @@ struct FeedFaultTests {
     @Test func `a subscriber that stands still costs the broker little and the others nothing, and is complete later`()
         async throws
     {
-        guard let python = TestPlace.program("python3"),
-            (try? RunningProgram.run(python, ["-c", "import zmq"]))?.status == 0
-        else { return TestPlace.say("python3 with pyzmq is missing: no subscriber to stop") }
+        let python = try Needed.python()
         try await FeedChecker.withHouse { house, library, ids in
             let start = try await library.currentToken().token
             let script = TestPlace.package + "/compose/examples/follow_changes.py"

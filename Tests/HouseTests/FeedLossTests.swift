@@ -204,7 +204,7 @@ struct FeedLossTests {
 
     @Test func `a broker that may open no more files loses nothing, and serves again when some are free`() async throws
     {
-        guard let prlimit = TestPlace.program("prlimit") else { return TestPlace.say("prlimit is missing: not shown") }
+        let prlimit = try Needed.program("prlimit")
         try await FeedChecker.withHouse { house, library, ids in
             let start = try await library.currentToken().token
             let reader = FeedReader(library, since: start)

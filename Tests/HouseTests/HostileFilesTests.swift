@@ -271,7 +271,7 @@ struct HostileFilesTests {
         }
         let invalid = SharedPhotos.files(["jpg"], below: "exif-samples/jpg/invalid")
         let heic = SharedPhotos.files(["heic"], below: "exif-samples/heic")
-        if invalid.isEmpty { TestPlace.say("there is no folder of photographs: broken real files are not tried") }
+        if invalid.isEmpty { try Needed.missingPart("photographs: broken real files") }
         for file in invalid { try add(file.lastPathComponent, SharedPhotos.bytes(file)) }
         for file in heic.prefix(1) {
             let bytes = SharedPhotos.bytes(file)

@@ -200,13 +200,12 @@ struct KillTests {
         await library.close()
         await subscriber.close()
         #expect(house.stop() == [])
-        if let sqlite = TestPlace.program("sqlite3") {
-            let check = try RunningProgram.run(
-                sqlite,
-                [house.folder.file("library") + "/library.sqlite", "PRAGMA integrity_check"]
-            )
-            #expect(check.output == "ok\n")
-        }
+        let sqlite = try Needed.program("sqlite3")
+        let check = try RunningProgram.run(
+            sqlite,
+            [house.folder.file("library") + "/library.sqlite", "PRAGMA integrity_check"]
+        )
+        #expect(check.output == "ok\n")
         result.seconds = Date().timeIntervalSince(start)
         return result
     }

@@ -87,10 +87,9 @@ struct LogSurgeryTests {
         _ = try await library.perform([.createCollection(.init(ref: "a", title: "\(titles.count)"))])
         await library.close()
         #expect(house.stop() == [], "\(what)")
-        if let sqlite = TestPlace.program("sqlite3") {
-            let run = try RunningProgram.run(sqlite, ["-readonly", copy + "/library.sqlite", "PRAGMA integrity_check"])
-            #expect(run.output == "ok\n", "\(what): \(run.errors)")
-        }
+        let sqlite = try Needed.program("sqlite3")
+        let run = try RunningProgram.run(sqlite, ["-readonly", copy + "/library.sqlite", "PRAGMA integrity_check"])
+        #expect(run.output == "ok\n", "\(what): \(run.errors)")
         return goesOn
     }
 

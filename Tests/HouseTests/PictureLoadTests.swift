@@ -41,9 +41,7 @@ struct PictureLoadTests {
 
     @Test(.spec("P-25", "S-50", "D3", "P-26"))
     func `a thousand requests at a time get one answer each, none degraded after it, in bounded memory`() async throws {
-        guard let python = TestPlace.program("python3"),
-            let check = try? RunningProgram.run(python, ["-c", "import zmq"]), check.status == 0
-        else { return TestPlace.say("python3 with pyzmq is missing: the load is not made") }
+        let python = try Needed.python()
         let isLong = TestEnvironment.rounds(1) >= 50
         let house = try RunningHouse("load")
         try house.start()

@@ -159,9 +159,7 @@ struct PoisonEditTests {
     @Test func `over the network a key of the edits domain publishes under its name, another key is not heard`()
         async throws
     {
-        guard let python = TestPlace.program("python3"),
-            let check = try? RunningProgram.run(python, ["-c", "import zmq.auth"]), check.status == 0
-        else { return TestPlace.say("python3 with pyzmq is missing: not run") }
+        let python = try Needed.python("zmq.auth")
         let open = try OpenHouse(withEditor: true)
         #expect(try open.house.safelight(["keys", "create", "ann"]).status == 0)
         #expect(try open.house.safelight(["keys", "create", "eve", "--domain", "requests,feed"]).status == 0)

@@ -13,12 +13,6 @@ import Testing
 /// editor and of the catalog each. The seed is printed, `SAFELIGHT_SEED` repeats a run.
 @Suite(.serialized, .timeLimit(.minutes(20)))
 struct PublishingTests {
-    private static let python: String? = {
-        guard let python = TestPlace.program("python3"),
-            let check = try? RunningProgram.run(python, ["-c", "import zmq"]), check.status == 0
-        else { return nil }
-        return python
-    }()
     private static let script = TestPlace.package + "/compose/examples/publish_edits.py"
     private static let scripts = 4
 
@@ -47,7 +41,7 @@ struct PublishingTests {
     @Test func `edits of four scripts are applied exactly once and in order while editor and catalog are killed`()
         async throws
     {
-        guard let python = Self.python else { return TestPlace.say("python3 with pyzmq is missing: not run") }
+        let python = try Needed.python()
         var random = SeededRandom(named: "published edits")
         let house = try RunningHouse("publish")
         try house.start()

@@ -274,7 +274,7 @@ struct AdjustmentPlaceTests {
     }
 
     @Test func `crop, rotate, flip, straighten and perspective agree with ImageMagick's convert`() throws {
-        guard let convert = Tool.path("convert") else { return }
+        let convert = try Needed.program("convert")
         let folder = try TemporaryFolder("convert")
         let (bytes, path) = try soft(folder)
         // The largest rectangle of the same aspect ratio in the rotated image.

@@ -52,7 +52,7 @@ struct ColourTests {
 
     @Test func `CMYK and grey images are converted to sRGB`() throws {
         for (space, file) in [("CMYK", "cmyk.jpg"), ("Gray", "grey.jpg")] {
-            guard let convert = Tool.path("convert") else { return }
+            let convert = try Needed.program("convert")
             let bytes = [UInt8](
                 try Tool.run(convert, ["-size", "32x32", "xc:rgb(200,60,60)", "-colorspace", space, "jpg:-"])
             )

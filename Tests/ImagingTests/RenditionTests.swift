@@ -206,10 +206,8 @@ struct RenditionTests {
     }
 
     @Test func `a much smaller size in a batch is as good as a single rendition`() throws {
-        guard let file = SharedPhotos.files(["jpg"]).first(where: { $0.lastPathComponent == "42_IndexError.jpg" })
-        else {
-            return print("note: ../shared/photos is not there; batches of real photographs are not compared")
-        }
+        let files = try Needed.photographs(["jpg"])
+        let file = try #require(files.first { $0.lastPathComponent == "42_IndexError.jpg" })
         let bytes = SharedPhotos.bytes(file)
         let options = [256, 2048, 512, 1024].map {
             RenditionOptions(target: .size(width: $0, height: $0), resizeMode: .exact, format: .png)

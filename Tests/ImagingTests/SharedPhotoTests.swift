@@ -13,15 +13,9 @@ struct SharedPhotoTests {
         quality: 95
     )
 
-    private func isMissing() -> Bool {
-        guard SharedPhotos.folder == nil else { return false }
-        print("note: ../shared/photos is not there; real photographs are not tested")
-        return true
-    }
-
     @Test func `the numbered orientation images are rendered upright`() throws {
-        if isMissing() { return }
-        // The second collection was strongly compressed after rotation: its images differ by 22 dB at full size.
+        try Needed.photographs()
+        // The second collection was compressed hard after it was turned: its pictures are 22 dB apart at full size.
         let sets = [
             ("orientation", "Landscape", 25.0), ("orientation", "Portrait", 25),
             ("exif-samples/jpg/orientation", "landscape", 24), ("exif-samples/jpg/orientation", "portrait", 25),
@@ -46,7 +40,7 @@ struct SharedPhotoTests {
     ]
 
     @Test func `every photograph is rendered in the right size or has a known error`() throws {
-        if isMissing() { return }
+        try Needed.photographs()
         for file in SharedPhotos.files(["jpg", "jpeg", "tiff", "heic", "heif", "png"]) {
             let bytes = SharedPhotos.bytes(file)
             let name = SharedPhotos.name(file)
@@ -65,7 +59,7 @@ struct SharedPhotoTests {
     }
 
     @Test func `a HEIC is rotated once, both from its preview and from its pixels`() throws {
-        if isMissing() { return }
+        try Needed.photographs()
         for file in SharedPhotos.files(["heic", "heif"]) where !file.lastPathComponent.contains("hdr") {
             let bytes = SharedPhotos.bytes(file)
             let header = try PictureHeader.read(bytes)

@@ -5,8 +5,6 @@ import TestSupport
 import Testing
 
 enum ExifTool {
-    static let path = Tool.path("exiftool")
-
     static func run(_ path: String, _ arguments: [String]) throws -> String {
         String(decoding: try Tool.run(path, arguments), as: UTF8.self)
     }
@@ -22,10 +20,7 @@ struct ExifToolTests {
     ]
 
     @Test func `metadata equals that of exiftool, except for the listed differences`() throws {
-        guard let folder = SharedPhotos.folder, let exiftool = ExifTool.path else {
-            print("note: exiftool or ../shared/photos is not there; facts are not compared")
-            return
-        }
+        let (folder, exiftool) = (try Needed.photographs(), try Needed.program("exiftool"))
         let files = SharedPhotos.files(["jpg", "jpeg", "tif", "tiff", "heic", "heif"])
         let text = try ExifTool.run(exiftool, ["-json", "-n", "-r", "-G1", "-api", "largefilesupport=1", folder.path])
         let table = try #require(try JSON(parsing: text).arrayValue)

@@ -43,9 +43,7 @@ struct PictureDamageTests {
     }
 
     @Test func `damage is found in progressive images`() throws {
-        guard let convert = TestPlace.program("convert") else {
-            return TestPlace.say("ImageMagick's convert is not installed: progressive JPEG is not tested")
-        }
+        let convert = try Needed.program("convert")
         let folder = try TemporaryFolder("progressive")
         let plain = try folder.write(TestPictures.jpeg(width: 640, height: 480), to: "plain.jpg")
         let path = folder.file("progressive.jpg")
@@ -81,9 +79,8 @@ struct PictureDamageTests {
         #expect(damaged > 50)
     }
 
-    @Test func `exactly one of the photographs is damaged`() {
-        let files = SharedPhotos.files(["jpg", "jpeg"])
-        guard !files.isEmpty else { return TestPlace.say("there is no folder of photographs: not tested") }
+    @Test func `exactly one of the photographs is damaged`() throws {
+        let files = try Needed.photographs(["jpg", "jpeg"])
         let (began, clock) = (ContinuousClock().now, ContinuousClock())
         var (found, bytes) = ([String](), 0)
         for file in files {

@@ -1,5 +1,6 @@
 import GRDB
 import Glibc
+import TestSupport
 import Testing
 
 @testable import Storage
@@ -32,7 +33,7 @@ private final class SmallDisk: Sendable {
 
 @Suite(
     .timeLimit(.minutes(5)),
-    .enabled(if: SmallDisk.canBeMade, "mounting a small disk takes root: full disks are not tested")
+    .needs("the right to mount a small disk, as root has it,") { SmallDisk.canBeMade }
 )
 struct FullDiskTests {
     @Test func `a full disk refuses bytes by name, leaves nothing, and takes them again with space`() throws {

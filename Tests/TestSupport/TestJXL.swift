@@ -46,7 +46,7 @@ public enum TestJXL {
         by tool: String,
         _ arguments: [String]
     ) throws -> [UInt8]? {
-        guard let path = Tool.path(tool) else { return nil }
+        let path = try Needed.program(tool)
         let folder = try TemporaryFolder("jxl")
         let (source, target) = (try folder.write(bytes, to: "a.\(from)"), folder.file("b.\(to)"))
         _ = try Tool.run(path, [source, target] + arguments)

@@ -101,7 +101,7 @@ extension DarkroomTests {
 
         @Test(.spec("S-45", "S-46", "S-50", "P-09"))
         func `a plain ZeroMQ client sees the same table`() async throws {
-            guard let python = TestPlace.python else { return }
+            let python = try Needed.python()
             try await Darkroom.open { room in
                 var requests: [JSON] = []
                 var expected: [String] = []

@@ -69,15 +69,3 @@ struct DeliveredPixels {
         return (Int(rgb[at]), Int(rgb[at + 1]), Int(rgb[at + 2]))
     }
 }
-
-extension TestPlace {
-    /// A Python that has ZeroMQ.
-    static let python: String? = {
-        let candidates = ["/usr/bin/python3", TestPlace.program("python3")].compactMap { $0 }
-        let found = candidates.first { (try? RunningProgram.run($0, ["-c", "import zmq"]).status) == 0 }
-        if found == nil {
-            TestPlace.say("no Python with zmq here, plain clients are not tried (apt install python3-zmq)")
-        }
-        return found
-    }()
-}

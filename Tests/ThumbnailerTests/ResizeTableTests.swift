@@ -121,7 +121,7 @@ extension DarkroomTests {
             if let heic = SharedPhotos.files(["heif"]).first(where: { $0.lastPathComponent == "samplefilehub.heif" }) {
                 pictures.append(("heic", SharedPhotos.bytes(heic)))
             } else {
-                TestPlace.say("../shared/photos is not there; sizes of HEICs are not tested")
+                try Needed.missingPart("photographs: sizes of HEICs")
             }
             return pictures
         }

@@ -107,9 +107,9 @@ public struct AdjustmentList: Sendable, Hashable {
     /// The rule for readers that find something they do not know.
     public static let forwardRule = """
         Operations and members may be added within a version; existing ones never change their meaning within it. A \
-        reader that meets an operation, a member or a version that it does not know refuses the whole list and names \
-        it: a step that is left out would make another picture. The library keeps such data byte for byte, and an \
-        editor that cannot read it is given the current picture instead of its base.
+        reader that finds an operation, a member or a version that it does not know refuses the whole list and names \
+        it, because omitting a step would give another image. The library stores such data byte for byte, and an \
+        editor that cannot read it receives the current image instead of the base.
         """
 }
 
@@ -118,11 +118,11 @@ public struct AdjustmentError: Error, Sendable, Hashable, CustomStringConvertibl
     /// The kind of error, with the text of its description.
     public enum Reason: String, Sendable, Hashable {
         case malformed = "is missing or has the wrong shape"
-        case unknownVersion = "is not a version that is known"
+        case unknownVersion = "is not a supported version"
         case unknownOperation = "is not an operation"
         case unknownMember = "is not a known member"
         case outOfRange = "is out of range"
-        case tooManyOperations = "holds too many operations"
+        case tooManyOperations = "has too many operations"
     }
 
     /// The kind of error.

@@ -82,7 +82,7 @@ public struct ChangeDetails: Sendable, Hashable, JSONTabled {
 
     public static let table = JSONTable(
         "ChangeDetails",
-        "What changed between two results of one fetch. Take out removed and moved (before) together, then put in "
+        "The difference between two results of one fetch. Take out removed and moved (before) together, then put in "
             + "inserted and moved (after) in ascending order.",
         unknown: .ignored,
         blank: ChangeDetails(countBefore: 0, countAfter: 0),

@@ -116,7 +116,7 @@ public struct FetchDescription: Sendable, Hashable, JSONTabled {
                 "The order; ties are broken by the identifiers.",
                 default: []
             ),
-            .defaulted("limit", \.limit, .count(0...Int(Int32.max)), "Most results, 0 for all.", default: 0),
+            .defaulted("limit", \.limit, .count(0...Int(Int32.max)), "Maximum count, 0 for all.", default: 0),
             .defaulted("offset", \.offset, .count(0...Int(Int32.max)), "Number of results to skip.", default: 0),
             .optional("includeHidden", \.includeHidden, .flag, "Include hidden assets. Default: only for ids."),
             .optional(

@@ -5,13 +5,13 @@
 ///
 /// 1. Files of one folder belong together if they have the same stem: the name before its last dot, byte for byte.
 ///    Extensions are compared case-insensitively.
-/// 2. One still (JPEG, HEIC, AVIF) and one raw file of a stem are an image and its `alternatePhoto`. The pair is
-///    confirmed if both have a capture time and the times are at most a second apart, or if one has none.
+/// 2. One still (JPEG, HEIC, AVIF, JPEG XL) and one raw file of a stem are an image and its `alternatePhoto`. The pair
+///    is confirmed if both have a capture time and the times are at most a second apart, or if one has none.
 /// 3. One still and one video (MOV, MP4) of a stem are a Live Photo: the video is the `pairedVideo`. The pair is
 ///    confirmed if both have the same Apple content identifier, or if at least one has none and the video lasts at most
 ///    six seconds; never if both have one and they differ.
-/// 4. If a stem has several stills, raw files or videos, that kind is not paired: each file becomes an asset of its
-///    own.
+/// 4. If a stem has several stills, nothing is paired; if it has several raw files or several videos, none of these is.
+///    Files that are not paired become assets of their own.
 /// 5. `NAME.EXT.xmp` is the sidecar of `NAME.EXT`; `STEM.xmp` is the sidecar of every asset of the stem that has none
 ///    of its own.
 /// 6. A burst consists of frames with the same burst identifier in Apple's maker note. Other cameras write none, and

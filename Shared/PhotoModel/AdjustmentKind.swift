@@ -20,7 +20,7 @@ public enum AdjustmentKind: String, Sendable, Hashable, CaseIterable {
     public enum Stage: String, Sendable, Hashable, CaseIterable {
         /// Moves pixels. All operations are composed into one resampling, or into none if only whole pixels move.
         case geometry
-        /// Reduces noise before anything else changes the pixel values.
+        /// Reduces noise before colours are changed.
         case cleaning
         /// Recolours each pixel independently. All operations are composed into one pass.
         case colour
@@ -35,7 +35,7 @@ public enum AdjustmentKind: String, Sendable, Hashable, CaseIterable {
         public var meaning: String {
             switch self {
             case .geometry: "Moves pixels; composed into one resampling, or into none if only whole pixels move."
-            case .cleaning: "Reduces noise before anything else changes the pixel values."
+            case .cleaning: "Reduces noise before colours are changed."
             case .colour: "Recolours each pixel independently; composed into one pass."
             case .detail: "Reads neighbouring pixels of the recoloured image."
             case .finish: "Depends on the position in the finished frame."

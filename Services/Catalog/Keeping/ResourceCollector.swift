@@ -1,3 +1,4 @@
+import Hosting
 import Contracts
 import Glibc
 import JSONValue

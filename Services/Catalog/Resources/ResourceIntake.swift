@@ -224,7 +224,9 @@ struct ResourceIntake: Sendable {
             let file = try roots.open(named, for: incoming.identity)
             if resource.isMoved { identity = try roots.requireMovable(file, named, for: incoming.identity) }
             name = name ?? PictureFacts.text(named.split(separator: "/").last.map(String.init), 1024)
-            let beginning = try await crew.run(for: source) { try file.read(offset: 0, count: MetadataReader.beginningBytes) }
+            let beginning = try await crew.run(for: source) {
+                try file.read(offset: 0, count: MetadataReader.beginningBytes)
+            }
             try check(beginning[...], file.size, resource, named)
             do {
                 stored =

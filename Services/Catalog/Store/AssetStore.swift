@@ -140,7 +140,7 @@ struct AssetStore {
 
     /// Assets that are marked as damaged because of some bytes.
     func damaged(by digest: ResourceDigest) throws -> [ObjectID] {
-        guard let bytes = Hexadecimal.bytes(digest.text) else { return [] }
+        guard let bytes = [UInt8](hexadecimal: digest.text) else { return [] }
         let texts = try String.fetchAll(
             database,
             sql: """

@@ -1,3 +1,4 @@
+import Basics
 import GRDB
 import JSONValue
 import PhotoModel
@@ -29,7 +30,7 @@ struct KeptAdjustmentStore {
         for change in record.assets {
             guard let before = change.before?.resource(.adjustmentData), let after = change.after,
                 after.resource(.adjustmentData)?.digest != before.digest,
-                let bytes = Hexadecimal.bytes(before.digest)
+                let bytes = [UInt8](hexadecimal: before.digest)
             else { continue }
             let statement = try database.cachedStatement(sql: "INSERT OR IGNORE INTO kept_adjustment VALUES (?, ?)")
             try statement.execute(arguments: [record.sequence, Data(bytes)])
@@ -72,7 +73,7 @@ struct ReferencedDigestStore {
         )
         var found: Set<ResourceDigest> = []
         while let row = try rows.next() {
-            guard let digest = ResourceDigest(Hexadecimal.text(row)) else {
+            guard let digest = ResourceDigest(row.hexadecimal) else {
                 throw DamagedRow("a digest has not 32 bytes")
             }
             found.insert(digest)
@@ -81,7 +82,7 @@ struct ReferencedDigestStore {
     }
 
     func contains(_ digest: ResourceDigest) throws -> Bool {
-        guard let bytes = Hexadecimal.bytes(digest.text) else { return false }
+        guard let bytes = [UInt8](hexadecimal: digest.text) else { return false }
         let statement = try database.cachedStatement(
             sql: """
                 SELECT EXISTS (SELECT 1 FROM resource WHERE digest = ?)

@@ -156,13 +156,17 @@ memory: setup ## All tests under the address and leak sanitizers
 run: build ## Run the four services on a library in .build/library until Ctrl-C (LIBRARY=folder for another)
 	@mkdir -p '$(LIBRARY)' && exec $(BINARIES)/safelight up --library '$(LIBRARY)'
 
-docs: build ## Write the protocol of every service (OpenRPC) and the help of every command into .build/docs
+docs: build ## Write Shared/docs/protocol.md from running services; OpenRPC and the help of all commands into .build/docs
 	@mkdir -p .build/docs; \
 	for service in catalog thumbnailer editor change-broker; do \
 		$(BINARIES)/safelight describe $$service >.build/docs/$$service.openrpc.json; \
 	done; \
 	$(BINARIES)/safelight --experimental-dump-help >.build/docs/safelight.json; \
 	ls .build/docs/*
+	$(SWIFT) build --build-tests
+	SAFELIGHT_RECORD_EXAMPLES=1 $(SWIFT) test --skip-build --filter '^HouseTests\.ProtocolExampleTests'
+	$(BINARIES)/safelight describe protocol --examples Shared/docs/protocol-examples.json >.build/docs/protocol.md
+	cp .build/docs/protocol.md Shared/docs/protocol.md
 
 clean: ## Remove everything that was built
 	rm -rf .build demo

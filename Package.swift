@@ -237,7 +237,10 @@ let rooms: [Room] = [
         6,
         "CommandLineTests",
         .tests,
-        ["CommandLine", "Contracts", "PhotoModel", "JSONValue", "ArgumentParser", "SystemPackage", "TestSupport"]
+        [
+            "CommandLine", "Hosting", "Contracts", "PhotoModel", "JSONValue", "ArgumentParser", "SystemPackage",
+            "TestSupport",
+        ]
     ),
     Room(
         6,

@@ -18,7 +18,7 @@ struct ResourceTests {
 
     init() throws { folder = try TemporaryFolder("cat") }
 
-    @Test func `bytes go in by an upload and come out whole, in part and in chunks`() async throws {
+    @Test(.spec("T-31")) func `bytes go in by an upload and come out whole, in part and in chunks`() async throws {
         // A picture with more bytes behind its end than one chunk has.
         let bytes = picture(1) + (0..<(2_500_000)).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         try await RunningCatalog.with(folder) { catalog in

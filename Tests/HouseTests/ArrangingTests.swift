@@ -4,7 +4,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Fetching and arranging by the command line, in the real house, as the README shows it.
+/// Fetching and arranging by the command line, as Shared/docs/fetching.md shows it.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct ArrangingTests {
     private struct Line {

@@ -73,7 +73,7 @@ struct FloorTests {
     }
 
     @Test func `every folder is a room and every room a folder`() throws {
-        let besides: [String: Set<String>] = ["Services": [], "Shared": ["python"], "Tests": []]
+        let besides: [String: Set<String>] = ["Services": [], "Shared": ["docs", "python"], "Tests": []]
         for (folder, others) in besides {
             let planned = house.manifest.rooms.filter { $0.path.hasPrefix("\(folder)/") }.map(\.name)
             let found = Set(try house.names(in: folder)).subtracting(others)
@@ -89,15 +89,10 @@ struct FloorTests {
         #expect(Set(try house.names(in: "")).subtracting(allowed).subtracting(left).isEmpty)
     }
 
-    @Test(.enabled(if: FileManager.default.fileExists(atPath: FloorTests.readme)))
-    func `the README names every room`() throws {
-        let text = try String(contentsOfFile: Self.readme, encoding: .utf8)
-        let missing = house.manifest.rooms.filter { !$0.isTests && !text.contains($0.name) }.map(\.name)
-        #expect(missing.isEmpty, "README.md does not name \(missing.joined(separator: ", "))")
-    }
-
-    static var readme: String {
-        URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-            .appending(path: "README.md").path
+    @Test func `the page about the architecture has every module in its table`() throws {
+        let page = try String(contentsOf: house.root.appending(path: "Shared/docs/architecture.md"), encoding: .utf8)
+        let table = page.split(separator: "\n").filter { $0.hasPrefix("|") }.joined(separator: "\n")
+        let missing = house.manifest.rooms.filter { !$0.isTests && !table.contains("`\($0.name)`") }.map(\.name)
+        #expect(missing.isEmpty, "architecture.md does not name \(missing.joined(separator: ", "))")
     }
 }

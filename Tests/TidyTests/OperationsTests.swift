@@ -1,21 +1,25 @@
 import Foundation
 import Testing
 
-/// The README's tables for whoever runs the house say what the source says.
+/// The tables of the page about operations say what the source says.
 @Suite(.timeLimit(.minutes(5)))
 struct OperationsTests {
     private let house: House
-    private let readme: String
+    private let page: String
+    /// The page and all others for people who run or use the services.
+    private let pages: String
 
     init() throws {
-        house = try House.read()
-        readme = try String(contentsOf: house.root.appending(path: "README.md"), encoding: .utf8)
+        let house = try House.read()
+        self.house = house
+        page = try Documentation.text("Shared/docs/operations.md", of: house)
+        pages = try Documentation.pages(of: house).map { try Documentation.text($0, of: house) }.joined()
     }
 
     /// The rows of a table below a heading, cell by cell, without its head.
     private func rows(below heading: String) -> [[String]] {
-        guard let start = readme.range(of: "\n\(heading)\n") else { return [] }
-        let section = readme[start.upperBound...].components(separatedBy: "\n#")[0]
+        guard let start = page.range(of: "\n\(heading)\n") else { return [] }
+        let section = page[start.upperBound...].components(separatedBy: "\n#")[0]
         let lines = section.split(separator: "\n").filter { $0.hasPrefix("|") }
         return lines.dropFirst(2).map { line in
             line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
@@ -26,14 +30,14 @@ struct OperationsTests {
         let file = try #require(house.files.first { $0.path == "Shared/Contracts/Refusal.swift" })
         let text = try String(contentsOf: house.root.appending(path: file.path), encoding: .utf8)
         let names = text.matches(of: /case \w+ = "(\w+)"/).map { String($0.1) }
-        let rows = rows(below: "### Errors")
+        let rows = rows(below: "## Errors")
         #expect(names.count > 30)
         #expect(Set(rows.compactMap(\.first)) == Set(names.map { "`\($0)`" }))
         #expect(rows.count == names.count)
         for row in rows { #expect(row.count == 3 && row.allSatisfy { $0.count > 3 }, "\(row)") }
     }
 
-    @Test func `every variable that sets something is in the README, and each one there is read`() throws {
+    @Test func `every variable that sets something is documented, and each one in the limits is read`() throws {
         let pattern = /SAFELIGHT_[A-Z_]+[A-Z]/
         func variables(_ text: String) -> Set<String> { Set(text.matches(of: pattern).map { String($0.output) }) }
         let source = house.productFiles.reduce(into: Set<String>()) { found, file in
@@ -48,12 +52,11 @@ struct OperationsTests {
             "SAFELIGHT_CATALOG", "SAFELIGHT_THUMBNAILER", "SAFELIGHT_EDITOR", "SAFELIGHT_BROKER", "SAFELIGHT_FEED",
             "SAFELIGHT_EDITS",
         ]
-        let told = variables(readme)
-        let missing = source.subtracting(inner).subtracting(endpoints).subtracting(told)
-        #expect(missing.isEmpty, "the README does not tell of \(missing.sorted())")
-        let limits = rows(below: "### Limits").reduce(into: Set<String>()) { $0.formUnion(variables($1.joined())) }
+        let missing = source.subtracting(inner).subtracting(endpoints).subtracting(variables(pages))
+        #expect(missing.isEmpty, "the documentation does not name \(missing.sorted())")
+        let limits = rows(below: "## Limits").reduce(into: Set<String>()) { $0.formUnion(variables($1.joined())) }
         #expect(limits.count > 8)
-        #expect(limits.isSubset(of: source), "nobody reads \(limits.subtracting(source).sorted())")
+        #expect(limits.isSubset(of: source), "no program reads \(limits.subtracting(source).sorted())")
     }
 
     @Test func `a service in a container ends itself before the kernel ends it`() throws {
@@ -70,7 +73,7 @@ struct OperationsTests {
     @Test func `every flag of the limits is one that a service has`() {
         let source = house.productFiles.map(\.source.code).joined(separator: "\n")
         let strings = house.productFiles.map(\.source.strings).joined(separator: "\n")
-        for row in rows(below: "### Limits") {
+        for row in rows(below: "## Limits") {
             for match in row.joined(separator: " ").matches(of: /`--([a-z-]+)`/) {
                 let words = match.1.split(separator: "-").map(String.init)
                 let name = (words.first ?? "") + words.dropFirst().map(\.capitalized).joined()

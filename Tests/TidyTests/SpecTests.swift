@@ -22,32 +22,52 @@ struct SpecTests {
         return shown
     }
 
+    /// The files whose tests show a row, as `Module/File`.
+    private var shownIn: [String: Set<String>] {
+        var shown: [String: Set<String>] = [:]
+        for file in house.files where file.path.hasPrefix("Tests/") && file.room != "TidyTests" {
+            for mark in SpecMark.all(in: file.source.withoutComments)
+            where mark.isEnabled && (mark.canRun || !Needed.isRequired) {
+                for row in mark.rows {
+                    shown[row, default: []].insert("\(file.room)/\(file.name.replacing(".swift", with: ""))")
+                }
+            }
+        }
+        return shown
+    }
+
     @Test func `the rows with a test are told by name`() {
         let rows = shown.keys.sorted(by: SpecMark.areInOrder)
         print("spec rows with a test: \(rows.count): \(rows.joined(separator: " "))")
         for row in rows { #expect(row.wholeMatch(of: SpecMark.name) != nil, "\"\(row)\" is no row") }
     }
 
-    @Test func `every row that the README claims has a test`() throws {
-        let text = try String(contentsOf: house.root.appending(path: "README.md"), encoding: .utf8)
-        let claimed = SpecMark.claimed(in: text)
-        #expect(!claimed.isEmpty, "README.md has no list under \"Spec rows\"")
-        let shown = shown
-        let skipped = Set(
-            house.files.filter { $0.path.hasPrefix("Tests/") }.flatMap { file in
-                SpecMark.all(in: file.source.withoutComments).filter { $0.isEnabled && !$0.canRun }.flatMap(\.rows)
+    private func table() throws -> [SpecRow] {
+        SpecRow.all(in: try Documentation.text("Shared/docs/photokit.md", of: house))
+    }
+
+    @Test func `every row that is claimed to work has a test, and the tests that it names show it`() throws {
+        let rows = try table()
+        #expect(rows.count > 150, "photokit.md has no table of rows")
+        #expect(Set(rows.map(\.name)).count == rows.count, "a row stands in photokit.md twice")
+        let shown = shownIn
+        for row in rows {
+            #expect(SpecRow.states.contains(row.state), "\(row.name): \"\(row.state)\" is no state")
+            #expect(row.meaning.count > 3, "\(row.name) has no meaning")
+            for test in row.tests where shown[row.name]?.contains(test) != true {
+                Issue.record("photokit.md names \(test) for \(row.name), and it has no .spec(\"\(row.name)\")")
             }
-        )
-        for row in claimed where shown[row] == nil {
-            if skipped.contains(row), !Needed.isRequired {
-                TestPlace.say("\(row) is not shown here: the tools that its tests need are missing")
-                continue
-            }
-            Issue.record("README.md claims \(row), and no test is marked .spec(\"\(row)\")")
+            if row.isClaimed { #expect(!row.tests.isEmpty, "photokit.md claims \(row.name) without a test") }
+            if row.state == "not built" { #expect(row.tests.isEmpty, "\(row.name) has tests, so it is built") }
         }
     }
 
-    @Test func `marks and ranges are understood`() {
+    @Test func `every row that a test shows is claimed`() throws {
+        let claimed = Set(try table().filter { $0.state != "not built" }.map(\.name))
+        for row in shown.keys where !claimed.contains(row) { Issue.record("photokit.md does not claim \(row)") }
+    }
+
+    @Test func `marks and rows are understood`() {
         let source = """
             @Test(.spec("S-16", "T-07"), .timeLimit(.minutes(1)))
             func `members keep their order`() {}
@@ -74,8 +94,10 @@ struct SpecTests {
         #expect(found.filter { $0.isEnabled && !$0.canRun }.flatMap(\.rows) == ["S-04"])
         let none = "@Suite(.disabled(\"later\")) struct None { @Test(.spec(\"S-06\")) func six() {} }"
         #expect(SpecMark.all(in: none).allSatisfy { !$0.isEnabled })
-        let text = "# A\nS-99\n## Spec rows\n\nS-01 to S-03, D10; P-05.\n\n## Next\nT-01\n"
-        #expect(SpecMark.claimed(in: text) == ["S-01", "S-02", "S-03", "D10", "P-05"])
+        let text =
+            "| row | a | b | c | d |\n| --- | --- | --- | --- | --- |\n| D10 | x | done | Y. | `ATests/BTests` |\n"
+        let row = SpecRow.all(in: text)
+        #expect(row.map(\.name) == ["D10"] && row.map(\.isClaimed) == [true] && row[0].tests == ["ATests/BTests"])
     }
 }
 
@@ -126,27 +148,36 @@ struct SpecMark {
         return !body.contains("Needed.python(") || TestPlace.program("python3") != nil
     }
 
-    /// The rows in the section "Spec rows" of a text; `S-01 to S-09` stands for all of them.
-    static func claimed(in text: String) -> [String] {
-        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-        guard let start = lines.firstIndex(where: { $0.hasPrefix("#") && $0.hasSuffix("Spec rows") }) else { return [] }
-        let section = lines[(start + 1)...].prefix { !$0.hasPrefix("#") }.joined(separator: " ")
-        var rows: [String] = []
-        for match in section.matches(of: /([STP]-|D)(\d+)(?:\s+to\s+[STP]?-?D?(\d+))?/) {
-            guard let first = Int(match.2) else { continue }
-            for number in first...max(first, match.3.flatMap { Int($0) } ?? first) {
-                let digits = match.1 == "D" || number > 9 ? "\(number)" : "0\(number)"
-                rows.append(match.1 + digits)
-            }
-        }
-        return rows
-    }
-
     /// S before T before P before D, then by number.
     static func areInOrder(_ left: String, _ right: String) -> Bool {
         func place(_ row: String) -> (Int, Int) {
             (Array("STPD").firstIndex(of: row.first ?? "D") ?? 4, Int(row.filter(\.isNumber)) ?? 0)
         }
         return place(left) < place(right)
+    }
+}
+
+/// A line of the tables in photokit.md.
+struct SpecRow {
+    let name: String
+    let state: String
+    let meaning: String
+    /// The files with its tests, as `Module/File`.
+    let tests: [String]
+
+    static let states = ["done", "differs", "partly", "not built"]
+
+    /// Whether the page says that it works.
+    var isClaimed: Bool { state == "done" || state == "differs" }
+
+    static func all(in text: String) -> [SpecRow] {
+        text.split(separator: "\n").compactMap { line in
+            let cells = line.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+            guard line.hasPrefix("|"), cells.count == 5, cells[0].wholeMatch(of: SpecMark.name) != nil else {
+                return nil
+            }
+            let tests = cells[4].matches(of: /`([^`]+)`/).map { String($0.1) }
+            return SpecRow(name: cells[0], state: cells[2], meaning: cells[3], tests: tests)
+        }
     }
 }

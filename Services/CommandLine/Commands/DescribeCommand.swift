@@ -1,5 +1,6 @@
 public import ArgumentParser
 import Contracts
+import Foundation
 public import Hosting
 import JSONValue
 import PhotoModel
@@ -19,13 +20,22 @@ struct DescribeCommand: ParsableCommand {
     @Argument(help: "catalog, thumbnailer, editor, change-broker or adjustments.")
     var subject: String
 
+    /// For `make docs`: prints the reference page of all services instead, with the executed requests of a file.
+    @Option(help: .hidden)
+    var examples: String?
+
     func validate() throws {
+        if subject == "protocol", examples != nil { return }
         guard subject == "adjustments" || ServiceName(rawValue: subject) != nil else {
             throw ValidationError("describe catalog, thumbnailer, editor, change-broker or adjustments")
         }
     }
 
     func run() throws {
+        if subject == "protocol", let examples {
+            let executed = try JSON(parsing: String(contentsOfFile: examples, encoding: .utf8))
+            return print(ProtocolPage.markdown(examples: executed), terminator: "")
+        }
         guard let service = ServiceName(rawValue: subject) else {
             return try Output(json: true).line(AdjustmentList.schema.prettyText)
         }

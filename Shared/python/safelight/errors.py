@@ -4,7 +4,10 @@ PASSING = {"busy", "connection_lost", "unavailable", "deadline_exceeded", "behin
 
 
 class SafelightError(Exception):
-    """A refusal of a service: `name` and `code` as in the README's table, `data` with what was offered instead."""
+    """An error reply of a service.
+
+    `name` and `code` are those of the tables in Shared/docs; `data` says what was offered instead.
+    """
 
     def __init__(self, name, message, code=0, data=None):
         super().__init__(f"{name}: {message}")

@@ -70,7 +70,9 @@ public struct MessagingLimits: Sendable {
     /// Subscriptions that libzmq queues from one peer. With a longer queue a peer that subscribes without a pause keeps one
     /// call of libzmq's busy for as long as it sends, because the queue is filled faster than it is emptied. A peer that
     /// has to wait loses nothing.
-    public var subscriptionHighWaterMark: Int32 = 1
+    ///
+    /// Two, not one: over CURVE libzmq's own message with the peer's credential takes one place for good (4.3.4).
+    public var subscriptionHighWaterMark: Int32 = 2
     /// Messages waiting in a subscriber, a puller or a stream without credit.
     public var inboxMessages = 16_384
     /// Bytes waiting there.

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Hosting
+import JSONValue
 
 @main
 struct ChangeBrokerCommand: AsyncParsableCommand {
@@ -36,10 +37,26 @@ struct ChangeBrokerCommand: AsyncParsableCommand {
     @Option(help: "Objects in all observed results together; each takes some 50 bytes.")
     var maxFetchRows = 10_000_000
 
+    @Option(help: "Bytes of all observed results and their logs together. (SAFELIGHT_MAX_FETCH_BYTES, else 640 MiB)")
+    var maxFetchBytes: Int?
+
+    @Option(help: "Bytes of the logs of observed fetches, within those. (SAFELIGHT_MAX_FETCH_LOG_BYTES, else 64 MiB)")
+    var maxFetchLogBytes: Int?
+
+    @Option(help: "Topics of all subscribers of one endpoint together. (SAFELIGHT_MAX_TOPICS, else 100,000)")
+    var maxTopics: Int?
+
+    @Option(help: "Topics of one subscriber's connection. (SAFELIGHT_MAX_TOPICS_PER_CONNECTION, else 8,192)")
+    var maxTopicsPerConnection: Int?
+
+    @Flag(help: "Prints the settings in force and says what is wrong with them; serves nothing.")
+    var check = false
+
     func run() async throws {
         let logger = try service.logger(ServiceName.changeBroker.rawValue)
         let endpoints = try endpoints.resolve()
         var configuration = try ChangeBrokerConfiguration(self, endpoints: endpoints)
+        if check { return print(configuration.json.prettyText) }
         configuration.traffic.begin()
         configuration.door = try listening.resolve(logger: logger)
         let locks = try endpoints.claim(for: .changeBroker)
@@ -62,6 +79,20 @@ extension ChangeBrokerConfiguration {
         maxFetches = command.maxFetches
         maxFetchesPerIdentity = command.maxFetchesPerIdentity
         maxFetchRows = command.maxFetchRows
+        try Self.set(&maxFetchBytes, command.maxFetchBytes, "SAFELIGHT_MAX_FETCH_BYTES")
+        try Self.set(&maxFetchLogBytes, command.maxFetchLogBytes, "SAFELIGHT_MAX_FETCH_LOG_BYTES")
+        try Self.set(&maxTopics, command.maxTopics, "SAFELIGHT_MAX_TOPICS")
+        try Self.set(&maxTopicsPerConnection, command.maxTopicsPerConnection, "SAFELIGHT_MAX_TOPICS_PER_CONNECTION")
         if let problem = problems.first { throw ValidationError(problem) }
+    }
+
+    /// A setting by flag, then by variable, then its default.
+    private static func set(_ value: inout Int, _ flag: Int?, _ variable: String) throws(HostingError) {
+        if let flag { return value = flag }
+        guard let text = Hosting.Environment[variable] else { return }
+        guard let number = Int(text) else {
+            throw .badSetting(source: variable, reason: "\(text) is no whole number")
+        }
+        value = number
     }
 }

@@ -1,4 +1,5 @@
 import Hosting
+import JSONValue
 import Messaging
 
 /// Everything that can be set about a change-broker, with its bounds.
@@ -36,6 +37,12 @@ struct ChangeBrokerConfiguration: Sendable {
     var maxFetchesPerIdentity = 10_000
     /// Objects that all of their results have together; with a date to sort by each takes some 50 bytes.
     var maxFetchRows = 10_000_000
+    /// Bytes of all of their results and logs together, about, and of the logs alone.
+    var maxFetchBytes = 640 << 20
+    var maxFetchLogBytes = 64 << 20
+    /// Topics of all subscribers of one endpoint together, and of one connection.
+    var maxTopics = 100_000
+    var maxTopicsPerConnection = 8192
     /// How long an observation is kept that nobody asks about and nobody listens to, and how often that is looked at.
     var fetchLease: Duration = .seconds(600)
     var fetchLeaseCheck: Duration = .seconds(10)
@@ -65,7 +72,23 @@ struct ChangeBrokerConfiguration: Sendable {
         check((1...1_000_000).contains(maxFetches), "1 to 1,000,000 fetches are observed")
         check((1...1_000_000).contains(maxFetchesPerIdentity), "one identity observes 1 to 1,000,000 fetches")
         check((1...1_000_000_000).contains(maxFetchRows), "observed results have 1 to 1,000,000,000 objects")
+        check((1 << 20...1 << 40).contains(maxFetchBytes), "observed fetches have 1 MiB to 1 TiB of memory")
+        check((0...1 << 40).contains(maxFetchLogBytes), "logs of observed fetches have 0 bytes to 1 TiB of memory")
+        check((1...10_000_000).contains(maxTopics), "subscribers have 1 to 10,000,000 topics")
+        check((1...10_000_000).contains(maxTopicsPerConnection), "one connection has 1 to 10,000,000 topics")
         check(Set([catalog, requests, feed]).count == 3, "catalog, requests and feed are three addresses")
         return problems
+    }
+
+    /// What is in force, as `--check` prints it.
+    var json: JSON {
+        [
+            "catalog": .string(catalog.description), "requests": .string(requests.description),
+            "feed": .string(feed.description), "ringRecords": JSON(ringRecords), "ringBytes": JSON(ringBytes),
+            "maxFollowers": JSON(maxFollowers), "maxFetches": JSON(maxFetches),
+            "maxFetchesPerIdentity": JSON(maxFetchesPerIdentity), "maxFetchRows": JSON(maxFetchRows),
+            "maxFetchBytes": JSON(maxFetchBytes), "maxFetchLogBytes": JSON(maxFetchLogBytes),
+            "maxTopics": JSON(maxTopics), "maxTopicsPerConnection": JSON(maxTopicsPerConnection),
+        ]
     }
 }

@@ -23,6 +23,7 @@ struct ChangeBrokerService: WiredService {
     private let follower: CatalogFollower
     let logger: Logger
     private let leaseCheck: Duration
+    private let carrier: FetchCarrier
 
     /// Binds both addresses; nothing runs yet.
     ///
@@ -34,6 +35,8 @@ struct ChangeBrokerService: WiredService {
         limits.drainTimeout = .seconds(2)
         // The catalog is on this machine or near it, and everybody waits for its return.
         limits.reconnectIntervalMax = configuration.catalogPause
+        limits.topics = configuration.maxTopics
+        limits.topicsPerSubscriber = configuration.maxTopicsPerConnection
         let catalog = try ServiceClient(
             address: configuration.catalog,
             thread: thread,
@@ -69,6 +72,7 @@ struct ChangeBrokerService: WiredService {
             instance: PhotoLibrary.randomTransaction(),
             logger: logger
         )
+        let history = History(feed: feed, catalog: catalog)
         let figures = Hosting::Figures()
         let servers = try RequestServers(
             .broker,
@@ -80,7 +84,7 @@ struct ChangeBrokerService: WiredService {
             traffic: configuration.traffic,
             logger: logger,
             handler: ChangeBrokerHandler(
-                history: History(feed: feed, catalog: catalog),
+                history: history,
                 configuration: configuration,
                 state: ServiceState(Self.name, methods: ChangeBrokerRequest.methods, figures: figures) {
                     (await feed.problems, await feed.token?.sequence ?? 0)
@@ -104,6 +108,7 @@ struct ChangeBrokerService: WiredService {
         self.follower = CatalogFollower(catalog: catalog, feed: feed, configuration: configuration, logger: logger)
         self.logger = logger
         self.leaseCheck = configuration.fetchLeaseCheck
+        self.carrier = FetchCarrier(history: history, configuration: configuration)
     }
 
     /// The parts in the order in which they lean on each other; they stop last to first.
@@ -112,6 +117,7 @@ struct ChangeBrokerService: WiredService {
             ClosingPart("sockets") { [thread] in await thread.shutdown() },
             LoopPart("head messages") { [feed] in await feed.publishHeads() },
             LoopPart("leases") { [self] in await expireLeases() },
+            LoopPart("observed fetches") { [carrier] in await carrier.run() },
             LoopPart("the catalog's records") { [follower] in await follower.run() },
         ] + servers.parts + [
             // Stopped first: followers would keep the server waiting.
@@ -131,6 +137,7 @@ struct ChangeBrokerService: WiredService {
         await withTaskGroup { group in
             group.addTask { await feed.publishHeads() }
             group.addTask { await follower.run() }
+            group.addTask { await carrier.run() }
             group.addTask { await expireLeases() }
             group.addTask { await servers.run() }
             await group.waitForAll()

@@ -27,7 +27,16 @@ actor RecordFeed {
     /// Why the catalog cannot be followed now.
     private var problem: String?
     /// Results that are kept current, and those that are being loaded.
-    var fetches = LiveFetches()
+    var fetches: LiveFetches
+    /// The observed results have been carried over all records up to this one.
+    var carried: Int64 = 0
+    /// Changes where what was under way for observed results is void.
+    var fetchGeneration = 0
+    /// When those who wait for observed results are told again while there is more to do.
+    var nextCarriedWake = ContinuousClock.now
+    /// Says that there are records which the observed results have yet to be carried over.
+    nonisolated let recordSignal: AsyncStream<Void>
+    private nonisolated let recordSink: AsyncStream<Void>.Continuation
     var loading: [String: Task<Void, any Error>] = [:]
     private var followers: [UInt64: Follower] = [:]
     private var lastFollower: UInt64 = 0
@@ -45,11 +54,20 @@ actor RecordFeed {
         self.publishers = publishers
         self.instance = instance
         self.logger = logger
-        let wanted = WantedTopics()
+        self.fetches = LiveFetches(
+            maxBytes: configuration.maxFetchBytes,
+            maxLogBytes: configuration.maxFetchLogBytes
+        )
+        // Both publishers together.
+        let wanted = WantedTopics(limit: 2 * (configuration.maxTopics + 1))
         self.wanted = wanted
         let (signal, sink) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         self.headSignal = signal
         self.headSink = sink
+        (self.recordSignal, self.recordSink) = AsyncStream.makeStream(
+            of: Void.self,
+            bufferingPolicy: .bufferingNewest(1)
+        )
         self.problem = "the catalog has not answered yet"
         for (number, publisher) in publishers.enumerated() {
             publisher.setOnSubscribe { topic, isSubscribed in
@@ -93,6 +111,8 @@ actor RecordFeed {
             maxCount: configuration.ringRecords,
             maxBytes: configuration.ringBytes
         )
+        fetchGeneration += 1
+        carried = current.token.sequence
         wake()
         return current.token
     }
@@ -112,7 +132,10 @@ actor RecordFeed {
     /// - Throws: what is wrong with a record; those before it are taken in
     func take(_ records: [BrokerRecord]) throws(JSONProblem) {
         guard ring != nil else { return }
-        defer { wake() }
+        defer {
+            wake()
+            recordSink.yield()
+        }
         for record in records { try publish(record) }
     }
 
@@ -138,8 +161,8 @@ actor RecordFeed {
             let previous = ring?.previous(part.topic) ?? 0
             send(part.topic, LiveFrames.part(part, of: record, previous: previous, limit: limit))
         }
-        publishFetches(record)
         ring?.append(record, topics: parts.map(\.topic))
+        if fetches.count == 0 { carried = record.sequence }
     }
 
     func send(_ topic: String, _ frame: [UInt8]) {
@@ -173,7 +196,11 @@ actor RecordFeed {
     private func publishHead() {
         // Followers that wait learn how far the feed has come, also where nothing was theirs.
         for follower in followers.values { follower.signal.yield() }
-        guard let head else { return }
+        guard var head else { return }
+        // It comes after everything at or below it, also what is published of observed fetches.
+        if fetches.count > 0, carried < head.sequence {
+            head = FeedHead(sequence: carried, oldest: head.oldest, library: head.library, instance: head.instance)
+        }
         let frame = LiveFrames.head(head)
         for publisher in publishers { publisher.publish(FeedTopic.head, [frame]) }
         counts.heads += 1
@@ -185,15 +212,15 @@ actor RecordFeed {
         headSink.yield()
     }
 
-    private func wake() {
+    func wake() {
         for follower in followers.values { follower.signal.yield() }
         headSink.yield()
     }
 
-    /// Whether the feed has yet to come to a moment of its history.
+    /// Whether the feed, and the result of an observation, has yet to come to a moment of its history.
     ///
     /// - Throws: `token_expired` for a moment of another history
-    func isBehind(_ token: ChangeToken) throws(RPCError) -> Bool {
+    func isBehind(_ token: ChangeToken, _ observation: String) throws(RPCError) -> Bool {
         guard let ring else { throw Refusal.unavailable.error("the catalog has not been reached yet; ask again") }
         guard token.library == ring.library else {
             throw Refusal.tokenExpired.error(
@@ -204,7 +231,8 @@ actor RecordFeed {
                 ]
             )
         }
-        return ring.head < token.sequence
+        let reached = fetches[observation].map { max($0.sequence, carried) } ?? ring.head
+        return reached < token.sequence
     }
 
     // MARK: History
@@ -294,7 +322,7 @@ actor RecordFeed {
                 "records": JSON(counts.records), "messages": JSON(counts.messages), "bytes": JSON(counts.bytes),
                 "truncated": JSON(counts.truncated), "heads": JSON(counts.heads), "topics": JSON(wanted.count),
             ],
-            "fetches": .object(fetches.figures(head: head)),
+            "fetches": .object(fetches.figures(behind: fetches.count > 0 ? max(0, head - carried) : 0)),
             "unreadableRecords": JSON(counts.unreadable),
             "followers": [
                 "count": JSON(followers.count), "limit": JSON(configuration.maxFollowers), "lags": .array(lags),

@@ -25,8 +25,8 @@ struct FetchDesk: Sendable {
         // The result may end before it is asked about: then it is loaded again.
         for _ in 0..<5 {
             guard let library = await feed.token?.library else { throw Self.notReady }
-            if let token = request.token { try await catchUp(with: token, incoming) }
             let observation = Self.observation(of: fetch, library)
+            if let token = request.token { try await catchUp(with: token, observation, incoming) }
             if try await feed.hold(observation, by: incoming.identity, at: clock.nowMicroseconds()) == false {
                 try await load(observation, fetch)
                 guard try await feed.hold(observation, by: incoming.identity, at: clock.nowMicroseconds()) else {
@@ -52,7 +52,7 @@ struct FetchDesk: Sendable {
     }
 
     func details(_ request: FetchDetails, _ incoming: IncomingRequest) async throws(RPCError) -> FetchDetailsResult {
-        try await catchUp(with: request.token, incoming)
+        try await catchUp(with: request.token, request.observation, incoming)
         for _ in 0..<5 {
             let time = clock.nowMicroseconds()
             guard try await feed.hold(request.observation, by: incoming.identity, at: time) else { break }
@@ -86,15 +86,19 @@ struct FetchDesk: Sendable {
     }
 
     /// Waits until the feed has come to a moment that the client has seen at the catalog.
-    private func catchUp(with token: ChangeToken, _ incoming: IncomingRequest) async throws(RPCError) {
+    private func catchUp(
+        with token: ChangeToken,
+        _ observation: String,
+        _ incoming: IncomingRequest
+    ) async throws(RPCError) {
         let left = incoming.deadlineMicroseconds.subtractingReportingOverflow(clock.nowMicroseconds()).partialValue
         let end = clock.nowMicroseconds() + min(max(left, 0) / 4 * 3, 20_000_000)
-        guard try await feed.isBehind(token) else { return }
+        guard try await feed.isBehind(token, observation) else { return }
         let (id, signal) = try await feed.addFollower(incoming.identity)
         var isReached = false
         do throws(RPCError) {
             for await _ in signal {
-                isReached = try await !feed.isBehind(token)
+                isReached = try await !feed.isBehind(token, observation)
                 if isReached || clock.nowMicroseconds() >= end { break }
             }
         } catch {
@@ -127,14 +131,26 @@ struct FetchDesk: Sendable {
         }
     }
 
-    private func loadOnce(_ observation: String, _ fetch: Fetch, _ room: Int) async throws(RPCError) -> Bool {
-        let request = FetchKeys(fetch: fetch.window(offset: 0, limit: 0).wireForm, maxCount: room)
+    private func loadOnce(
+        _ observation: String,
+        _ fetch: Fetch,
+        _ room: (rows: Int, bytes: Int)
+    ) async throws(RPCError) -> Bool {
+        let request = FetchKeys(fetch: fetch.window(offset: 0, limit: 0).wireForm, maxCount: room.rows)
         var keys = KeyFrames()
         var end: FetchKeys.Result?
         do throws(RPCError) {
             for try await event in history.catalog.stream(request, credit: configuration.catalogCredit) {
                 switch event {
-                case .notification(_, _, let attachments): for frame in attachments { try keys.add(frame) }
+                case .notification(_, _, let attachments):
+                    for frame in attachments { try keys.add(frame) }
+                    guard keys.byteCount <= room.bytes else {
+                        throw Refusal.limitExceeded.error(
+                            "the observed results would take more than \(configuration.maxFetchBytes) bytes; "
+                                + "unobserve some, or observe less",
+                            ["limit": JSON(configuration.maxFetchBytes)]
+                        )
+                    }
                 case .answer(let answer): end = answer.result
                 }
             }
@@ -144,7 +160,7 @@ struct FetchDesk: Sendable {
         guard let end, end.count == keys.count else {
             throw Refusal.internalError.error("the catalog's keys are not complete")
         }
-        return await feed.install(observation, fetch, keys.tree(), at: end.token)
+        return try await feed.install(observation, fetch, keys.tree(), at: end.token)
     }
 
     // MARK: Details

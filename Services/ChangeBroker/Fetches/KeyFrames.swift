@@ -8,6 +8,8 @@ struct KeyFrames: Sendable {
     private var ends: [Int] = []
 
     var count: Int { ends.count }
+    /// Bytes of all keys.
+    var byteCount: Int { bytes.count }
 
     /// Takes a frame in.
     ///

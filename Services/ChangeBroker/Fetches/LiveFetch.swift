@@ -19,8 +19,10 @@ final class LiveFetch {
     /// Who asked for it, and when they last did, in microseconds.
     var holders: [String: Int64] = [:]
     private let tree: KeyTree
-    private var log: Deque<(sequence: Int64, changes: [NetChange])> = []
+    private var log: Deque<(sequence: Int64, changes: [NetChange], bytes: Int)> = []
     private var logged = 0
+    /// Memory for the log, about.
+    private(set) var logBytes = 0
 
     /// Changes of single entities that the log keeps.
     static let maxLogged = 1000
@@ -40,7 +42,9 @@ final class LiveFetch {
     /// Objects before offset and limit.
     var rows: Int { tree.count }
     /// Memory for them, about.
-    var bytes: Int { tree.bytes + tree.count * 6 + logged * 256 }
+    var resultBytes: Int { tree.bytes + tree.count * 6 }
+    /// Memory for them and for the log, about.
+    var bytes: Int { resultBytes + logBytes }
 
     /// The result as it is shown.
     var ids: [ObjectID] { tree.ids(at: fetch.shown(of: tree.count)) }
@@ -60,15 +64,24 @@ final class LiveFetch {
         for change in changes where change.before != change.after {
             if let key = change.after, !tree.insert(key.bytes) { throw ChangeDetailsProblem(entity: change.id) }
         }
-        log.append((sequence, changes))
+        let weight = changes.reduce(64) { $0 + $1.bytes }
+        log.append((sequence, changes, weight))
         logged += changes.count
-        while logged > Self.maxLogged, let oldest = log.popFirst() {
-            floor = oldest.sequence
-            logged -= oldest.changes.count
-        }
+        logBytes += weight
+        while logged > Self.maxLogged { forgetOldest() }
         guard let details = DetailsMaker(changes, tree, of: fetch).details() else { return nil }
         previous = sequence
         return details
+    }
+
+    /// Forgets the oldest changes until the log takes no more than so many bytes: what came before is asked of history.
+    func shortenLog(to bytes: Int) { while logBytes > bytes, !log.isEmpty { forgetOldest() } }
+
+    private func forgetOldest() {
+        guard let oldest = log.popFirst() else { return }
+        floor = oldest.sequence
+        logged -= oldest.changes.count
+        logBytes -= oldest.bytes
     }
 
     /// What became of entities after a moment that the log reaches.

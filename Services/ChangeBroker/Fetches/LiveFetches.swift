@@ -18,6 +18,8 @@ struct LiveFetches {
         var messages: [Message] = []
         /// Fetches that it does not fit; they are gone.
         var broken: [String] = []
+        /// Fetches that were given up because all together are too large.
+        var tooLarge: [String] = []
     }
 
     private var fetches: [Int: LiveFetch] = [:]
@@ -27,7 +29,22 @@ struct LiveFetches {
     /// How many fetches each identity holds.
     private var held: [String: Int] = [:]
     private(set) var rows = 0
-    private var counts = (records: 0, candidates: 0, predicates: 0, messages: 0, dropped: 0, broken: 0)
+    /// Memory for all results, and for all logs, about.
+    private(set) var resultBytes = 0
+    private(set) var logBytes = 0
+    private let maxBytes: Int
+    private let maxLogBytes: Int
+    private var counts = (
+        records: 0, candidates: 0, predicates: 0, messages: 0, dropped: 0, broken: 0, shortened: 0
+    )
+
+    /// - Parameters:
+    ///   - maxBytes: memory for all results and logs
+    ///   - maxLogBytes: memory for the logs alone
+    init(maxBytes: Int = .max, maxLogBytes: Int = .max) {
+        self.maxBytes = maxBytes
+        self.maxLogBytes = maxLogBytes
+    }
 
     var count: Int { fetches.count }
 
@@ -53,7 +70,9 @@ struct LiveFetches {
         fetches[lastNumber] = live
         numbers[observation] = lastNumber
         index.insert(fetch, number: lastNumber)
-        rows += live.rows
+        count(live, 1)
+        var outcome = Outcome()
+        bound(&outcome)
     }
 
     /// Notes that an identity holds a fetch, or holds it still.
@@ -79,53 +98,143 @@ struct LiveFetches {
         else { return }
         index.remove(number: number)
         for identity in live.holders.keys { release(identity) }
-        rows -= live.rows
+        count(live, -1)
         counts.dropped += 1
     }
 
-    /// Takes a record in: asks the fetches it may affect, and no others.
-    mutating func take(_ record: ChangeRecord) -> Outcome {
-        guard !fetches.isEmpty else { return Outcome() }
+    // MARK: Records
+
+    /// A record on its way over the fetches, done in steps so that nobody waits for all of it.
+    struct Work {
+        let record: ChangeRecord
+        /// The next entity to look up, in the order assets, collections, lists.
+        fileprivate var entity = 0
+        /// By the number of a fetch the entities of the record that may belong to it.
+        fileprivate var touched: [Int: [Int32]] = [:]
+        /// The fetches that are left, the next one last; nil: not all entities have been looked up.
+        fileprivate var left: [Int]?
+
+        var isDone: Bool { left?.isEmpty == true }
+    }
+
+    /// Begins to carry the fetches over a record.
+    mutating func work(on record: ChangeRecord) -> Work {
         counts.records += 1
-        var changes: [Int: [NetChange]] = [:]
-        func note(_ candidates: Set<Int>, _ change: (Fetch) -> NetChange?) {
-            counts.candidates += candidates.count
-            for number in candidates {
-                // What the keys were loaded with is not taken in again.
-                guard let live = fetches[number], live.sequence < record.sequence else { continue }
-                counts.predicates += 1
-                if let change = change(live.fetch) { changes[number, default: []].append(change) }
-            }
-        }
-        for asset in record.assets { note(index.candidates(asset)) { $0.netChange(asset) } }
-        for collection in record.collections { note(index.candidates(collection)) { $0.netChange(collection) } }
-        for list in record.lists { note(index.candidates(list)) { $0.netChange(list) } }
+        return Work(record: record)
+    }
+
+    /// Looks up the fetches that one entity may affect, or carries one fetch over the record.
+    mutating func step(_ work: inout Work) -> Outcome {
         var outcome = Outcome()
-        for number in changes.keys.sorted() { advance(number, changes[number] ?? [], record.sequence, &outcome) }
-        counts.messages += outcome.messages.count
+        if let number = work.left?.popLast() {
+            carry(number, work, &outcome)
+        } else if work.left == nil {
+            lookUp(&work)
+        }
         return outcome
     }
 
+    private mutating func lookUp(_ work: inout Work) {
+        let record = work.record
+        var position = work.entity
+        work.entity += 1
+        let candidates: Set<Int>
+        if position < record.assets.count {
+            candidates = index.candidates(record.assets[position])
+        } else {
+            position -= record.assets.count
+            if position < record.collections.count {
+                candidates = index.candidates(record.collections[position])
+            } else {
+                position -= record.collections.count
+                guard position < record.lists.count else { return work.left = work.touched.keys.sorted(by: >) }
+                candidates = index.candidates(record.lists[position])
+            }
+        }
+        counts.candidates += candidates.count
+        for number in candidates {
+            // Nothing is carried again over what its keys were loaded with.
+            guard let live = fetches[number], live.sequence < record.sequence else { continue }
+            counts.predicates += 1
+            work.touched[number, default: []].append(Int32(work.entity - 1))
+        }
+    }
+
+    private mutating func carry(_ number: Int, _ work: Work, _ outcome: inout Outcome) {
+        // It may have been given up since its entities were looked up.
+        guard let live = fetches[number] else { return }
+        let record = work.record
+        let changes = (work.touched[number] ?? []).compactMap { entity -> NetChange? in
+            var position = Int(entity)
+            if position < record.assets.count { return live.fetch.netChange(record.assets[position]) }
+            position -= record.assets.count
+            if position < record.collections.count { return live.fetch.netChange(record.collections[position]) }
+            return live.fetch.netChange(record.lists[position - record.collections.count])
+        }
+        guard !changes.isEmpty else { return }
+        advance(live, changes, record.sequence, &outcome)
+        bound(&outcome)
+    }
+
     private mutating func advance(
-        _ number: Int,
+        _ live: LiveFetch,
         _ changes: [NetChange],
         _ sequence: Int64,
         _ outcome: inout Outcome
     ) {
-        guard let live = fetches[number] else { return }
-        let (before, previous) = (live.rows, live.previous)
+        let previous = live.previous
+        count(live, -1)
         do throws(ChangeDetailsProblem) {
             let details = try live.advance(to: sequence, changes)
-            rows += live.rows - before
+            count(live, 1)
             guard let details else { return }
+            counts.messages += 1
             outcome.messages.append(
                 Message(topic: FeedTopic.fetch(live.observation), previous: previous, details: details)
             )
         } catch {
-            rows += live.rows - before
+            count(live, 1)
             counts.broken += 1
             outcome.broken.append(live.observation)
             remove(live.observation)
+        }
+    }
+
+    // MARK: Memory
+
+    private mutating func count(_ live: LiveFetch, _ sign: Int) {
+        rows += sign * live.rows
+        resultBytes += sign * live.resultBytes
+        logBytes += sign * live.logBytes
+    }
+
+    /// Keeps to the bounds: the longest logs are shortened, and if the results alone are too large, the largest goes.
+    private mutating func bound(_ outcome: inout Outcome) {
+        while resultBytes > maxBytes, let largest = fetches.values.max(by: { $0.resultBytes < $1.resultBytes }) {
+            outcome.tooLarge.append(largest.observation)
+            remove(largest.observation)
+        }
+        let room = min(maxLogBytes, maxBytes - resultBytes)
+        if logBytes > room { shortenLogs(to: room / 8 * 7) }
+    }
+
+    /// Shortens the longest logs to one length, so that all logs together take no more than so many bytes.
+    private mutating func shortenLogs(to bytes: Int) {
+        counts.shortened += 1
+        let sizes = fetches.values.map(\.logBytes).sorted()
+        var (left, longest) = (bytes, Int.max)
+        for (position, size) in sizes.enumerated() {
+            let share = left / (sizes.count - position)
+            if size > share {
+                longest = share
+                break
+            }
+            left -= size
+        }
+        for live in fetches.values where live.logBytes > longest {
+            logBytes -= live.logBytes
+            live.shortenLog(to: longest)
+            logBytes += live.logBytes
         }
     }
 
@@ -148,7 +257,8 @@ struct LiveFetches {
     /// What is listed of fetches at most.
     private static let listed = 100
 
-    func figures(head: Int64) -> JSONObject {
+    /// - Parameter behind: records that they have yet to be carried over
+    func figures(behind: Int64) -> JSONObject {
         let list = fetches.values.sorted { $0.number < $1.number }.prefix(Self.listed).map { live -> JSON in
             [
                 "observation": .string(live.observation), "rows": JSON(live.rows), "bytes": JSON(live.bytes),
@@ -157,10 +267,11 @@ struct LiveFetches {
         }
         return [
             "count": JSON(fetches.count), "unindexed": JSON(index.unindexedCount), "rows": JSON(rows),
-            "bytes": JSON(fetches.values.reduce(0) { $0 + $1.bytes }), "records": JSON(counts.records),
+            "bytes": JSON(resultBytes + logBytes), "logBytes": JSON(logBytes), "maxBytes": JSON(maxBytes),
+            "maxLogBytes": JSON(maxLogBytes), "logsShortened": JSON(counts.shortened), "records": JSON(counts.records),
             "candidates": JSON(counts.candidates), "predicatesEvaluated": JSON(counts.predicates),
             "messages": JSON(counts.messages), "dropped": JSON(counts.dropped), "broken": JSON(counts.broken),
-            "list": .array(list),
+            "behind": .int(behind), "list": .array(list),
         ]
     }
 }

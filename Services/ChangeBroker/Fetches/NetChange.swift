@@ -6,6 +6,12 @@ struct NetChange: Sendable, Hashable {
     /// Nil where it was not in the result.
     var before: ResultKey?
     var after: ResultKey?
+
+    /// Memory for it, about: itself, the text of the identifier and the keys, each an object of its own.
+    var bytes: Int {
+        let keys = [before, after].reduce(0) { $0 + ($1.map { $0.bytes.count + 32 } ?? 0) }
+        return MemoryLayout<NetChange>.stride + 64 + keys
+    }
 }
 
 /// Net changes in the making: of each entity the first key before and the last one after.

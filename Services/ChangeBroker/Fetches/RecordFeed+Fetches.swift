@@ -17,31 +17,84 @@ struct ObservedMoment: Sendable {
 extension RecordFeed {
     // MARK: From the catalog
 
-    /// Publishes what a record does to the observed results: their messages leave before the head that names it.
-    func publishFetches(_ record: BrokerRecord) {
-        guard fetches.count > 0 else { return }
-        let change: ChangeRecord
-        do {
-            change = try ChangeRecord(json: try JSON(parsing: record.bytes))
-        } catch {
-            // A record of a newer catalog: no result can be carried over it.
-            logger.error("a record cannot be read: observed fetches are given up", metadata: ["why": "\(error)"])
-            return dropFetches()
+    /// The moment after which there are records that the observed results have yet to be carried over; nil: there are
+    /// none.
+    func firstUncarried() -> ChangeToken? {
+        guard let ring, carried < ring.head else { return nil }
+        guard fetches.count > 0 else {
+            carried = ring.head
+            return nil
         }
-        let outcome = fetches.take(change)
-        for message in outcome.messages where wanted.wants(message.topic) {
-            send(message.topic, LiveFrames.fetch(message, of: record, limit: configuration.liveMessageBytes))
+        return ChangeToken(library: ring.library, sequence: carried)
+    }
+
+    /// How long the work for observed results may keep everything else waiting.
+    private static let carryingTime = Duration.milliseconds(2)
+
+    /// Carries the observed results over the next record and publishes what it does to them, before the head that names
+    /// it. In between it gives way to whoever waits for the feed.
+    ///
+    /// - Returns: false if the record is not the next one any more
+    func carryFetches(over change: ChangeRecord, _ bytes: Bytes) async -> Bool {
+        guard change.library == ring?.library else { return false }
+        guard change.sequence > carried else { return true }
+        let generation = fetchGeneration
+        var work = fetches.work(on: change)
+        var record: BrokerRecord?
+        var (broken, tooLarge): ([String], [String]) = ([], [])
+        while !work.isDone {
+            let end = ContinuousClock.now + Self.carryingTime
+            repeat {
+                let outcome = fetches.step(&work)
+                broken += outcome.broken
+                tooLarge += outcome.tooLarge
+                for message in outcome.messages where wanted.wants(message.topic) {
+                    if record == nil { record = try? BrokerRecord(bytes) }
+                    guard let record else { continue }
+                    send(message.topic, LiveFrames.fetch(message, of: record, limit: configuration.liveMessageBytes))
+                }
+            } while !work.isDone && ContinuousClock.now < end
+            guard !work.isDone else { break }
+            await Task.yield()
+            await waitForSubscribers()
+            guard generation == fetchGeneration, !Task.isCancelled else { return false }
         }
-        guard !outcome.broken.isEmpty else { return }
-        logger.error(
-            "observed fetches do not agree with the catalog and are given up",
-            metadata: ["observations": "\(outcome.broken.prefix(10))", "sequence": "\(record.sequence)"]
-        )
-        renewInstance()
+        carried = max(carried, change.sequence)
+        report(broken, tooLarge, at: change.sequence)
+        if carried == ring?.head || ContinuousClock.now >= nextCarriedWake {
+            nextCarriedWake = .now + configuration.headSpacing
+            wake()
+        }
+        return true
+    }
+
+    private func report(_ broken: [String], _ tooLarge: [String], at sequence: Int64) {
+        if !broken.isEmpty {
+            logger.error(
+                "observed fetches do not agree with the catalog and are given up",
+                metadata: ["observations": "\(broken.prefix(10))", "sequence": "\(sequence)"]
+            )
+        }
+        if !tooLarge.isEmpty {
+            logger.warning(
+                "observed results have grown beyond --max-fetch-bytes: the largest are given up",
+                metadata: ["observations": "\(tooLarge.prefix(10))", "limit": "\(configuration.maxFetchBytes)"]
+            )
+        }
+        if !broken.isEmpty || !tooLarge.isEmpty { renewInstance() }
+    }
+
+    /// Gives every observation up, unless another history has begun since a moment.
+    func giveUpFetches(_ reason: String, after token: ChangeToken) {
+        guard ring?.library == token.library else { return }
+        logger.error("observed fetches are given up", metadata: ["why": "\(reason)", "after": "\(token)"])
+        dropFetches()
     }
 
     /// Gives every observation up.
     func dropFetches() {
+        fetchGeneration += 1
+        carried = ring?.head ?? 0
         for task in loading.values { task.cancel() }
         loading = [:]
         guard fetches.count > 0 else { return }
@@ -67,17 +120,21 @@ extension RecordFeed {
         return true
     }
 
-    /// How many keys another fetch may have.
+    /// How many keys another fetch may have, and how many bytes of them.
     ///
     /// - Throws: `limit_exceeded` where there is no room for any
-    func roomForFetch() throws(RPCError) -> Int {
-        guard fetches.count + loading.count < configuration.maxFetches else {
+    ///
+    /// - Parameter loading: those under way that are not counted
+    func roomForFetch(besides loading: Int = 0) throws(RPCError) -> (rows: Int, bytes: Int) {
+        guard fetches.count + self.loading.count - loading < configuration.maxFetches else {
             throw Refusal.limitExceeded.error(
                 "\(configuration.maxFetches) fetches are observed already; ask again later",
                 ["limit": JSON(configuration.maxFetches)]
             )
         }
-        return max(0, configuration.maxFetchRows - fetches.rows)
+        return (
+            max(0, configuration.maxFetchRows - fetches.rows), max(0, configuration.maxFetchBytes - fetches.resultBytes)
+        )
     }
 
     /// Loads a result once for all who wait for it.
@@ -101,9 +158,19 @@ extension RecordFeed {
     /// Takes in a result as it was at a moment, and carries it forward to now.
     ///
     /// - Returns: whether it could be carried: not where the ring does not reach back, or another history began
-    func install(_ observation: String, _ fetch: Fetch, _ tree: sending KeyTree, at token: ChangeToken) -> Bool {
+    /// - Throws: `limit_exceeded` if others have taken the room meanwhile
+    func install(
+        _ observation: String,
+        _ fetch: Fetch,
+        _ tree: sending KeyTree,
+        at token: ChangeToken
+    ) throws(RPCError) -> Bool {
         guard let ring, ring.library == token.library, token.sequence >= ring.floor else { return false }
         guard fetches[observation] == nil else { return true }
+        let room = try roomForFetch(besides: 1)
+        guard tree.count <= room.rows, tree.bytes + tree.count * 6 <= room.bytes else {
+            throw Refusal.limitExceeded.error("all observed results together are too large; unobserve some")
+        }
         // What the broker has not seen yet comes to it as to any other fetch.
         guard let records = Self.records(of: ring, after: token.sequence) else { return false }
         do throws(ChangeDetailsProblem) {
@@ -155,7 +222,7 @@ extension RecordFeed {
 
     /// The moment up to which the result is carried.
     private func moment(of live: LiveFetch) -> ChangeToken {
-        ChangeToken(library: ring?.library ?? "", sequence: max(live.sequence, ring?.head ?? 0))
+        ChangeToken(library: ring?.library ?? "", sequence: max(live.sequence, carried))
     }
 
     /// How far back the observation's own log reaches, and since when nothing of what is shown has changed; nil where

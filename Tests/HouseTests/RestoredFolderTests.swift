@@ -68,7 +68,7 @@ struct RestoredFolderTests {
         await library.close()
         #expect(house.stop() == [])
         let log = house.program(.catalog)?.errorText ?? ""
-        #expect(log.contains("begins a new history") && log.contains("put back"), "\(log)")
+        #expect(log.contains("begins a new history") && log.contains("restored"), "\(log)")
 
         // Once: after that it is the library of this folder.
         try house.start([.catalog])

@@ -1,9 +1,9 @@
 import GRDB
 import PhotoModel
 
-/// An asset as a row of the table `asset`: which column holds which fact.
+/// A mapping between ``Asset`` values and rows of the table `asset`.
 enum AssetRowStore {
-    /// Every column but the row number, in the order of ``values(of:)`` and of the reading below.
+    /// Every column except the row number, in the order used by ``values(of:)`` and ``asset(_:)``.
     static let columns = [
         "id", "visible", "revision", "content_revision", "media_type", "media_subtypes", "playback_style",
         "playback_variation", "source_type", "content_type", "pixel_width", "pixel_height", "duration",
@@ -18,17 +18,19 @@ enum AssetRowStore {
     static let insertion =
         "INSERT INTO asset (\(columns.joined(separator: ", "))) VALUES (\(columns.map { _ in "?" }.joined(separator: ", ")))"
 
-    /// The row number, then every column.
+    /// The select list: the row number, then every column in the order of ``columns``.
     static let selection = "a.row, " + columns.map { "a.\($0)" }.joined(separator: ", ")
 
-    /// Whether two assets are equal in every text that has a folded copy.
+    /// Returns true if two assets are equal in every text that has a folded copy.
     static func haveSameTexts(_ one: Asset, _ other: Asset) -> Bool {
         one.caption == other.caption && one.originalFilename == other.originalFilename
             && one.cameraMake == other.cameraMake && one.cameraModel == other.cameraModel
             && one.lensModel == other.lensModel
     }
 
-    /// - Parameter foldsTexts: false leaves the folded copies of texts out
+    /// Returns the column values of an asset, in the order of ``columns``.
+    ///
+    /// - Parameter foldsTexts: if false, the folded copies of texts are NULL
     static func values(of asset: Asset, foldsTexts: Bool = true) -> [DatabaseValue] {
         func folded(_ text: String?) -> DatabaseValue {
             foldsTexts ? value(text.map(PhotoModel.folded)) : .null
@@ -57,7 +59,9 @@ enum AssetRowStore {
         value?.databaseValue ?? .null
     }
 
-    /// The asset without what other tables hold: resources, keywords and memberships.
+    /// Reads an asset without the parts that other tables hold: resources, keywords and memberships.
+    ///
+    /// - Throws: ``DamagedRow`` if a stored value is not valid
     static func asset(_ row: Row) throws -> Asset {
         var asset = Asset(
             id: try identifier(row[1]),
@@ -101,37 +105,37 @@ enum AssetRowStore {
     }
 
     static func identifier(_ text: String) throws -> ObjectID {
-        guard let id = ObjectID(text) else { throw DamagedRow("\(text.prefix(64)) is no identifier") }
+        guard let id = ObjectID(text) else { throw DamagedRow("\(text.prefix(64)) is not an identifier") }
         return id
     }
 
     static func named<Name: NumberedName>(_ number: Int) throws -> Name {
-        guard let name = Name(number: number) else { throw DamagedRow("\(number) is no \(Name.self)") }
+        guard let name = Name(number: number) else { throw DamagedRow("\(number) is not a \(Name.self)") }
         return name
     }
 
     static func orderKey(_ text: String) throws -> OrderKey {
-        guard let key = OrderKey(text) else { throw DamagedRow("\(text.prefix(64)) is no order key") }
+        guard let key = OrderKey(text) else { throw DamagedRow("\(text.prefix(64)) is not an order key") }
         return key
     }
 }
 
-/// A stored value that this version cannot read.
+/// An error for a stored value that this version cannot read.
 struct DamagedRow: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }
 }
 
 extension Asset {
-    /// Whether it is seen by a fetch of an album without options.
+    /// True if a fetch of an album without options includes the asset.
     var isShown: Bool { !isHidden && trashedDate == nil && isVisibleInBurst }
 
-    /// Whether it is seen by a fetch of the library without options.
+    /// True if a fetch of the library without options includes the asset.
     var isVisible: Bool { isShown && sourceType == .typeUserLibrary }
 }
 
 extension Asset {
-    /// Whether a fetch of the hidden assets without other options gives it.
+    /// True if a fetch of the hidden assets without other options includes the asset.
     var isShownToHiddenFetch: Bool {
         isHidden && trashedDate == nil && isVisibleInBurst && sourceType == .typeUserLibrary
     }

@@ -9,7 +9,7 @@ import Storage
     import Foundation
 #endif
 
-/// Assets in the database, within one transaction.
+/// Reads and writes assets in the database, within one transaction.
 struct AssetStore {
     let database: Database
 
@@ -31,9 +31,9 @@ struct AssetStore {
         return try Int64.fetchOne(statement, arguments: [id.text])
     }
 
-    /// Whole assets by row number; numbers that no row has are left out.
+    /// Returns whole assets by row number; row numbers that do not exist are left out.
     func assets(_ rows: [Int64]) throws -> [Int64: Asset] {
-        // One statement for any number of rows.
+        // A JSON list is one bound value, so that the same prepared statement serves any number of rows.
         let list = "[" + rows.map(String.init).joined(separator: ",") + "]"
         var assets: [Int64: Asset] = [:]
         assets.reserveCapacity(rows.count)
@@ -47,7 +47,7 @@ struct AssetStore {
         return assets
     }
 
-    /// Adds what other tables hold, for rows that `among` tells.
+    /// Adds resources, keywords and memberships, which other tables hold, for the rows that `among` selects.
     private func addParts(to assets: inout [Int64: Asset], _ among: String, _ list: StatementArguments) throws {
         try each(
             """
@@ -93,7 +93,9 @@ struct AssetStore {
         while let row = try rows.next() { try visit(row) }
     }
 
-    /// The identifiers of rows, also of deleted assets, in that order.
+    /// Returns the identifiers of rows in the given order; deleted assets are found while the history is kept.
+    ///
+    /// - Throws: ``DamagedRow`` if a row has no identifier
     func identifiers(_ rows: [Int64]) throws -> [ObjectID] {
         let ids = try identifiersByRow(Set(rows))
         return try rows.map { row in
@@ -114,19 +116,19 @@ struct AssetStore {
         return ids
     }
 
-    /// The row number that a deleted asset had, while the history tells of it.
+    /// Returns the row number that a deleted asset had, while the kept history mentions the asset.
     func departedRowNumber(of id: ObjectID) throws -> Int64? {
         let statement = try database.cachedStatement(sql: "SELECT row FROM departed WHERE id = ?")
         return try Int64.fetchOne(statement, arguments: [id.text])
     }
 
-    /// The deleted asset that had a row number, while the history tells of it.
+    /// Returns the deleted asset that had a row number, while the kept history mentions the asset.
     func departed(_ row: Int64) throws -> ObjectID? {
         let statement = try database.cachedStatement(sql: "SELECT id FROM departed WHERE row = ?")
         return try String.fetchOne(statement, arguments: [row]).map(AssetRowStore.identifier)
     }
 
-    /// The asset whose original has these bytes; the first that was taken in.
+    /// Returns the asset whose original has these bytes; if there are several, the one imported first.
     func asset(withOriginal digest: String) throws -> ObjectID? {
         guard let bytes = [UInt8](hexadecimal: digest) else { return nil }
         let statement = try database.cachedStatement(
@@ -138,7 +140,7 @@ struct AssetStore {
         return try String.fetchOne(statement, arguments: [Data(bytes)]).map(AssetRowStore.identifier)
     }
 
-    /// Assets that are marked as damaged because of some bytes.
+    /// Returns at most ``ChangeRecord/maxEntities`` assets that are marked as damaged because of these bytes.
     func damaged(by digest: ResourceDigest) throws -> [ObjectID] {
         guard let bytes = [UInt8](hexadecimal: digest.text) else { return [] }
         let texts = try String.fetchAll(
@@ -152,7 +154,7 @@ struct AssetStore {
         return try texts.map(AssetRowStore.identifier)
     }
 
-    /// The frames of a burst, in the order of their identifiers.
+    /// Returns the frames of a burst, ordered by identifier.
     func frames(ofBurst identifier: String, limit: Int) throws -> [ObjectID] {
         let statement = try database.cachedStatement(
             sql: "SELECT id FROM asset WHERE burst_identifier = ? ORDER BY id LIMIT ?"
@@ -162,9 +164,9 @@ struct AssetStore {
 
     // MARK: Writing
 
-    /// Writes what a transaction did to assets: insertions, changes and deletions.
+    /// Writes a transaction's insertions, changes and deletions of assets.
     ///
-    /// - Parameter counters: take what it does to the library's counts
+    /// - Parameter counters: collects the resulting differences in the library's counts
     func save(_ changes: [EntityChange<Asset>], sequence: Int64, _ counters: inout CounterChanges) throws {
         try leavePlaces(changes)
         for change in changes {
@@ -197,9 +199,9 @@ struct AssetStore {
         for membership in asset.memberships { try insert(membership, of: asset, row) }
     }
 
-    /// Only columns that differ are set: an index is written where its columns change.
+    /// Sets only the columns that differ, since SQLite writes an index only if one of its columns is set.
     private func update(_ before: Asset, _ after: Asset) throws {
-        // What is not written need not be folded.
+        // Folding is expensive and needed only if a text is written.
         let folds = !AssetRowStore.haveSameTexts(before, after)
         let (old, new) = (
             AssetRowStore.values(of: before, foldsTexts: folds), AssetRowStore.values(of: after, foldsTexts: folds)
@@ -211,10 +213,10 @@ struct AssetStore {
                 "UPDATE asset SET \(columns) WHERE id = ?",
                 StatementArguments(changed.map { new[$0] } + [after.id.text.databaseValue])
             )
-            guard database.changesCount == 1 else { throw DamagedRow("\(after.id) is gone") }
+            guard database.changesCount == 1 else { throw DamagedRow("\(after.id) has no row in the database") }
         }
         guard isToldElsewhere(before, after) else { return }
-        guard let row = try rowNumber(of: after.id) else { throw DamagedRow("\(after.id) is gone") }
+        guard let row = try rowNumber(of: after.id) else { throw DamagedRow("\(after.id) has no row in the database") }
         if before.resources != after.resources {
             try run("DELETE FROM resource WHERE asset = ?", [row])
             try insertResources(of: after, row)
@@ -231,14 +233,14 @@ struct AssetStore {
         try updateMemberships(before, after, row)
     }
 
-    /// Whether something changed that other tables hold, or have copies of: it seldom did.
+    /// Returns true if a change affects values that other tables hold or have copies of, which is rare.
     private func isToldElsewhere(_ before: Asset, _ after: Asset) -> Bool {
         before.resources != after.resources || before.keywords != after.keywords
             || before.memberships != after.memberships || before.isVisible != after.isVisible
             || before.isShown != after.isShown || areCopiesStale(before, after)
     }
 
-    /// Whether dates changed of which other tables have copies.
+    /// Returns true if a date changed that other tables have copies of.
     private func areCopiesStale(_ before: Asset, _ after: Asset) -> Bool {
         before.creationDate != after.creationDate || before.addedDate != after.addedDate
     }
@@ -257,7 +259,8 @@ struct AssetStore {
         }
     }
 
-    /// Takes assets out of the places that they leave, before others of the same transaction come into these.
+    /// Deletes the memberships that assets give up, before other assets of the same transaction are inserted with the
+    /// same order keys.
     private func leavePlaces(_ changes: [EntityChange<Asset>]) throws {
         for change in changes {
             let staying = change.after?.memberships ?? []

@@ -9,17 +9,17 @@ import Storage
     import Foundation
 #endif
 
-/// The copy of a library's database that a backup holds: which bytes belong to it.
+/// A reader of the database copy in a backup, which says which resources belong to the backup.
 struct BackupStore: Sendable {
     private let queue: DatabaseQueue
 
-    /// A resource by what is stored of it.
+    /// The digest and the size in bytes of a stored resource.
     struct Resource: Sendable, Equatable {
         let digest: ResourceDigest
         let size: Int64
     }
 
-    /// Opens a copy for reading.
+    /// Opens a copy read-only.
     init(path: String) throws {
         var configuration = Configuration()
         configuration.readonly = true
@@ -39,7 +39,7 @@ struct BackupStore: Sendable {
         try queue.read { try Int.fetchOne($0, sql: "SELECT COUNT(DISTINCT digest) FROM resource") ?? 0 }
     }
 
-    /// Resources in the order of their digests, each once.
+    /// Returns each resource once, ordered by digest.
     func resources(after digest: ResourceDigest?, limit: Int) throws -> [Resource] {
         try queue.read { database in
             let start = digest.flatMap { [UInt8](hexadecimal: $0.text) }.map { Data($0) } ?? Data()
@@ -50,7 +50,7 @@ struct BackupStore: Sendable {
             )
             return try rows.map { row in
                 guard let digest = ResourceDigest((row[0] as Data).hexadecimal) else {
-                    throw DamagedRow("a digest has not 32 bytes")
+                    throw DamagedRow("a digest does not have 32 bytes")
                 }
                 return Resource(digest: digest, size: row[1])
             }
@@ -67,10 +67,10 @@ struct BackupStore: Sendable {
 
     func close() throws { try queue.close() }
 
-    /// Gives the library in a database file another history, above every number that was given in it.
+    /// Starts a new history in a database file, above every sequence number that its old history used.
     ///
-    /// The library that was lost may have gone on after the backup: `gap` numbers are left out, so that no revision
-    /// that it gave is given again.
+    /// The lost library may have gone on after the backup: `gap` sequence numbers are skipped so that no revision that
+    /// it assigned is assigned again.
     static func beginAnew(path: String, history: String, gap: Int64) throws -> LibraryHead {
         let file = try DatabaseFile(path: path, migrator: CatalogSchema.migrator)
         let head = try file.pool.write { database in

@@ -3,19 +3,19 @@ import JSONValue
 import Messaging
 import PhotoModel
 
-/// A transaction to be made.
+/// A request for one transaction.
 struct WriteRequest: Sendable {
     var changes: [PreparedChange]
     var origin: ChangeOrigin
-    /// Nil: the write is not idempotent.
+    /// The idempotency key; nil if the write is not idempotent.
     var key: OutcomeKey?
-    /// SHA-256 of what was asked for.
+    /// SHA-256 of the request's parameters.
     var digest: [UInt8]
-    /// Whom it is made for.
+    /// The client that the transaction is made for.
     var source = WriteSource()
-    /// Besides: what the passing of time changes.
+    /// True if the transaction also applies what depends on the time: recently added and the trash.
     var passesTime = false
-    /// Besides: what was found out about stored bytes.
+    /// Damage found in stored bytes, which the transaction also records.
     var marks: [DamageMark] = []
 
     init(changes: [PreparedChange], origin: ChangeOrigin, key: OutcomeKey?, digest: [UInt8]) {
@@ -25,14 +25,14 @@ struct WriteRequest: Sendable {
         self.digest = digest
     }
 
-    /// The transaction of the clock.
+    /// Returns a transaction of origin `clock`, which applies what depends on the time.
     static var clock: WriteRequest {
         var request = WriteRequest(changes: [], origin: ChangeOrigin(identity: "clock"), key: nil, digest: [])
         request.passesTime = true
         return request
     }
 
-    /// The transaction that marks damaged pictures.
+    /// Returns a transaction that marks damaged images.
     static func marking(_ marks: [DamageMark]) -> WriteRequest {
         var request = WriteRequest(changes: [], origin: ChangeOrigin(identity: "examiner"), key: nil, digest: [])
         request.marks = marks
@@ -40,66 +40,67 @@ struct WriteRequest: Sendable {
     }
 }
 
-/// The record of a transaction that was made, in the form in which it is stored and sent: it is encoded once.
+/// The record of a committed transaction in the form in which it is stored and sent: it is encoded once.
 struct CommittedRecord: Sendable {
     let sequence: Int64
     let bytes: [UInt8]
-    /// Whether there are assets in it that were not there before.
+    /// True if the record inserts assets.
     let bringsAssets: Bool
 }
 
-/// A transaction that was made, or whose outcome was known already.
+/// A transaction that was performed, or whose outcome was already known.
 struct PerformedWrite: Sendable {
-    /// The result as it goes over the wire.
+    /// The result as it is sent.
     var result: JSON
-    /// Nil where nothing changed or the outcome was known.
+    /// The record; nil if nothing changed or the outcome was already known.
     var record: CommittedRecord?
     var isRepeat = false
-    /// Time has changed more than fits one transaction.
+    /// True if more changes are due by the clock than fit into one transaction.
     var hasMore = false
-    /// It was the clock's, and time had changed nothing.
+    /// True if this is a clock transaction and nothing was due.
     var isIdle = false
 }
 
-/// Why a request of a batch was not carried out; the others are.
+/// The reason why one request of a batch was not performed; the other requests are not affected.
 enum WriteFailure: Error, Sendable {
     case refused(RPCError)
-    /// Facts of some bytes are needed after all: ask again with them.
+    /// The metadata of some bytes is needed after all: the caller extracts it and sends the request again.
     case factsNeeded
 }
 
-/// One commit: several requests, each whole or not at all and with its own sequence.
+/// Commits several requests together; each is applied completely or not at all and has its own sequence.
 struct BatchStore {
     let database: Database
     let rules: WriteRules
 
-    /// What a commit needs besides the database.
+    /// The limits, clocks and identifier source that a commit uses besides the database.
     struct WriteRules: Sendable {
-        /// The most entities one transaction may touch.
+        /// The maximum number of entities that one transaction may touch.
         var maxEntities = ChangeRecord.maxEntities
-        /// The most bytes of one record.
+        /// The maximum size of one record in bytes.
         var maxRecordBytes = 8 << 20
-        /// Microseconds for which an asset counts as recently added, and for which the trash keeps it.
+        /// Microseconds for which an asset counts as recently added, and for which an asset stays in the trash.
         var recentSpan: Int64 = 30 * 86_400_000_000
         var trashSpan: Int64 = 30 * 86_400_000_000
-        /// Finished published edits that are kept.
+        /// The number of finished published edits that are kept.
         var finishedEdits = EditLimits.finished
-        /// Microseconds since 1970.
+        /// Returns the current time in microseconds since 1970.
         var now: @Sendable () -> Int64
-        /// The moment by which things are forgotten, where it is another one.
+        /// Returns the time used for retention, if it differs from `now`.
         var retentionNow: (@Sendable () -> Int64)?
 
-        /// The moment by which things are forgotten.
+        /// The time used for retention, in microseconds since 1970.
         var moment: Int64 { (retentionNow ?? now)() }
         var makeID: @Sendable (ObjectKind) -> ObjectID
     }
 
-    /// The outcomes of requests in their order, and where the library stands after them.
+    /// The outcomes of requests in the order of the requests, and the library's head after them.
     typealias Committed = (outcomes: [Result<PerformedWrite, any Error>], head: LibraryHead)
 
-    /// Carries out requests and commits them together.
+    /// Performs requests and commits them together.
     ///
-    /// - Throws: what makes the whole batch fail: nothing of it is committed then
+    /// - Parameter isOfTheDisk: returns true for an error of the database or its disk, which fails the whole batch
+    /// - Throws: the error that made the whole batch fail; nothing of it is committed then
     func commit(_ requests: [WriteRequest], isOfTheDisk: (any Error) -> Bool) throws -> Committed {
         do {
             return try commit(requests, inSavepoints: false, isOfTheDisk)
@@ -108,10 +109,11 @@ struct BatchStore {
         }
     }
 
-    /// A request failed after it had begun to write, which none does whose rules refuse it.
+    /// A request failed after it had begun to write. Requests that the rules refuse never get that far.
     private struct HalfWritten: Error {}
 
-    /// - Parameter inSavepoints: each in its own, which costs much, and is needed only where one fails while it writes
+    /// - Parameter inSavepoints: runs each request in its own savepoint. This is expensive, and needed only if a
+    ///   request fails while it writes.
     private func commit(
         _ requests: [WriteRequest],
         inSavepoints: Bool,
@@ -134,7 +136,7 @@ struct BatchStore {
                     }
                 } catch  where !isOfTheDisk(error) {
                     guard inSavepoints || !work.isWriting else { throw HalfWritten() }
-                    // Nothing of it was written: its number is used again.
+                    // Nothing of the request was written, so its sequence number is used by the next one.
                     outcomes.append(.failure(error))
                     continue
                 }
@@ -149,15 +151,15 @@ struct BatchStore {
         return (outcomes, head)
     }
 
-    /// A request on its way.
+    /// The state of one request while it is performed.
     private struct Work {
         var performed = PerformedWrite(result: .null)
-        /// Whether the database is not as it was before.
+        /// True once the request may have changed the database.
         var isWriting = false
         var counters = CounterChanges()
     }
 
-    /// Takes back what failed, by statements that are prepared once.
+    /// Runs `work` in a savepoint and rolls it back on an error. The statements are prepared once.
     private func inSavepoint(_ work: () throws -> Void) throws {
         func run(_ sql: String) throws { try database.cachedStatement(sql: sql).execute() }
         try run("SAVEPOINT request")
@@ -165,7 +167,7 @@ struct BatchStore {
             try work()
             try run("RELEASE request")
         } catch {
-            // A full or failing disk may have taken back the whole transaction already.
+            // SQLite may have rolled back the whole transaction already, for example if the disk is full.
             if database.isInsideTransaction {
                 try run("ROLLBACK TO request")
                 try run("RELEASE request")
@@ -174,7 +176,9 @@ struct BatchStore {
         }
     }
 
-    /// Forgets a few of the oldest records; returns whether there are more to forget.
+    /// Deletes a few of the oldest records and finished edits.
+    ///
+    /// - Returns: true if there is more to delete
     func trim(_ retention: Retention, now: Int64) throws -> Bool {
         var isMore = false
         try database.inTransaction(.immediate) {

@@ -1,10 +1,11 @@
 import GRDB
 import PhotoModel
 
-/// The tables of the catalog, version by version.
+/// The tables of the catalog, as migrations.
 ///
-/// A fact that a predicate, a sort key or a membership rule reads has a column of its own; constraints stand here and not
-/// in code. Enumerations are stored as PhotoKit's numbers, dates as microseconds since 1970, text in normal form C.
+/// Every fact that a predicate, a sort key or a membership rule reads has its own column. Constraints are part of the
+/// schema, not of the code. Enumerations are stored as PhotoKit's numbers, dates as microseconds since 1970, text in
+/// Unicode normalization form C.
 enum CatalogSchema {
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
@@ -51,7 +52,7 @@ enum CatalogSchema {
         return migrator
     }
 
-    /// `head` is the newest committed sequence; history is complete after `oldest`.
+    /// `head` is the newest committed sequence; the history is complete after `oldest`.
     private static let library = """
         CREATE TABLE library (
             only INTEGER PRIMARY KEY CHECK (only = 1),
@@ -66,9 +67,9 @@ enum CatalogSchema {
         ) STRICT, WITHOUT ROWID;
         """
 
-    // AUTOINCREMENT: a row number is never given to another asset, because kept results name assets by it.
-    // `visible` leads the usual indexes: neither hidden nor in the trash, the user's own, and for a burst its
-    // representative or a pick.
+    // AUTOINCREMENT: a row number is never reused, because cached results refer to assets by row number.
+    // `visible` is the first column of the usual indexes. An asset is visible if it is neither hidden nor in the trash,
+    // belongs to the user's own library and, in a burst, is the representative or a pick.
     private static let assets = """
         CREATE TABLE asset (
             row INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -122,7 +123,8 @@ enum CatalogSchema {
         CREATE INDEX asset_favorite ON asset (visible, creation_date DESC, id) WHERE is_favorite = 1;
         CREATE INDEX asset_burst ON asset (burst_identifier, id) WHERE burst_identifier IS NOT NULL;
 
-        -- Deleted assets that the kept history still tells of: results of earlier moments name them by their rows.
+        -- Deleted assets that the kept history still mentions: results at earlier sequences refer to them by row
+        -- number.
         CREATE TABLE departed (
             row INTEGER PRIMARY KEY,
             id TEXT NOT NULL UNIQUE,
@@ -197,8 +199,9 @@ enum CatalogSchema {
         CREATE INDEX collection_created ON collection (type, subtype, creation_date, id);
         """
 
-    // The members of an album in its order; the columns after the asset are copies of its facts, for the usual sorts and
-    // filters inside an album. `shown`: neither hidden nor in the trash, and for a burst its representative or a pick.
+    // The members of an album in album order. The columns after `asset` are copies of the asset's columns, for the
+    // usual sorts and filters inside an album. `shown`: neither hidden nor in the trash and, in a burst, the
+    // representative or a pick.
     private static let memberships = """
         CREATE TABLE membership (
             collection INTEGER NOT NULL REFERENCES collection ON DELETE CASCADE,
@@ -213,7 +216,7 @@ enum CatalogSchema {
         CREATE INDEX membership_created ON membership (collection, shown, creation_date DESC, asset);
         """
 
-    // Stored bytes over which workers came to harm, whether an asset has them or not.
+    // Stored bytes that crashed or hung a worker, whether or not an asset refers to them.
     private static let quarantine = """
         CREATE TABLE quarantine (
             digest TEXT PRIMARY KEY NOT NULL CHECK (length(digest) = 64),
@@ -226,7 +229,8 @@ enum CatalogSchema {
         CREATE INDEX quarantine_date ON quarantine (date);
         """
 
-    // A change's record is its final JSON bytes. Topics let a filtered reader find its records without reading the rest.
+    // A change's record is its final JSON, in bytes. Topics let a filtered reader find its records without reading the
+    // rest.
     private static let history = """
         CREATE TABLE change (
             sequence INTEGER PRIMARY KEY CHECK (sequence > 0),
@@ -254,9 +258,9 @@ enum CatalogSchema {
         CREATE INDEX outcome_date ON outcome (date);
         """
 
-    // A published edit from its acceptance until it is forgotten: as long after its end as change records are kept, so that
-    // its id, sent again, neither applies it again nor leaves its publisher without an answer. Of one that is finished only
-    // the outcome is kept.
+    // A published edit, from its acceptance until it is deleted. A finished edit is kept as long as change records are,
+    // so that a repeated id is neither applied again nor left without an answer. Only the outcome of a finished edit is
+    // kept.
     private static let publishedEdits = """
         CREATE TABLE published_edit (
             publisher TEXT NOT NULL,

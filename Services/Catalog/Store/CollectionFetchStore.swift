@@ -1,19 +1,19 @@
 import GRDB
 import PhotoModel
 
-/// Fetches of collections and lists as SQL. The same answers as `Fetch` gives in memory.
+/// Runs fetches of collections and lists as SQL. Its results are those of evaluating ``Fetch`` in memory.
 struct CollectionFetchStore {
     let database: Database
 
-    /// A part of a result, and how many the whole has, after offset and limit.
+    /// A part of a result, and the size of the whole result after offset and limit.
     struct Page {
         var objects: [PhotoCollection]
         var count: Int
     }
 
-    /// Collections, lists, or both mixed, in the order of the fetch.
+    /// Returns a page of collections, lists, or both mixed, in the order of the fetch.
     ///
-    /// - Returns: nil where what the fetch is about does not exist
+    /// - Returns: nil if the object that the fetch refers to does not exist
     func page(_ fetch: Fetch, _ window: FetchStore.Window) throws -> Page? {
         switch fetch.kind {
         case .assets: return nil
@@ -149,7 +149,7 @@ struct CollectionFetchStore {
         return source
     }
 
-    /// Albums and folders of a folder: of both tables, put in order here.
+    /// Returns albums and folders of a folder. They come from two tables and are sorted here.
     private func children(_ fetch: Fetch, of list: ObjectID, _ window: FetchStore.Window) throws -> Page {
         var objects: [PhotoCollection] = []
         let albums = try database.makeStatement(
@@ -169,7 +169,7 @@ struct CollectionFetchStore {
 }
 
 extension Fetch {
-    /// A part of a whole result, without offset and limit so far.
+    /// Returns a page of a complete result to which offset and limit have not been applied yet.
     func page(_ objects: [PhotoCollection], _ window: FetchStore.Window) -> CollectionFetchStore.Page {
         let count = windowed(objects.count)
         let from = min(window.from, count)

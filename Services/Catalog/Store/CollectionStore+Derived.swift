@@ -1,11 +1,11 @@
 import GRDB
 import PhotoModel
 
-/// What the rules of derived collections and of ordered members ask of the database.
+/// Queries that the rules of derived collections and of ordered members need.
 extension CollectionStore {
-    // MARK: Places
+    // MARK: Order keys
 
-    /// The member after a place in an album, or the first.
+    /// Returns the member that follows an order key in an album, or the first member if the key is nil.
     func member(after key: OrderKey?, in collection: ObjectID) throws -> (id: ObjectID, key: OrderKey)? {
         let statement = try database.cachedStatement(
             sql: """
@@ -19,7 +19,7 @@ extension CollectionStore {
         }
     }
 
-    /// The album or folder after a place in a folder, or the first.
+    /// Returns the album or folder that follows an order key in a folder, or the first one if the key is nil.
     func child(after key: OrderKey?, in list: ObjectID) throws -> (id: ObjectID, key: OrderKey)? {
         let children = try ["collection", "list"].compactMap { table -> (id: ObjectID, key: OrderKey)? in
             let statement = try database.cachedStatement(
@@ -37,7 +37,7 @@ extension CollectionStore {
 
     // MARK: Moments
 
-    /// Earliest and latest capture date in a moment, of assets that are not among `excluded`.
+    /// Returns the earliest and latest capture date of a moment's assets that are not in `excluded`; nil without any.
     func captureDates(of moment: Moment, excluding excluded: Set<ObjectID>) throws -> ClosedRange<Int64>? {
         let dates = try ["ASC", "DESC"].compactMap { direction -> Int64? in
             let statement = try database.cachedStatement(
@@ -49,10 +49,12 @@ extension CollectionStore {
         return dates[0]...dates[1]
     }
 
-    /// Earliest first and latest last capture date of the moments in a list that are not among `excluded`.
+    /// Returns the earliest start date and the latest end date of a list's moments that are not in `excluded`; nil
+    /// without any.
     func momentDates(in list: MomentList, excluding excluded: Set<ObjectID>) throws -> ClosedRange<Int64>? {
         let column = list.column
-        // Moments hold a day each, so that the last to begin is near the last to end; several places share a day.
+        // A moment covers at most one day, so the moment that starts last is close to the one that ends last. Several
+        // moments at different locations can share a day.
         let first = try database.cachedStatement(
             sql: "SELECT start_date, id FROM collection WHERE \(column) = ? ORDER BY start_date"
         )
@@ -63,7 +65,7 @@ extension CollectionStore {
         var end = start
         let rows = try Row.fetchCursor(last, arguments: [list.key])
         while let row = try rows.next() {
-            // No moment is longer than a day.
+            // No moment is longer than a day, so moments that start earlier cannot end later.
             if (row[2] as Int64) + 86_400_000_000 < end { break }
             if !excluded.contains(try AssetRowStore.identifier(row[1])) { end = max(end, row[0]) }
         }
@@ -79,9 +81,9 @@ extension CollectionStore {
 
     // MARK: Time
 
-    /// Assets that count as recently added and were added before a moment.
+    /// Returns assets that count as recently added and were added before a date, oldest first.
     func recentlyAdded(before date: Int64, limit: Int) throws -> [ObjectID] {
-        // Hidden ones and those in the trash too: one index, two ranges.
+        // Hidden and trashed assets are included: one index, read in two ranges.
         try [1, 0].flatMap { visible in
             let statement = try database.cachedStatement(
                 sql: """
@@ -93,7 +95,7 @@ extension CollectionStore {
         }.prefix(limit).map { $0 }
     }
 
-    /// Assets that went to the trash before a moment.
+    /// Returns assets that were moved to the trash before a date, oldest first.
     func trashed(before date: Int64, limit: Int) throws -> [ObjectID] {
         let statement = try database.cachedStatement(
             sql: "SELECT id FROM asset WHERE trashed_date < ? ORDER BY trashed_date, id LIMIT ?"
@@ -103,7 +105,7 @@ extension CollectionStore {
 
     // MARK: Smart albums
 
-    /// Makes the rows of the smart albums, which no transaction changes.
+    /// Creates the missing rows of the smart albums, which no transaction changes.
     func beginSmartAlbums(date: Int64) throws {
         for smart in SmartAlbum.allCases {
             guard try rowNumber(of: smart.id) == nil else { continue }
@@ -116,7 +118,7 @@ extension CollectionStore {
 }
 
 extension MomentList {
-    /// The column of a moment's row that names its list of this kind.
+    /// The column of a moment's row that holds the key of its list of this kind.
     var column: String {
         switch self {
         case .cluster: "cluster"

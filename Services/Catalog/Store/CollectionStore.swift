@@ -1,7 +1,7 @@
 import GRDB
 import PhotoModel
 
-/// Albums and folders in the database, within one transaction.
+/// Reads and writes albums and folders in the database, within one transaction.
 struct CollectionStore {
     let database: Database
 
@@ -72,7 +72,7 @@ struct CollectionStore {
         return try Row.fetchOne(statement, arguments: [id.text]).map(Self.list)
     }
 
-    /// Members in the album's order, at most `limit`.
+    /// Returns at most `limit` members in album order.
     func members(of collection: ObjectID, limit: Int) throws -> [ObjectID] {
         let statement = try database.cachedStatement(
             sql: """
@@ -106,7 +106,9 @@ struct CollectionStore {
         return keys.max()
     }
 
-    /// Earliest and latest capture date of the members that are not in the trash and not among `excluded`.
+    /// Returns the earliest and latest capture date of the members that are not in the trash and not in `excluded`.
+    ///
+    /// - Returns: nil if there is no such member with a date
     func captureDates(of collection: ObjectID, excluding excluded: Set<ObjectID>) throws -> ClosedRange<Int64>? {
         guard let row = try rowNumber(of: collection) else { return nil }
         var dates: [Int64] = []
@@ -134,7 +136,8 @@ struct CollectionStore {
 
     // MARK: Writing
 
-    /// Takes albums and folders out of the places that they leave, before others of the same transaction come into these.
+    /// Clears the order keys that albums and folders give up, before others of the same transaction are written with
+    /// the same keys.
     func leavePlaces(_ collections: [EntityChange<AssetCollection>], _ lists: [EntityChange<CollectionList>]) throws {
         for change in collections {
             guard let before = change.before, before.parentKey != nil else { continue }

@@ -1,11 +1,12 @@
 import GRDB
 import PhotoModel
 
-/// How the counts of the library move with the transactions of one commit.
+/// The differences that the transactions of one commit make to the library's counters.
 struct CounterChanges {
     private var changes: [String: Int] = [:]
 
-    /// Counts an asset as it was no more, and as it is now. What stays the same is not looked at.
+    /// Subtracts an asset's state before the change and adds its state after it. Keywords are skipped if they did not
+    /// change.
     mutating func count(_ change: EntityChange<Asset>) {
         let (before, after) = (change.before, change.after)
         let haveSameKeywords =
@@ -37,7 +38,8 @@ struct CounterChanges {
 
     mutating func add(_ others: CounterChanges) { changes.merge(others.changes, uniquingKeysWith: +) }
 
-    /// The counters of the smart albums that an asset is in: what a fetch of each without options gives.
+    /// Returns the counters of the smart albums that contain an asset; each counts the result of a fetch without
+    /// options.
     static func derivedNames(of asset: Asset) -> [String] { albums(of: asset).map(name) }
 
     private static func albums(of asset: Asset) -> [SmartAlbum] {

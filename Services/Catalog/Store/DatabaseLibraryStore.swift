@@ -1,12 +1,12 @@
 import GRDB
 import PhotoModel
 
-/// The library as the rules of a transaction see it, out of the database, within the write transaction.
+/// The library state that the rules of a transaction read, taken from the database within the write transaction.
 struct DatabaseLibrary: LibraryState {
     let assets: AssetStore
     let collections: CollectionStore
     let edits: EditStore
-    /// Assets that were read: nothing is written before the end, so that each is read once.
+    /// A cache of the assets read so far. Nothing is written until the transaction ends, so each asset is read once.
     private let known = Known()
 
     private final class Known {
@@ -72,8 +72,8 @@ struct DatabaseLibrary: LibraryState {
     func publishedEdit(_ id: String, of publisher: String) throws -> StoredEdit? { try edits.edit(id, of: publisher) }
     func pendingEdits() throws -> Int { try edits.pending() }
 
-    /// Writes what a transaction came to, but for the counters. A collection is there before its members, and until its
-    /// members are gone.
+    /// Writes the result of a transaction, except for the counters. Collections are inserted before their members and
+    /// deleted after them.
     func save(_ result: TransactionResult, sequence: Int64, _ counters: inout CounterChanges) throws {
         known.assets = [:]
         try collections.leavePlaces(result.collections, result.lists)
@@ -85,7 +85,7 @@ struct DatabaseLibrary: LibraryState {
         try edits.save(result.editRows)
     }
 
-    /// Folders so ordered that each stands after the folder that it is in.
+    /// Returns folder changes in an order in which each folder comes after its parent.
     private static func parentsFirst(
         _ changes: [EntityChange<CollectionList>],
         _ state: (EntityChange<CollectionList>) -> CollectionList?

@@ -1,17 +1,22 @@
 import GRDB
 import PhotoModel
 
-/// Gives a library of an earlier version its smart albums and moments.
+/// Adds smart albums and moments to a library of an earlier version.
 ///
-/// No record tells of them, so the library begins a new history afterwards, and whoever follows it fetches again.
+/// No change record mentions them, so the library begins a new history afterwards and its clients fetch again.
 struct DerivedBackfillStore {
     let database: Database
 
-    /// Whether the library was made before there were derived collections.
+    /// Returns true if the library was created by a version without derived collections.
     func isNeeded() throws -> Bool {
         try CollectionStore(database: database).rowNumber(of: SmartAlbum.favorites.id) == nil
     }
 
+    /// Computes the derived columns, collections and counters of all assets.
+    ///
+    /// - Parameters:
+    ///   - date: the creation date of the collections, in microseconds since 1970
+    ///   - sequence: the revision of the collections
     func run(date: Int64, sequence: Int64) throws {
         let store = CollectionStore(database: database)
         try store.beginSmartAlbums(date: date)

@@ -1,9 +1,10 @@
 import PhotoModel
 
-/// What derived collections need in the database: for each asset which smart albums it is in and its moment, for each
-/// moment the lists that it is in, and an index for each usual order.
+/// The columns and indexes of derived collections: for each asset its smart albums and its moment, for each moment the
+/// lists that contain it, and an index for each usual order.
 enum DerivedSchema {
-    // `smart` holds the bits of `SmartAlbum.mask(of:)`, `moment` the key of `Asset.moment`, both written with the asset.
+    // `smart` holds the bits of `SmartAlbum.mask(of:)`, `moment` the key of `Asset.moment`; both are written with the
+    // asset.
     static let columns = """
         ALTER TABLE asset ADD COLUMN smart INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE asset ADD COLUMN moment INTEGER;
@@ -21,7 +22,8 @@ enum DerivedSchema {
         DROP INDEX asset_favorite;
         """
 
-    /// One small index for each smart album and usual order; that of the library itself is the asset's own.
+    /// One small index for each smart album and usual order. The album of the whole library uses the indexes of the
+    /// table.
     static var indexes: String {
         SmartAlbum.allCases.filter { $0 != .userLibrary }.flatMap { album in
             [("added", "added_date"), ("created", "creation_date DESC")].map { name, column in
@@ -33,15 +35,16 @@ enum DerivedSchema {
         }.joined(separator: "\n")
     }
 
-    /// Holds a query to the index of a smart album: to the one that has the order, or else to any, and the order is made
-    /// by sorting.
+    /// Returns the clause that makes SQLite use an index of a smart album: the index that has the order of the fetch or
+    /// else, since the result has to be sorted anyway, the one by added date.
     static func hint(_ album: SmartAlbum, _ fetch: Fetch) -> String {
         "INDEXED BY asset_smart_\(album.rawValue)_\(fetch.isOfVideosByDuration ? "duration" : "added")"
     }
 
-    /// Whether an asset that is come upon in another order belongs to a smart album; leads to no index of its own.
+    /// Returns the condition that an asset belongs to a smart album, for a scan in the order of another index; written
+    /// so that SQLite does not choose the album's own index.
     ///
-    /// Favourites are looked up in their part of an index: it is small, and the index of the order is enough besides.
+    /// Favorites are looked up in their part of an index, which is small; the row itself is then not read.
     static func isInside(_ album: SmartAlbum) -> String {
         guard album == .favorites else { return condition(album, "+a.smart") }
         return """
@@ -50,7 +53,8 @@ enum DerivedSchema {
             """
     }
 
-    /// The same words in queries as in the indexes: only then does SQLite see that they fit.
+    /// Returns the condition of a smart album. Queries and partial indexes must use identical text: only then does
+    /// SQLite recognize that the index applies.
     static func condition(_ album: SmartAlbum, _ column: String = "a.smart") -> String {
         "(\(column) & \(album.bit)) <> 0"
     }

@@ -8,7 +8,7 @@ import PhotoModel
     import Foundation
 #endif
 
-/// Published edits, within one transaction.
+/// Reads and writes published edits, within one transaction.
 struct EditStore {
     let database: Database
 
@@ -25,13 +25,16 @@ struct EditStore {
         return try Row.fetchOne(statement, arguments: [publisher, id]).map(StoredEdit.init)
     }
 
-    /// How many are accepted and not finished.
+    /// Returns the number of edits that are accepted and not finished.
     func pending() throws -> Int { try CounterChanges.value(of: Self.pendingCounter, database) }
 
-    /// How many finished ones are kept.
+    /// Returns the number of finished edits that are kept.
     func finished() throws -> Int { try CounterChanges.value(of: Self.finishedCounter, database) }
 
-    /// Edits accepted after a sequence and not finished, oldest first; at least one where there is any.
+    /// Returns unfinished edits accepted after a sequence, oldest first, up to `bytes` of content; at least one if
+    /// there is any.
+    ///
+    /// - Returns: the edits, and whether there may be more
     func pending(after sequence: Int64, limit: Int, bytes: Int) throws -> (edits: [StoredEdit], isCut: Bool) {
         let statement = try database.cachedStatement(
             sql: """
@@ -66,9 +69,9 @@ struct EditStore {
         }
     }
 
-    /// Forgets finished edits that ended before `date`, or beyond the newest `keep`, at most `count` of them.
+    /// Deletes finished edits that ended before `date` or exceed the newest `keep`; at most `count` of them.
     ///
-    /// - Returns: whether there may be more to forget.
+    /// - Returns: true if there may be more to delete
     func trim(before date: Int64, keep: Int, count: Int) throws -> Bool {
         let excess = min(count, max(0, try finished() - keep))
         let statement = try database.cachedStatement(

@@ -9,7 +9,8 @@ import Storage
     import Foundation
 #endif
 
-/// A library's database looked at from outside, beside a catalog that may be running: never written, never checkpointed.
+/// A read-only view of a library's database for consistency checks, beside a catalog that may be running. It never
+/// writes and never checkpoints.
 struct ExaminationStore {
     private let queue: DatabaseQueue
 
@@ -21,7 +22,7 @@ struct ExaminationStore {
         queue = try DatabaseQueue(path: "\(folder)/library.sqlite", configuration: configuration)
     }
 
-    /// What SQLite finds wrong with the file; empty where it finds nothing.
+    /// Returns the problems that SQLite finds in the file, at most five; empty if there are none.
     func problems() throws -> [String] {
         try queue.read { database in
             let lines = try String.fetchAll(database, sql: "PRAGMA quick_check(5)")
@@ -33,7 +34,8 @@ struct ExaminationStore {
         try queue.read { try String.fetchOne($0, sql: "SELECT sqlite_version()") ?? "" }
     }
 
-    /// The newest sequence, and when it was committed.
+    /// Returns the newest sequence and the date of its commit in microseconds since 1970; the date is nil without
+    /// records.
     func newest() throws -> (sequence: Int64, date: Int64?) {
         try queue.read { database in
             let head = try Int64.fetchOne(database, sql: "SELECT head FROM library") ?? 0
@@ -53,7 +55,7 @@ struct ExaminationStore {
         try queue.read { try Int.fetchOne($0, sql: "SELECT count(DISTINCT digest) FROM resource") ?? 0 }
     }
 
-    /// Visits every digest that an asset has, once, in the order of digests.
+    /// Calls `visit` once for each digest that an asset refers to, ordered by digest.
     func forEachResource(_ visit: (ResourceDigest, _ size: Int64) throws -> Void) throws {
         try queue.read { database in
             let rows = try Row.fetchCursor(
@@ -70,7 +72,7 @@ struct ExaminationStore {
     func isReferenced(_ digest: ResourceDigest) throws -> Bool {
         guard let bytes = [UInt8](hexadecimal: digest.text) else { return false }
         return try queue.read { database in
-            // A library that this version has not opened yet keeps no adjustment data of earlier edits.
+            // A library that this version has not opened yet has no table of the adjustment data of earlier edits.
             guard try database.tableExists("kept_adjustment") else {
                 let sql = "SELECT EXISTS (SELECT 1 FROM resource WHERE digest = ?)"
                 return try Bool.fetchOne(database, sql: sql, arguments: [Data(bytes)]) ?? false

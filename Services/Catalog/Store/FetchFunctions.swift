@@ -2,11 +2,11 @@ import GRDB
 import PhotoModel
 import Synchronization
 
-/// What predicates ask that SQLite cannot answer by itself: evaluated by the same code as in memory.
+/// SQL functions for predicates that SQLite cannot evaluate by itself. They run the same code as evaluation in memory.
 enum FetchFunctions {
-    /// `safelight_match(text, kind, letters, pattern)`: a text test; 0 for a missing text.
+    /// `safelight_match(text, kind, letters, pattern)`: a text test; returns 0 if the text is NULL.
     static let match: DatabaseFunction = {
-        // One test is asked of many rows in turn.
+        // A query applies one test to many rows, so the last test is kept.
         let last = Mutex<(key: [String], test: TextMatch)?>(nil)
         return DatabaseFunction("safelight_match", argumentCount: 4, pure: true) { values in
             guard let text = String.fromDatabaseValue(values[0]) else { return 0 }
@@ -24,7 +24,7 @@ enum FetchFunctions {
         }
     }()
 
-    /// `safelight_distance(latitude, longitude, latitude, longitude)`: metres between two places.
+    /// `safelight_distance(latitude, longitude, latitude, longitude)`: the distance between two locations in metres.
     static let distance = DatabaseFunction("safelight_distance", argumentCount: 4, pure: true) { values in
         let numbers = values.compactMap { Double.fromDatabaseValue($0) }
         guard numbers.count == 4, let circle = GeoCircle(latitude: numbers[2], longitude: numbers[3], radius: 0) else {

@@ -1,18 +1,18 @@
 import GRDB
 import PhotoModel
 
-/// The keys of a whole result, within one read of the database: what ``Fetch/resultKey(of:)`` gives, without reading
-/// whole entities where the order looks at columns only.
+/// The result keys of a complete fetch, within one read of the database. They equal ``Fetch/resultKey(of:)``, but whole
+/// entities are read only if the sort order needs more than columns.
 struct FetchKeyStore {
     let database: Database
 
-    /// Rows whose keys are read with one statement.
+    /// The number of rows whose keys are read by one statement.
     private static let batch = 5000
 
-    /// The keys in the order of the fetch, offset and limit left aside.
+    /// Calls `take` with each key in the order of the fetch, ignoring its offset and limit.
     ///
     /// - Parameter take: called with each key; throws to stop
-    /// - Returns: false where the collection that the fetch is about does not exist
+    /// - Returns: false if the collection that the fetch refers to does not exist
     func each(_ fetch: Fetch, _ take: (ResultKey) throws -> Void) throws -> Bool {
         let whole = fetch.window(offset: 0, limit: 0)
         guard case .assets(let source) = whole.kind else { return try eachCollection(whole, take) }
@@ -66,7 +66,7 @@ struct FetchKeyStore {
                 """
             return try keys(sql, [collection, list], fetch)
         default:
-            // Text may hold what a column does not give back whole: the entity does.
+            // A text column may not return its text unchanged, so these keys come from whole entities.
             let assets = try AssetStore(database: database).assets(rows)
             return assets.mapValues { fetch.resultKey(of: $0) }
         }

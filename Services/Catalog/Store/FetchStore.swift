@@ -1,22 +1,22 @@
 import GRDB
 import PhotoModel
 
-/// Fetches as SQL, within one read of the database. The same answers as `Fetch` gives in memory.
+/// Runs asset fetches as SQL, within one read of the database. Its results are those of evaluating ``Fetch`` in memory.
 struct FetchStore {
     let database: Database
 
-    /// The rows of a page, the count of the whole, or both; limit and offset are the fetch's own.
+    /// A part of a result, counted after the fetch's own offset and limit.
     struct Window {
         var from = 0
-        /// Nil: to the end.
+        /// The number of rows; nil reads to the end.
         var count: Int?
     }
 
     // MARK: Assets
 
-    /// Row numbers in the order of the fetch.
+    /// Returns row numbers in the order of the fetch.
     ///
-    /// - Returns: nil where the collection it is about does not exist
+    /// - Returns: nil if the collection that the fetch refers to does not exist
     func assetRows(_ fetch: Fetch, _ window: Window) throws -> [Int64]? {
         let approach = try SearchApproach(fetch, window, database)
         if approach == .inOrder, let query = try assetQuery(fetch, approach),
@@ -29,7 +29,7 @@ struct FetchStore {
         return try Int64.fetchAll(statement, arguments: StatementArguments(piece.values))
     }
 
-    /// How many the fetch has, after offset and limit.
+    /// Returns the number of assets after offset and limit; nil if the collection does not exist.
     func assetCount(_ fetch: Fetch) throws -> Int? {
         guard let query = try assetQuery(fetch, .narrow) else { return nil }
         let all: Int
@@ -43,7 +43,7 @@ struct FetchStore {
         return fetch.windowed(all)
     }
 
-    /// How many of each kind of medium the fetch has, after offset and limit.
+    /// Returns the number of assets of each media type after offset and limit; nil if the collection does not exist.
     func mediaCounts(_ fetch: Fetch) throws -> [MediaType: Int]? {
         guard let query = try assetQuery(fetch, .narrow) else { return nil }
         let isWindowed = fetch.limit > 0 || fetch.offset > 0
@@ -59,7 +59,7 @@ struct FetchStore {
         return counts
     }
 
-    /// The SQL of a page, for tests of what it costs.
+    /// Returns the SQL of a page. Tests inspect its query plan.
     func pageQuery(_ fetch: Fetch, _ window: Window, _ approach: SearchApproach = .narrow) throws -> SQLPiece? {
         guard let query = try assetQuery(fetch, approach) else { return nil }
         return "SELECT a.row FROM " + query.source + query.order + Self.limit(fetch, window)
@@ -69,7 +69,7 @@ struct FetchStore {
         var tables: SQLPiece
         var conditions: SQLPiece
         var order: SQLPiece
-        /// What is enough to count, where that is less.
+        /// The tables that suffice for counting, if they are fewer.
         var fewerTables: SQLPiece?
 
         var source: SQLPiece { tables + " WHERE " + conditions }
@@ -83,7 +83,8 @@ struct FetchStore {
         var conditions: [SQLPiece] = []
         var order = "a.added_date, a.id"
         var isShown: String?
-        // Where the keywords lead, they have what the usual orders and the usual flag need.
+        // Set if the keyword table is the outer table of the join; it has copies of the dates and of the flag
+        // `visible`.
         var leading: KeywordSearch?
         var predicate = fetch.predicate?.root
         switch kind {
@@ -116,11 +117,11 @@ struct FetchStore {
             order = "m.order_key"
             isShown = "m.shown = 1"
         case .smartAlbum(let album):
-            // Whatever is visible is of the user's own library; whatever is hidden is not visible.
+            // A visible asset always belongs to the user's own library, and a hidden asset is never visible.
             if album != .userLibrary || !fetch.countsAsVisible {
                 let isInside = approach == .inOrder ? DerivedSchema.isInside(album) : DerivedSchema.condition(album)
                 conditions.append(SQLPiece(isInside))
-                // With further conditions SQLite may know a shorter way, and then refuses the hint.
+                // With further conditions SQLite may prefer another index, and it then rejects the INDEXED BY clause.
                 if approach == .narrow, fetch.countsAsVisible, !fetch.hasUsualOrder, album != .userLibrary,
                     predicate == nil
                 {
@@ -139,7 +140,7 @@ struct FetchStore {
         case .burst(let burst): conditions.append("a.burst_identifier = " + .bound(burst))
         }
         if leading != nil {
-            // Said of the keyword.
+            // The condition on `k.visible` covers it.
         } else if fetch.countsAsVisible {
             conditions.append(SQLPiece("a.visible = 1"))
         } else if let isShown, fetch.countsAsShown {
@@ -163,7 +164,7 @@ struct FetchStore {
         }
         if let type = fetch.mediaType {
             if type == .video, approach == .narrow {
-                // In the words of the index that has their orders.
+                // The text must be identical to that of the partial index that has the orders of videos.
                 conditions.append(SQLPiece(DerivedSchema.condition(.videos)))
             } else {
                 let column = approach == .inOrder ? "+a.media_type" : "a.media_type"
@@ -205,7 +206,7 @@ struct FetchStore {
         )
     }
 
-    /// - Parameter dates: the table that has copies of capture and adding dates, in place of the asset's own
+    /// - Parameter dates: the alias of a table with copies of capture and added dates, used in place of the asset's own
     static func order(
         _ sort: [SortDescriptor],
         _ table: PredicateTable,
@@ -235,15 +236,15 @@ struct FetchStore {
 }
 
 extension Fetch {
-    /// Whether the maintained flag of assets answers which are left out.
+    /// True if the stored flag `visible` of assets decides which assets are left out.
     var countsAsVisible: Bool {
         !includeHidden && !includeAllBurstAssets && sourceTypes == .userLibrary && !inTrash
     }
 
-    /// Whether the maintained flag of memberships answers which are left out.
+    /// True if the stored flag `shown` of memberships decides which assets are left out.
     var countsAsShown: Bool { !includeHidden && !includeAllBurstAssets && sourceTypes == .all && !inTrash }
 
-    /// The counter that knows how many there are, before offset and limit.
+    /// The counter that has the number of assets before offset and limit; nil if there is none.
     var counter: String? {
         guard case .assets(let source) = kind else { return nil }
         switch (source, predicate?.root) {
@@ -258,14 +259,14 @@ extension Fetch {
         case (.smartAlbum(.allHidden), nil)
         where includeHidden && !includeAllBurstAssets && sourceTypes == .userLibrary && !inTrash && mediaType == nil:
             return CounterChanges.name(.allHidden)
-        // What is hidden is counted by the album of the hidden, and is not in it where the fetch leaves it out.
+        // The counter of the hidden album counts hidden assets, which this fetch leaves out, so it cannot answer here.
         case (.smartAlbum(let album), nil) where countsAsVisible && mediaType == nil && album != .allHidden:
             return CounterChanges.name(album)
         default: return nil
         }
     }
 
-    /// A count after offset and limit.
+    /// Returns a count after applying offset and limit.
     func windowed(_ all: Int) -> Int {
         let left = max(0, all - min(offset, all))
         return limit > 0 ? min(limit, left) : left
@@ -273,7 +274,7 @@ extension Fetch {
 }
 
 extension PredicateNode {
-    /// The smart album whose rule is just this condition: it has an index and a counter.
+    /// The smart album whose rule is exactly this condition; it has an index and a counter. Nil if there is none.
     var smartAlbum: SmartAlbum? {
         switch self {
         case .comparison(.isFavorite, .equal, .integer(1)): .favorites

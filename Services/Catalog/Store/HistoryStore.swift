@@ -8,7 +8,7 @@ import PhotoModel
     import Foundation
 #endif
 
-/// Where the library stands: its history, the newest sequence, and the one after which history is complete.
+/// The head of the library: its history, the newest sequence, and the sequence after which the history is complete.
 struct LibraryHead: Sendable, Equatable {
     var library: String
     var sequence: Int64
@@ -18,33 +18,33 @@ struct LibraryHead: Sendable, Equatable {
     var oldestToken: ChangeToken { ChangeToken(library: library, sequence: oldest) }
 }
 
-/// A committed transaction as its record's bytes.
+/// A committed transaction, as the bytes of its record.
 struct StoredRecord: Sendable, Equatable {
     let sequence: Int64
     let bytes: [UInt8]
 }
 
-/// A run of records, oldest first.
+/// Consecutive records, oldest first.
 struct RecordPage: Sendable {
     var records: [StoredRecord] = []
-    /// Whether there may be more: the page ended at a bound, not at the end of the history.
+    /// True if there may be more records: the page ended at a limit, not at the end of the history.
     var isCut = false
 }
 
-/// The outcome of a transaction that a client may ask for again.
+/// The outcome of a transaction, kept for clients that repeat the request.
 struct StoredOutcome: Sendable, Equatable {
     let digest: [UInt8]
     let reply: [UInt8]
 }
 
-/// Who asked for a transaction under which name.
+/// The key of an idempotent transaction: the identity, the client's name and the transaction id.
 struct OutcomeKey: Sendable, Hashable {
     let identity: String
     let client: String
     let transaction: String
 }
 
-/// The change log and the outcomes, within one transaction.
+/// Reads and writes the change log and the outcomes, within one transaction.
 struct HistoryStore {
     let database: Database
 
@@ -55,7 +55,7 @@ struct HistoryStore {
         return try Row.fetchOne(statement).map { LibraryHead(library: $0[0], sequence: $0[1], oldest: $0[2]) }
     }
 
-    /// Makes the library row, and the root folder, in a new database.
+    /// Creates the library row, the root folder and the smart albums in a new database.
     func begin(library: String, sequence: Int64, date: Int64) throws {
         try database.execute(
             sql: "INSERT INTO library VALUES (1, ?, ?, ?, ?)",
@@ -69,7 +69,7 @@ struct HistoryStore {
         try CollectionStore(database: database).beginSmartAlbums(date: date)
     }
 
-    /// Begins another history of the same library: no token of the old one is good any more.
+    /// Begins a new history of the same library: tokens of the old history become invalid.
     func beginAnew(library: String, sequence: Int64) throws {
         try database.execute(
             sql: "UPDATE library SET history = ?, head = ?, oldest = ?",
@@ -95,8 +95,8 @@ struct HistoryStore {
         counters.add(bytes.count, to: Self.bytesCounter)
     }
 
-    /// Records after a sequence, oldest first, until there are `count` of them or their bytes pass `bytes`; at least
-    /// one where there is any.
+    /// Returns records after a sequence, oldest first, up to `count` records or `bytes` bytes; at least one if there is
+    /// any.
     func records(after sequence: Int64, through last: Int64, count: Int, bytes: Int) throws -> RecordPage {
         let statement = try database.cachedStatement(
             sql: "SELECT sequence, record FROM change WHERE sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?"
@@ -104,7 +104,7 @@ struct HistoryStore {
         return try page(Row.fetchCursor(statement, arguments: [sequence, last, count]), count: count, bytes: bytes)
     }
 
-    /// The same, of records that one of some topics carries.
+    /// Returns records like ``records(after:through:count:bytes:)``, but only those that belong to one of some topics.
     func records(
         after sequence: Int64,
         through last: Int64,
@@ -144,7 +144,7 @@ struct HistoryStore {
         return page
     }
 
-    /// Bytes of the records between two sequences; nil where there are more than so many.
+    /// Returns the bytes of the records between two sequences; nil if they exceed `limit`.
     func size(after sequence: Int64, through last: Int64, upTo limit: Int) throws -> Int? {
         let statement = try database.cachedStatement(
             sql: "SELECT size FROM change WHERE sequence > ? AND sequence <= ? ORDER BY sequence"
@@ -158,7 +158,7 @@ struct HistoryStore {
         return total
     }
 
-    /// The sequence of the first record after another one that a topic carries.
+    /// Returns the sequence of the first record after another sequence that belongs to a topic; nil if there is none.
     func firstSequence(of topic: String, after sequence: Int64, through last: Int64) throws -> Int64? {
         let statement = try database.cachedStatement(
             sql: """
@@ -198,12 +198,12 @@ struct HistoryStore {
 
     private static let bytesCounter = "history.bytes"
 
-    /// Bytes of all records.
+    /// Returns the total bytes of all records.
     func bytes() throws -> Int { try CounterChanges.value(of: Self.bytesCounter, database) }
 
-    /// Forgets the oldest records that are older than `date`, or that stand above `bytes` in total, a few at a time.
+    /// Deletes a few of the oldest records, if they are older than `date` or the total exceeds `limit` bytes.
     ///
-    /// - Returns: whether there is more to forget.
+    /// - Returns: true if there may be more to delete
     func trim(before date: Int64, bytes limit: Int, records: Int, recordBytes: Int) throws -> Bool {
         try run(
             """
@@ -236,7 +236,7 @@ struct HistoryStore {
         try run("DELETE FROM change WHERE sequence <= ?", [last])
         try run("DELETE FROM departed WHERE sequence <= ?", [last])
         try KeptAdjustmentStore(database: database).trim(through: last)
-        // Records of an earlier history stand below `oldest` already.
+        // Records of an earlier history have sequences below `oldest` already.
         try run("UPDATE library SET oldest = max(oldest, ?)", [last])
         try CounterChanges.add(-removed, to: Self.bytesCounter, database)
         return true
@@ -249,5 +249,5 @@ struct HistoryStore {
     }
 }
 
-/// Texts as one bound value, for `json_each`.
+/// Returns texts as one bound value, for `json_each`.
 func jsonList(_ texts: [String]) -> String { JSON(texts).text }

@@ -10,9 +10,9 @@ import Storage
     import Foundation
 #endif
 
-/// The adjustment data of earlier edits, as long as the history tells of them: the steps that an edit can go back to.
+/// The adjustment data of earlier edits that the history still mentions, so that an edit can be reverted step by step.
 ///
-/// No asset has these bytes any more, so that without this table they would be collected.
+/// No asset refers to these bytes any more; without this table they would be garbage-collected.
 struct KeptAdjustmentStore {
     let database: Database
 
@@ -25,7 +25,7 @@ struct KeptAdjustmentStore {
         CREATE INDEX kept_adjustment_digest ON kept_adjustment (digest);
         """
 
-    /// Keeps what the assets of a record had before it, and have no more.
+    /// Keeps the adjustment data that a record's assets had before it and no longer have.
     func keep(_ record: ChangeRecord) throws {
         for change in record.assets {
             guard let before = change.before?.resource(.adjustmentData), let after = change.after,
@@ -37,13 +37,13 @@ struct KeptAdjustmentStore {
         }
     }
 
-    /// Forgets what only the history up to a sequence told of.
+    /// Deletes entries that only the history up to a sequence needed.
     func trim(through sequence: Int64) throws {
         let statement = try database.cachedStatement(sql: "DELETE FROM kept_adjustment WHERE sequence <= ?")
         try statement.execute(arguments: [sequence])
     }
 
-    /// The same for all records that there are.
+    /// Keeps the adjustment data of all records in the log.
     func backfill() throws {
         let rows = try Row.fetchCursor(
             database,
@@ -54,14 +54,15 @@ struct KeptAdjustmentStore {
     }
 }
 
-/// Which stored bytes the database names.
+/// A query of the stored bytes that the database refers to.
 struct ReferencedDigestStore {
     let database: Database
 
-    /// All that begin with two hexadecimal digits.
+    /// Returns all referenced digests that begin with two hexadecimal digits.
     func digests(in part: String) throws -> Set<ResourceDigest> {
         guard let first = UInt8(part, radix: 16) else { return [] }
-        // Digests of 32 bytes: nothing stands between the last of one part and the first byte of the next.
+        // Digests have 32 bytes, so the range from one first byte to the next contains exactly those of this prefix; 33
+        // bytes of 255 are greater than any digest.
         let (from, to) = (Data([first]), first == 255 ? Data(repeating: 255, count: 33) : Data([first + 1]))
         let rows = try Data.fetchCursor(
             database,
@@ -74,7 +75,7 @@ struct ReferencedDigestStore {
         var found: Set<ResourceDigest> = []
         while let row = try rows.next() {
             guard let digest = ResourceDigest(row.hexadecimal) else {
-                throw DamagedRow("a digest has not 32 bytes")
+                throw DamagedRow("a digest does not have 32 bytes")
             }
             found.insert(digest)
         }

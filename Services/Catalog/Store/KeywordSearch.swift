@@ -1,13 +1,13 @@
 import PhotoModel
 
-/// A search for one keyword, as the keywords' own indexes and counters answer it.
+/// A search for one keyword that the keyword indexes and counters can answer.
 enum KeywordSearch: Hashable {
-    /// Exactly this text.
+    /// Matches exactly this text.
     case text(String)
-    /// This text without case and diacritics, folded already.
+    /// Matches this text ignoring case and diacritics; the text is already folded.
     case folded(String)
 
-    /// The counter of the visible assets that have it.
+    /// The counter of the visible assets with the keyword.
     var counter: String {
         switch self {
         case .text(let text): "keyword=" + text
@@ -15,7 +15,7 @@ enum KeywordSearch: Hashable {
         }
     }
 
-    /// The column that holds what is compared.
+    /// The column that is compared.
     var column: String {
         switch self {
         case .text: "text"
@@ -29,7 +29,7 @@ enum KeywordSearch: Hashable {
         }
     }
 
-    /// Each asset once, of the keywords `k`.
+    /// The condition on the table `k` that yields each asset once.
     var onlyFirst: String {
         switch self {
         case .text: "k.repeats < 2"
@@ -39,7 +39,7 @@ enum KeywordSearch: Hashable {
 }
 
 extension PredicateNode {
-    /// The search that this condition is, where it is one.
+    /// The keyword search that this condition is; nil if it is something else.
     var keywordSearch: KeywordSearch? {
         let search: KeywordSearch? =
             switch self {
@@ -51,11 +51,11 @@ extension PredicateNode {
                 .folded(match.pattern)
             default: nil
             }
-        // No stored text holds a zero byte, and SQLite's texts end at one.
+        // No stored text contains a zero byte, and SQLite ends a text at one.
         return search.flatMap { $0.word.utf8.contains(0) ? nil : $0 }
     }
 
-    /// A search that everything must pass, and what is asked besides.
+    /// A keyword search that all results must match, and the remaining condition; nil if there is no such search.
     var splitKeywordSearch: (search: KeywordSearch, rest: PredicateNode?)? {
         if let keywordSearch { return (keywordSearch, nil) }
         guard case .and(var operands) = self else { return nil }

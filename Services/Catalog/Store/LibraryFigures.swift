@@ -1,11 +1,11 @@
 import JSONValue
 import Storage
 
-/// Named here so that only `*Store` files and these lean on the database's own types.
+/// An alias, so that only `*Store` files and this one depend on the database's own types.
 typealias DatabaseFileOptions = DatabaseFile.Options
 
 extension LibraryReader {
-    /// The usual counts of the library.
+    /// Returns the usual counts of the library.
     func figures() throws -> JSONObject {
         let head = try head()
         var counts = JSONObject()

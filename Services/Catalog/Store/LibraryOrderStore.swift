@@ -1,17 +1,17 @@
 import GRDB
 import PhotoModel
 
-/// Pages of the library in the order of one key, put together from runs that an index holds in order already.
+/// Reads pages of the library ordered by one key, by concatenating runs that an index already has in order.
 ///
-/// Ties are broken by ascending identifiers in both directions, so that an index cannot simply be read backward, and a key
-/// of few values would leave most of the library to be sorted: such a key is read value by value.
+/// Ties are broken by ascending identifier in both directions, so an index cannot simply be read backward, and with a
+/// key of few values SQLite would sort most of the library. Such a key is read value by value.
 struct LibraryOrderStore {
     let database: Database
 
-    /// The rows of a page.
+    /// Returns the rows of a page.
     ///
-    /// - Parameter conditions: which rows, of the table `a`; they lead to no index of their own
-    /// - Returns: nil where the order is not of this kind
+    /// - Parameter conditions: the condition on table `a`, written so that it does not make SQLite choose another index
+    /// - Returns: nil if the sort order is not of this kind
     func rows(_ fetch: Fetch, _ window: FetchStore.Window, _ conditions: SQLPiece) throws -> [Int64]? {
         guard fetch.sort.count == 1, let sort = fetch.sort.first, var runs = Runs(sort, fetch, database) else {
             return nil
@@ -38,15 +38,15 @@ struct LibraryOrderStore {
         var hint = ""
     }
 
-    /// The parts of the library, first to last.
+    /// The runs that make up the library, in order.
     private struct Runs {
         private let database: Database
         private let ascending: Bool
         private let column: String
-        /// The index that is read value by value.
+        /// The index that is read value by value; nil if all runs are known.
         private var index: String?
         private var value: DatabaseValue?
-        /// What is known from the beginning, last to first.
+        /// Runs that are known from the start, last to first.
         private var left: [Run] = []
 
         init?(_ sort: SortDescriptor, _ fetch: Fetch, _ database: Database) {
@@ -61,7 +61,7 @@ struct LibraryOrderStore {
             case .isFavorite: index = "asset_is_favorite"
             case .pixelWidth: index = "asset_pixel_width"
             case .pixelHeight: index = "asset_pixel_height"
-            // What is visible is not hidden: all are equal, and the index of the identifiers has the order.
+            // A visible asset is never hidden, so all values are equal and the index of identifiers has the order.
             case .isHidden: left = [Run(condition: byID.condition + " AND +a.is_hidden = 0", hint: byID.hint)]
             case .burstIdentifier:
                 left = [

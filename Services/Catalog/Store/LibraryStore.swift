@@ -4,26 +4,26 @@ import Logging
 import PhotoModel
 import Storage
 
-/// The library's database and the file beside it that remembers how far the library has come.
+/// The library's database and the head file beside it, which records the newest sequence.
 final class LibraryStore: Sendable {
     let database: DatabaseFile
     let headFile: HeadFile
-    /// The history that the library has since this start.
+    /// The history of the library since this start.
     let history: String
     /// The newest sequence at this start.
     let startSequence: Int64
-    /// Every write that is no group of transactions takes its turn here.
+    /// Serializes every write that is not part of a group of transactions.
     private let writes = WriteTurns()
 
-    /// Opens or makes the library in a folder whose lock the caller holds.
+    /// Opens or creates the library in a folder whose lock the caller holds.
     ///
-    /// A database that has not come as far as the head file remembers, and files that are not those that the head file
-    /// was written for, are a copy that was put back or moved: the library gets a new history, which goes on above the
-    /// numbers given before, so that no revision is given twice.
+    /// The head file detects copies that were restored or moved: the database is behind the head file, or the files are
+    /// not those that the head file was written for. The library then gets a new history that continues above the
+    /// numbers used before, so that no revision is assigned twice.
     ///
     /// - Parameters:
     ///   - now: microseconds since 1970, the date of a new library
-    ///   - newHistory: 32 hexadecimal digits, never given before
+    ///   - newHistory: 32 hexadecimal digits that were never used before
     init(
         folder: String,
         options: DatabaseFile.Options = DatabaseFile.Options(),
@@ -49,7 +49,7 @@ final class LibraryStore: Sendable {
         }
         if let reason {
             logger.warning(
-                "the library begins a new history; clients that follow it fetch again",
+                "the library begins a new history; clients will fetch again",
                 metadata: [
                     "reason": "\(reason.rawValue)", "library.old": "\(remembered?.library ?? "unknown")",
                     "library.new": "\(head.library)", "sequence": "\(head.sequence)",
@@ -63,19 +63,19 @@ final class LibraryStore: Sendable {
         self.startSequence = head.sequence
     }
 
-    /// Why a library begins a new history.
+    /// The reason why a library begins a new history.
     private enum NewHistory: String {
-        case olderDatabase = "the database is older than the library was: a copy of it was put back"
-        case otherDatabase = "the database is another file: the folder was moved to another disk, copied or put back"
-        case otherHead = "the head file is another one: the folder was moved to another disk, copied or put back"
-        case noHead = "the head file is gone"
-        case backfill = "the database is of an earlier version, without moments"
+        case olderDatabase = "the database is older than the head file: a copy of it was restored"
+        case otherDatabase = "the database is another file: the folder was moved to another disk, copied or restored"
+        case otherHead = "the head file is another one: the folder was moved to another disk, copied or restored"
+        case noHead = "the head file is missing"
+        case backfill = "the database was written by an earlier version, without moments"
     }
 
-    /// Finds out whether the database goes on with its history, and begins a new one where it does not.
+    /// Decides whether the database continues its history, and begins a new one if it does not.
     ///
-    /// A copy of the folder does not know what the library did after the copy was made, so that sequences are left out:
-    /// no revision is given twice.
+    /// A copy of the folder does not know what the library did after the copy was made. Sequences are therefore
+    /// skipped, so that no revision is assigned twice.
     private static func begin(
         _ store: HistoryStore,
         _ remembered: HeadFile.Head?,
@@ -108,12 +108,12 @@ final class LibraryStore: Sendable {
         return (LibraryHead(library: newHistory, sequence: sequence, oldest: sequence), reason)
     }
 
-    /// Reads from one unchanging state of the database.
+    /// Reads from one snapshot of the database.
     func read<Value: Sendable>(_ value: @escaping @Sendable (LibraryReader) throws -> Value) async throws -> Value {
         try await database.read { try value(LibraryReader(database: $0)) }
     }
 
-    /// Writes a whole transaction that was made up, without rules.
+    /// Writes a complete generated transaction without applying the rules.
     func append(_ batch: LibraryGenerator.Batch) async throws {
         try await write { database in
             var counters = CounterChanges()
@@ -125,7 +125,7 @@ final class LibraryStore: Sendable {
         }
     }
 
-    /// Writes what stored bytes did to workers; no transaction of the history.
+    /// Changes the quarantine. It is not a transaction of the history.
     func changeQuarantine<Value: Sendable>(
         _ change: @escaping @Sendable (QuarantineStore) throws -> Value
     ) async throws -> Value {
@@ -137,7 +137,8 @@ final class LibraryStore: Sendable {
         try await writes.run { try await database.write(updates) }
     }
 
-    /// The moment by which things were forgotten last; in a library that has none yet, the newest that it knows of.
+    /// Returns the time last used for retention, in microseconds since 1970; if there is none yet, the date of the
+    /// newest record or the library's creation date.
     func retentionMoment() async throws -> Int64 {
         try await read { reader in
             let kept = try reader.counter(RetentionTime.counter)
@@ -149,22 +150,22 @@ final class LibraryStore: Sendable {
         }
     }
 
-    /// Keeps a number that is no part of the history.
+    /// Stores a number that is not part of the history.
     func remember(_ value: Int64, as counter: String) async throws {
         try await write { try CounterChanges.set(value, as: counter, $0) }
     }
 
-    /// Makes the store of one commit.
+    /// Creates the store of one commit.
     typealias Batches = (BatchStore.WriteRules) -> BatchStore
 
-    /// Does something on the thread of the connection that writes, behind what is waiting for it.
+    /// Runs `work` on the thread of the writing connection, after everything that is already queued for it.
     func onWriter(_ work: @escaping @Sendable (Batches) -> Void) {
         database.pool.asyncWriteWithoutTransaction { database in
             work { BatchStore(database: database, rules: $0) }
         }
     }
 
-    /// Bytes of the write-ahead log.
+    /// The size of the write-ahead log in bytes; 0 if there is none.
     var walBytes: Int64 {
         var status = stat()
         return stat(database.path + "-wal", &status) == 0 ? Int64(status.st_size) : 0
@@ -176,7 +177,7 @@ final class LibraryStore: Sendable {
     }
 }
 
-/// One unchanging state of the database.
+/// A read of one snapshot of the database.
 struct LibraryReader {
     let database: Database
 

@@ -1,10 +1,11 @@
 import PhotoModel
 
-/// What makes the first page of each documented sort cost what it shows, however large the library is: an index for each
-/// sort key, and keywords that carry what the usual sorts need.
+/// The indexes that keep the cost of a first page independent of the library's size for each documented sort: one for
+/// each sort key, and keywords with copies of the columns that the usual sorts need.
 enum OrderSchema {
-    // A key of few values needs no second index for the other direction: it is read value by value. The kind of medium,
-    // which goes with the size, stands in the index too, so that others are passed over without reading their rows.
+    // A key of few values needs no second index for the other direction: it is read value by value. The media type,
+    // which is usually combined with the size, is part of the index too, so that other types are skipped without
+    // reading their rows.
     static let sortIndexes = """
         CREATE INDEX asset_media_type ON asset (visible, media_type, id);
         CREATE INDEX asset_media_subtypes ON asset (visible, media_subtypes, id);
@@ -16,15 +17,15 @@ enum OrderSchema {
         WHERE \(DerivedSchema.condition(.videos, "smart"));
         """
 
-    // Of a burst hardly more than its representative is visible: the others need not be passed over. Whether it is a
-    // favourite costs nothing here, since few assets are of a burst.
+    // In a burst hardly more than the representative is visible, so there is little to skip. `is_favorite` costs little
+    // here, since few assets belong to a burst.
     static let bursts = """
         CREATE INDEX asset_visible_burst ON asset (burst_identifier, id, is_favorite)
         WHERE visible = 1 AND burst_identifier IS NOT NULL;
         """
 
-    // `visible` and the dates are copies of the asset's. `repeats`: 0 for the first keyword of its folded text, 1 where
-    // another spelling stands before it, 2 where the same text does.
+    // `visible` and the dates are copies of the asset's columns. `repeats`: 0 for the first keyword with its folded
+    // text, 1 if an earlier keyword has another spelling of it, 2 if an earlier keyword has the same text.
     static let keywords = """
         ALTER TABLE keyword ADD COLUMN visible INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE keyword ADD COLUMN creation_date INTEGER;

@@ -7,7 +7,7 @@ import PhotoModel
     import Foundation
 #endif
 
-/// A piece of SQL with the values that are bound in it; values never become SQL.
+/// A fragment of SQL with its bound values; values never become SQL text.
 struct SQLPiece {
     var text: String
     var values: [DatabaseValue]
@@ -21,7 +21,8 @@ struct SQLPiece {
         SQLPiece(pieces.map(\.text).joined(separator: separator), pieces.flatMap(\.values))
     }
 
-    /// A text as a bound value. SQLite's own text binding ends at a zero byte, so such a text goes as bytes.
+    /// Returns a text as a bound value. SQLite's text binding ends at a zero byte, so a text with one is bound as
+    /// bytes.
     static func bound(_ text: String) -> SQLPiece {
         guard text.utf8.contains(0) else { return SQLPiece("?", [text.databaseValue]) }
         return SQLPiece("CAST(? AS TEXT)", [Data(text.utf8).databaseValue])
@@ -44,20 +45,23 @@ struct SQLPiece {
     static func + (left: String, right: SQLPiece) -> SQLPiece { SQLPiece(left + right.text, right.values) }
 }
 
-/// A predicate as SQL of one table: the same answer as ``Predicate/evaluate(_:)``, row by row.
+/// Translates a predicate to SQL on one table, with the same result as ``Predicate/evaluate(_:)`` for each row.
 struct PredicateLowering {
     let table: PredicateTable
-    /// Rows are gone through in another index's order: conditions are asked of each row and lead to none.
+    /// True if rows are scanned in the order of another index: conditions are written so that SQLite does not choose an
+    /// index for them.
     var isRowByRow = false
-    /// That order is one of the visible assets, whose rows need not be read.
+    /// True if that index is of visible assets, whose rows need not be read.
     var isInOrder = false
 
     func lower(_ node: PredicateNode) -> SQLPiece { lower(node, isNegated: false) }
 
-    /// `isNegated`: somewhere above stands a NOT, so that "unknown" must not come out of it: a missing value is made to
-    /// answer false. Elsewhere unknown counts as false anyway, and the plain form lets an index be used.
+    /// Translates a node.
+    ///
+    /// - Parameter isNegated: true below a NOT, where "unknown" must not occur: a missing value is made to yield false.
+    ///   Elsewhere unknown counts as false anyway, and the plain form lets SQLite use an index.
     private func lower(_ node: PredicateNode, isNegated: Bool) -> SQLPiece {
-        // In the words of its index.
+        // The text must be identical to that of the partial index.
         if table == .asset, let album = node.smartAlbum {
             let condition =
                 isInOrder
@@ -111,10 +115,10 @@ struct PredicateLowering {
         return "(\(column) IS NOT NULL AND " + test + ")"
     }
 
-    /// Always 0 or 1.
+    /// Returns a text test that yields 0 or 1, never NULL.
     private func text(_ match: TextMatch, column: String, folded: String?) -> SQLPiece {
         if match.folding.isEmpty { return text(match, in: column) }
-        // The pattern of a match is folded already, and so is the column.
+        // The pattern of a match is already folded, and so is the column.
         if match.folding == .caseAndDiacritics, let folded {
             return text(TextMatch(match.kind, match.pattern), in: folded)
         }
@@ -135,7 +139,7 @@ struct PredicateLowering {
     }
 
     private func function(_ match: TextMatch, _ column: String) -> SQLPiece {
-        // No stored text holds a zero byte.
+        // No stored text contains a zero byte.
         guard !match.pattern.utf8.contains(0) else { return SQLPiece("0") }
         let test = SQLPiece(
             "safelight_match(\(column), ?, ?, ",
@@ -161,7 +165,7 @@ struct PredicateLowering {
     }
 }
 
-/// Which column holds which key.
+/// The columns of the predicate keys.
 enum PredicateTable {
     case asset, collection, list
 
@@ -173,7 +177,7 @@ enum PredicateTable {
         }
     }
 
-    /// The column with the same text without case and diacritics.
+    /// Returns the column with the text folded for case and diacritics; nil if the key has none.
     func foldedColumn(_ key: PredicateKey) -> String? {
         switch key {
         case .caption, .originalFilename, .cameraMake, .cameraModel, .lensModel, .title: column(key) + "_folded"

@@ -9,13 +9,14 @@ import PhotoModel
     import Foundation
 #endif
 
-/// What stored bytes did to workers, within one transaction. It is no part of the history: no change tells of it.
+/// Counts the worker crashes and hangs that stored bytes caused, within one transaction. Not part of the history: no
+/// change record mentions it.
 struct QuarantineStore {
     let database: Database
 
-    /// Counts harm; forgets what is oldest where there is too much.
+    /// Counts a failure and deletes the oldest entries beyond `most`.
     ///
-    /// - Returns: the entry as it is now
+    /// - Returns: the entry after the change
     func add(_ harm: ReportHarm, date: Int64, most: Int) throws -> QuarantinedResource {
         let failures = try Int.fetchOne(
             database,
@@ -44,7 +45,7 @@ struct QuarantineStore {
         )
     }
 
-    /// Every entry that happened so often, the latest first.
+    /// Returns every entry with at least so many failures, the latest first.
     func entries(atLeast failures: Int) throws -> [QuarantinedResource] {
         let rows = try Row.fetchAll(
             database,
@@ -66,7 +67,7 @@ struct QuarantineStore {
         }
     }
 
-    /// Forgets one entry, or all.
+    /// Deletes one entry, or all if the digest is nil.
     func remove(_ digest: String?) throws {
         if let digest {
             try database.execute(sql: "DELETE FROM quarantine WHERE digest = ?", arguments: [digest])
@@ -75,7 +76,7 @@ struct QuarantineStore {
         }
     }
 
-    /// The first few assets that have the bytes.
+    /// Returns at most ``QuarantinedResource/mostAssets`` assets that have the bytes.
     func assets(with digest: String) throws -> [ObjectID] {
         guard let bytes = [UInt8](hexadecimal: digest) else { return [] }
         let texts = try String.fetchAll(

@@ -1,15 +1,15 @@
 import GRDB
 import PhotoModel
 
-/// How the library is searched for a page.
+/// A way to search the library for a page.
 enum SearchApproach {
-    /// Through the index of what is asked for; where its order is another one, all that is found is sorted.
+    /// Uses the index of the condition; if the sort order differs, everything found is sorted.
     case narrow
-    /// Through the index of the order, leaving out what is not asked for: where much of the library is asked for, a page is
-    /// full long before everything would have been sorted.
+    /// Scans the index of the sort order and skips what does not match. If much of the library matches, a page is full
+    /// long before everything found would have been sorted.
     case inOrder
 
-    /// By the counters: what is found sooner.
+    /// Chooses the cheaper approach by the library's counters.
     init(_ fetch: Fetch, _ window: FetchStore.Window, _ database: Database) throws {
         self = .narrow
         guard fetch.countsAsVisible, let count = window.count, let name = fetch.counter, !fetch.isOfVideosByDuration,
@@ -19,24 +19,24 @@ enum SearchApproach {
         guard !isFar else { return }
         let found = Double(try CounterChanges.value(of: name, database))
         let all = Double(try CounterChanges.value(of: "visible", database))
-        // A page ends after `end * all / found` rows of the order.
+        // A page is full after about `end * all / found` rows of the order.
         if found * found > Double(end) * all { self = .inOrder }
     }
 }
 
 extension Fetch {
-    /// Whether the indexes of smart albums and keywords have the order.
+    /// True if the indexes of smart albums and keywords have the sort order.
     var hasUsualOrder: Bool { sort.first?.key.isUsualOrder ?? true }
 
-    /// Whether it is of videos, shortest or longest first: they are all that has a duration, so that the order of the whole
-    /// library tells nothing about them.
+    /// True for a fetch of videos by duration. Only videos have a duration, so the distribution over the whole library
+    /// says nothing about their positions in its order.
     var isOfVideosByDuration: Bool {
         guard sort.first?.key == .duration, case .assets(let source) = kind else { return false }
         if source == .library, predicate == nil { return mediaType == .video }
         return source == .smartAlbum(.videos) || source == .library && predicate?.root.smartAlbum == .videos
     }
 
-    /// The value that all of it have for a key, where what is asked for says so.
+    /// The value that every asset of the result has for a key, if the fetch determines one.
     func pinnedValue(of key: PredicateKey) -> Int64? {
         if key == .mediaType, let mediaType { return Int64(mediaType.number) }
         switch (key, kind) {
@@ -48,7 +48,7 @@ extension Fetch {
         return number
     }
 
-    /// Whether only the kind of medium is asked for, whose index has the order of capture alone.
+    /// True if the media type is the only condition; its index has the order by capture date only.
     var isOfOneMedium: Bool {
         if mediaType != nil { return predicate == nil }
         if case .comparison(.mediaType, .equal, _) = predicate?.root { return true }

@@ -4,12 +4,12 @@ import JSONValue
 import Messaging
 import Synchronization
 
-/// Lets one write at a time onto the thread of the connection that writes, in the order in which they came.
+/// Runs one write at a time on the thread of the writing connection, in the order of arrival.
 ///
-/// Transactions are committed in groups, and after each group whatever waits for the thread goes first. There is at most
-/// one of these writes, so that the two kinds alternate and neither can keep the other out.
+/// Transactions are committed in groups, and after each group the work queued for the thread goes first. At most one of
+/// these writes is queued, so the two kinds alternate and neither can starve the other.
 final class WriteTurns: Sendable {
-    /// Writes that may wait; the next one is refused as busy.
+    /// The maximum number of waiting writes; further ones are refused as `busy`.
     static let limit = 1024
 
     private struct State {
@@ -19,9 +19,9 @@ final class WriteTurns: Sendable {
 
     private let state = Mutex(State())
 
-    /// Runs a write when the ones before it are done.
+    /// Runs a write after the ones before it are done.
     ///
-    /// - Throws: `busy` where too many wait; what the write throws
+    /// - Throws: `busy` if too many writes are waiting; the errors of `write`
     func run<Value>(_ write: () async throws -> Value) async throws -> Value {
         try await begin()
         defer { end() }
@@ -48,7 +48,7 @@ final class WriteTurns: Sendable {
         }
         guard isTurn else {
             throw Refusal.busy.error(
-                "\(Self.limit) writes are waiting already; ask again later",
+                "\(Self.limit) writes are already waiting; try again later",
                 ["limit": JSON(Self.limit)]
             )
         }

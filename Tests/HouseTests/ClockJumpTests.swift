@@ -40,7 +40,7 @@ struct ClockJumpTests {
             ]
         )
         let catalog = try RunningProgram("catalog", [], environment: ahead.environment)
-        #expect(catalog.wait { $0.errorText.contains("ahead of the time that passed") }, "\(catalog.errorText)")
+        #expect(catalog.wait { $0.errorText.contains("ahead of the elapsed time") }, "\(catalog.errorText)")
         let late = try ahead.library()
         for number in 0..<3 {
             _ = try await late.perform([.createCollection(.init(ref: "a", title: "\(number)"))])

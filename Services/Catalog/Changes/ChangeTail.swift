@@ -1,14 +1,14 @@
 import Messaging
 import Synchronization
 
-/// The newest records in memory, and whoever waits for the next one. Woken by commits, never by a clock.
+/// The newest records in memory, and the tasks that wait for the next one. Commits resume them; nothing polls.
 final class ChangeTail: Sendable {
-    /// What there is after a position.
+    /// The records after a position.
     enum Page: Sendable {
         case records([CommittedRecord], last: Int64)
-        /// Everything was seen.
+        /// The position is the newest sequence.
         case atHead
-        /// Older than what is kept here: the database has it.
+        /// The records are older than those in memory; the caller reads them from the database.
         case older
     }
 
@@ -21,7 +21,7 @@ final class ChangeTail: Sendable {
     private struct State {
         var head: Int64
         var entries: [CommittedRecord] = []
-        /// Entries before this index are gone.
+        /// Entries before this index have been discarded.
         var first = 0
         var bytes = 0
         var isClosed = false
@@ -41,10 +41,10 @@ final class ChangeTail: Sendable {
     /// The newest committed sequence.
     var head: Int64 { state.withLock { $0.head } }
 
-    /// How many clients wait for a record.
+    /// The number of clients that wait for a record.
     var waiting: Int { state.withLock { state in state.waiters.values.count { $0.isClient } } }
 
-    /// Takes the records of a commit, in order.
+    /// Appends the records of a commit, in order, and resumes the tasks that wait for them.
     func append(_ entries: [CommittedRecord], head: Int64) {
         let woken = state.withLock { state in
             state.entries += entries
@@ -65,6 +65,7 @@ final class ChangeTail: Sendable {
         for continuation in woken { continuation.resume(returning: true) }
     }
 
+    /// Returns records after a position, up to `limit` bytes but at least one.
     func page(after position: Int64, bytes limit: Int) -> Page {
         state.withLock { state in
             guard position < state.head else { return .atHead }
@@ -87,8 +88,8 @@ final class ChangeTail: Sendable {
 
     /// Waits until a sequence is committed.
     ///
-    /// - Parameter isClient: false for the parts of the service itself, which always wait and are not counted
-    /// - Returns: whether it is: false where the task was cancelled or the service stops
+    /// - Parameter isClient: false for tasks of the service itself, which always wait and are not counted
+    /// - Returns: true if the sequence is committed, false if the task was cancelled or the service stops
     func wait(for sequence: Int64, isClient: Bool = true) async -> Bool {
         let id = state.withLock { state in
             state.nextWaiter += 1
@@ -116,7 +117,7 @@ final class ChangeTail: Sendable {
         return isReached
     }
 
-    /// Lets everyone go who waits, now and later.
+    /// Resumes all waiting tasks with false; later calls of ``wait(for:isClient:)`` do not wait.
     func close() {
         let woken = state.withLock { state in
             state.isClosed = true

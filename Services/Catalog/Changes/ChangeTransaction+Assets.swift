@@ -9,7 +9,7 @@ extension ChangeTransaction {
     mutating func create(_ request: ChangeRequest.CreateAsset, _ change: PreparedChange) throws {
         let resources = change.resources
         guard let original = resources.first(where: { $0.type.isOriginal }) else {
-            throw Refusal.invalidParams.error("an asset needs a resource of the type photo")
+            throw Refusal.invalidParams.error("an asset needs a resource of type photo")
         }
         if request.ifDuplicate == .useExisting {
             if let id = try existingAsset(withOriginal: original.digest) {
@@ -50,11 +50,11 @@ extension ChangeTransaction {
         try bind(request.ref, to: asset.id)
     }
 
-    /// Makes a frame the one that stands for its burst (spec S-37: there is exactly one).
+    /// Makes a frame the representative of its burst, which has exactly one (S-37).
     private mutating func letRepresent(_ id: ObjectID) throws {
         var asset = try existingAsset(id)
         guard let burst = asset.burstIdentifier else {
-            throw Refusal.requestNotSupported.error("\(id) is no frame of a burst", ["id": .string(id.text)])
+            throw Refusal.requestNotSupported.error("\(id) is not a frame of a burst", ["id": .string(id.text)])
         }
         for var other in try frames(ofBurst: burst) where other.representsBurst && other.id != id {
             other.representsBurst = false
@@ -64,7 +64,7 @@ extension ChangeTransaction {
         try set(asset)
     }
 
-    /// Gives an asset that is there already the raw file or the film of a Live Photo that it lacks.
+    /// Adds the resources that an existing asset lacks: the RAW file, or the video of a Live Photo.
     private mutating func complete(_ id: ObjectID, with resources: [PreparedResource]) throws {
         var asset = try existingAsset(id)
         let new = resources.filter { !$0.type.isOriginal && asset.resource($0.type) == nil }
@@ -100,7 +100,7 @@ extension ChangeTransaction {
         try require(request.ifRevision, asset.revision, of: asset.id)
         try asset.apply(request.set)
         if !request.addKeywords.isEmpty || !request.removeKeywords.isEmpty {
-            // What is there already, or is not there, is passed over (spec T-27).
+            // Keywords to add that are already present and keywords to remove that are absent are ignored (T-27).
             let leaving = Set(request.removeKeywords.map(nfc))
             let all = asset.keywords.filter { !leaving.contains($0) } + request.addKeywords
             guard all.count <= 1024 else { throw Refusal.limitExceeded.error("an asset has at most 1024 keywords") }
@@ -108,7 +108,7 @@ extension ChangeTransaction {
         }
         if request.set.isUserPick != nil, asset.burstIdentifier == nil {
             throw Refusal.requestNotSupported.error(
-                "\(asset.id) is no frame of a burst",
+                "\(asset.id) is not a frame of a burst",
                 ["id": .string(asset.id.text)]
             )
         }
@@ -119,7 +119,7 @@ extension ChangeTransaction {
     private func requireChangeable(_ asset: Asset) throws {
         guard asset.sourceType != .typeiTunesSynced else {
             throw Refusal.changeNotSupported.error(
-                "\(asset.id) was synced from elsewhere and cannot be changed here",
+                "\(asset.id) was synced from another device and cannot be changed here",
                 ["id": .string(asset.id.text)]
             )
         }
@@ -139,7 +139,8 @@ extension ChangeTransaction {
 
     // MARK: Trash
 
-    /// What is in the trash is in no fetch but those that ask for it; it keeps its albums (spec S-77, T-37).
+    /// Moves assets to the trash. They keep their albums, but only fetches that ask for the trash find them (S-77,
+    /// T-37).
     mutating func trash(_ request: ChangeRequest.DeleteObjects) throws {
         for id in request.ids {
             var asset = try existingAsset(id)
@@ -163,13 +164,13 @@ extension ChangeTransaction {
         }
     }
 
-    /// What the passing of time changes: assets that are no longer recently added, and those that have been in the trash
-    /// long enough.
+    /// Applies what depends on the time: assets that are no longer recently added, and deletion of assets that have
+    /// been in the trash long enough.
     ///
-    /// - Parameter moment: the time that counts, which is not the wall clock's where that has jumped
-    /// - Returns: whether there is more than one transaction may touch
+    /// - Parameter moment: the retention time, which differs from the wall clock after the clock has jumped
+    /// - Returns: true if another transaction may be needed
     mutating func passTime(_ moment: Int64, trashSpan: Int64) throws -> Bool {
-        // Frames that come to stand for their bursts and albums are touched besides.
+        // The transaction also touches the albums and the new representatives of bursts.
         let most = max(1, limit / 4)
         let stale = try state.recentlyAdded(before: moment - recentSpan, limit: most)
         for id in stale {
@@ -183,7 +184,7 @@ extension ChangeTransaction {
         return !old.isEmpty
     }
 
-    /// The earliest frame left stands for the burst (spec S-37).
+    /// Makes the earliest remaining frame the representative of the burst, if it has none (S-37).
     private mutating func chooseRepresentative(_ burst: String) throws {
         let left = try frames(ofBurst: burst).filter { $0.trashedDate == nil }
         guard !left.contains(where: \.representsBurst),
@@ -209,8 +210,8 @@ extension ChangeTransaction {
         }
         guard asset.mediaType == facts.mediaType else {
             throw Refusal.requestNotSupported.error(
-                "\(asset.id) is of the kind \(asset.mediaType.rawValue) and its render of the kind"
-                    + " \(facts.mediaType.rawValue); send one of its own kind",
+                "\(asset.id) has media type \(asset.mediaType.rawValue) and its render has"
+                    + " \(facts.mediaType.rawValue); send a render of the same type",
                 ["id": .string(asset.id.text), "mediaType": .string(asset.mediaType.rawValue)]
             )
         }
@@ -254,7 +255,7 @@ extension ChangeTransaction {
 }
 
 extension ResourceType {
-    /// Whether these bytes are what an asset began with.
+    /// True for a file that an asset is created from.
     var isOriginal: Bool { self == .photo || self == .video || self == .audio }
 }
 
@@ -274,14 +275,14 @@ extension PreparedResource {
 }
 
 extension Asset {
-    /// A still with a film beside it is a Live Photo.
+    /// Marks a photo with a paired video as a Live Photo.
     mutating func markLivePhoto() {
         guard resource(.photo) != nil, resource(.pairedVideo) != nil else { return }
         mediaSubtypes.formUnion(.photoLive)
         playbackStyle = .livePhoto
     }
 
-    /// Takes over what was read from the bytes.
+    /// Sets the properties that were read from the file.
     mutating func take(_ facts: PictureFacts) {
         mediaType = facts.mediaType
         mediaSubtypes = facts.mediaSubtypes
@@ -302,7 +303,9 @@ extension Asset {
         lensModel = facts.lensModel
     }
 
-    /// Sets what the patch names.
+    /// Sets the properties that the patch contains.
+    ///
+    /// - Throws: `invalid_params` if a text contains U+0000
     mutating func apply(_ patch: AssetPatch) throws {
         if let value = patch.isFavorite { isFavorite = value }
         if let value = patch.isHidden { isHidden = value }
@@ -328,10 +331,12 @@ extension Asset {
     }
 }
 
-/// Text as it is stored: normal form C, and no zero character, which SQLite ends text at.
+/// Returns text as it is stored: normalization form C, without U+0000, where SQLite would end the text.
+///
+/// - Throws: `invalid_params` if it contains U+0000
 func storable(_ text: String, _ name: String) throws -> String {
     guard !text.utf8.contains(0) else {
-        throw Refusal.invalidParams.error("\(name) may not hold the character U+0000", ["parameter": .string(name)])
+        throw Refusal.invalidParams.error("\(name) must not contain the character U+0000", ["parameter": .string(name)])
     }
     return nfc(text)
 }

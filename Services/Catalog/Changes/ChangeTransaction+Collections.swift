@@ -23,7 +23,7 @@ extension ChangeTransaction {
         var collection = try existingCollection(id(request.id))
         guard collection.type == .album else {
             throw Refusal.changeNotSupported.error(
-                "\(collection.id) follows from facts of the assets and cannot be changed",
+                "\(collection.id) is derived from its assets and cannot be changed",
                 ["id": .string(collection.id.text)]
             )
         }
@@ -35,7 +35,10 @@ extension ChangeTransaction {
         try apply(request.edits, snapshot, to: collection.id)
         if let keyAsset = request.keyAsset, var collection = try self.collection(collection.id) {
             if let keyAsset, try asset(keyAsset)?.orderKey(in: collection.id) == nil {
-                throw Refusal.invalidParams.error("the cover \(keyAsset) is no member", ["id": .string(keyAsset.text)])
+                throw Refusal.invalidParams.error(
+                    "the key asset \(keyAsset) is not a member of the album",
+                    ["id": .string(keyAsset.text)]
+                )
             }
             collection.keyAsset = keyAsset
             try set(collection)
@@ -57,12 +60,15 @@ extension ChangeTransaction {
         }
     }
 
-    /// Everyone who is in an album now; an album larger than a transaction is emptied in steps first.
+    /// Returns the current members of an album.
+    ///
+    /// - Throws: `limit_exceeded` if the album has more members than a transaction may touch; it has to be emptied in
+    ///   steps first
     private func members(of id: ObjectID) throws -> [Asset] {
         let stored = try state.members(of: id, limit: limit + 1)
         guard stored.count <= limit else {
             throw Refusal.limitExceeded.error(
-                "\(id) has more members than one transaction may touch (\(limit)); take them out in steps first",
+                "\(id) has more members than one transaction may touch (\(limit)); remove them in steps first",
                 ["id": .string(id.text), "limit": JSON(limit)]
             )
         }
@@ -73,10 +79,10 @@ extension ChangeTransaction {
 
     // MARK: Members
 
-    /// Albums that one asset may be in: so few that one transaction can take it out of all of them.
+    /// The maximum number of albums of one asset, such that one transaction can remove it from all of them.
     private var maxAlbums: Int { max(1, limit - 100) }
 
-    /// Appends assets that are not members yet, in the order given (spec S-81).
+    /// Appends the assets that are not members yet, in the given order (S-81).
     private mutating func add(_ ids: [ObjectID], to id: ObjectID) throws {
         var new: [Asset] = []
         for asset in IDList(ids).ids {
@@ -94,17 +100,19 @@ extension ChangeTransaction {
         }
     }
 
-    /// Whether an asset may come into one more album (spec T-17).
+    /// Checks that an asset may join another album (T-17).
+    ///
+    /// - Throws: `change_not_supported`, `limit_exceeded`
     private func requireJoinable(_ asset: Asset) throws {
         guard asset.canJoinCollections else {
             throw Refusal.changeNotSupported.error(
-                "\(asset.id) is shared or synced from elsewhere and cannot be put into albums",
+                "\(asset.id) is shared or synced from another device and cannot be added to albums",
                 ["id": .string(asset.id.text)]
             )
         }
         guard asset.memberships.count < maxAlbums else {
             throw Refusal.limitExceeded.error(
-                "\(asset.id) is in \(maxAlbums) albums already; take it out of some",
+                "\(asset.id) is already in \(maxAlbums) albums; remove it from some",
                 ["id": .string(asset.id.text), "limit": JSON(maxAlbums)]
             )
         }
@@ -117,7 +125,7 @@ extension ChangeTransaction {
         }
     }
 
-    /// Takes an asset out of albums.
+    /// Removes an asset from albums.
     mutating func removeFromAlbums(_ asset: Asset, _ ids: [ObjectID]) throws {
         var asset = asset
         asset.memberships.removeAll { ids.contains($0.collection) }
@@ -161,14 +169,14 @@ extension ChangeTransaction {
         }
     }
 
-    /// The place after another one that is taken, as things stand now in this transaction.
+    /// Returns the next order key that is taken after another one, in the current state of this transaction.
     private func memberKey(
         after lower: OrderKey?,
         in id: ObjectID,
         passingOver moving: Set<ObjectID>
     ) throws -> OrderKey? {
         var stored = try state.member(after: lower, in: id)
-        // Whoever moves anyway, or has left its place in this transaction, is no bound.
+        // Members that are about to move, or that this transaction has moved, do not limit the range.
         while let found = stored, try moving.contains(found.id) || asset(found.id)?.orderKey(in: id) != found.key {
             stored = try state.member(after: found.key, in: id)
         }
@@ -183,7 +191,7 @@ extension ChangeTransaction {
     func checkLength(_ keys: [OrderKey], of id: ObjectID) throws {
         guard keys.contains(where: { $0.text.utf8.count > OrderKey.maxBytes }) else { return }
         throw Refusal.limitExceeded.error(
-            "too much was put in at one spot of \(id); move the members around it to the end and back first",
+            "too many members were inserted at one position of \(id); move its neighbours to the end and back first",
             ["id": .string(id.text)]
         )
     }

@@ -3,10 +3,10 @@ import JSONValue
 import Messaging
 import PhotoModel
 
-/// A published edit as the catalog keeps it.
+/// A published edit as the catalog stores it.
 ///
-/// Publishers do not see each other: an edit is known by its publisher's identity and the publisher's own name for it.
-/// Topics of the feed carry the name alone; who published it is the record's `onBehalfOf`.
+/// Publishers do not see each other: an edit is identified by its publisher's identity and the publisher's own id for
+/// it. Topics of the feed contain only the id; the publisher is the record's `onBehalfOf`.
 struct StoredEdit: Sendable, Equatable {
     var publisher: String
     var id: String
@@ -14,17 +14,17 @@ struct StoredEdit: Sendable, Equatable {
     var state: PublishedEditState
     var predecessor: String?
     var digest: String
-    /// What was published; empty once the edit is finished.
+    /// The published content; empty once the edit is finished.
     var content: [UInt8]
     var errorName: String?
     var errorMessage: String?
-    /// The transaction that accepted it, or ended it where it was never accepted.
+    /// The sequence of the transaction that accepted the edit, or that ended it if it was never accepted.
     var accepted: Int64
-    /// The transaction that brought it to its state, and when, in microseconds since 1970.
+    /// The sequence of the transaction that set the current state, and its time in microseconds since 1970.
     var sequence: Int64
     var date: Int64
 
-    /// As records and answers have it.
+    /// The form that records and replies contain.
     var published: PublishedEdit {
         PublishedEdit(
             id: id,
@@ -37,22 +37,24 @@ struct StoredEdit: Sendable, Equatable {
     }
 }
 
-/// Bounds of published edits.
+/// Limits of published edits.
 enum EditLimits {
-    /// Accepted edits that are not finished, of all publishers.
+    /// The maximum number of accepted, unfinished edits of all publishers.
     static let pending = 100_000
-    /// Finished edits that are kept, for as long as change records are; beyond this the oldest are forgotten earlier.
+    /// The number of finished edits that are kept as long as change records; beyond it the oldest are deleted earlier.
     static let finished = 1_000_000
 }
 
 extension ChangeTransaction {
-    /// Takes on a published edit, once.
+    /// Accepts a published edit; repeating it has no effect.
+    ///
+    /// - Throws: `id_reused` if the id has other content, `limit_exceeded`, `busy`, `access_denied`
     mutating func accept(_ request: ChangeRequest.AcceptEdit) throws {
         let publisher = try requirePublisher()
         if let known = try publishedEdit(request.id) {
             guard known.digest == request.digest else {
                 throw Refusal.idReused.error(
-                    "the edit \(request.id) was published with other content; take a new id for each edit",
+                    "the edit \(request.id) was published with other content; use a new id for each edit",
                     ["id": .string(request.id)]
                 )
             }
@@ -83,7 +85,9 @@ extension ChangeTransaction {
         )
     }
 
-    /// Ends a published edit, accepted or not, once.
+    /// Ends a published edit as failed, accepted or not; repeating it has no effect.
+    ///
+    /// - Throws: `conflict` if the edit is applied already
     mutating func fail(_ request: ChangeRequest.FailEdit) throws {
         let publisher = try requirePublisher()
         var failed = StoredEdit(
@@ -102,7 +106,7 @@ extension ChangeTransaction {
         )
         guard let known = try publishedEdit(request.id) else { return set(failed) }
         guard known.digest == request.digest else {
-            // Told, and not kept: the edit that has the id goes on undisturbed.
+            // Reported but not stored: the existing edit with this id is not affected.
             failed.errorName = Refusal.idReused.rawValue
             var told = failed.published
             told.refusedDigest = request.digest
@@ -117,7 +121,9 @@ extension ChangeTransaction {
         }
     }
 
-    /// The edit is applied with the transaction that carries its render; never twice.
+    /// Marks an edit as applied, in the transaction that carries its render; an edit is never applied twice.
+    ///
+    /// - Throws: `identifier_not_found` if no such edit was accepted, `conflict` if it is finished
     mutating func apply(publishedEdit id: String, to asset: ObjectID) throws {
         _ = try requirePublisher()
         guard var edit = try publishedEdit(id), edit.asset == asset else {
@@ -141,12 +147,12 @@ extension ChangeTransaction {
     private func requirePublisher() throws(RPCError) -> String {
         guard let publisher else {
             throw Refusal.accessDenied.error(
-                "published edits are kept by services, onBehalfOf their publisher; push edits.publish to the edits"
+                "only services record published edits, onBehalfOf their publisher; push edits.publish to the edits"
                     + " endpoint"
             )
         }
         guard edits.isEmpty else {
-            throw Refusal.invalidParams.error("a transaction is about one published edit; each state is its own record")
+            throw Refusal.invalidParams.error("a transaction can contain only one published edit")
         }
         return publisher
     }

@@ -1,20 +1,21 @@
 import PhotoModel
 
-/// What a transaction came to.
+/// The result of applying a transaction.
 struct TransactionResult: Sendable, Equatable {
     var assets: [EntityChange<Asset>] = []
     var collections: [EntityChange<AssetCollection>] = []
     var lists: [EntityChange<CollectionList>] = []
-    /// Published edits that have another state now.
+    /// Published edits whose state changed.
     var edits: [PublishedEdit] = []
-    /// The same as they are kept.
+    /// The same edits as stored rows.
     var editRows: [StoredEdit] = []
 
     var isEmpty: Bool { assets.isEmpty && collections.isEmpty && lists.isEmpty && edits.isEmpty }
 }
 
 extension ChangeTransaction {
-    /// The entities that really changed, with their new revisions and everything that follows: facts of albums, dates.
+    /// Returns the entities that differ from before, with new revisions and all derived values: counts and dates of
+    /// albums, moments.
     mutating func finish() throws -> TransactionResult {
         var result = TransactionResult()
         result.edits = edits
@@ -34,8 +35,8 @@ extension ChangeTransaction {
         return result
     }
 
-    /// An asset's modification date is that of its own facts: to be put into an album, or to grow old, is a new revision,
-    /// not a modification.
+    /// Completes the change of an asset; nil if it did not change. Joining an album, or no longer being recently added,
+    /// makes a new revision but does not change the modification date.
     private func finished(_ id: ObjectID, _ before: Asset?, _ current: Asset?) -> EntityChange<Asset>? {
         guard var after = current else { return before.map { EntityChange(before: $0, after: nil) } }
         guard let before else { return EntityChange(before: nil, after: after) }
@@ -74,8 +75,9 @@ extension ChangeTransaction {
         return EntityChange(before: before, after: after)
     }
 
-    /// Brings counts, covers and first and last capture dates up to date; returns the albums whose members or their order
-    /// changed.
+    /// Updates counts, key assets and capture date ranges of albums.
+    ///
+    /// - Returns: the albums whose members or order changed
     private mutating func updateAlbums(_ changes: [EntityChange<Asset>]) throws -> Set<ObjectID> {
         var steps: [ObjectID: Int] = [:]
         var leaving: [ObjectID: Set<ObjectID>] = [:]

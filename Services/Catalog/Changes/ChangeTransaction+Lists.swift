@@ -10,7 +10,7 @@ extension ChangeTransaction {
         let list = try existingList(id)
         guard list.type == .folder else {
             throw Refusal.changeNotSupported.error(
-                "\(id) follows from facts of the assets and cannot be changed",
+                "\(id) is derived from its assets and cannot be changed",
                 ["id": .string(id.text)]
             )
         }
@@ -45,7 +45,7 @@ extension ChangeTransaction {
         try apply(request.edits, snapshot, to: list.id)
     }
 
-    /// A folder goes with everything below it; assets stay (spec S-80).
+    /// Deletes folders with everything below them; their assets stay (S-80).
     mutating func deleteLists(_ request: ChangeRequest.DeleteObjects) throws {
         for id in request.ids {
             let list = try existingFolder(id)
@@ -76,7 +76,7 @@ extension ChangeTransaction {
         return OrderKey.after(last)
     }
 
-    /// Collections and folders that this transaction touched and that stand in a folder now.
+    /// Returns the albums and folders that this transaction touched and that are in a folder now.
     private func touchedChildren(of parent: ObjectID) -> [(id: ObjectID, key: OrderKey)] {
         var children: [(id: ObjectID, key: OrderKey)] = []
         for id in collections.order {
@@ -106,7 +106,7 @@ extension ChangeTransaction {
         try place(of: child)?.parent == parent
     }
 
-    /// The child after a place, as things stand now in this transaction.
+    /// Returns the child that follows an order key, in the current state of this transaction.
     private func child(
         after lower: OrderKey?,
         in parent: ObjectID,
@@ -129,7 +129,7 @@ extension ChangeTransaction {
         try put(child, in: parent, at: nextChildKey(in: parent))
     }
 
-    /// Puts an album or folder somewhere; it leaves the folder that it was in (spec S-06: one parent).
+    /// Moves an album or folder into a folder; it leaves its former one, since it has exactly one parent (S-06).
     private mutating func put(_ child: ObjectID, in parent: ObjectID, at key: OrderKey) throws {
         let old: ObjectID?
         if child.kind == .collectionList {
@@ -142,7 +142,7 @@ extension ChangeTransaction {
             var collection = try existingCollection(child)
             guard collection.type == .album else {
                 throw Refusal.changeNotSupported.error(
-                    "\(child) follows from facts of the assets and stands in no folder",
+                    "\(child) is derived from its assets and cannot be in a folder",
                     ["id": .string(child.text)]
                 )
             }
@@ -155,7 +155,7 @@ extension ChangeTransaction {
         try changeChildren(of: parent, by: 1)
     }
 
-    /// Folders inside one another, the root not counted.
+    /// The maximum nesting of folders, not counting the root.
     private static var maxDepth: Int { 64 }
 
     private func requireDepth(of parent: ObjectID) throws {
@@ -166,7 +166,7 @@ extension ChangeTransaction {
             current = try list(id)?.parent
             guard depth <= Self.maxDepth else {
                 throw Refusal.limitExceeded.error(
-                    "folders stand at most \(Self.maxDepth) deep",
+                    "folders can be nested at most \(Self.maxDepth) deep",
                     ["limit": JSON(Self.maxDepth)]
                 )
             }
@@ -175,14 +175,14 @@ extension ChangeTransaction {
 
     private func requireNoCycle(_ child: ObjectID, in parent: ObjectID) throws {
         guard child != .root else {
-            throw Refusal.changeNotSupported.error("the root folder stands in no other", ["id": .string(child.text)])
+            throw Refusal.changeNotSupported.error("the root folder cannot be moved", ["id": .string(child.text)])
         }
         try requireDepth(of: parent)
         var current: ObjectID? = parent
         while let id = current {
             guard id != child else {
                 throw Refusal.cycle.error(
-                    "\(child) cannot be put into \(parent), which is itself or below it",
+                    "\(child) cannot be moved into \(parent), which is the same folder or below it",
                     ["id": .string(child.text)]
                 )
             }
@@ -219,12 +219,12 @@ extension ChangeTransaction {
         }
     }
 
-    /// What is taken out of a folder goes to the end of the root.
+    /// Removes objects from a folder; they move to the end of the root folder.
     private mutating func takeOut(_ ids: [ObjectID], of list: ObjectID) throws {
         for id in ids where try isChild(id, of: list) {
             guard list != .root else {
                 throw Refusal.changeNotSupported.error(
-                    "\(id) stands in the root folder already; delete it or move it into another",
+                    "\(id) is already in the root folder; delete it or move it into another folder",
                     ["id": .string(id.text)]
                 )
             }

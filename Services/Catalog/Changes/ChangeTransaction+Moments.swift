@@ -1,8 +1,8 @@
 import PhotoModel
 
 extension ChangeTransaction {
-    /// Brings moments and their lists up to date with what happened to assets (spec S-07): they come with their first asset
-    /// and go with their last, in the same transaction.
+    /// Updates moments and their lists after changes of assets (S-07): a moment is created with its first asset and
+    /// deleted with its last one, in the same transaction.
     mutating func updateMoments(_ changes: [EntityChange<Asset>]) throws {
         var steps: [Moment: Int] = [:]
         var members: [Moment: [Asset]] = [:]

@@ -3,35 +3,35 @@ import JSONValue
 import Messaging
 import PhotoModel
 
-/// One transaction while its requests are applied, in order, each seeing what the ones before did.
+/// A transaction while its requests are applied in order; each request sees the effects of the earlier ones.
 ///
-/// Nothing is written: ``finish()`` gives the entities before and after, with the facts that follow from the changes.
+/// Nothing is written: ``finish()`` returns the entities before and after, including derived values.
 struct ChangeTransaction<State: LibraryState> {
     let state: State
     let sequence: Int64
-    /// Microseconds since 1970.
+    /// The time of the transaction, in microseconds since 1970.
     let now: Int64
     let limit: Int
     let makeID: (ObjectKind) -> ObjectID
-    /// The client that a service acts for: whose published edits these are.
+    /// The client that a service acts for, which owns the published edits of this transaction; nil otherwise.
     let publisher: String?
 
     private(set) var assets = Touched<Asset>()
     private(set) var collections = Touched<AssetCollection>()
     private(set) var lists = Touched<CollectionList>()
-    /// What each placeholder stands for.
+    /// The objects that placeholders refer to.
     private(set) var placeholders: [(ref: String, id: ObjectID)] = []
     private(set) var duplicates: [String] = []
-    /// Published edits that have another state now, and their rows.
+    /// Published edits whose state changed, and their rows by id.
     private(set) var edits: [PublishedEdit] = []
     private(set) var editRows: [String: StoredEdit] = [:]
-    /// Assets whose pixels are new.
+    /// Assets with new pixels.
     var contentChanged: Set<ObjectID> = []
-    /// Originals that this transaction took in.
+    /// Originals that this transaction added, by digest.
     var newOriginals: [String: ObjectID] = [:]
-    /// The last key that this transaction gave in an album.
+    /// The last order key that this transaction assigned in each album.
     var lastKeys: [ObjectID: OrderKey] = [:]
-    /// Microseconds for which an asset counts as recently added; 0: none ever does.
+    /// Microseconds for which an asset counts as recently added; 0 if none ever does.
     let recentSpan: Int64
 
     init(
@@ -52,7 +52,9 @@ struct ChangeTransaction<State: LibraryState> {
         self.publisher = publisher
     }
 
-    /// Applies all requests; an error names the index of the request that it is about.
+    /// Applies all requests in order.
+    ///
+    /// - Throws: an error with the index of the request that failed
     mutating func apply(_ changes: [PreparedChange]) throws {
         for (index, change) in changes.enumerated() {
             do {
@@ -101,25 +103,25 @@ struct ChangeTransaction<State: LibraryState> {
     }
 
     func existingList(_ id: ObjectID) throws -> CollectionList {
-        guard id.kind == .collectionList else { throw Refusal.invalidParams.error("\(id) is no folder") }
+        guard id.kind == .collectionList else { throw Refusal.invalidParams.error("\(id) is not a folder") }
         guard let list = try list(id) else { throw notFound(id) }
         return list
     }
 
     func existingAsset(_ id: ObjectID) throws -> Asset {
-        guard id.kind == .asset else { throw Refusal.invalidParams.error("\(id) is no asset") }
+        guard id.kind == .asset else { throw Refusal.invalidParams.error("\(id) is not an asset") }
         guard let asset = try asset(id) else { throw notFound(id) }
         return asset
     }
 
     func existingCollection(_ id: ObjectID) throws -> AssetCollection {
-        guard id.kind == .assetCollection else { throw Refusal.invalidParams.error("\(id) is no collection") }
+        guard id.kind == .assetCollection else { throw Refusal.invalidParams.error("\(id) is not a collection") }
         guard let collection = try collection(id) else { throw notFound(id) }
         return collection
     }
 
     private func notFound(_ id: ObjectID) -> RPCError {
-        Refusal.identifierNotFound.error("nothing has the identifier \(id)", ["id": .string(id.text)])
+        Refusal.identifierNotFound.error("no object has the identifier \(id)", ["id": .string(id.text)])
     }
 
     func id(_ reference: ObjectReference) throws -> ObjectID {
@@ -136,7 +138,9 @@ struct ChangeTransaction<State: LibraryState> {
         }
     }
 
-    /// The revision an entity had before the transaction; a precondition is about that one.
+    /// Checks a precondition; `current` is the revision that the entity had before the transaction.
+    ///
+    /// - Throws: `conflict` if they differ
     func require(_ wanted: Revision?, _ current: Revision, of id: ObjectID) throws {
         guard let wanted, wanted != current else { return }
         throw Refusal.conflict.error(
@@ -177,7 +181,7 @@ struct ChangeTransaction<State: LibraryState> {
         try checkLimit()
     }
 
-    /// Sets what follows from other changes: it does not count towards the limit.
+    /// Sets an entity that is derived from other changes, without checking the limit.
     mutating func setDerived(_ id: ObjectID, _ collection: AssetCollection?) throws {
         try collections.set(id, to: collection, from: state.collection)
     }
@@ -195,7 +199,7 @@ struct ChangeTransaction<State: LibraryState> {
     mutating func bind(_ ref: String?, to id: ObjectID, isDuplicate: Bool = false) throws {
         guard let ref else { return }
         guard !placeholders.contains(where: { $0.ref == ref }) else {
-            throw Refusal.invalidParams.error("the ref \"\(ref)\" stands twice", ["ref": .string(ref)])
+            throw Refusal.invalidParams.error("the ref \"\(ref)\" is used twice", ["ref": .string(ref)])
         }
         placeholders.append((ref, id))
         if isDuplicate { duplicates.append(ref) }
@@ -206,7 +210,7 @@ struct ChangeTransaction<State: LibraryState> {
         edits.append(edit.published)
     }
 
-    /// Puts into the record what is kept nowhere else.
+    /// Adds the state of an edit to the record without storing the edit.
     mutating func tell(_ edit: PublishedEdit) { edits.append(edit) }
 
     private func checkLimit() throws {
@@ -219,7 +223,7 @@ struct ChangeTransaction<State: LibraryState> {
 }
 
 extension RPCError {
-    /// The same error with the index of the request that it is about.
+    /// Returns the error with the index of the request that caused it, unless it has one already.
     func about(request index: Int) -> RPCError {
         var error = self
         if error.data["request"] == nil { error.data["request"] = JSON(index) }

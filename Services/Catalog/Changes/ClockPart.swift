@@ -2,11 +2,11 @@ import Logging
 import Messaging
 import ServiceLifecycle
 
-/// Makes the changes that nobody asks for: what the passing of time does to recently added assets and to the trash, once
-/// at the start and then every hour, as transactions of the origin `clock` (DESIGN 3.2).
+/// Makes the changes that depend only on the time, to recently added assets and to the trash: once at the start and
+/// then every interval (an hour by default), as transactions of origin `clock`.
 struct ClockPart: Service {
     let writer: Writer
-    /// Microseconds.
+    /// The interval in microseconds.
     let interval: Int64
     let logger: Logger
 
@@ -23,8 +23,8 @@ struct ClockPart: Service {
             do throws(WriteFailure) {
                 hasMore = try await writer.perform(.clock).hasMore
             } catch {
-                // A full queue or disk: the next look does it.
-                logger.warning("what is old was not looked at", metadata: ["error": "\(error)"])
+                // The queue or the disk is full: the next run tries again.
+                logger.warning("time-based changes failed; will be retried", metadata: ["error": "\(error)"])
                 return
             }
         }

@@ -2,11 +2,11 @@ import Contracts
 import Messaging
 import PhotoModel
 
-/// `edits.status` and `edits.pending`: what is known of published edits.
+/// Implements `edits.status` and `edits.pending`: the states of published edits.
 struct EditReader: Sendable {
     let store: LibraryStore
     let services: ServiceIdentities
-    /// Bytes of contents in one page of pending edits.
+    /// The maximum size of the contents in one page of pending edits, in bytes.
     private let pageBytes = 4 << 20
 
     func status(_ request: EditsStatus, for identity: String) async throws -> EditsStatus.Result {

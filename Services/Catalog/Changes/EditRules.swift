@@ -4,12 +4,12 @@ import Messaging
 import PhotoModel
 
 extension Asset {
-    /// Makes what the edit began with the base of the last edit (spec section 9).
+    /// Stores the input that an edit began with as the asset's adjustment base.
     ///
-    /// An input token says what that was, and is held against what is there. Without one, whoever continues edits of its
-    /// own format began with the same base, and another format with what was shown.
+    /// An input token names that input and is compared with the asset. Without a token, an edit that continues its own
+    /// format began with the existing base, and an edit of another format began with the current render.
     ///
-    /// - Throws: `conflict` where the token is of other pixels, `invalid_params` where it is of another asset
+    /// - Throws: `conflict` if the token is of other pixels, `invalid_params` if it is of another asset
     mutating func rebase(_ edit: ChangeRequest.EditAsset) throws {
         guard let token = edit.inputToken else {
             if let format = adjustmentFormatIdentifier, format != edit.adjustmentData.formatIdentifier {
@@ -19,7 +19,7 @@ extension Asset {
         }
         guard token.asset == id else {
             throw Refusal.invalidParams.error(
-                "the inputToken is of \(token.asset), the edit of \(id)",
+                "the inputToken is for \(token.asset), the edit is for \(id)",
                 ["parameter": "inputToken"]
             )
         }
@@ -27,7 +27,7 @@ extension Asset {
             resource(of: token.base).contains(where: { $0.digest == token.digest })
         else {
             throw Refusal.conflict.error(
-                "\(id) has other pixels than when the edit began: call editing.begin again",
+                "\(id) has changed since the edit began: call editing.begin again",
                 [
                     "id": .string(id.text), "revision": .string(revision.description),
                     "contentRevision": .string(contentRevision.description),
@@ -48,14 +48,15 @@ extension Asset {
         resources.append(base)
     }
 
-    /// Makes one of two originals the one that is shown; false where nothing was chosen or it is shown already (T-26).
+    /// Makes one of two originals the current one (T-26).
     ///
-    /// - Throws: `request_not_supported` where there is no such choice
+    /// - Returns: false if no choice was requested or it is the current one already
+    /// - Throws: `request_not_supported` if the asset has no such original
     mutating func choose(_ choice: OriginalChoice?) throws -> Bool {
         guard let choice else { return false }
         guard let chosen = originalChoices[choice] else {
             throw Refusal.requestNotSupported.error(
-                "\(id) did not begin with a RAW and a compressed file: leave base out",
+                "\(id) does not have both a RAW and a compressed original: omit base",
                 ["id": .string(id.text)]
             )
         }

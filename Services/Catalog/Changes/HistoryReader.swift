@@ -3,13 +3,13 @@ import JSONValue
 import Messaging
 import PhotoModel
 
-/// `changes.since`, `changes.token` and `changes.follow`: the durable feed.
+/// Implements `changes.since`, `changes.token` and `changes.follow`: the durable feed.
 struct HistoryReader: Sendable {
     let store: LibraryStore
     let tail: ChangeTail
-    /// Bytes of records in one page of `changes.since`.
+    /// The maximum size of the records in one page of `changes.since`, in bytes.
     let pageBytes = 4 << 20
-    /// Bytes of records in one notification of `changes.follow`.
+    /// The maximum size of the records in one notification of `changes.follow`, in bytes.
     let followBytes = 256 << 10
 
     func token() async throws -> CurrentToken.Result {
@@ -39,7 +39,7 @@ struct HistoryReader: Sendable {
                     count: request.limit,
                     bytes: pageBytes
                 )
-            // A page that ends at no bound has seen everything up to the head, whatever it carries.
+            // A page that did not reach a limit covers everything up to the head, even if it contains no records.
             let last = page.isCut ? page.records.last?.sequence ?? head.sequence : head.sequence
             return EncodedPage(
                 records: page.records.map(\.bytes),
@@ -51,6 +51,8 @@ struct HistoryReader: Sendable {
     }
 
     /// Streams records until the request is cancelled, waiting for credit and for commits.
+    ///
+    /// - Throws: `invalid_options` on a REQ socket, `token_expired`
     func follow(_ request: ChangesFollow, _ incoming: IncomingRequest, _ notifier: Notifier) async throws -> Reply {
         guard incoming.acceptsNotifications else {
             throw Refusal.invalidOptions.error("changes.follow needs a DEALER socket; a REQ socket polls changes.since")

@@ -1,43 +1,43 @@
 import PhotoModel
 
-/// What the rules of a transaction ask of the library as it stands before the transaction.
+/// The library before a transaction, as far as the rules of the transaction read it.
 ///
-/// The database answers in the service, dictionaries do in tests.
+/// The service implements it with the database, tests with dictionaries.
 protocol LibraryState {
     func asset(_ id: ObjectID) throws -> Asset?
     func collection(_ id: ObjectID) throws -> AssetCollection?
     func list(_ id: ObjectID) throws -> CollectionList?
-    /// The asset whose original has these bytes; the first that was taken in.
+    /// Returns the asset whose original has these bytes; if there are several, the one imported first.
     func asset(withOriginal digest: String) throws -> ObjectID?
-    /// Frames of a burst in the order of their identifiers, at most `limit`.
+    /// Returns at most `limit` frames of a burst, ordered by identifier.
     func frames(ofBurst identifier: String, limit: Int) throws -> [ObjectID]
-    /// Members of an album in its order, at most `limit`.
+    /// Returns at most `limit` members of an album in album order.
     func members(of collection: ObjectID, limit: Int) throws -> [ObjectID]
     func lastMemberKey(of collection: ObjectID) throws -> OrderKey?
     func lastChildKey(of list: ObjectID) throws -> OrderKey?
-    /// Earliest and latest capture date of the members that are not in the trash and not among `excluded`.
+    /// Returns the earliest and latest capture date of the members that are not in the trash and not in `excluded`.
     func captureDates(of collection: ObjectID, excluding excluded: Set<ObjectID>) throws -> ClosedRange<Int64>?
 
-    /// The member after a place in an album, or the first.
+    /// Returns the member that follows an order key in an album, or the first member if the key is nil.
     func member(after key: OrderKey?, in collection: ObjectID) throws -> (id: ObjectID, key: OrderKey)?
-    /// The album or folder after a place in a folder, or the first.
+    /// Returns the album or folder that follows an order key in a folder, or the first one if the key is nil.
     func child(after key: OrderKey?, in list: ObjectID) throws -> (id: ObjectID, key: OrderKey)?
 
-    /// Earliest and latest capture date in a moment, of assets that are not among `excluded`.
+    /// Returns the earliest and latest capture date of a moment's assets that are not in `excluded`.
     func captureDates(of moment: Moment, excluding excluded: Set<ObjectID>) throws -> ClosedRange<Int64>?
-    /// Earliest first and latest last capture date of the moments in a list that are not among `excluded`.
+    /// Returns the earliest start date and the latest end date of a list's moments that are not in `excluded`.
     func momentDates(in list: MomentList, excluding excluded: Set<ObjectID>) throws -> ClosedRange<Int64>?
-    /// Assets that count as recently added and were added before a moment, at most `limit`.
+    /// Returns at most `limit` assets that count as recently added and were added before a date.
     func recentlyAdded(before date: Int64, limit: Int) throws -> [ObjectID]
-    /// Assets that went to the trash before a moment, at most `limit`.
+    /// Returns at most `limit` assets that were moved to the trash before a date.
     func trashed(before date: Int64, limit: Int) throws -> [ObjectID]
-    /// A published edit by its publisher's name for it.
+    /// Returns a published edit by its publisher's id for it; nil if it is unknown.
     func publishedEdit(_ id: String, of publisher: String) throws -> StoredEdit?
-    /// How many published edits are accepted and not finished.
+    /// Returns the number of published edits that are accepted and not finished.
     func pendingEdits() throws -> Int
 }
 
-/// Entities that a transaction has touched: as they were, and as they are now.
+/// The entities that a transaction has touched, in their states before and now.
 struct Touched<Entity> {
     private(set) var order: [ObjectID] = []
     private(set) var before: [ObjectID: Entity?] = [:]
@@ -45,10 +45,12 @@ struct Touched<Entity> {
 
     var count: Int { order.count }
 
-    /// The entity now; `nil` where it is untouched, `.some(nil)` where it is gone.
+    /// Returns the current state of an entity; `nil` if it is untouched, `.some(nil)` if it was deleted.
     func state(of id: ObjectID) -> Entity?? { current[id] }
 
-    /// - Parameter original: asked for how the entity was, where this is the first touch
+    /// Sets the current state of an entity.
+    ///
+    /// - Parameter original: returns the state before the transaction; called at the first touch only
     mutating func set(_ id: ObjectID, to entity: Entity?, from original: (ObjectID) throws -> Entity?) rethrows {
         if current[id] == nil {
             before[id] = .some(try original(id))
@@ -57,7 +59,7 @@ struct Touched<Entity> {
         current[id] = .some(entity)
     }
 
-    /// What is left of the changes, in the order in which the entities were first touched.
+    /// Returns the states before and now, in the order in which the entities were first touched.
     func changes() -> [(id: ObjectID, before: Entity?, current: Entity?)] {
         order.map { ($0, before[$0] ?? nil, current[$0] ?? nil) }
     }

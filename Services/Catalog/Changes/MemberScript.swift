@@ -7,7 +7,7 @@ import PhotoModel
 struct SnapshotList: Sendable {
     let count: Int
     let id: @Sendable (Int) throws -> ObjectID
-    /// Nil for what is not in it.
+    /// Returns the position of a member; nil if it is not in the list.
     let position: @Sendable (ObjectID) throws -> Int?
 
     init(
@@ -28,9 +28,9 @@ struct SnapshotList: Sendable {
     static let empty = SnapshotList([])
 }
 
-/// The steps of one request on a list as the client saw it, and what they come to (spec T-13 to T-16, section 10).
+/// The steps of one request, applied to the list as the client saw it, and their outcome (T-13 to T-16).
 ///
-/// Members are numbers: those of the snapshot by their position, new ones below zero.
+/// Members are represented by numbers: those of the snapshot by their position, new ones by negative numbers.
 struct MemberScript {
     private let snapshot: SnapshotList
     private var list: [Int]
@@ -38,13 +38,13 @@ struct MemberScript {
     private var placed: Set<Int> = []
     private(set) var removed: [ObjectID] = []
 
-    /// The steps carried out on the client's list.
+    /// Applies the steps to the client's list.
     ///
     /// - Parameters:
-    ///   - isNew: the list was made in this transaction, so that nobody can have seen it
-    ///   - resolve: the identifier of a member named
-    ///   - isMember: whether it is in the list as it is now
-    /// - Throws: `snapshot_required`, `range_error`
+    ///   - isNew: true if this transaction created the list, so that no client can have seen it
+    ///   - resolve: returns the identifier that a reference stands for
+    ///   - isMember: returns true if an object is in the current list
+    /// - Throws: `snapshot_required`, `range_error`, `invalid_params`
     init(
         _ edits: [MemberEdit],
         _ snapshot: SnapshotList?,
@@ -54,8 +54,8 @@ struct MemberScript {
     ) throws {
         guard snapshot != nil || isNew else {
             throw Refusal.snapshotRequired.error(
-                "indexes mean nothing without the moment at which they were read: name it as snapshot, with the token of "
-                    + "the result they come from"
+                "indexes need the state of the list that they refer to: pass it as snapshot, with the token of "
+                    + "the result that they were read from"
             )
         }
         self.snapshot = snapshot ?? .empty
@@ -63,11 +63,11 @@ struct MemberScript {
         for edit in edits { try apply(edit, resolve, isMember) }
     }
 
-    /// A run of members that is to stand, in this order, behind the first of some neighbours that is still there; without
-    /// one, at the front.
+    /// A run of consecutive members that is to be placed after the nearest preceding neighbour that is still in the
+    /// list, or at the front if there is none.
     struct Run {
         var members: [ObjectID] = []
-        /// Position of the run's first member in the client's list.
+        /// The position of the run's first member in the client's list.
         var start: Int
     }
 
@@ -81,7 +81,8 @@ struct MemberScript {
         switch edit {
         case .add(let members):
             for id in try unique(members, resolve) {
-                // One that others have put in meanwhile, or that the client did not see, stays where it is.
+                // A member that another client has added meanwhile, or that this client did not see, keeps its
+                // position.
                 if try snapshot.position(id) == nil, !new.contains(id), try isMember(id) { continue }
                 let number = try number(of: id)
                 guard !list.contains(number) else { continue }
@@ -91,10 +92,10 @@ struct MemberScript {
         case .remove(let ids): try remove(Set(ids.map { try number(of: $0) }))
         case .insert(let members, let at):
             guard members.count == at.count else {
-                throw Refusal.invalidParams.error("insert takes one index for each member")
+                throw Refusal.invalidParams.error("insert needs one index for each member")
             }
             let numbers = try unique(members, resolve).map { try number(of: $0) }
-            guard numbers.count == at.count else { throw Refusal.invalidParams.error("a member stands twice") }
+            guard numbers.count == at.count else { throw Refusal.invalidParams.error("a member is given twice") }
             let moved = Set(numbers)
             list.removeAll(where: moved.contains)
             for (number, index) in zip(numbers, at) {
@@ -112,14 +113,14 @@ struct MemberScript {
             for number in taken { place(number) }
         case .replace(let at, let members):
             guard members.count == at.count else {
-                throw Refusal.invalidParams.error("replace takes one member for each index")
+                throw Refusal.invalidParams.error("replace needs one member for each index")
             }
             try check(at)
             let numbers = try unique(members, resolve).map { try number(of: $0) }
-            guard numbers.count == at.count else { throw Refusal.invalidParams.error("a member stands twice") }
+            guard numbers.count == at.count else { throw Refusal.invalidParams.error("a member is given twice") }
             let left = Set(at.map { list[$0] }).subtracting(numbers)
             for (index, number) in zip(at, numbers) { list[index] = number }
-            // A member that stood elsewhere stands only where it was put.
+            // A member that is also elsewhere in the list remains only where it was put.
             let (positions, moved) = (Set(at), Set(numbers))
             list = list.indices.filter { positions.contains($0) || !moved.contains(list[$0]) }.map { list[$0] }
             for number in numbers { place(number) }
@@ -161,7 +162,7 @@ struct MemberScript {
 
     private func check(_ indexes: [Int]) throws {
         guard zip(indexes, indexes.dropFirst()).allSatisfy({ $0 < $1 }) else {
-            throw Refusal.invalidParams.error("indexes stand in ascending order, each once")
+            throw Refusal.invalidParams.error("indexes must be in ascending order, without duplicates")
         }
         if let index = indexes.last, index >= list.count { throw outOfRange(index) }
     }
@@ -177,7 +178,7 @@ struct MemberScript {
 
     private func id(_ number: Int) throws -> ObjectID { number < 0 ? new[-1 - number] : try snapshot.id(number) }
 
-    /// What was put somewhere, from the front.
+    /// Returns the runs of members that were placed, from the front of the list.
     func runs() throws -> [Run] {
         guard !placed.isEmpty else { return [] }
         var runs: [Run] = []
@@ -190,7 +191,7 @@ struct MemberScript {
         return runs
     }
 
-    /// The neighbour before a run that passes a test, the nearest first; nil where none does.
+    /// Returns the nearest member before a run that passes a test; nil if none does.
     func neighbour(before run: Run, where passes: (ObjectID) throws -> Bool) throws -> ObjectID? {
         for position in (0..<run.start).reversed() {
             let id = try id(list[position])

@@ -4,7 +4,7 @@ import Messaging
 import PhotoModel
 
 extension ChangeTransaction {
-    /// The reply to a transaction that was carried out.
+    /// Returns the reply to a transaction that was performed.
     func result(token: ChangeToken, isChanged: Bool) -> JSON {
         var ids = JSONObject()
         for (ref, id) in placeholders { ids[ref] = .string(id.text) }
@@ -18,11 +18,13 @@ extension ChangeTransaction {
 }
 
 extension StoredOutcome {
-    /// The same answer again, or `id_reused` where something else is asked for under the name.
+    /// Returns the same reply again.
+    ///
+    /// - Throws: `id_reused` if the request has other parameters
     func result(for digest: [UInt8], _ key: OutcomeKey) throws -> JSON {
         guard digest == self.digest else {
             throw Refusal.idReused.error(
-                "the transaction id \"\(key.transaction)\" was used for other requests; take a new id for each "
+                "the transaction id \"\(key.transaction)\" was used for other requests; use a new id for each "
                     + "transaction",
                 ["transaction": .string(key.transaction)]
             )

@@ -1,16 +1,16 @@
 import PhotoModel
 import Storage
 
-/// Facts that were read from a picture's bytes before the transaction.
+/// Metadata that was read from a file before the transaction.
 struct PictureFacts: Sendable, Equatable {
     var mediaType = MediaType.image
     var mediaSubtypes: MediaSubtypes = []
     var playbackStyle = PlaybackStyle.image
     var contentType = ""
-    /// Pixels after orientation.
+    /// The size in pixels after orientation.
     var pixelWidth = 0
     var pixelHeight = 0
-    /// EXIF orientation of the stored pixels; 1 is upright.
+    /// The EXIF orientation of the stored pixels; 1 is upright.
     var orientation = 1
     var duration: Int64 = 0
     var creationDate: Int64?
@@ -23,34 +23,34 @@ struct PictureFacts: Sendable, Equatable {
     var cameraMake: String?
     var cameraModel: String?
     var lensModel: String?
-    /// What the still and the film of a Live Photo share.
+    /// The identifier that the photo and the video of a Live Photo share.
     var contentIdentifier: String?
 }
 
-/// Bytes that are in the resource store already, ready to belong to an asset.
+/// Bytes in the resource store that are about to be assigned to an asset.
 struct PreparedResource: Sendable {
     var type: ResourceType
     var digest: String
     var size: Int64
     var originalFilename: String?
-    /// Where they came from, for errors: the path that the client named.
+    /// The path that the client sent, for error messages; nil if the bytes did not come from a path.
     var path: String?
-    /// The file there, where it is to be removed once its bytes belong to an asset.
+    /// The file at the path, if it is to be removed once its bytes belong to an asset.
     var identity: FileIdentity?
-    /// What was read from the bytes; nil where nobody looked, because an asset with these bytes was there.
+    /// The metadata; nil if it was not extracted because an asset with these bytes already existed.
     var facts: PictureFacts?
 }
 
-/// A change request with its bytes taken in.
+/// A change request whose bytes are in the resource store.
 struct PreparedChange: Sendable {
     var request: ChangeRequest
-    /// In the order in which the request names them; for an edit the render.
+    /// The resources in the order of the request; for an edit, the render.
     var resources: [PreparedResource] = []
-    /// For a new asset that comes with an edit: its render.
+    /// The render, if a new asset comes with an edit.
     var render: PreparedResource?
-    /// For an edit: its adjustment data.
+    /// The adjustment data, if the request is an edit.
     var adjustment: PreparedResource?
-    /// For index operations: the list as the client saw it.
+    /// The list as the client saw it, if the request has index operations.
     var snapshot: SnapshotList?
 
     init(
@@ -68,5 +68,5 @@ struct PreparedChange: Sendable {
     }
 }
 
-/// The rules need facts of bytes that nobody looked at: the asset that stood for them is gone meanwhile.
+/// The rules need the metadata of bytes that were not read, because the asset that had them was deleted meanwhile.
 struct FactsNeeded: Error {}

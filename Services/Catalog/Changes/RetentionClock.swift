@@ -1,39 +1,41 @@
-/// The time by which old things are forgotten.
+/// The time used for retention.
 ///
-/// A wall clock that is wrong at one start, years ahead, must not empty the trash and the history. So this goes on from
-/// the moment that was last believed, by the time that passed; where the wall clock is further ahead than that, it is
-/// believed only after it has stayed so for an hour. A clock that is behind is believed at once: nothing is lost by
-/// waiting. All times in microseconds, wall times since 1970.
+/// A wall clock that is years ahead at one start must not empty the trash and the history. Retention time therefore
+/// continues from the last accepted time by the time that actually passed. If the wall clock is further ahead than
+/// that, it is accepted only after it has stayed so for an hour. A clock that is behind is accepted at once, since
+/// waiting loses nothing. All times are in microseconds, wall times since 1970.
 struct RetentionClock: Sendable {
-    /// A difference to the time that passed that is believed at once, and how long a larger one must stay.
+    /// The difference to the elapsed time that is accepted at once, and the time that a larger difference must persist.
     static let tolerance: Int64 = 3_600_000_000
     static let proof: Int64 = 3_600_000_000
 
-    /// What was noticed about the wall clock, for the log.
+    /// An observation about the wall clock, for the log.
     enum Notice: Sendable, Equatable {
-        /// It is ahead of the time that passed, and not believed yet.
+        /// The clock is ahead of the elapsed time by so many microseconds and is not accepted yet.
         case ahead(Int64)
-        /// It has been ahead for an hour, and is believed.
+        /// The clock has been ahead for an hour and is accepted.
         case believed(Int64)
-        /// It was set back.
+        /// The clock was set back.
         case behind(Int64)
     }
 
-    /// The present moment, as far as it is believed.
+    /// The current retention time.
     private(set) var now: Int64
     private var monotonic: Int64
-    /// How far the wall clock is ahead, and since when it has been.
+    /// The difference by which the wall clock is ahead, and the monotonic time since when.
     private var doubt: (ahead: Int64, since: Int64)?
 
     /// - Parameters:
-    ///   - last: the moment that was believed last, before this process
-    ///   - monotonic: the monotonic clock, now
+    ///   - last: the retention time stored before this process started
+    ///   - monotonic: the current monotonic time
     init(last: Int64, monotonic: Int64) {
         now = last
         self.monotonic = monotonic
     }
 
-    /// Moves on to the present.
+    /// Advances to the current time.
+    ///
+    /// - Returns: an observation to log, if the wall clock does not agree with the elapsed time
     mutating func observe(wall: Int64, monotonic: Int64) -> Notice? {
         now = now.addingReportingOverflow(max(0, monotonic - self.monotonic)).partialValue
         self.monotonic = monotonic

@@ -2,9 +2,9 @@ import Logging
 import Messaging
 import Synchronization
 
-/// The ``RetentionClock`` of the running catalog, which says in the log what it makes of the wall clock.
+/// The ``RetentionClock`` of the running catalog; logs disagreements of the wall clock.
 final class RetentionTime: Sendable {
-    /// The counter of the database that keeps the last moment that was believed.
+    /// The database counter that stores the last retention time.
     static let counter = "clock.retention"
 
     private let clock: Mutex<RetentionClock>
@@ -19,6 +19,7 @@ final class RetentionTime: Sendable {
         self.logger = logger
     }
 
+    /// Returns the current retention time in microseconds since 1970.
     func now() -> Int64 {
         let (now, notice) = clock.withLock { clock in
             let notice = clock.observe(wall: wall(), monotonic: monotonic.nowMicroseconds())
@@ -27,12 +28,12 @@ final class RetentionTime: Sendable {
         switch notice {
         case .ahead(let difference):
             logger.warning(
-                "the clock is ahead of the time that passed; nothing is forgotten by it for an hour",
+                "the clock is ahead of the elapsed time; retention ignores it for an hour",
                 metadata: ["seconds": "\(difference / 1_000_000)"]
             )
         case .believed(let difference):
             logger.warning(
-                "the clock was ahead for an hour and is believed; what is old by it is forgotten",
+                "the clock was ahead for an hour and is accepted; retention now follows it",
                 metadata: ["seconds": "\(difference / 1_000_000)"]
             )
         case .behind(let difference):

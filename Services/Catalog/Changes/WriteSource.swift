@@ -2,16 +2,16 @@ import Hosting
 import Messaging
 import PhotoModel
 
-/// Whom a transaction is made for; the sources take turns in the writer's queue.
+/// The client that a transaction is made for; the writer's queue serves the sources in turn.
 struct WriteSource: Sendable, Hashable {
-    /// Nil: the catalog itself.
+    /// The connection; nil for the catalog itself.
     var connection: ConnectionID?
     /// The client that a service acts for.
     var client: String?
 }
 
 extension WriteRequest {
-    /// About how many entities it names, from 1: what bounds the size of a commit.
+    /// The approximate number of entities that the request names, at least 1; it bounds the size of a commit.
     var weight: Int { changes.reduce(0) { $0 + $1.request.weight } }
 }
 

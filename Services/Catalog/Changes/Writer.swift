@@ -7,19 +7,20 @@ import PhotoModel
 import Storage
 import Synchronization
 
-/// Commits transactions in groups: everything that waits goes into one commit of the database (DESIGN 3.2), up to a bound.
+/// Commits transactions in groups: everything that waits is committed together, up to a limit.
 ///
-/// It runs on the thread of the one connection that writes, and lets other writes have their turn after each commit. The
-/// connections take turns too: a client with many transactions waiting does not delay those of another one. An outcome is told after the commit is durable and the head
-/// file knows of it.
+/// It runs on the thread of the only writing connection, and other writes run after each commit. Connections are served
+/// in turn: a client with many waiting transactions does not delay those of another one. An outcome is returned after
+/// the commit is durable and the head file has been written.
 final class Writer: Sendable {
-    /// Bounds of the queue and of one commit.
+    /// Limits of the queue and of one commit.
     struct Limits: Sendable {
-        /// Transactions that may wait; the next one is refused as busy.
+        /// The maximum number of waiting transactions; further ones are refused as `busy`.
         var waiting = 1024
-        /// Transactions of one commit.
+        /// The maximum number of transactions in one commit.
         var batch = 128
-        /// Entities that the transactions of one commit name, beyond its first transaction.
+        /// The maximum number of entities that the transactions of one commit name, except that the first is always
+        /// included.
         var batchWeight = 1024
     }
 
@@ -64,15 +65,15 @@ final class Writer: Sendable {
         self.clock = clock
     }
 
-    /// What was done so far, for `figures`.
+    /// The counters for the method `figures`.
     var figures: WriterFigures { state.withLock { $0.figures } }
 
     var queueDepth: Int { state.withLock { $0.queue.count } }
 
-    /// Why the last commit failed; nil where it did not.
+    /// The error of the last commit; nil if it succeeded.
     var problem: String? { state.withLock { $0.problem } }
 
-    /// Makes a transaction, together with whatever else waits; returns after the commit.
+    /// Performs a transaction, grouped with others that wait; returns after the commit.
     func perform(_ request: WriteRequest) async throws(WriteFailure) -> PerformedWrite {
         let outcome = await withCheckedContinuation { continuation in
             let (isTaken, isFirst) = state.withLock { state in
@@ -82,7 +83,7 @@ final class Writer: Sendable {
                 return (true, !state.isScheduled)
             }
             if !isTaken {
-                let error = Refusal.busy.error("\(limits.waiting) transactions are waiting already; ask again later")
+                let error = Refusal.busy.error("\(limits.waiting) transactions are already waiting; try again later")
                 continuation.resume(returning: .failure(.refused(error)))
             }
             if isFirst { schedule() }
@@ -90,17 +91,17 @@ final class Writer: Sendable {
         return try outcome.get()
     }
 
-    /// Leaves what is old for the next start: there may be much of it, and the database closes when the thread is free.
-    /// Transactions are made as before.
+    /// Stops deleting old records, so that the database can close soon; the rest is left for the next start.
+    /// Transactions are performed as before.
     func stopTrimming() { state.withLock { $0.isStopping = true } }
 
     private func schedule() {
         store.onWriter { [self] batches in
-            // Old records are removed a few at a time, between commits and while nothing else is to be done.
+            // Old records are deleted a few at a time, between commits and while nothing else is to be done.
             if retention.isDue(clock.nowMicroseconds()), !state.withLock({ $0.isStopping }) { trim(batches) }
             let batch = nextBatch()
             if !batch.isEmpty { commit(batch, in: batches(rules)) }
-            // Behind what else waits for the thread.
+            // Queued after the other work that waits for the thread.
             if !stopsWhenIdle() { schedule() }
         }
     }
@@ -121,7 +122,7 @@ final class Writer: Sendable {
         }
     }
 
-    /// Leaves the thread, unless something arrived meanwhile or old records are left to be removed.
+    /// Returns true and ends the loop if nothing has arrived meanwhile and no old records are left to delete.
     private func stopsWhenIdle() -> Bool {
         state.withLock { state in
             guard state.queue.isEmpty, state.isStopping || !retention.hasMore else { return false }
@@ -167,28 +168,28 @@ final class Writer: Sendable {
         }
     }
 
-    /// The commit stands whatever becomes of this: a head file that lags only guards less. So nobody waits for it to be
-    /// safe from a power cut.
+    /// Writes the head file without waiting for the disk. The commit is valid in any case: a head file that lags only
+    /// detects fewer restored copies.
     private func rememberHead(_ head: LibraryHead) {
         do throws(StorageError) {
             try store.headFile.store(library: head.library, sequence: head.sequence, isDurable: false)
         } catch {
-            logger.error("the head file cannot be written", metadata: ["error": "\(error)"])
+            logger.error("cannot write the head file", metadata: ["error": "\(error)"])
         }
     }
 
-    /// Between two commits, and at most so often.
+    /// Syncs the head file between two commits, at most once every ``headSyncInterval``.
     private func syncHead(at now: Int64) {
         guard state.withLock({ $0.headSyncDue <= now }) else { return }
         do throws(StorageError) {
             try store.headFile.sync()
         } catch {
-            logger.error("the head file cannot be written", metadata: ["error": "\(error)"])
+            logger.error("cannot sync the head file", metadata: ["error": "\(error)"])
         }
         state.withLock { $0.headSyncDue = now.addingReportingOverflow(Self.headSyncInterval).partialValue }
     }
 
-    /// Microseconds.
+    /// The minimum time between two syncs, in microseconds.
     private static let headSyncInterval: Int64 = 100_000
 
     private func failure(_ error: any Error) -> WriteFailure {
@@ -197,13 +198,13 @@ final class Writer: Sendable {
         case is FactsNeeded: return .factsNeeded
         default:
             logger.error("a transaction failed", metadata: ["error": "\(error)"])
-            return .refused(Refusal.internalError.error("the transaction failed; the catalog's log says why"))
+            return .refused(Refusal.internalError.error("the transaction failed; see the catalog's log"))
         }
     }
 
     private func refusal(forBatch error: any Error) -> RPCError {
         guard let error = store.database.mapped(error) as? StorageError else {
-            return Refusal.internalError.error("the commit failed; the catalog's log says why")
+            return Refusal.internalError.error("the commit failed; see the catalog's log")
         }
         return error.refusal
     }
@@ -216,21 +217,21 @@ final class Writer: Sendable {
             retention.done(isMore: isMore, at: clock.nowMicroseconds())
         } catch {
             retention.done(isMore: false, at: clock.nowMicroseconds())
-            logger.error("old change records cannot be removed", metadata: ["error": "\(error)"])
+            logger.error("cannot delete old change records", metadata: ["error": "\(error)"])
         }
     }
 }
 
-/// How long change records and outcomes are kept.
+/// The limits for keeping change records and outcomes.
 final class Retention: Sendable {
-    /// Microseconds.
+    /// The maximum age in microseconds.
     let age: Int64
-    /// Bytes of all records.
+    /// The maximum size of all records in bytes.
     let bytes: Int
-    /// Records looked at in one step, and their bytes.
+    /// The maximum number of records examined in one step, and their size in bytes.
     let stepRecords = 64
     let stepBytes = 1 << 20
-    /// Microseconds between steps while nothing is left to do.
+    /// Microseconds between steps if nothing is left to delete.
     let interval: Int64
     private let state = Mutex((nextStep: Int64.min, hasMore: false))
 
@@ -242,7 +243,7 @@ final class Retention: Sendable {
 
     func isDue(_ now: Int64) -> Bool { state.withLock { $0.nextStep <= now } }
 
-    /// Whether the last step left something to be removed.
+    /// True if the last step left records to delete.
     var hasMore: Bool { state.withLock { $0.hasMore } }
 
     func done(isMore: Bool, at now: Int64) {
@@ -250,7 +251,7 @@ final class Retention: Sendable {
     }
 }
 
-/// What the writer counts.
+/// The writer's counters.
 struct WriterFigures: Sendable {
     var commits = 0
     var transactions = 0
@@ -258,7 +259,7 @@ struct WriterFigures: Sendable {
     var repeats = 0
     var failedCommits = 0
     var largestBatch = 0
-    /// Microseconds of the last commits.
+    /// The durations of the last commits in microseconds.
     private var durations: [Int64] = []
     private var position = 0
     private static let kept = 1024

@@ -5,28 +5,28 @@ import Logging
 import PhotoModel
 import Storage
 
-/// `catalog generate`: a library of any size, without pixels.
+/// The subcommand `catalog generate`, which creates a library of any size without pixels.
 struct GenerateCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "generate",
-        abstract: "Makes a library with plausible facts and no pixels, for measuring."
+        abstract: "Creates a library with plausible metadata and no pixels, for benchmarks."
     )
 
     @OptionGroup var libraryOptions: LibraryOptions
 
-    @Option(help: "How many assets.")
+    @Option(help: "The number of assets.")
     var assets: Int
 
-    @Option(help: "The same seed gives the same library.")
+    @Option(help: "The random seed; the same seed creates the same library.")
     var seed: UInt64 = 1
 
-    @Option(help: "How many albums; half of the assets are in one.")
+    @Option(help: "The number of albums; half of the assets are in one.")
     var albums = 0
 
-    @Option(parsing: .upToNextOption, help: "Besides: albums with so many members each.")
+    @Option(parsing: .upToNextOption, help: "The sizes of additional albums.")
     var albumSizes: [Int] = []
 
-    @Option(help: "How many of a hundred assets are in the trash.")
+    @Option(help: "The percentage of assets in the trash.")
     var trash = 0.0
 
     func validate() throws {
@@ -60,9 +60,9 @@ struct GenerateCommand: AsyncParsableCommand {
     }
 }
 
-/// Writes a generated library straight through the store.
+/// Writes a generated library directly through the store.
 enum LibraryMaker {
-    /// What is made; see ``LibraryGenerator``.
+    /// The parameters of a library; see ``LibraryGenerator``.
     struct Plan {
         var assets: Int
         var albums = 0
@@ -71,9 +71,10 @@ enum LibraryMaker {
         var seed: UInt64
     }
 
-    /// Makes a library in an empty folder.
+    /// Creates a library in an empty folder.
     ///
-    /// - Parameter progress: told the number of assets after each transaction
+    /// - Parameter progress: called with the number of assets after each transaction
+    /// - Returns: the number of assets and of transactions
     static func make(
         folder: String,
         _ plan: Plan,
@@ -98,7 +99,7 @@ enum LibraryMaker {
             (try reader.head(), try reader.collections.list(.root), try reader.counter("assets"))
         }
         guard existing == 0, head.sequence == 0, let root else {
-            throw ValidationError("\(folder) holds a library already; choose an empty folder with --library")
+            throw ValidationError("\(folder) already contains a library; choose an empty folder with --library")
         }
         let source = BatchSource(
             LibraryGenerator(
@@ -116,7 +117,7 @@ enum LibraryMaker {
         var made = 0
         var batch = await source.next()
         while let current = batch {
-            // The next transaction is made up while this one is written.
+            // The next transaction is generated while this one is written.
             async let following = source.next()
             try await store.append(current)
             transactions += 1
@@ -138,7 +139,7 @@ enum LibraryMaker {
     }
 }
 
-/// A moment, to measure from.
+/// A stopwatch on the monotonic clock, started at its creation.
 struct MonotonicMoment {
     private let start = Self.now()
 
@@ -150,6 +151,6 @@ struct MonotonicMoment {
 
     var microseconds: Int64 { Self.now() - start }
 
-    /// How many a second so far.
+    /// Returns the average rate per second so far.
     func rate(_ count: Int) -> Int { Int(Double(count) * 1e6 / Double(max(1, microseconds))) }
 }

@@ -1,9 +1,10 @@
 import PhotoModel
 
-/// Makes up the transactions of a library with plausible facts and no pixels; the same ones for the same seed.
+/// Generates the transactions of a library with plausible metadata and no pixels; the same seed generates the same
+/// ones.
 ///
-/// Photographs come in sessions: a place, a camera, a few dozen pictures within an hour or two, taken in a few days later.
-/// Albums are made first and filled by whole sessions.
+/// Photos come in sessions: a location, a camera, a few dozen photos within an hour or two, imported a few days later.
+/// Albums are created first and filled with whole sessions.
 struct LibraryGenerator: Sendable {
     let assets: Int
     let library: String
@@ -12,9 +13,9 @@ struct LibraryGenerator: Sendable {
     private var albums: [AssetCollection] = []
     private var lastKeys: [Int: OrderKey] = [:]
     private var albumsLeft: Int
-    /// The first albums, by the number of members that each gets.
+    /// The sizes of the first albums.
     private let sizes: [Int]
-    /// How many of a hundred assets are in the trash.
+    /// The percentage of assets in the trash.
     private let trash: Double
     private var root: CollectionList?
     private var made = 0
@@ -24,14 +25,14 @@ struct LibraryGenerator: Sendable {
     private var day: Int64
     private let dayStep: Double
 
-    /// Assets of one transaction: with the albums they are in it stays below the bound.
+    /// The number of assets per transaction: together with their albums it stays below the limit.
     private let step = 900
     private static let start: Int64 = 1_262_304_000_000_000
     private static let years = 15.0
-    /// 2100: so that the clock leaves the trash alone.
+    /// In the year 2100, so that the clock does not empty the trash.
     private static let trashed: Int64 = 4_102_444_800_000_000
 
-    /// One transaction.
+    /// A transaction and its record.
     struct Batch: Sendable {
         let result: TransactionResult
         let record: ChangeRecord
@@ -51,10 +52,10 @@ struct LibraryGenerator: Sendable {
     }
 
     /// - Parameters:
-    ///   - albums: besides those of fixed sizes
-    ///   - sizes: albums that get so many members each, spread evenly over the library
-    ///   - trash: how many of a hundred assets are in the trash
-    ///   - library: the history of the empty library, at `sequence`
+    ///   - albums: the number of albums in addition to those of fixed sizes
+    ///   - sizes: the sizes of albums whose members are spread evenly over the library
+    ///   - trash: the percentage of assets in the trash
+    ///   - library: the history of the empty library, whose head is `sequence`
     init(
         assets: Int,
         albums: Int,
@@ -85,7 +86,7 @@ struct LibraryGenerator: Sendable {
         self.random = random
     }
 
-    /// The next transaction; nil when the library is complete.
+    /// Returns the next transaction; nil if the library is complete.
     mutating func next() -> Batch? {
         if albumsLeft > 0 { return nextAlbums() }
         guard made < assets else { return nil }
@@ -295,7 +296,7 @@ struct LibraryGenerator: Sendable {
     }
 }
 
-/// A camera as its pictures tell of it.
+/// The properties of a camera that appear in a photo's metadata.
 struct Camera: Sendable {
     let make: String
     let model: String
@@ -307,7 +308,7 @@ struct Camera: Sendable {
     let suffix: String
 }
 
-/// What the generator chooses from.
+/// The values that the generator chooses from.
 enum GeneratorWords {
     static let cameras = [
         Camera(

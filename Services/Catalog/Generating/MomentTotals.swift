@@ -1,11 +1,11 @@
 import PhotoModel
 
-/// The moments of a library that only grows, and their lists.
+/// The moments and their lists of a library to which assets are only added.
 struct MomentTotals: Sendable {
     private var moments: [Moment: AssetCollection] = [:]
     private var lists: [MomentList: CollectionList] = [:]
 
-    /// What new assets do to moments and lists, within one transaction.
+    /// Adds new assets and returns the changes of moments and lists, within one transaction.
     mutating func take(
         _ assets: [Asset],
         sequence: Int64,

@@ -1,5 +1,5 @@
 import Basics
-/// Random numbers that a seed repeats (SplitMix64).
+/// A seeded generator of random numbers (SplitMix64).
 struct RandomSource: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
@@ -13,18 +13,18 @@ struct RandomSource: RandomNumberGenerator, Sendable {
         return mixed ^ mixed >> 31
     }
 
-    /// True in so many of a hundred cases.
+    /// Returns true in the given percentage of cases.
     mutating func chance(_ percent: Double) -> Bool { Double.random(in: 0..<100, using: &self) < percent }
 
     mutating func pick<Element>(_ elements: [Element]) -> Element {
         elements[Int.random(in: 0..<elements.count, using: &self)]
     }
 
-    /// About normal around zero with a spread of one.
+    /// Returns a number with an approximately normal distribution, mean 0 and standard deviation 1.
     mutating func bell() -> Double {
         (0..<6).reduce(0.0) { sum, _ in sum + Double.random(in: -1...1, using: &self) } / 1.4
     }
 
-    /// 32 hexadecimal digits.
+    /// Returns 32 random hexadecimal digits.
     mutating func name() -> String { nextHexadecimal() }
 }

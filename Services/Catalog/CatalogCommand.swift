@@ -2,11 +2,11 @@ import ArgumentParser
 import Hosting
 import JSONValue
 
-/// `catalog`: the one writer of the library.
+/// The command `catalog`: the service that is the only writer of the library.
 struct CatalogCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "catalog",
-        abstract: "Keeps the library: photos, albums and their history.",
+        abstract: "Manages the library: photos, albums and their history.",
         version: ServiceVersion.current,
         subcommands: [
             ServeCommand.self, RestoreCommand.self, GenerateCommand.self, ExamineCommand.self,
@@ -15,7 +15,7 @@ struct CatalogCommand: AsyncParsableCommand {
     )
 }
 
-/// `catalog serve`: the service itself.
+/// The subcommand `catalog serve`, which runs the service.
 struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve",
@@ -29,55 +29,55 @@ struct ServeCommand: AsyncParsableCommand {
     @OptionGroup var worker: WorkerOptions
     @OptionGroup var traffic: TrafficOptions
 
-    @Option(help: "Worker processes that read metadata. (SAFELIGHT_CATALOG_WORKERS, else 2)")
+    @Option(help: "The number of worker processes that read metadata. (SAFELIGHT_CATALOG_WORKERS, else 2)")
     var workers: Int?
 
     @Option(
         help: ArgumentHelp(
-            "A folder that paths in requests may name; may be given several times.",
-            discussion: "SAFELIGHT_IMPORT_ROOTS, separated by colons. Without any: what this user can read."
+            "A folder that paths in requests may refer to; can be given several times.",
+            discussion: "SAFELIGHT_IMPORT_ROOTS, separated by colons. Default: everything that this user can read."
         )
     )
     var importRoot: [String] = []
 
-    @Option(help: "The largest file taken in, in bytes. (SAFELIGHT_MAX_FILE_BYTES, else 8 GiB)")
+    @Option(help: "The largest file that is imported, in bytes. (SAFELIGHT_MAX_FILE_BYTES, else 8 GiB)")
     var maxFileBytes: Int64?
 
-    @Option(help: "Transactions that may wait. (SAFELIGHT_WRITE_QUEUE, else 1024)")
+    @Option(help: "The maximum number of waiting transactions. (SAFELIGHT_WRITE_QUEUE, else 1024)")
     var writeQueue: Int?
 
-    @Option(help: "Reads and writes of files under way or waiting. (SAFELIGHT_FILE_QUEUE, else 4096)")
+    @Option(help: "File operations running or waiting. (SAFELIGHT_FILE_QUEUE, else 4096)")
     var fileQueue: Int?
 
-    @Option(help: "Memory of results that are paged through, in bytes. (SAFELIGHT_RESULT_CACHE_BYTES, else 64 MiB)")
+    @Option(help: "The size of the fetch result cache in bytes. (SAFELIGHT_RESULT_CACHE_BYTES, else 64 MiB)")
     var resultCacheBytes: Int?
 
-    @Option(help: "How long change records are kept, in days. (SAFELIGHT_HISTORY_DAYS, else 30)")
+    @Option(help: "The days for which change records are kept. (SAFELIGHT_HISTORY_DAYS, else 30)")
     var historyDays: Int?
 
-    @Option(help: "Bytes of change records that are kept. (SAFELIGHT_HISTORY_BYTES, else 2 GiB)")
+    @Option(help: "The bytes of change records that are kept. (SAFELIGHT_HISTORY_BYTES, else 2 GiB)")
     var historyBytes: Int?
 
-    @Option(help: "How long an asset counts as recently added, in days. (SAFELIGHT_RECENT_DAYS, else 30)")
+    @Option(help: "The days for which an asset is recently added. (SAFELIGHT_RECENT_DAYS, else 30)")
     var recentDays: Int?
 
-    @Option(help: "How long the trash keeps an asset, in days. (SAFELIGHT_TRASH_DAYS, else 30)")
+    @Option(help: "The days for which an asset stays in the trash. (SAFELIGHT_TRASH_DAYS, else 30)")
     var trashDays: Int?
 
     @Option(
-        help: "How long nothing refers to stored bytes before they are removed. (SAFELIGHT_COLLECT_AFTER_SECONDS, 3600)"
+        help: "The seconds after which unreferenced files are deleted. (SAFELIGHT_COLLECT_AFTER_SECONDS, else 3600)"
     )
     var collectAfterSeconds: Int?
 
-    @Option(help: "Connections that read the database. (SAFELIGHT_READERS, else 4)")
+    @Option(help: "The number of reading database connections. (SAFELIGHT_READERS, else 4)")
     var readers: Int?
 
     @Option(
-        help: "How long the database is checked at the start, in seconds; 0: not. (SAFELIGHT_CHECK_SECONDS, else 2)"
+        help: "The seconds for checking the database at the start; 0: no check. (SAFELIGHT_CHECK_SECONDS, else 2)"
     )
     var checkSeconds: Double?
 
-    @Flag(help: "Prints the configuration, checks the whole database where there is one, and leaves.")
+    @Flag(help: "Prints the configuration, checks the whole database if there is one, and exits.")
     var check = false
 
     func run() async throws {
@@ -103,7 +103,9 @@ struct ServeCommand: AsyncParsableCommand {
         withExtendedLifetime(locks) {}
     }
 
-    /// The settings by flag, then by variable, then the default.
+    /// Resolves each setting from its flag, else from its environment variable, else from the default.
+    ///
+    /// - Throws: ``HostingError`` if a value is not valid
     func settings(environment: (String) -> String? = { Hosting.Environment[$0] }) throws -> CatalogConfiguration {
         func set<Value: LosslessStringConvertible>(
             _ value: inout Value,
@@ -114,7 +116,7 @@ struct ServeCommand: AsyncParsableCommand {
             if let flag { return value = flag }
             guard let text = environment(variable) else { return }
             guard let number = Value(text) else {
-                throw .badSetting(source: variable, reason: "\(text) is no \(kind)")
+                throw .badSetting(source: variable, reason: "\(text) is not a \(kind)")
             }
             value = number
         }

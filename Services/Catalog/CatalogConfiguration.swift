@@ -5,53 +5,54 @@ import JSONValue
 import Logging
 import Messaging
 
-/// Everything that can be set, with the bounds of what the catalog holds.
+/// The settings of the catalog, including its limits.
 struct CatalogConfiguration: Sendable {
-    /// The folder of the library: database, head file, lock and resources.
+    /// The path of the library's folder, with database, head file, lock and resources.
     var library: String
     var address: EndpointAddress
-    /// What protects it.
+    /// The security of the socket at `address`.
     var localSecurity = SocketSecurity.none
     var traffic = TrafficLimits()
-    /// For clients on other machines; none: only this one's.
+    /// The network listener for clients on other machines; nil accepts clients of this machine only.
     var door: PublicDoor?
-    /// Worker processes that read metadata.
+    /// The number of worker processes that read metadata.
     var workers = 2
-    /// What each of them may use.
+    /// The resource limits of each worker.
     var workerLimits = WorkerLimits()
-    /// How a worker is started.
+    /// The executable that workers are started from.
     var workerExecutable = WorkerPool.ownExecutable
-    /// Folders that paths in requests may name; none: whatever the service's own user can read, for that user.
+    /// The folders that paths in requests may refer to; if empty, everything that the service's user can read is
+    /// allowed, for that user only.
     var importRoots: [String] = []
-    /// The largest file that is taken in, in bytes.
+    /// The largest file that is imported, in bytes.
     var maxFileBytes: Int64 = 8 << 30
-    /// Entities that one transaction may touch.
+    /// The maximum number of entities that one transaction may touch.
     var maxEntities = 1000
-    /// Bytes of one change record.
+    /// The maximum size of one change record in bytes.
     var maxRecordBytes = 8 << 20
-    /// Transactions that may wait to be committed.
+    /// The maximum number of transactions that wait to be committed.
     var writeQueue = 1024
-    /// Reads and writes of files that may be under way or waiting, short and long ones apart.
+    /// The maximum number of file operations that run or wait, counted separately for short and long ones.
     var fileQueue = FileCrew.defaultLimit
-    /// Memory of results that are paged through, in bytes.
+    /// The size of the cache of fetch results in bytes.
     var resultCacheBytes = 64 << 20
-    /// How long change records are kept, in days.
+    /// The number of days for which change records are kept.
     var historyDays = 30
-    /// Bytes of change records that are kept.
+    /// The maximum size of all change records in bytes.
     var historyBytes = 2 << 30
-    /// How long an asset counts as recently added, and how long the trash keeps one, in days.
+    /// The number of days for which an asset counts as recently added, and for which an asset stays in the trash.
     var recentDays = 30
     var trashDays = 30
-    /// Microseconds between looks at what the passing of time changes.
+    /// Microseconds between checks for changes that depend only on the time.
     var clockInterval: Int64 = 3_600_000_000
-    /// Connections that read the database.
+    /// The number of reading database connections.
     var readers = 4
-    /// How long the database is checked at the start, in seconds; 0: not at all.
+    /// The seconds spent on checking the database at the start; 0 skips the check.
     var checkSeconds = 2.0
     var uploads = UploadDesk.Limits()
-    /// How long nothing refers to stored bytes before they are removed, in seconds.
+    /// The number of seconds for which nothing must refer to stored bytes before they are deleted.
     var collectAfterSeconds = 3600
-    /// Microseconds between removing old records while there is little to remove.
+    /// Microseconds between deletions of old records if few are due.
     var trimInterval: Int64 = 60_000_000
 
     init(library: String, address: EndpointAddress) {
@@ -59,7 +60,7 @@ struct CatalogConfiguration: Sendable {
         self.address = address
     }
 
-    /// What is set, for `--check`.
+    /// The settings as printed by `--check`.
     var json: JSON {
         var object: JSONObject = [
             "library": .string(library), "address": .string(address.description), "workers": JSON(workers),
@@ -78,12 +79,14 @@ struct CatalogConfiguration: Sendable {
         return .object(object)
     }
 
-    /// Refuses values that cannot be.
+    /// Checks the ranges of the settings.
+    ///
+    /// - Throws: ``HostingError`` for the first setting out of range
     func validate() throws(HostingError) {
-        try HostingError.require(library.hasPrefix("/"), "--library", "\(library) is no absolute path")
+        try HostingError.require(library.hasPrefix("/"), "--library", "\(library) is not an absolute path")
         try HostingError.require((1...64).contains(workers), "--workers", "1 to 64 workers")
         try HostingError.require((1...100_000).contains(writeQueue), "--write-queue", "1 to 100000 transactions")
-        try HostingError.require((1...100_000).contains(fileQueue), "--file-queue", "1 to 100000 reads and writes")
+        try HostingError.require((1...100_000).contains(fileQueue), "--file-queue", "1 to 100000 operations")
         try HostingError.require((1...36_500).contains(historyDays), "--history-days", "1 to 36500 days")
         try HostingError.require((0...36_500).contains(recentDays), "--recent-days", "0 to 36500 days")
         try HostingError.require((0...36_500).contains(trashDays), "--trash-days", "0 to 36500 days")
@@ -102,21 +105,21 @@ struct CatalogConfiguration: Sendable {
             "1 to 31536000 seconds"
         )
         for root in importRoots {
-            try HostingError.require(root.hasPrefix("/"), "--import-root", "\(root) is no absolute path")
+            try HostingError.require(root.hasPrefix("/"), "--import-root", "\(root) is not an absolute path")
         }
     }
 }
 
-/// Clocks and names, which tests choose.
+/// The clocks and the name generator, which tests replace.
 struct CatalogSurroundings: Sendable {
-    /// Microseconds since 1970.
+    /// Returns the wall time in microseconds since 1970.
     var now: @Sendable () -> Int64 = {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
         return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
     }
     var clock = MonotonicClock.system
-    /// 128 random bits in hexadecimal.
+    /// Returns 128 random bits in hexadecimal.
     var makeName: @Sendable () -> String = {
         var random = SystemRandomNumberGenerator()
         return random.nextHexadecimal()

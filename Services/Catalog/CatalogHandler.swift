@@ -7,7 +7,7 @@ import Messaging
 import PhotoModel
 import Storage
 
-/// Answers the catalog's requests, one line a request.
+/// Dispatches the catalog's requests, one line per method.
 struct CatalogHandler: RequestHandler {
     let store: LibraryStore
     let writer: Writer
@@ -125,8 +125,8 @@ struct CatalogHandler: RequestHandler {
                 transaction: $0
             )
         }
-        // What a repeated request leans on may be gone by now, and need not be looked at. One that leans on nothing is
-        // recognised within its commit.
+        // A repeated request may use bytes or a snapshot that no longer exist, and does not need them, so its outcome
+        // is looked up first. Other repeated requests are recognized within their commit.
         let leans = changes.recall || changes.requests.contains { $0.hasBytes || $0.hasSnapshot }
         if let key, leans, let known = try await store.read({ try $0.history.outcome(key) }) {
             return try known.result(for: digest, key)
@@ -146,7 +146,7 @@ struct CatalogHandler: RequestHandler {
                 return write
             }
             await uploads.taken(taken.uploads, owner: incoming.identity)
-            // Until here nobody may collect what was stored.
+            // Up to here the stored bytes must not be collected.
             return await Self.result(result, healed: healed(taken))
         } catch {
             _ = await healed(taken)
@@ -155,7 +155,7 @@ struct CatalogHandler: RequestHandler {
         }
     }
 
-    /// Prepares and commits, and once more where the facts of known bytes are needed after all.
+    /// Prepares and commits; repeats it once if the metadata of known bytes turns out to be needed.
     private func write(
         _ changes: PerformChanges,
         _ incoming: IncomingRequest,
@@ -180,14 +180,16 @@ struct CatalogHandler: RequestHandler {
                 switch error {
                 case .refused(let refusal): throw refusal
                 case .factsNeeded:
-                    guard !alwaysReads else { throw Refusal.internalError.error("the facts of the bytes are missing") }
+                    guard !alwaysReads else { throw Refusal.internalError.error("the bytes have no metadata") }
                     alwaysReads = true
                 }
             }
         }
     }
 
-    /// Takes back what was concluded from damaged files that the request's bytes replaced; their digests.
+    /// Removes damage marks of files that the request's bytes replaced.
+    ///
+    /// - Returns: the digests of these files
     private func healed(_ taken: TakenResources) async -> [ResourceDigest] {
         let digests = taken.healed
         if !digests.isEmpty { await intake.healing.healed(digests) }
@@ -200,8 +202,8 @@ struct CatalogHandler: RequestHandler {
         return .object(members)
     }
 
-    /// What is asked for, as 32 bytes: what the service's client asked for where it says so, else the parameters in
-    /// canonical form and every attachment.
+    /// Returns a digest of the request, 32 bytes: of the digest that a service passes for its client's request or else
+    /// of the parameters in canonical form and every attachment.
     private static func digest(of changes: PerformChanges, _ attachments: [Bytes]) -> [UInt8] {
         if let asked = changes.requestDigest { return SHA256.hash(data: Array("request:\(asked)".utf8)).bytes }
         var hash = SHA256()
@@ -212,20 +214,22 @@ struct CatalogHandler: RequestHandler {
 
     // MARK: Catching up
 
-    /// Waits until the moment a client has seen elsewhere is reached here; `behind` where that does not come in time.
+    /// Waits until the catalog has reached the sequence of a token that the client received elsewhere.
+    ///
+    /// - Throws: `behind` if that does not happen in time, `token_expired` if the token is of another history
     private func catchUp(with token: ChangeToken?, _ incoming: IncomingRequest) async throws {
         guard let token else { return }
         let head = try await store.read { try $0.head() }
         guard token.library == head.library else { throw CatalogRefusals.tokenExpired(token, head) }
         guard token.sequence > tail.head else { return }
-        // A little before the deadline, so that the answer says why.
+        // Stops a little before the deadline, so that the client receives the reason.
         let left = incoming.deadlineMicroseconds.subtractingReportingOverflow(clock.nowMicroseconds())
         let patience = min(left.overflow ? .max : left.partialValue / 4 * 3, 30_000_000)
         let tail = tail
         let isReached = await Waiting.atMost(.microseconds(max(0, patience))) { await tail.wait(for: token.sequence) }
         guard isReached == true else {
             throw Refusal.behind.error(
-                "the catalog is at \(tail.head) and has not reached \(token.sequence); ask again later",
+                "the catalog is at \(tail.head) and has not reached \(token.sequence); try again later",
                 ["head": .string(ChangeToken(library: head.library, sequence: tail.head).description)]
             )
         }

@@ -4,20 +4,20 @@ import Messaging
 import PhotoModel
 import Storage
 
-/// The errors of the catalog's parts as they go over the wire.
+/// Conversions of the catalog's errors to errors on the wire.
 enum CatalogRefusals {
-    /// What a client is told of any error; faults of our own are told as such, and the log says more.
+    /// Returns the error to send to the client. Internal errors are reported as such; details are in the log.
     static func refusal(_ error: any Error) -> RPCError {
         switch error {
         case let error as RPCError: error
         case let error as StorageError: error.refusal
         case let error as PredicateError: refusal(error)
         case is CancellationError: Refusal.userCancelled.error("the request was cancelled")
-        default: Refusal.internalError.error("the catalog failed; its log says why")
+        default: Refusal.internalError.error("the catalog failed; see its log")
         }
     }
 
-    /// Whether it is a fault of our own, to be logged.
+    /// Returns true for an internal error, which is to be logged.
     static func isFault(_ error: any Error) -> Bool {
         switch error {
         case is RPCError, is PredicateError, is CancellationError: false
@@ -34,7 +34,7 @@ enum CatalogRefusals {
         return (Refusal(rawValue: error.name.rawValue) ?? .invalidOptions).error(error.message, data)
     }
 
-    /// What a fetch is about does not exist.
+    /// Returns the error for a fetch of an object that does not exist.
     static func notFound(_ fetch: Fetch) -> RPCError {
         switch fetch.kind {
         case .assets(.collection(let id)), .assets(.below(let id)), .children(let id),
@@ -42,23 +42,25 @@ enum CatalogRefusals {
             .listsContaining(let id):
             notFound(id)
         case .assets(.moment(let moment)): notFound(moment.id)
-        default: Refusal.identifierNotFound.error("what the fetch is about does not exist")
+        default: Refusal.identifierNotFound.error("the object that the fetch refers to does not exist")
         }
     }
 
     static func notFound(_ id: ObjectID) -> RPCError {
-        Refusal.identifierNotFound.error("nothing has the identifier \(id)", ["id": .string(id.text)])
+        Refusal.identifierNotFound.error("no object has the identifier \(id)", ["id": .string(id.text)])
     }
 
-    /// The token is of another history, or the records after it are gone.
+    /// Returns the error for a token of another history, or whose following records have been deleted.
     static func tokenExpired(_ token: ChangeToken, _ head: LibraryHead) -> RPCError {
         Refusal.tokenExpired.error(
-            "the history after \(token) is not kept here; fetch again and go on from the head",
+            "the history after \(token) is not available; fetch again and continue from the head",
             ["oldest": .string(head.oldestToken.description), "head": .string(head.token.description)]
         )
     }
 
-    /// Refuses a token from which history is not complete, or that this library never gave.
+    /// Checks that a token is of this history and that all records after it are available.
+    ///
+    /// - Throws: `token_expired`
     static func check(_ token: ChangeToken, _ head: LibraryHead) throws(RPCError) {
         guard token.library == head.library, token.sequence >= head.oldest, token.sequence <= head.sequence else {
             throw tokenExpired(token, head)
@@ -66,16 +68,16 @@ enum CatalogRefusals {
     }
 }
 extension StorageError {
-    /// The error as a client sees it; file names of this machine stay in the log.
+    /// The error as a client sees it; paths of this machine appear only in the log.
     var refusal: RPCError {
         switch self {
         case .notEnoughSpace: Refusal.notEnoughSpace.error("the disk of the library is full; free some space")
-        case .busy: Refusal.busy.error("the database is locked; ask again later")
+        case .busy: Refusal.busy.error("the database is locked; try again later")
         case .tooLarge(let message): Refusal.limitExceeded.error(message)
         case .notFound(let message): Refusal.missingResource.error(message)
         case .resourceChanged(let message): Refusal.resourceChanged.error(message)
         case .io, .corrupt, .inUse, .readOnly, .newerVersion, .invalid:
-            Refusal.internalError.error("the library's disk failed (\(name)); the catalog's log says why")
+            Refusal.internalError.error("the library's disk failed (\(name)); see the catalog's log")
         }
     }
 }

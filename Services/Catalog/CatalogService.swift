@@ -9,7 +9,7 @@ import ServiceLifecycle
 import Storage
 import Synchronization
 
-/// The catalog, wired: the only place that knows all of its parts.
+/// The catalog service. It creates and connects all components; no other type knows all of them.
 struct CatalogService: WiredService {
     static let name = ServiceName.catalog
 
@@ -28,11 +28,14 @@ struct CatalogService: WiredService {
     private let thread: PollThread
     private let lock: LibraryLock
 
-    /// Where requests are taken.
+    /// The address that receives requests.
     var address: EndpointAddress { servers.address }
     var addresses: [String] { servers.addresses }
 
-    /// Locks and opens the library, starts the workers and binds; requests are taken once the parts run.
+    /// Locks and opens the library, starts the workers and binds the sockets. Requests are processed once the
+    /// components run.
+    ///
+    /// - Throws: an error if a setting is not valid, the library is in use or damaged, or the address cannot be bound
     init(
         _ configuration: CatalogConfiguration,
         surroundings: CatalogSurroundings = CatalogSurroundings(),
@@ -89,7 +92,7 @@ struct CatalogService: WiredService {
         figures.section("files") { crew.figures }
         let quarantine = try await Quarantine(store: store, now: surroundings.now)
         let work = ResourceWork(workers) { harm in
-            // The catalog's own disk failed where this throws; the next attempt finds out again.
+            // This fails only if the catalog's own disk fails; the next attempt will report the bytes again.
             _ = try? await quarantine.report(ReportHarm(harm, by: .catalog))
         }
         let fetches = FetchEngine(
@@ -190,7 +193,7 @@ struct CatalogService: WiredService {
     private static func openResources(_ folder: String, _ logger: Logger) throws -> ResourceStore {
         let resources = try ResourceStore(root: "\(folder)/resources")
         let cleared = try resources.clearIncoming()
-        if cleared > 0 { logger.info("unfinished files removed", metadata: ["count": "\(cleared)"]) }
+        if cleared > 0 { logger.info("removed unfinished files", metadata: ["count": "\(cleared)"]) }
         return resources
     }
 
@@ -211,14 +214,14 @@ struct CatalogService: WiredService {
         )
         if store.database.check == .unfinished {
             logger.notice(
-                "the database is larger than could be checked at the start; catalog --check looks at all of it",
+                "the database check at start did not finish; run catalog --check for a complete one",
                 metadata: ["seconds": "\(configuration.checkSeconds)"]
             )
         }
         return store
     }
 
-    /// Names the parts that count, for `figures`.
+    /// Registers the sections of the method `figures`.
     private func report(to figures: Hosting.Figures, _ fetches: FetchEngine, _ quarantine: Quarantine) {
         let (servers, workers, examiner, writer) = (servers, workers, examiner, writer)
         let (store, tail, uploads, collector) = (store, tail, uploads, collector)
@@ -247,7 +250,7 @@ struct CatalogService: WiredService {
         }
     }
 
-    /// The parts in the order in which they lean on each other; they stop last to first.
+    /// The components in the order of their dependencies; they stop last to first.
     var parts: [any Service] {
         let (store, thread, tail, writer, lock) = (store, thread, tail, writer, lock)
         return [
@@ -260,12 +263,12 @@ struct CatalogService: WiredService {
             collector,
             ClockPart(writer: writer, interval: configuration.clockInterval, logger: logger),
         ] + servers.parts + [
-            // Streams end by themselves before the server waits for its requests.
+            // Streams end before the server waits for its open requests.
             ClosingPart("streams") { tail.close() }
         ]
     }
 
-    /// Looks at the whole database, where there is one; nobody needs to stop for that.
+    /// Checks the whole database, if there is one; the service may be running.
     static func checkDatabase(_ configuration: CatalogConfiguration) throws(StorageError) {
         let path = configuration.library + "/library.sqlite"
         guard access(path, F_OK) == 0 else { return }
@@ -297,7 +300,7 @@ struct CatalogService: WiredService {
     }
 }
 
-/// The library's lock, held until everything else has stopped.
+/// The library's lock, held until every other component has stopped.
 private final class LibraryLock: Sendable {
     private let file: Mutex<LockFile?>
 

@@ -1,6 +1,6 @@
 import Hosting
 
-/// The program: the service, or the process that reads pictures for it.
+/// The program: the service, or a worker process that reads files for it.
 @main
 enum Program {
     static func main() {

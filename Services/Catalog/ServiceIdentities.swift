@@ -3,8 +3,8 @@ import Glibc
 import Hosting
 import Messaging
 
-/// Who may act for others and keep the quarantine: the services of this machine, which run as the catalog's own user,
-/// and those on the list `services`.
+/// The identities that may act for other clients and change the quarantine: services on this machine, which run as the
+/// catalog's own user, and keys on the list `services`.
 struct ServiceIdentities: Sendable {
     private let ownIdentity: String
     private let isListed: @Sendable (String) -> Bool
@@ -18,10 +18,12 @@ struct ServiceIdentities: Sendable {
         self.isListed = isListed
     }
 
-    /// Throws `access_denied`.
+    /// Checks that an identity is a service.
+    ///
+    /// - Throws: `access_denied` if it is not
     func check(_ identity: String, for what: String) throws(RPCError) {
         guard identity == ownIdentity || isListed(identity) else {
-            throw Refusal.accessDenied.error("\(what) is for services only, and \(identity) is none")
+            throw Refusal.accessDenied.error("\(what) is for services only, and \(identity) is not a service")
         }
     }
 }

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Catalog
 
-/// Rows of the specification about assets: what they say, and which of them a fetch shows.
+/// Rows of the specification about assets: their properties, and the fetches that include them.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct AssetRowTests {
     let folder: TemporaryFolder
@@ -23,7 +23,7 @@ struct AssetRowTests {
     }
 
     @Test(.spec("S-01", "T-35", "P-22"))
-    func `identifiers stay over a restart, and one that is gone never returns`() async throws {
+    func `identifiers survive a restart, and the identifier of a deleted asset is never reused`() async throws {
         var ids: [ObjectID] = []
         var token = ChangeToken.none
         try await RunningCatalog.with(folder) { catalog in
@@ -34,7 +34,7 @@ struct AssetRowTests {
         try await RunningCatalog.with(folder) { catalog in
             #expect(try await catalog.assets().map(\.id) == [ids[0], ids[2]])
             #expect(try await catalog.call(CurrentToken()).token == token)
-            // The same bytes again are another asset.
+            // Importing the same bytes again creates another asset.
             let again = try await catalog.take([picture(2)])
             var made = Set(again)
             for batch in 0..<2 {
@@ -50,7 +50,7 @@ struct AssetRowTests {
     }
 
     @Test(.spec("S-02", "P-33", "S-25"))
-    func `an entity that is held keeps its values, and a fresh fetch has the new ones`()
+    func `an entity in memory keeps its values, and a new fetch returns the current ones`()
         async throws
     {
         try await RunningCatalog.with(folder) { catalog in
@@ -65,7 +65,7 @@ struct AssetRowTests {
     }
 
     @Test(.spec("S-03", "S-76"), arguments: [1, 6])
-    func `a picture without a date has none until somebody gives it one, and its size is the upright one`(
+    func `a photo without a date has none until one is set, and its size is the upright size`(
         _ orientation: Int
     ) async throws {
         try await RunningCatalog.with(folder) { catalog in
@@ -75,7 +75,7 @@ struct AssetRowTests {
             #expect(asset.creationDate == nil && asset.location == nil && asset.moment == nil)
             #expect((asset.pixelWidth, asset.pixelHeight, asset.duration) == (60, 80, 0))
             #expect(asset.mediaType == .image && asset.contentType == "public.jpeg" && asset.addedDate > 0)
-            // Each property by a request; null clears.
+            // Each property is set by a request; null clears it.
             let place = Location(latitude: 1, longitude: 2)
             let all = AssetPatch(isFavorite: true, isHidden: true, creationDate: .some(7), location: .some(place))
             try await catalog.perform([.updateAsset(.init(id: .id(id), set: all))])
@@ -94,7 +94,7 @@ struct AssetRowTests {
     }
 
     @Test(.spec("S-15", "T-07", "S-76"))
-    func `what is shared or synced is shown to those who ask, and what is synced is not changed`() async throws {
+    func `shared and synced assets are fetched on request only, and synced assets cannot be changed`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let sources: [SourceType] = [.typeUserLibrary, .typeCloudShared, .typeiTunesSynced]
             let requests = sources.indices.map { index in
@@ -122,7 +122,8 @@ struct AssetRowTests {
     }
 
     @Test(.spec("S-17", "T-06", "D8", "P-21"))
-    func `a burst shows its representative and its picks, and all of itself by its identifier`() async throws {
+    func `a burst shows its representative and its picks, and all frames when fetched by its identifier`() async throws
+    {
         try await RunningCatalog.with(folder) { catalog in
             let note = TestPictures.appleNote(burst: "B-1")
             let frames = (0..<10).map { number in
@@ -140,7 +141,8 @@ struct AssetRowTests {
     }
 
     @Test(.spec("S-33", "T-08", "S-08", "S-34"))
-    func `what a picture or film is follows from its bytes, and its smart album has it`() async throws {
+    func `media types and subtypes follow from the file, and the matching smart album contains the asset`() async throws
+    {
         var exif = ExifBlock()
         exif.photo.append(.short(0xA401, 3))
         let high = TestPictures.jpeg(width: 32, height: 24, orientation: 1, exif: exif, seed: 1)
@@ -169,7 +171,8 @@ struct AssetRowTests {
         }
     }
 
-    @Test(.spec("S-28", "S-27")) func `thirty-two clients page one result and see the same, while it is changed`()
+    @Test(.spec("S-28", "S-27"))
+    func `thirty-two clients page through one result and see the same while the library changes`()
         async throws
     {
         try await RunningCatalog.with(folder) { catalog in
@@ -203,7 +206,8 @@ struct AssetRowTests {
         }
     }
 
-    @Test(.spec("P-16", "T-10")) func `by the date added, whatever the date taken; a favourite changes only one date`()
+    @Test(.spec("P-16", "T-10"))
+    func `sorting by added date ignores the capture date, and a favorite changes only one date`()
         async throws
     {
         try await RunningCatalog.with(folder) { catalog in
@@ -225,8 +229,8 @@ struct AssetRowTests {
         }
     }
 
-    @Test(.spec("T-11", "T-27")) func `rating, caption, keywords and name come with each asset of a page`() async throws
-    {
+    @Test(.spec("T-11", "T-27"))
+    func `rating, caption, keywords and file name are returned with each asset of a page`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let patch = AssetPatch(
                 caption: .some("Über den Wolken"),

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Catalog
 
-/// Several requests in one commit: each whole or not at all.
+/// Tests of several requests in one commit: each is applied completely or not at all.
 @Suite(.timeLimit(.minutes(1)))
 struct BatchTests {
     private static let rules = BatchStore.WriteRules(
@@ -24,7 +24,7 @@ struct BatchTests {
     }
 
     @Test
-    func `a request that fails while it writes leaves nothing, and the others are as if it had not been there`()
+    func `a request that fails while writing leaves nothing, and the other requests are not affected`()
         async throws
     {
         let fixture = try StoreFixture()

@@ -8,14 +8,17 @@ import Testing
 
 @testable import Catalog
 
-/// The real executable.
+/// Tests of the real executable.
 @Suite(.timeLimit(.minutes(2)))
 struct CatalogProgramTests {
     let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder("cat") }
 
-    @Test func `what was acknowledged is there once after kill -9, and nothing else is half there`() async throws {
+    @Test
+    func `acknowledged transactions are there exactly once after kill -9, and no other one is there in part`()
+        async throws
+    {
         let seed = UInt64.random(in: 0...UInt64.max)
         TestPlace.say("seed \(seed)")
         var random = SeededRandom(seed: seed)
@@ -25,7 +28,7 @@ struct CatalogProgramTests {
         for _ in 0..<4 {
             let program = try start()
             let client = try Connection(folder)
-            // What had no answer is asked again under its name first.
+            // Requests without a response are sent again under their transaction id first.
             for (name, requests) in pending {
                 acknowledged[name] = try await client.perform(requests, name)
             }
@@ -76,7 +79,7 @@ struct CatalogProgramTests {
         #expect(program.wait(seconds: 20) == 0, "\(program.errorText)")
     }
 
-    @Test func `a log that is lost in a crash is noticed, and the library begins a new history`() async throws {
+    @Test func `a log that is lost in a crash is detected, and the library begins a new history`() async throws {
         var program = try start()
         var client = try Connection(folder)
         _ = try await client.perform([.createCollection(.init(title: "A"))], "t")
@@ -92,7 +95,7 @@ struct CatalogProgramTests {
         program.killHard()
     }
 
-    @Test func `a stop ends open streams with their token and leaves with 0`() async throws {
+    @Test func `a stop ends open streams with their token and exits with status 0`() async throws {
         let program = try start()
         let client = try Connection(folder)
         let made = try await client.perform(Self.requests(1), "t")
@@ -113,14 +116,14 @@ struct CatalogProgramTests {
             }
             #expect(end?.token.description == made["token"]?.stringValue)
         } catch let error as RPCError {
-            // The last reply may go down with the connection; the reader has its token anyway.
+            // The connection may close before the last reply arrives; the reader has the token anyway.
             #expect(error.name == "connection_lost")
         }
         #expect(program.wait(seconds: 20) == 0, "\(program.errorText)")
         await client.close()
     }
 
-    @Test func `it says what is set, and what is set wrongly`() throws {
+    @Test func `the flag --check prints the settings and rejects invalid ones`() throws {
         let check = try RunningProgram.run(
             "catalog",
             ["--library", "/tmp/x", "--history-days", "7", "--import-root", "/tmp", "--check"],
@@ -140,7 +143,7 @@ struct CatalogProgramTests {
         #expect(worker.status != 0)
     }
 
-    // MARK: Parts
+    // MARK: Helpers
 
     private static func requests(_ number: Int) -> [ChangeRequest] {
         ["a", "b"].map { (name: String) -> ChangeRequest in

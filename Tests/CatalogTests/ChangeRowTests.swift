@@ -8,7 +8,7 @@ import Testing
 
 @testable import Catalog
 
-/// Rows of the specification about changes: what a transaction may hold, and what is left of one that is refused.
+/// Rows of the specification about changes: the contents of a transaction, and what a refused one leaves.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct ChangeRowTests {
     let folder: TemporaryFolder
@@ -25,7 +25,8 @@ struct ChangeRowTests {
         )
     }
 
-    @Test(.spec("S-83", "S-73", "P-15")) func `three edits in one transaction are all made, or none is`() async throws {
+    @Test(.spec("S-83", "S-73", "P-15"))
+    func `three edits in one transaction are all applied, or none is`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let ids = try await catalog.take((1...3).map { picture($0) })
             let head = try await catalog.call(CurrentToken()).token
@@ -44,7 +45,7 @@ struct ChangeRowTests {
         }
     }
 
-    @Test(.spec("T-22")) func `an asset is made with its edit, and can be reverted`() async throws {
+    @Test(.spec("T-22")) func `an asset can be created with its edit, and reverted`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             func create(_ attachment: Int) -> ChangeRequest {
                 .createAsset(
@@ -72,13 +73,13 @@ struct ChangeRowTests {
             try await catalog.perform([.revertAsset(.init(id: id))])
             let reverted = try await catalog.asset(id)
             #expect(reverted.resources.map(\.type) == [.photo] && reverted.pixelWidth == 32)
-            // The library has the bytes: the asset is that one, as it is.
+            // The library has these bytes already: the request yields the existing asset, unchanged.
             let again = try await catalog.perform([create(2)], attachments: bytes)
             #expect(again.id("p") == id && again.duplicates == ["p"] && !again.isChanged)
         }
     }
 
-    @Test(.spec("T-20")) func `which files make an asset can be asked`() async throws {
+    @Test(.spec("T-20")) func `clients can ask which files can make up an asset`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let combinations: [([ResourceType], Bool)] = [
                 ([.photo], true), ([.video], true), ([.photo, .pairedVideo], true), ([.photo, .alternatePhoto], true),
@@ -93,7 +94,8 @@ struct ChangeRowTests {
         }
     }
 
-    @Test(.spec("T-21")) func `a file is moved in once it is committed, and stays where it is not`() async throws {
+    @Test(.spec("T-21"))
+    func `a moved file is removed once its transaction is committed, and stays if it is not`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             func create(_ path: String, _ ref: String = "p", name: String? = nil) -> ChangeRequest {
                 let new = NewResource(source: .path(path), originalFilename: name, isMoved: true)
@@ -124,7 +126,8 @@ struct ChangeRowTests {
         }
     }
 
-    @Test(.spec("T-29", "S-75")) func `a transaction holds no other, and nothing but transactions changes an entity`()
+    @Test(.spec("T-29", "S-75"))
+    func `transactions cannot be nested, and only transactions change an entity`()
         async throws
     {
         try await RunningCatalog.with(folder) { catalog in
@@ -135,7 +138,7 @@ struct ChangeRowTests {
             #expect(error?.name == "nested_change" && error?.data["request"] == 1)
             let token = try await catalog.call(CurrentToken()).token
             let before = try await catalog.everything()
-            // Everything else that can be asked, well formed or not.
+            // All other requests, valid or not.
             for method in CatalogRequest.methods where method.name != PerformChanges.method {
                 let forms: [JSON] = [
                     [:], ["ids": [.string(id.text)]], ["fetches": []], ["from": .string(token.description)],
@@ -150,7 +153,8 @@ struct ChangeRowTests {
         }
     }
 
-    @Test(.spec("S-72", "S-71")) func `a write whose deadline passed is found out about under its name`() async throws {
+    @Test(.spec("S-72", "S-71"))
+    func `the outcome of a write whose deadline passed can be looked up by its transaction id`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let requests = [ChangeRequest.createCollection(.init(ref: "c", title: "Once"))]
             let call = PerformChanges(requests: requests, client: "k", transaction: "t")
@@ -168,13 +172,13 @@ struct ChangeRowTests {
                 }
             }
             #expect(outcomes.last == "made" && Set(outcomes).isSubset(of: ["made", "deadline_exceeded"]))
-            // Whatever the deadlines did: once, and the answer is read after its own write.
+            // Whatever the deadlines did: the write happened once, and a read after the reply sees it.
             #expect(try await catalog.collections().map(\.title) == ["Once"])
             #expect(try await catalog.history().count == 1)
         }
     }
 
-    @Test(.spec("T-43", "P-15", "D11", "P-20")) func `every failure has a name, a number and words`() async throws {
+    @Test(.spec("T-43", "P-15", "D11", "P-20")) func `every failure has a name, a code and a message`() async throws {
         for refusal in Refusal.allCases {
             #expect(refusal.code != -1 && !refusal.rawValue.isEmpty && refusal.summary.count > 10)
         }

@@ -21,7 +21,7 @@ struct CollectionServiceTests {
     }
 
     @Test(.spec("S-08", "S-19", "S-16", "S-35", "S-36", "S-23", "P-08"))
-    func `smart albums are there from the start, and their members change with the asset`() async throws {
+    func `smart albums exist from the start, and their members follow the assets`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let ids = try await catalog.take([picture(1), picture(2)])
             var fetch = FetchDescription(.collections)
@@ -64,7 +64,7 @@ struct CollectionServiceTests {
     }
 
     @Test(.spec("S-07", "S-05", "S-39", "T-04", "T-05", "P-19"))
-    func `moments are fetched, and what holds an asset or a moment`() async throws {
+    func `moments can be fetched, and so can the collections that contain an asset or a moment`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let ids = try await catalog.take([
                 picture(1, date: "2024:05:01 10:00:00"), picture(2, date: "2024:05:01 09:00:00"),
@@ -76,7 +76,7 @@ struct CollectionServiceTests {
             #expect(page.collections.map(\.title) == ["2023-01-02", "2024-05-01"])
             #expect(page.collections.map(\.estimatedAssetCount) == [1, 2])
             let moment = page.collections[1]
-            // By the date of capture, not by that of arrival.
+            // Sorted by capture date, not by added date.
             #expect(try await catalog.assets(members(moment.id)).map(\.id) == [ids[1], ids[0]])
 
             var lists = FetchDescription(.lists)
@@ -108,7 +108,7 @@ struct CollectionServiceTests {
             containing.containing = album
             #expect(try await catalog.call(FetchLists(fetch: containing)).lists.map(\.id) == [.root])
 
-            // The day is over: its only asset moves to another.
+            // The only asset of the day moves to another day, so the moment is deleted.
             try await catalog.perform([
                 .updateAsset(.init(id: .id(ids[2]), set: AssetPatch(creationDate: 1_714_554_000_000_000)))
             ])
@@ -124,7 +124,7 @@ struct CollectionServiceTests {
     }
 
     @Test(.spec("S-18", "S-06", "P-19", "T-03"))
-    func `folders are fetched with what is in them, and everything below`() async throws {
+    func `folders are fetched with their children and with everything below`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let ids = try await catalog.take([picture(1), picture(2), picture(3)])
             let made = try await catalog.perform([
@@ -145,10 +145,10 @@ struct CollectionServiceTests {
             #expect(try await catalog.call(FetchCollections(fetch: inner)).order == [id("g"), id("a")])
             inner.predicate = "title BEGINSWITH 'I'"
             #expect(try await catalog.call(FetchCollections(fetch: inner)).order == [id("g")])
-            // Each once, though one is in two albums.
+            // Each asset once, though one is in two albums.
             #expect(try await catalog.assets(members(id("f"))).map(\.id) == [ids[0], ids[1]])
 
-            // By index, as seen before somebody else added one.
+            // By indexes of the list as it was before another client added an album.
             let root = try await catalog.call(FetchCollections(fetch: FetchDescription(.children)))
             try await catalog.perform([.createList(.init(title: "Other"))])
             try await catalog.perform([
@@ -183,7 +183,7 @@ struct CollectionServiceTests {
             #expect(try await catalog.history().count == 1)
             let seen = try await catalog.call(FetchAssets(fetch: members(album)))
             #expect(seen.assets.map(\.id) == ids)
-            // A hidden one is not in what the client sees, and stays where it is.
+            // A hidden member is not in the client's list and keeps its position.
             try await catalog.perform([.updateAsset(.init(id: .id(ids[1]), set: AssetPatch(isHidden: true)))])
             let shown = try await catalog.call(FetchAssets(fetch: members(album)))
             try await catalog.perform([
@@ -202,7 +202,7 @@ struct CollectionServiceTests {
         }
     }
 
-    @Test(.spec("S-30", "S-31", "S-32")) func `results are held together for a while, for their owner alone`()
+    @Test(.spec("S-30", "S-31", "S-32")) func `transient collections are leased, and usable by their owner only`()
         async throws
     {
         let time = ManualTime()
@@ -268,7 +268,8 @@ struct CollectionServiceTests {
         #expect(desk.count == 1)
     }
 
-    @Test(.spec("T-18", "T-02", "P-32")) func `what may be done, and covers`() async throws {
+    @Test(.spec("T-18", "T-02", "P-32"))
+    func `the allowed operations and the key assets of collections can be queried`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let ids = try await catalog.take((1...5).map { picture($0, date: "2024:05:01 10:00:00") })
             let album = try #require(

@@ -7,18 +7,18 @@ import Testing
 
 @testable import Catalog
 
-/// Many clients that rearrange one album at once, beside a model that does the same one after the other.
+/// Tests of many clients that rearrange one album concurrently, compared with a sequential model.
 @Suite(.timeLimit(.minutes(5)))
 struct ConcurrentAlbumTests {
-    /// One transaction that was acknowledged, with the list that its client had seen.
+    /// An acknowledged transaction, with the list that its client had seen.
     private struct Step: Sendable {
         let sequence: Int64
         let seen: [ObjectID]
         let edit: MemberEdit
     }
 
-    /// The rule in words: what was put somewhere stands behind the nearest neighbour, in the client's own list, that is
-    /// still there; without one at the front. Everything else stays as it is.
+    /// Returns the list after a step. The rule: members that were placed come after the nearest preceding neighbour in
+    /// the client's own list that is still there, or at the front without one. All other members keep their order.
     private static func carriedOut(_ step: Step, on now: [ObjectID]) -> [ObjectID] {
         func id(_ reference: ObjectReference) -> ObjectID {
             guard case .id(let id) = reference else { return .none }
@@ -73,7 +73,7 @@ struct ConcurrentAlbumTests {
         }
     }
 
-    @Test(.spec("T-24", "T-25", "S-18")) func `albums and folders of the root are rearranged as an array is`()
+    @Test(.spec("T-24", "T-25", "S-18")) func `albums and folders of the root folder are rearranged like an array`()
         async throws
     {
         let folder = try TemporaryFolder("root")
@@ -99,7 +99,7 @@ struct ConcurrentAlbumTests {
                 var requests: [ChangeRequest] = [
                     .updateList(.init(id: .id(.root), edits: [.move(from: from, to: to)], snapshot: seen.token))
                 ]
-                // One goes, and another comes in the same transaction.
+                // One is deleted and another one created in the same transaction.
                 if round % 7 == 6, let album = list.last(where: { $0.kind == .assetCollection }), list.last == album {
                     requests.append(.deleteCollections(.init(ids: [album])))
                     list.removeLast()
@@ -111,7 +111,7 @@ struct ConcurrentAlbumTests {
     }
 
     @Test(.spec("S-84", "S-74", "T-13", "S-71", "P-33"))
-    func `eight clients rearrange an album, and it ends as if they had taken turns`() async throws {
+    func `eight clients rearrange an album, with the same result as one after the other`() async throws {
         let folder = try TemporaryFolder("eight")
         let seed = SeededRandom(named: "eight clients and an album").seed
         try await RunningCatalog.with(folder) { catalog in
@@ -158,7 +158,7 @@ struct ConcurrentAlbumTests {
             for step in steps.sorted(by: { $0.sequence < $1.sequence }) { model = Self.carriedOut(step, on: model) }
             #expect(try await catalog.assets(fetch).map(\.id) == model)
             #expect(steps.count > 40 && Set(steps.map(\.sequence)).count == steps.count)
-            // Some were indeed carried over what others did in between.
+            // Some steps were indeed merged with changes of other clients.
             let records = try await catalog.history()
             #expect(records.map(\.sequence) == Array(1...Int64(records.count)))
             #expect(try await catalog.collections().first?.estimatedAssetCount == model.count)

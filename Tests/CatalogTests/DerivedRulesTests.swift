@@ -13,7 +13,7 @@ struct DerivedRulesTests {
     private static let may: Int64 = 1_714_521_600_000_000  // 2024-05-01T00:00:00Z
 
     @Test(.spec("S-07", "D7"))
-    func `an asset is in one moment, and the moment in one cluster and one year; hidden, it leaves both`() throws {
+    func `an asset is in one moment, and the moment in one cluster and one year; a hidden asset leaves both`() throws {
         var library = MemoryLibrary()
         let berlin = AssetPatch(location: Location(latitude: 52.5, longitude: 13.4))
         let first = try library.add(1, date: Self.may + 1, set: berlin)
@@ -37,7 +37,7 @@ struct DerivedRulesTests {
         #expect(library.snapshot.collections.isEmpty && library.snapshot.lists.count == 1)
     }
 
-    @Test(.spec("S-07")) func `a moment is the day of the clock on the wall, and the place`() throws {
+    @Test(.spec("S-07")) func `a moment is determined by the local day and the location`() throws {
         var library = MemoryLibrary()
         func moment(_ seed: Int, _ set: AssetPatch) throws -> Moment? {
             let id = try library.add(seed, date: Self.may - 1, set: set)
@@ -54,7 +54,7 @@ struct DerivedRulesTests {
     }
 
     @Test(.spec("S-07"), arguments: [1, 2, 3])
-    func `moments and lists are what the assets say, whatever is done to them`(_ round: UInt64) throws {
+    func `moments and lists follow the assets through random changes`(_ round: UInt64) throws {
         var random = SeededRandom(named: "moments \(round)")
         var library = MemoryLibrary()
         var ids: [ObjectID] = []
@@ -115,7 +115,7 @@ struct DerivedRulesTests {
 
     // MARK: Time
 
-    @Test(.spec("T-10", "S-08")) func `what came lately is recently added until its time is over`() throws {
+    @Test(.spec("T-10", "S-08")) func `new assets are recently added until their time is over`() throws {
         var library = MemoryLibrary()
         let (_, made) = try library.perform([.create("p", 1, date: 5)], now: Self.may)
         let id = try #require(made["p"])
@@ -130,7 +130,8 @@ struct DerivedRulesTests {
         #expect(after.revision != asset.revision)
     }
 
-    @Test(.spec("S-77", "T-37")) func `the trash hides, gives back, and is emptied by time`() throws {
+    @Test(.spec("S-77", "T-37"))
+    func `trashed assets are hidden, can be restored, and are deleted when their time is over`() throws {
         var library = MemoryLibrary()
         let ids = try (1...2).map { try library.add($0, date: Int64($0)) }
         let album = try library.addAlbum("A", ids)
@@ -144,7 +145,7 @@ struct DerivedRulesTests {
         try library.perform(.restoreAssets(.init(ids: [ids[0]])))
         #expect(library.members(of: album, limit: 9) == ids && library.collection(album)?.estimatedAssetCount == 2)
         try library.perform(.trashAssets(.init(ids: [ids[1]])))
-        // First nothing is recently added any more, then the trash is emptied.
+        // First no asset is recently added any more, then the trash is emptied.
         try library.perform([], now: 31 * Self.day, passesTime: true)
         #expect(library.asset(ids[1]) != nil)
         let (purge, _) = try library.perform([], now: 31 * Self.day, passesTime: true)
@@ -153,8 +154,8 @@ struct DerivedRulesTests {
 
     // MARK: Bursts
 
-    @Test(.spec("S-37", "S-38", "P-21")) func `a burst is made, picked from, and always has one representative`() throws
-    {
+    @Test(.spec("S-37", "S-38", "P-21"))
+    func `a burst is created, picked from, and always has one representative`() throws {
         var library = MemoryLibrary()
         let changes = (0..<4).map { number -> PreparedChange in
             var change = PreparedChange.create("f\(number)", number + 1, date: Int64(number))
@@ -192,7 +193,7 @@ struct DerivedRulesTests {
 
     // MARK: Properties
 
-    @Test(.spec("T-27")) func `keywords are added and removed without a word where there is nothing to do`() throws {
+    @Test(.spec("T-27")) func `adding present keywords and removing absent ones is silently ignored`() throws {
         var library = MemoryLibrary()
         let id = try library.add(1, set: AssetPatch(keywords: ["a", "b"]))
         let update = ChangeRequest.updateAsset(
@@ -208,7 +209,7 @@ struct DerivedRulesTests {
         #expect(library.asset(id)?.caption == nil && library.asset(id)?.rating == 5)
     }
 
-    @Test(.spec("T-17")) func `what is shared or synced is put into no album`() throws {
+    @Test(.spec("T-17")) func `shared and synced assets cannot be added to an album`() throws {
         for type in [SourceType.typeCloudShared, .typeiTunesSynced] {
             var library = MemoryLibrary()
             var create = PreparedChange.create("p", 1)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Catalog
 
-/// The table of section 9: which version an editor is given, and what its commit makes the base.
+/// Tests of the version that an editor receives as input, and of the base that its commit stores.
 @Suite(.timeLimit(.minutes(1)))
 struct EditRulesTests {
     private func handles(_ format: String) -> (String, String) -> Bool { { identifier, _ in identifier == format } }
@@ -16,7 +16,7 @@ struct EditRulesTests {
         asset?.resource(type).flatMap { Int($0.digest) }
     }
 
-    /// Begins and commits an edit as a program that reads its own format only; what it was given.
+    /// Begins and commits an edit as a program that reads only its own format; returns its input.
     private func edit(
         _ library: inout MemoryLibrary,
         _ id: ObjectID,
@@ -36,11 +36,11 @@ struct EditRulesTests {
     }
 
     @Test(.spec("S-85", "S-86", "S-90", "S-91", "D4", "P-27"))
-    func `the editor that can read the last edit is given what it began with, any other what is shown`() throws {
+    func `an editor that can read the last edit gets the same base again, any other one the current render`() throws {
         var library = MemoryLibrary()
         let id = try library.add(1)
         var given = try edit(&library, id, as: "A", 10)
-        #expect(given == (.original, 1, false), "no edit: the original")
+        #expect(given == (.original, 1, false), "without an edit: the original")
         #expect(
             digest(library.asset(id), .adjustmentBasePhoto) == nil && digest(library.asset(id), .fullSizePhoto) == 10
         )
@@ -52,19 +52,19 @@ struct EditRulesTests {
         )
 
         given = try edit(&library, id, as: "B", 12)
-        #expect(given == (.current, 11, false), "it cannot read A's data: what is shown, and no data")
+        #expect(given == (.current, 11, false), "B cannot read A's data: the current render without data")
         #expect(
             digest(library.asset(id), .adjustmentBasePhoto) == 11 && digest(library.asset(id), .fullSizePhoto) == 12
         )
 
         given = try edit(&library, id, as: "B", 13)
-        #expect(given == (.previous, 11, true), "what its last edit began with, and not the original")
+        #expect(given == (.previous, 11, true), "the base of its last edit, not the original")
         #expect(
             digest(library.asset(id), .adjustmentBasePhoto) == 11 && digest(library.asset(id), .fullSizePhoto) == 13
         )
 
         given = try edit(&library, id, as: "A", 14)
-        #expect(given == (.current, 13, false), "the data is B's now")
+        #expect(given == (.current, 13, false), "the data is in B's format now")
         #expect(
             digest(library.asset(id), .adjustmentBasePhoto) == 13 && digest(library.asset(id), .fullSizePhoto) == 14
         )
@@ -76,7 +76,7 @@ struct EditRulesTests {
     }
 
     @Test(.spec("S-86", "S-88"))
-    func `a newer version of the same format is read by who says so`() throws {
+    func `a newer version of a format is read only by editors that list it`() throws {
         let formats = [HandledFormat(formatIdentifier: "A", minimumVersion: "1.2", maximumVersion: "1.10")]
         for (version, isRead) in [("1.2", true), ("1.9", true), ("1.10", true), ("1.11", false), ("1.1", false)] {
             #expect(formats.contains { $0.includes("A", version) } == isRead, "\(version)")

@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(TestEnvironment.rounds(5))))
 struct FetchDifferentialTests {
     @Test(.spec("S-20", "S-21", "S-22", "T-06", "T-07", "D8", "D10", "P-20"))
-    func `the database gives the same assets in the same order as the fetch does in memory`() async throws {
+    func `the database returns the same assets in the same order as the fetch in memory`() async throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         TestPlace.say("seed \(seed)")
         var library = RandomLibrary(seed: seed)
@@ -23,7 +23,7 @@ struct FetchDifferentialTests {
                 assets.filter(fetch.includes).sorted(by: fetch.areInIncreasingOrder)
                     .dropFirst(fetch.offset).prefix(fetch.limit > 0 ? fetch.limit : .max)
             )
-            // A third opinion, from the JSON alone.
+            // A third implementation, from the JSON alone.
             let third = NaiveFetch.ids(fetch.json, of: naive)
             guard third == expected.map(\.id.text) else {
                 Issue.record("seed \(seed), round \(round): \(fetch.json.text): memory and JSON disagree")
@@ -44,9 +44,9 @@ struct FetchDifferentialTests {
         }
     }
 
-    /// Every combination, because counters answer for some of them.
+    /// Tests all combinations of options, because counters answer some of them.
     @Test(.spec("S-08", "D8"))
-    func `what is counted is what is given, whatever is left out`() async throws {
+    func `the count of a fetch equals the size of its result for all options`() async throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         TestPlace.say("seed \(seed)")
         var library = RandomLibrary(seed: seed)
@@ -71,7 +71,7 @@ struct FetchDifferentialTests {
         }
     }
 
-    @Test func `the database gives the same albums in the same order as the fetch does in memory`() async throws {
+    @Test func `the database returns the same albums in the same order as the fetch in memory`() async throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         TestPlace.say("seed \(seed)")
         var library = RandomLibrary(seed: seed)
@@ -79,7 +79,7 @@ struct FetchDifferentialTests {
         var result = TransactionResult()
         result.collections = (0..<150).map { _ in EntityChange(before: nil, after: library.collection()) }
         try await fixture.write(result, sequence: 1)
-        // The smart albums too.
+        // Including the smart albums.
         let all = try await fixture.store.read { [made = result.collections.compactMap(\.after)] reader in
             made + (try SmartAlbum.allCases.compactMap { try reader.collections.collection($0.id) })
         }
@@ -100,7 +100,7 @@ struct FetchDifferentialTests {
         }
     }
 
-    @Test func `assets come back from their rows as they were`() async throws {
+    @Test func `assets are read from their rows unchanged`() async throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         TestPlace.say("seed \(seed)")
         var library = RandomLibrary(seed: seed)
@@ -110,7 +110,7 @@ struct FetchDifferentialTests {
         for asset in assets { #expect(stored[asset.id] == asset, "seed \(seed)") }
     }
 
-    @Test func `a result at an earlier moment is the one that was, whatever came after`() async throws {
+    @Test func `a result at an earlier sequence stays the same after later changes`() async throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         TestPlace.say("seed \(seed)")
         var library = RandomLibrary(seed: seed)
@@ -151,15 +151,15 @@ struct FetchDifferentialTests {
                 asked.append((fetch, moment))
             }
         }
-        // Results that were asked for before the later changes were made are kept, and still right.
+        // Results requested before the later changes are cached and still correct.
         #expect(engine.cachedResults > 10)
         for (fetch, moment) in asked { try await check(fetch, moment, moments) }
         #expect(engine.cacheBytes <= 1 << 20)
     }
 
-    // MARK: Parts
+    // MARK: Helpers
 
-    /// Two albums as transaction 1 and assets as transaction 2.
+    /// Writes two albums as transaction 1 and assets as transaction 2.
     private func fill(
         _ fixture: StoreFixture,
         _ library: inout RandomLibrary,
@@ -185,7 +185,7 @@ struct FetchDifferentialTests {
         return assets
     }
 
-    /// Some assets go, some come, some become quite different.
+    /// Deletes some assets, adds some and changes some completely.
     private func change(
         _ current: inout [ObjectID: Asset],
         _ library: inout RandomLibrary,

@@ -14,7 +14,7 @@ struct FetchServiceTests {
     init() throws { folder = try TemporaryFolder("cat") }
 
     @Test(.spec("S-25", "S-27", "P-17", "P-33"))
-    func `pages of one moment hold each asset once while others come and go`() async throws {
+    func `pages at one sequence contain each asset once while assets are added and deleted`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let ids = try await catalog.take((1...30).map { picture($0) })
             var fetch = FetchDescription(.assets)
@@ -43,7 +43,7 @@ struct FetchServiceTests {
         }
     }
 
-    @Test(.spec("S-23", "S-36", "D7")) func `hidden assets are left out but for those who ask`() async throws {
+    @Test(.spec("S-23", "S-36", "D7")) func `hidden assets are left out unless a fetch includes them`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let ids = try await catalog.take([picture(1), picture(2)])
             let album = try #require(
@@ -72,7 +72,7 @@ struct FetchServiceTests {
     }
 
     @Test(.spec("T-01", "S-16"))
-    func `identifiers that nothing has are told, and an album that is not there is an error`() async throws {
+    func `unknown identifiers are reported, and a missing album is an error`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let ids = try await catalog.take([picture(1), picture(2)])
             let stranger = try #require(ObjectID("a" + String(repeating: "1", count: 26)))
@@ -85,7 +85,7 @@ struct FetchServiceTests {
         }
     }
 
-    @Test(.spec("D11", "P-20")) func `what a class does not have is refused with what it has`() async throws {
+    @Test(.spec("D11", "P-20")) func `an unsupported key or option is refused with the supported ones`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             var fetch = FetchDescription(.assets)
             fetch.predicate = "aperture == 8"
@@ -101,7 +101,7 @@ struct FetchServiceTests {
         }
     }
 
-    @Test func `albums are fetched by title, by identifier and as children of the root`() async throws {
+    @Test func `albums are fetched by title, by identifier and as children of the root folder`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let made = try await catalog.perform(
                 ["Zürich", "zoo", "Alps"].enumerated().map { number, title in
@@ -127,13 +127,13 @@ struct FetchServiceTests {
         }
     }
 
-    @Test func `a fetch waits for the moment that it is to see, or says that it is behind`() async throws {
+    @Test func `a fetch waits for the sequence of its token, or fails with behind`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let id = try await catalog.take([picture(1)])[0]
             let now = try await catalog.call(CurrentToken()).token
             let later = ChangeToken(library: now.library, sequence: now.sequence + 1)
             let request = FetchAssets(fetch: FetchDescription(.assets), atLeast: later)
-            // Without a server around it, which would answer at the deadline itself.
+            // Bypasses the server, which would answer at the deadline itself.
             let impatient = IncomingRequest(
                 id: 1,
                 method: FetchAssets.method,
@@ -148,7 +148,7 @@ struct FetchServiceTests {
         }
     }
 
-    @Test func `history is filtered by topic, and an empty page moves the token on`() async throws {
+    @Test func `history is filtered by topic, and an empty page advances the token`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let ids = try await catalog.take([picture(1), picture(2)])
             for step in 1...6 {
@@ -168,7 +168,8 @@ struct FetchServiceTests {
         }
     }
 
-    @Test func `a reader that goes away in the middle ends its stream, and the stop does not wait for streams`()
+    @Test
+    func `a reader that disconnects ends its stream, and a stop does not wait for streams`()
         async throws
     {
         try await RunningCatalog.with(folder) { catalog in
@@ -184,14 +185,14 @@ struct FetchServiceTests {
             while catalog.service.tail.waiting == 0, !Task.isCancelled { await Task.yield() }
             opened.cancel()
             while catalog.service.tail.waiting > 0, !Task.isCancelled { await Task.yield() }
-            // Another one stays open over the stop.
+            // Another stream stays open during the stop.
             let second = Task { for try await _ in stream {} }
             while catalog.service.tail.waiting == 0, !Task.isCancelled { await Task.yield() }
             second.cancel()
         }
     }
 
-    @Test func `the documents name every method, and figures tell of commits`() async throws {
+    @Test func `the documents list every method, and figures count commits`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             _ = try await catalog.take([picture(1)])
             let document = try await catalog.client.call("rpc.discover").result
@@ -203,7 +204,7 @@ struct FetchServiceTests {
         }
     }
 
-    @Test func `the generator gives the same library for the same seed`() async throws {
+    @Test func `the generator creates the same library for the same seed`() async throws {
         var snapshots: [Snapshot] = []
         for name in ["one", "two"] {
             let plan = LibraryMaker.Plan(assets: 2000, albums: 7, sizes: [10, 1000], trash: 2, seed: 42)

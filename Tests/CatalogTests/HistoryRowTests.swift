@@ -7,14 +7,15 @@ import Testing
 
 @testable import Catalog
 
-/// The persistent history: paged, resumed at any token, told per object, and forgotten in time.
+/// Tests of the persistent history: paging, resuming at any token, object details, retention.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct HistoryRowTests {
     let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder("history") }
 
-    @Test(.spec("T-36", "T-35")) func `pages of any size, resumed at any token, lead to the present`() async throws {
+    @Test(.spec("T-36", "T-35"))
+    func `pages of any size, resumed at any token, reach the present state`() async throws {
         var random = SeededRandom(named: "history")
         try await RunningCatalog.with(folder) { catalog in
             var ids = try await catalog.take((1...10).map { picture($0) })
@@ -47,7 +48,7 @@ struct HistoryRowTests {
     }
 
     @Test(.spec("T-37", "S-66", "S-65", "S-77"))
-    func `hidden and trashed are changed, purged is deleted, and what came and went is nothing`() async throws {
+    func `hiding and trashing are changes, deleting is a deletion, and a short-lived asset is neither`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let ids = try await catalog.take((1...3).map { picture($0) })
             let start = try await catalog.call(CurrentToken()).token
@@ -63,14 +64,15 @@ struct HistoryRowTests {
             #expect(objects[ids[1]]?.objectWasDeleted == false && objects[ids[1]]?.after?["trashedDate"] != nil)
             #expect(objects[ids[2]]?.objectWasDeleted == true && objects[ids[2]]?.after == nil)
             #expect(objects[brief[0]] == nil && details.objects.count == 3)
-            // The records tell both.
+            // The records contain both.
             let records = try await catalog.call(ChangesSince(token: start)).records.map { try ChangeRecord(json: $0) }
             let its = records.flatMap(\.assets).filter { $0.id == brief[0] }
             #expect(its.map { $0.before == nil } == [true, false] && its.map { $0.after == nil } == [false, true])
         }
     }
 
-    @Test(.spec("T-36", "P-30")) func `records grow old, and an expired token comes with one to go on from`()
+    @Test(.spec("T-36", "P-30"))
+    func `records expire, and an expired token is answered with one to continue from`()
         async throws
     {
         let time = ManualTime()
@@ -93,7 +95,7 @@ struct HistoryRowTests {
             #expect(try await catalog.call(ChangesDetails(from: first, ids: ids)).objects.count == 1)
             time.advance(by: 18 * 3_600_000_000)
             for stars in 2...4 { try await catalog.perform([rate(stars)]) }
-            // The first record is older than a day, the second is not.
+            // The first record is older than a day, the second one is not.
             let tokens = try await catalog.call(CurrentToken())
             #expect(tokens.oldest.sequence == first.sequence)
             let beginning = ChangeToken(library: first.library, sequence: 0)
@@ -106,7 +108,7 @@ struct HistoryRowTests {
                 #expect(error?.name == "token_expired" && error?.code == 3105)
                 #expect(error?.data["head"] == .string(tokens.token.description))
             }
-            // Taken before the rescan: nothing that comes after is missed.
+            // The token was returned before the client fetches again, so nothing that follows is missed.
             try await catalog.perform([rate(5)])
             #expect(try await catalog.call(ChangesSince(token: tokens.token)).records.count == 1)
             #expect(try await catalog.call(ChangesSince(token: second)).records.count == 4)

@@ -7,10 +7,10 @@ import Testing
 
 @testable import Catalog
 
-/// Steps on ordered members: the vectors of the specification's section 10, and folders.
+/// Tests of steps on ordered members, with the specification's test vectors, and of folders.
 @Suite(.timeLimit(.minutes(5)))
 struct MemberEditTests {
-    /// An album of assets with letters for names.
+    /// An album of assets that are named by letters.
     private struct Album {
         var library = MemoryLibrary()
         var names: [Character: ObjectID] = [:]
@@ -29,7 +29,7 @@ struct MemberEditTests {
         func ids(_ letters: String) -> [ObjectID] { letters.compactMap { names[$0] } }
         func members(_ letters: String) -> [ObjectReference] { ids(letters).map { .id($0) } }
 
-        /// Carries out steps as a client who saw some list.
+        /// Performs steps as a client that saw some list.
         @discardableResult
         mutating func edit(_ seen: String?, _ edits: MemberEdit...) throws -> ChangeRecord {
             let change = PreparedChange(
@@ -40,7 +40,7 @@ struct MemberEditTests {
         }
     }
 
-    @Test(.spec("T-14")) func `members are inserted where they then stand`() throws {
+    @Test(.spec("T-14")) func `members are inserted at their final indexes`() throws {
         var album = try Album("abc", others: "xy")
         try album.edit("abc", .insert(album.members("xy"), at: [1, 3]))
         #expect(album.text == "axbyc")
@@ -51,15 +51,15 @@ struct MemberEditTests {
         #expect(problem?.description.contains("one for each") == true)
     }
 
-    @Test(.spec("T-15")) func `members are moved to an index of what is left`() throws {
+    @Test(.spec("T-15")) func `members are moved to an index of the remaining list`() throws {
         var album = try Album("abcde")
         let record = try album.edit("abcde", .move(from: [0, 1], to: 2))
         #expect(album.text == "cdabe")
-        // Moving two touches two.
+        // Moving two members touches two assets.
         #expect(record.assets.count == 2 && record.collections.count == 1)
     }
 
-    @Test(.spec("T-16")) func `a member is replaced, and one that is in already moves`() throws {
+    @Test(.spec("T-16")) func `a member is replaced, and a replacement that is already a member moves`() throws {
         var album = try Album("abc", others: "x")
         try album.edit("abc", .replace(at: [0], with: album.members("c")))
         #expect(album.text == "cb")
@@ -69,13 +69,14 @@ struct MemberEditTests {
         #expect(album.text == "x")
     }
 
-    @Test(.spec("T-13", "S-84", "S-74")) func `indexes are carried over what others did since the snapshot`() throws {
+    @Test(.spec("T-13", "S-84", "S-74"))
+    func `indexes are applied to a list that other clients changed since the snapshot`() throws {
         var album = try Album("abc", others: "d")
         try album.edit(nil, .remove(album.ids("a")))
         try album.edit("abc", .move(from: [2], to: 0))
         #expect(album.text == "cb")
         try album.edit(nil, .add(album.members("da")))
-        // The neighbour that a client saw is gone: the one before it counts.
+        // The neighbour that the client saw was removed: the one before it counts.
         try album.edit("abc", .move(from: [0], to: 2))
         #expect(album.text == "cabd")
         let error = #expect(throws: RPCError.self) { try album.edit(nil, .removeAt([0])) }
@@ -85,7 +86,7 @@ struct MemberEditTests {
         #expect(album.text == "cabd")
     }
 
-    @Test(.spec("S-84")) func `steps of one request see what the ones before left`() throws {
+    @Test(.spec("S-84")) func `each step of a request sees the result of the earlier ones`() throws {
         var album = try Album("abcd", others: "x")
         try album.edit(
             "abcd",
@@ -98,14 +99,15 @@ struct MemberEditTests {
         #expect(album.text == "bxc")
     }
 
-    @Test(.spec("S-81", "S-82")) func `members are appended once each, and strangers are passed over`() throws {
+    @Test(.spec("S-81", "S-82"))
+    func `members are appended once each, and removing assets that are not members has no effect`() throws {
         var album = try Album("ab", others: "xy")
         try album.edit(nil, .add(album.members("xaxy")), .remove(album.ids("b")), .remove(album.ids("b")))
         #expect(album.text == "axy")
     }
 
     @Test(.spec("S-84"), arguments: [1, 2, 3, 4])
-    func `steps on the list as it is do what an array does`(_ round: UInt64) throws {
+    func `steps on the current list behave like array operations`(_ round: UInt64) throws {
         var random = SeededRandom(named: "member steps \(round)")
         let letters = Array("abcdefghijklmnop")
         var album = try Album(String(letters.prefix(8)), others: String(letters.dropFirst(8)))
@@ -146,7 +148,7 @@ struct MemberEditTests {
 
     // MARK: Folders
 
-    @Test(.spec("S-06", "S-04")) func `folders stand in folders, and never in themselves`() throws {
+    @Test(.spec("S-06", "S-04")) func `folders can be in folders, but not in themselves`() throws {
         var library = MemoryLibrary()
         var ids: [ObjectID] = []
         for depth in 0..<5 {
@@ -164,13 +166,13 @@ struct MemberEditTests {
             }
             #expect(error?.name == "cycle")
         }
-        // A second parent takes the child from the first.
+        // Adding a child to a second parent removes it from the first.
         try library.perform(.updateList(.init(id: .id(ids[0]), edits: [.add([.id(ids[4])])])))
         #expect(library.list(ids[4])?.parent == ids[0] && library.list(ids[3])?.childCount == 0)
         #expect(library.list(ids[0])?.childCount == 2)
     }
 
-    @Test(.spec("S-80")) func `a folder goes with its albums, and the assets stay`() throws {
+    @Test(.spec("S-80")) func `deleting a folder deletes its albums, and the assets stay`() throws {
         var library = MemoryLibrary()
         let asset = try library.add(1)
         let (_, made) = try library.perform([
@@ -186,7 +188,8 @@ struct MemberEditTests {
         #expect(library.asset(asset)?.memberships.isEmpty == true && library.list(.root)?.childCount == 0)
     }
 
-    @Test(.spec("T-25", "T-24", "T-12", "S-18")) func `children are rearranged by index, and the root keeps its name`()
+    @Test(.spec("T-25", "T-24", "T-12", "S-18"))
+    func `children are rearranged by index, and the root folder cannot be renamed`()
         throws
     {
         var library = MemoryLibrary()

@@ -2,10 +2,10 @@ import JSONValue
 import PhotoModel
 import TestSupport
 
-/// A fetch of assets read straight from its JSON and asked of the assets' JSON: the third opinion beside the database and
-/// `Fetch`. Slow, short, and sharing with them nothing but the comparison of text that `NaivePredicate` shares.
+/// A fetch of assets evaluated on JSON: a third implementation besides the database and `Fetch`. It is slow and short,
+/// and shares nothing with them except the text comparison that `NaivePredicate` shares.
 enum NaiveFetch {
-    /// The identifiers of the result, in its order.
+    /// Returns the identifiers of the result, in order.
     static func ids(_ fetch: JSON, of assets: [JSON]) -> [String] {
         let passing = assets.filter { belongs($0, fetch) }.sorted { stands($0, before: $1, fetch) }
         let shown = passing.dropFirst(Int(fetch["offset"]?.intValue ?? 0))
@@ -13,7 +13,7 @@ enum NaiveFetch {
         return (limit > 0 ? shown.prefix(limit) : shown).map { $0["id"]?.stringValue ?? "" }
     }
 
-    // MARK: Belonging
+    // MARK: Membership
 
     private static func belongs(_ asset: JSON, _ fetch: JSON) -> Bool {
         if (asset["trashedDate"] != nil) != (fetch["inTrash"] == true) { return false }
@@ -110,7 +110,7 @@ enum NaiveFetch {
         }
         keys.append((left["id"] ?? .null, right["id"] ?? .null, true))
         for key in keys {
-            // What is missing stands last in either direction.
+            // Missing values are last in both directions.
             if key.left.isNull != key.right.isNull { return key.right.isNull }
             if precedes(key.left, key.right) { return key.isAscending }
             if precedes(key.right, key.left) { return !key.isAscending }

@@ -1,4 +1,4 @@
-/// A library of three assets and an album, as the first schema wrote it. It is never changed: newer schemas are new
+/// A library of three assets and an album, as written by the first schema. It must never change: newer schemas are new
 /// migrations.
 enum OldestLibrary {
     static let sql = #"""

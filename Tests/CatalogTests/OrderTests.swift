@@ -7,10 +7,10 @@ import Testing
 
 @testable import Catalog
 
-/// The documented sorts, page by page: right in every order, and never at the price of the whole library.
+/// Tests of the documented sort orders, page by page: correct, and without reading the whole library.
 @Suite(.timeLimit(.minutes(2)))
 struct OrderTests {
-    /// What PhotoKit documents for assets, and `addedDate` and `contentModificationDate`.
+    /// The keys that PhotoKit documents for assets, and `addedDate` and `contentModificationDate`.
     static let sorts: [PredicateKey] = [
         .creationDate, .addedDate, .modificationDate, .contentModificationDate, .mediaType, .mediaSubtypes, .duration,
         .pixelWidth, .pixelHeight, .isFavorite, .isHidden, .burstIdentifier,
@@ -63,12 +63,12 @@ struct OrderTests {
         let fixture = try StoreFixture()
         var assets = (0..<1500).map { library.asset($0) }
         try await write(assets.map { EntityChange(before: nil, after: $0) }, fixture, 1)
-        // Copies and counters follow their assets.
+        // Copied columns and counters must follow their assets.
         var changes: [EntityChange<Asset>] = []
         for index in assets.indices where index.isMultiple(of: 4) {
             var after = library.asset(index)
             after.id = assets[index].id
-            // Often the keywords stay and only what they carry changes.
+            // Often the keywords stay and only the columns copied to them change.
             if index.isMultiple(of: 8) { after.keywords = assets[index].keywords }
             changes.append(EntityChange(before: assets[index], after: after))
             assets[index] = after
@@ -91,7 +91,7 @@ struct OrderTests {
         }
     }
 
-    /// What SQLite does for each statement of a first page, said by itself.
+    /// Returns SQLite's own query plan for each statement of a first page.
     private func plans(of fetch: Fetch, _ fixture: StoreFixture) async throws -> [String] {
         try await fixture.store.read { reader in
             let database = reader.database
@@ -110,19 +110,20 @@ struct OrderTests {
     }
 
     @Test(.spec("S-21"))
-    func `no first page of a documented order goes through the whole library or sorts it`() async throws {
+    func `no first page in a documented order scans the whole library or sorts it`() async throws {
         var library = RandomLibrary(seed: 11)
         let fixture = try StoreFixture()
         let assets = (0..<1500).map { library.asset($0) }
         try await write(assets.map { EntityChange(before: nil, after: $0) }, fixture, 1)
-        // Of several conditions together no counter tells how many match: in other orders those that match are sorted.
+        // No counter has the number of matches of several conditions together, so in other orders the matches are
+        // sorted.
         func isCounted(_ fetch: Fetch) -> Bool {
             if case .and = fetch.predicate?.root { return fetch.hasUsualOrder }
             return true
         }
         for fetch in try fetches().filter(isCounted) {
             for plan in try await plans(of: fetch, fixture) {
-                // An index may be gone through from its beginning where its order is the wanted one.
+                // An index may be scanned from its beginning if it has the requested order.
                 let scans = plan.split(separator: "; ").filter { $0.hasPrefix("SCAN") && !$0.contains("USING INDEX") }
                 #expect(scans.isEmpty && !plan.contains("TEMP B-TREE FOR ORDER BY"), "\(fetch.json.text): \(plan)")
             }
@@ -130,7 +131,7 @@ struct OrderTests {
     }
 
     @Test(.spec("S-21"), arguments: ["mediaType", "pixelWidth", "pixelHeight", "duration"])
-    func `favourites in another order are found without reading the rows of other assets`(key: String) async throws {
+    func `favorites in another order are found without reading the rows of other assets`(key: String) async throws {
         var library = RandomLibrary(seed: 12)
         let fixture = try StoreFixture()
         let assets = (0..<1500).map { library.asset($0) }
@@ -148,7 +149,8 @@ struct OrderTests {
         }
     }
 
-    @Test(.spec("S-21")) func `bursts in their order are found without passing over their other frames`() async throws {
+    @Test(.spec("S-21"))
+    func `bursts sorted by identifier are found without scanning their other frames`() async throws {
         var library = RandomLibrary(seed: 13)
         let fixture = try StoreFixture()
         let assets = (0..<1500).map { library.asset($0) }

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Catalog
 
-/// Several files that are one asset, and what is written beside them.
+/// Tests of assets that consist of several files, and of sidecars.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct PairTests {
     let folder: TemporaryFolder
@@ -44,13 +44,13 @@ struct PairTests {
         return (try #require(result.id("a")), result.duplicates.contains("a"))
     }
 
-    /// Bytes that begin as a raw file does, with a size and nothing else.
+    /// Returns bytes that begin like a RAW file, with a size and nothing else.
     private static func raw(_ seed: UInt8 = 0) -> Bytes {
         Array("FUJIFILMCCD-RAW 0201FF383501".utf8) + [UInt8](repeating: seed, count: 100)
     }
 
     @Test(.spec("T-19", "T-30"))
-    func `a picture and its raw file are one asset with two resources`() async throws {
+    func `a photo and its RAW file are one asset with two resources`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let names = ["DSCF1.JPG", "DSCF1.RAF"]
             let (id, _) = try await Self.take(
@@ -82,7 +82,7 @@ struct PairTests {
     }
 
     @Test(.spec("T-19"))
-    func `files of other times and films that are no Live Photo are refused by name`() async throws {
+    func `files of different times, and videos that are not part of a Live Photo, are refused`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let first = picture(1, date: "2024:06:01 12:30:00")
             let second = picture(2, date: "2024:06:01 12:30:02")
@@ -106,7 +106,8 @@ struct PairTests {
         }
     }
 
-    @Test func `a Live Photo is told by its identifier, whatever its length, or by its name where it is short`()
+    @Test
+    func `a Live Photo is recognized by its identifier at any length, or by its name if it is short`()
         async throws
     {
         try await RunningCatalog.with(folder) { catalog in
@@ -125,7 +126,7 @@ struct PairTests {
     }
 
     @Test(.spec("S-78"))
-    func `a film is a video with size and length, also where it was called a photo`() async throws {
+    func `a video has size and duration, even if it was sent as a photo`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let film = TestFilms.film(width: 1920, height: 1080, duration: 61_500, created: 1_700_000_000)
             let (id, _) = try await Self.take(catalog, [(.photo, film)])
@@ -138,7 +139,7 @@ struct PairTests {
         }
     }
 
-    @Test func `an asset that is there already gets the raw file that it lacks, once`() async throws {
+    @Test func `an existing asset gets the RAW file that it lacks, once`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let (id, _) = try await Self.take(catalog, [(.photo, picture(1))])
             let pair: [(ResourceType, Bytes)] = [(.photo, picture(1)), (.alternatePhoto, Self.raw())]
@@ -180,7 +181,7 @@ struct PairTests {
         )
     }
 
-    @Test func `a sidecar goes before the picture, but for the date`() async throws {
+    @Test func `a sidecar overrides the photo's metadata, except for the date`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let words = "<dc:subject><rdf:Bag><rdf:li>sea</rdf:li></rdf:Bag></dc:subject>"
             let text = #"xmp:Rating="3" exif:DateTimeOriginal="2001-01-01T00:00:00Z""#
@@ -195,7 +196,7 @@ struct PairTests {
         }
     }
 
-    @Test func `a sidecar that cannot be read is refused as such, and a path of one is fenced in`() async throws {
+    @Test func `an unreadable sidecar is refused, and its path must be below the import roots`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let error = await refusal {
                 try await Self.take(catalog, [(.photo, picture(1))], sidecar: Array("no XMP".utf8))

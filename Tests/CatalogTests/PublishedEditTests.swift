@@ -8,7 +8,7 @@ import Testing
 
 @testable import Catalog
 
-/// Published edits as the catalog keeps them.
+/// Tests of published edits in the catalog.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct PublishedEditTests {
     private let subject: ObjectID = {
@@ -38,7 +38,7 @@ struct PublishedEditTests {
         try library.perform([PreparedChange(request)], for: publisher).0
     }
 
-    @Test func `each state is a record of its own, and said again it is none`() throws {
+    @Test func `each state of an edit is one record, and repeating it makes none`() throws {
         var library = MemoryLibrary()
         let accepted = try perform(&library, accept("e1", after: "e0"))
         #expect(accepted.edits == [PublishedEdit(id: "e1", asset: subject, state: .accepted, predecessor: "e0")])
@@ -47,12 +47,12 @@ struct PublishedEditTests {
         let failed = try perform(&library, fail("e1"))
         #expect(failed.edits.first?.state == .failed && failed.edits.first?.errorName == "worker_crashed")
         #expect(try perform(&library, fail("e1")).edits.isEmpty)
-        #expect(try perform(&library, accept("e1", after: "e0")).edits.isEmpty, "a finished one sent again")
+        #expect(try perform(&library, accept("e1", after: "e0")).edits.isEmpty, "a finished edit that is sent again")
         #expect(library.sequence == 2)
         #expect(library.publishedEdit("e1", of: "key:ann")?.content == [])
     }
 
-    @Test func `other content under a known id disturbs nothing`() throws {
+    @Test func `other content under a known id does not affect the existing edit`() throws {
         var library = MemoryLibrary()
         _ = try perform(&library, accept("e1"))
         let refusal = #expect(throws: RPCError.self) { try perform(&library, accept("e1", digest: "d2")) }
@@ -60,12 +60,12 @@ struct PublishedEditTests {
         let told = try perform(&library, fail("e1", digest: "d2"))
         #expect(told.edits.first?.errorName == "id_reused" && told.edits.first?.refusedDigest == "d2")
         #expect(library.publishedEdit("e1", of: "key:ann")?.state == .accepted)
-        // Another publisher's edit of the same name is another one.
+        // An edit of another publisher with the same id is a different edit.
         #expect(try perform(&library, accept("e1", digest: "d2"), for: "key:bob").edits.count == 1)
         #expect(library.pendingEdits() == 2)
     }
 
-    @Test func `applying is the end, comes once, and only after acceptance`() throws {
+    @Test func `an edit is applied once, only after it was accepted, and is then finished`() throws {
         var library = MemoryLibrary()
         let asset = try library.add(1)
         func edit(_ id: String) -> PreparedChange {
@@ -84,13 +84,13 @@ struct PublishedEditTests {
         let again = #expect(throws: RPCError.self) { try library.perform([edit("e1")], for: "key:ann") }
         #expect(again?.refusal == .conflict && again?.data["state"] == "applied")
         #expect(throws: RPCError.self) { try perform(&library, fail("e1", asset)) }
-        // Of another asset it was never accepted.
+        // It was never accepted for another asset.
         let other = try library.add(2)
         _ = try perform(&library, accept("e2", other))
         #expect(throws: RPCError.self) { try library.perform([edit("e2")], for: "key:ann") }
     }
 
-    @Test func `nobody keeps edits for himself, nor two in one transaction`() throws {
+    @Test func `clients cannot record edits for themselves, and a transaction has at most one edit`() throws {
         var library = MemoryLibrary()
         for request in [accept("e1"), fail("e1")] {
             let error = #expect(throws: RPCError.self) { try perform(&library, request, for: nil) }
@@ -109,7 +109,8 @@ struct PublishedEditTests {
         try await catalog.call(PerformChanges(requests: [request], client: "edits", onBehalfOf: publisher))
     }
 
-    @Test func `edits outlive the catalog, are paged oldest first, and tell their state to their publisher`()
+    @Test
+    func `edits survive a restart, are paged oldest first, and their publisher can read their state`()
         async throws
     {
         let folder = try TemporaryFolder("edits")
@@ -133,7 +134,7 @@ struct PublishedEditTests {
             #expect(status.edits.first?.edit.errorMessage == "it died")
             #expect(status.edits.map(\.sequence) == [7, 1])
             #expect(status.unknown == ["e9"])
-            // Without a publisher it is the asker's own.
+            // Without a publisher, the client's own edits are meant.
             #expect(try await catalog.call(EditsStatus(ids: ["e0"])).unknown == ["e0"])
             let figures = try await catalog.call(Contracts.Figures()).members
             #expect(figures["library"]?["editsAccepted"] == 5)
@@ -141,7 +142,7 @@ struct PublishedEditTests {
         }
     }
 
-    @Test func `only services keep edits and see those of others`() async throws {
+    @Test func `only services record edits and see those of other clients`() async throws {
         let folder = try TemporaryFolder("edits")
         try await RunningCatalog.with(folder) { catalog in
             let error = await refusal { try await catalog.perform([accept("e1")]) }
@@ -151,7 +152,7 @@ struct PublishedEditTests {
         }
     }
 
-    @Test func `finished edits are forgotten by age and by number, open ones never`() async throws {
+    @Test func `finished edits are deleted by age and by number, pending ones never`() async throws {
         let fixture = try StoreFixture()
         func row(_ index: Int, _ state: PublishedEditState, date: Int64) -> StoredEdit {
             StoredEdit(

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Catalog
 
-/// What the catalog remembers of bytes that did harm.
+/// Tests of the catalog's record of bytes that crashed or hung a worker.
 @Suite(.timeLimit(.minutes(5)))
 struct QuarantineTests {
     private let digest = String(repeating: "ab", count: 32)
@@ -14,7 +14,7 @@ struct QuarantineTests {
         ReportHarm(digest: digest, name: "worker_crashed", reason: "signal 11", service: "editor", failures: failures)
     }
 
-    @Test func `once is forgiven, twice is set aside, and lifting forgets`() async throws {
+    @Test func `one failure is tolerated, two are quarantined, and lifting removes the entry`() async throws {
         let fixture = try StoreFixture()
         let quarantine = try await Quarantine(store: fixture.store, now: { 7 })
         #expect(try await quarantine.report(harm(digest)).isSetAside == false)
@@ -27,14 +27,14 @@ struct QuarantineTests {
         #expect(entry.refusal(of: "a.jpg").message.contains("a.jpg"))
 
         let after = try await Quarantine(store: fixture.store, now: { 8 })
-        #expect(after.entry(digest) == entry, "it survives a restart")
+        #expect(after.entry(digest) == entry, "the entry survives a restart")
         #expect(try await after.list(ListQuarantine()).resources == [entry])
         #expect(try await after.lift(LiftQuarantine(digest: digest)).lifted == 1)
         #expect(after.entry(digest) == nil)
         #expect(try await after.report(harm(digest)).failures == 1)
     }
 
-    @Test func `two attempts of one request are enough, and a page names the bytes of its assets`() async throws {
+    @Test func `two attempts of one request are enough, and a page marks the affected assets`() async throws {
         let fixture = try StoreFixture()
         let quarantine = try await Quarantine(store: fixture.store, now: { 7 })
         #expect(try await quarantine.report(harm(digest, 2)).isSetAside)
@@ -48,7 +48,7 @@ struct QuarantineTests {
         #expect(quarantine.entries(of: [asset]).isEmpty)
     }
 
-    @Test func `it holds a bounded number of entries, the latest`() async throws {
+    @Test func `the number of entries is bounded, and the latest are kept`() async throws {
         let fixture = try StoreFixture()
         let kept = try await fixture.store.changeQuarantine { store in
             for number in 0..<20 {
@@ -65,7 +65,7 @@ struct QuarantineTests {
         #expect(kept == [19, 18, 17, 16, 15])
     }
 
-    @Test func `what is no digest is refused`() async throws {
+    @Test func `a value that is not a digest is refused`() async throws {
         let fixture = try StoreFixture()
         let quarantine = try await Quarantine(store: fixture.store, now: { 7 })
         await #expect(throws: (any Error).self) { try await quarantine.report(harm("../../etc")) }

@@ -6,11 +6,11 @@ import Testing
 
 @testable import Catalog
 
-/// What the database does for a first page: it walks an index in the order asked for, and reads no more than the page.
+/// Tests of query plans: a first page reads an index in the requested order, and no more than the page.
 @Suite(.timeLimit(.minutes(1)))
 struct QueryPlanTests {
     @Test(.spec("S-14", "P-18"), arguments: ["", "addedDate", "creationDate:desc", "modificationDate:desc"])
-    func `a first page sorts nothing and looks at nothing else`(order: String) async throws {
+    func `a first page sorts nothing and scans no other rows`(order: String) async throws {
         let fixture = try StoreFixture()
         let parts = order.split(separator: ":")
         let sort =
@@ -33,7 +33,8 @@ struct QueryPlanTests {
         }
     }
 
-    @Test(.spec("S-14", "S-39", "P-18")) func `counts of the library and of smart albums are counters, and right`()
+    @Test(.spec("S-14", "S-39", "P-18"))
+    func `counts of the library and of smart albums come from counters, and are correct`()
         async throws
     {
         let folder = try TemporaryFolder("counts")

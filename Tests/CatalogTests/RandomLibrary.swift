@@ -3,7 +3,8 @@ import PhotoModel
 
 @testable import Catalog
 
-/// Assets and fetches without rhyme or reason: few values, so that they meet, and the awkward ones among them.
+/// A generator of random assets and fetches: with few distinct values, so that they match, and with edge cases among
+/// them.
 struct RandomLibrary {
     var random: RandomSource
     let texts = [

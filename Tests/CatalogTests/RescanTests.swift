@@ -9,7 +9,7 @@ import Testing
 
 @testable import Catalog
 
-/// Files that are referenced where they are, and what becomes of them on the disk.
+/// Tests of referenced files, and of what happens to them on disk.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct RescanTests {
     let folder: TemporaryFolder
@@ -42,8 +42,8 @@ struct RescanTests {
         try FileManager.default.moveItem(atPath: folder.file("photos/" + name), toPath: target)
     }
 
-    @Test func `a referenced file is served from its place, and nothing of it is in the library's folder`() async throws
-    {
+    @Test
+    func `a referenced file is served from its path, and the library's folder has no copy`() async throws {
         try await with { catalog in
             let id = try await refer(catalog, "a.jpg", seed: 1)
             #expect(try await read(catalog, id) == picture(1))
@@ -51,7 +51,7 @@ struct RescanTests {
             let digest = try #require(asset.originalResource.flatMap { ResourceDigest($0.digest) })
             #expect(!catalog.service.resources.contains(digest))
             #expect(asset.originalFilename == "a.jpg" && asset.pixelWidth == 32)
-            // The same bytes again, copied or referenced, are the same asset.
+            // Importing the same bytes again, copied or referenced, yields the same asset.
             let again = try await catalog.perform(
                 [.createAsset(.init(ref: "a", resources: [NewResource(source: .attachment(0))]))],
                 attachments: [picture(1)]
@@ -60,7 +60,8 @@ struct RescanTests {
         }
     }
 
-    @Test func `changed bytes are never served, moved files are found again, missing ones keep their assets`()
+    @Test
+    func `changed files are never served, moved files are found again, missing files keep their assets`()
         async throws
     {
         try await with { catalog in
@@ -95,7 +96,7 @@ struct RescanTests {
             #expect(await refusal { try await read(catalog, ids[1]) }?.refusal == .resourceChanged)
             #expect(try await catalog.assets().count == 5)
 
-            // What comes back is good again.
+            // A file that reappears can be served again.
             try folder.write(picture(4), to: "photos/gone.jpg")
             let second = try await catalog.call(RescanLibrary(root: folder.file("photos")))
             #expect(second.missingCount == 0 && second.refreshed == 1 && second.movedCount == 0)
@@ -103,11 +104,11 @@ struct RescanTests {
         }
     }
 
-    @Test func `a disk that is not mounted is told, and never reads as deleted`() async throws {
+    @Test func `an unmounted disk is reported, and its files are not treated as deleted`() async throws {
         try await with { catalog in
             let id = try await refer(catalog, "a.jpg", seed: 1)
             let root = folder.file("photos")
-            // The folder that a disk is mounted on stays when the disk goes.
+            // The mount point remains when the disk is unmounted.
             try FileManager.default.moveItem(atPath: root, toPath: folder.file("elsewhere"))
             for isThere in [false, true] {
                 if isThere { try FileManager.default.createDirectory(atPath: root, withIntermediateDirectories: true) }
@@ -123,7 +124,7 @@ struct RescanTests {
         }
     }
 
-    @Test func `files are referenced below configured folders only`() async throws {
+    @Test func `files can be referenced below configured folders only`() async throws {
         try await with { catalog in
             let outside = try folder.write(picture(1), to: "outside.jpg")
             let resource = NewResource(source: .path(outside), isReferenced: true)
@@ -148,7 +149,7 @@ struct RescanTests {
         }
     }
 
-    @Test func `only the catalog's own user may back up, and not into the library or over other things`() async throws {
+    @Test func `only the catalog's own user may back up, and not into the library or over other files`() async throws {
         try await with { catalog in
             _ = try await catalog.take([picture(1)])
             let library = folder.file("library")
@@ -159,7 +160,7 @@ struct RescanTests {
             let referenced = try await refer(catalog, "a.jpg", seed: 2)
             let result = try await catalog.call(BackupLibrary(target: folder.file("backup")))
             #expect(result.resources == 2 && result.referenced == 1)
-            // Taken out again with what the library no longer has.
+            // The next backup removes the files that the library no longer has.
             try await catalog.perform([.deleteAssets(.init(ids: [referenced]))])
             let second = try await catalog.call(BackupLibrary(target: folder.file("backup"), verifies: true))
             #expect(second.resources == 1 && second.present == 1 && second.removed == 1)

@@ -67,7 +67,7 @@ struct ResourceTests {
         }
     }
 
-    @Test func `a peer that takes no notifications gets one reply, and is told that it cannot follow`() async throws {
+    @Test func `a client without notifications gets one reply, and changes.follow refuses it`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let id = try await catalog.take([picture(1)])[0]
             let handler = catalog.service.handler
@@ -88,7 +88,7 @@ struct ResourceTests {
         }
     }
 
-    @Test func `an upload refuses gaps, answers repeats, and belongs to who began it`() async throws {
+    @Test func `an upload refuses gaps, accepts repeated chunks, and belongs to its owner`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let name = try await catalog.call(BeginUpload()).upload
             func append(_ offset: Int64, _ bytes: Bytes) async throws -> Int64 {
@@ -114,7 +114,7 @@ struct ResourceTests {
         }
     }
 
-    @Test func `uploads have a lease, a number and a size`() async throws {
+    @Test func `uploads have a lease, a maximum number and a maximum size`() async throws {
         let resources = try ResourceStore(root: folder.file("resources"))
         let clock = ManualTime()
         var limits = UploadDesk.Limits()
@@ -183,7 +183,7 @@ struct ResourceTests {
         }
     }
 
-    @Test func `files are taken from below the import roots only`() async throws {
+    @Test func `files are imported from below the import roots only`() async throws {
         let inside = try folder.write(picture(1), to: "in/good.jpg")
         let outside = try folder.write(picture(2), to: "out/secret.jpg")
         symlink(folder.file("out"), folder.file("in/way"))
@@ -202,7 +202,7 @@ struct ResourceTests {
         #expect(throws: RPCError.self) { try ImportRoots([folder.file("nowhere")]) }
     }
 
-    @Test func `an edit is rendered upright, keeps the original, and a stale one is refused`() async throws {
+    @Test func `an edit is rendered upright, keeps the original, and a stale edit is refused`() async throws {
         let original = TestPictures.jpeg(width: 60, height: 80, orientation: 6, seed: 1)
         let render = TestPictures.jpeg(width: 20, height: 10, seed: 2)
         try await RunningCatalog.with(folder) { catalog in
@@ -249,7 +249,7 @@ struct ResourceTests {
         }
     }
 
-    @Test func `a worker that dies in the middle of an import fails nothing that can be read`() async throws {
+    @Test func `a worker that dies during an import does not affect readable files`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             try await withThrowingTaskGroup(of: Bool.self) { group in
                 for seed in UInt64(1)...40 {
@@ -279,7 +279,7 @@ struct ResourceTests {
 }
 
 extension RunningCatalog {
-    /// Uploads bytes in steps and gives the upload's name.
+    /// Uploads bytes in steps and returns the upload's id.
     func upload(_ bytes: Bytes) async throws -> String {
         let name = try await call(BeginUpload(size: Int64(bytes.count))).upload
         var offset = 0
@@ -299,7 +299,7 @@ extension RunningCatalog {
     }
 }
 
-/// Time that stands still until it is moved on.
+/// A clock that advances only on request.
 final class ManualTime: Sendable {
     private let value = Mutex<Int64>(0)
 

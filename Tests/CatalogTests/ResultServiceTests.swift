@@ -7,7 +7,7 @@ import Testing
 
 @testable import Catalog
 
-/// Fetch results as values: positions, counts, details, other moments.
+/// Tests of fetch results as values: positions, counts, details, other sequences.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct ResultServiceTests {
     let folder: TemporaryFolder
@@ -15,7 +15,7 @@ struct ResultServiceTests {
     init() throws { folder = try TemporaryFolder("cat") }
 
     @Test(.spec("S-26", "S-22", "S-29", "P-17", "P-18"))
-    func `a result answers by position, and says where things stand`() async throws {
+    func `a result answers by position and returns the positions of identifiers`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let ids = try await catalog.take((1...8).map { picture($0) })
             var fetch = FetchDescription(.assets)
@@ -52,7 +52,8 @@ struct ResultServiceTests {
         }
     }
 
-    @Test(.spec("S-24", "S-66", "S-25", "P-05", "T-37")) func `details tell of a result and of objects`() async throws {
+    @Test(.spec("S-24", "S-66", "S-25", "P-05", "T-37"))
+    func `details describe the changes of a result and of objects`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let ids = try await catalog.take((1...4).map { picture($0) })
             var fetch = FetchDescription(.assets)
@@ -75,7 +76,7 @@ struct ResultServiceTests {
             #expect(objects[ids[0]] == nil)
             #expect(objects[ids[2]]?.objectWasDeleted == true && objects[ids[2]]?.after == nil)
             #expect(objects[ids[1]]?.assetContentChanged == false && objects[ids[1]]?.after?["rating"] == 1)
-            // The old result is what it was.
+            // The old result has not changed.
             let again = try await catalog.call(FetchAssets(fetch: fetch, token: before.token))
             #expect(again.assets == before.assets)
 
@@ -93,7 +94,7 @@ struct ResultServiceTests {
     }
 
     @Test(.spec("S-27", "P-33"), arguments: [1, 2])
-    func `a result carried along by records is the one that a new query gives`(_ round: UInt64) async throws {
+    func `a result advanced by records equals the result of a new query`(_ round: UInt64) async throws {
         var random = SeededRandom(named: "carried \(round)")
         try await RunningCatalog.with(folder) { catalog in
             var ids = try await catalog.take((1...24).map { picture($0 + round * 1000) })
@@ -134,7 +135,7 @@ struct ResultServiceTests {
                 if ids.count > 10, random.one(in: 3) { requests.append(.deleteAssets(.init(ids: [ids.removeLast()]))) }
                 try await catalog.perform(requests)
                 for fetch in fetches {
-                    // Positions come from the kept array, the page from the database.
+                    // Positions come from the cached array, the page from the database.
                     let page = try await catalog.call(FetchAssets(fetch: fetch, count: 100))
                     let objects = try await catalog.call(FetchObjects(fetch: fetch, at: Array(0..<page.count)))
                     try #require(objects.assets.map(\.id) == page.assets.map(\.id))
@@ -145,14 +146,15 @@ struct ResultServiceTests {
     }
 
     @Test(.spec("S-74", "S-71", "S-73"))
-    func `eight clients at once lose no update and end where one after the other would`()
+    func `eight concurrent clients lose no update and end as they would one after the other`()
         async throws
     {
         let random = SeededRandom(named: "eight clients")
         try await RunningCatalog.with(folder) { catalog in
             let ids = try await catalog.take((1...6).map { picture($0) })
             let rounds = TestEnvironment.rounds(25)
-            // Each client counts up what it reads, under the revision that it read: a lost update shows as a smaller sum.
+            // Each client increments the value that it read, under the revision that it read: a lost update shows as a
+            // smaller sum.
             let written = try await withThrowingTaskGroup(of: [ObjectID: Int].self) { group in
                 for client in 0..<8 {
                     let connection = try catalog.connect()
@@ -196,7 +198,8 @@ struct ResultServiceTests {
         }
     }
 
-    @Test(.spec("T-35", "T-36", "S-65")) func `an expired token carries where to go on from`() async throws {
+    @Test(.spec("T-35", "T-36", "S-65"))
+    func `an expired token is answered with a token to continue from`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             _ = try await catalog.take([picture(1)])
             let now = try await catalog.call(CurrentToken()).token

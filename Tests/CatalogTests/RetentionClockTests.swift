@@ -6,7 +6,7 @@ import Testing
 
 @testable import Catalog
 
-/// By which time old things are forgotten, whatever the wall clock says.
+/// Tests of the time used for retention when the wall clock is wrong.
 @Suite(.timeLimit(.minutes(2)))
 struct RetentionClockTests {
     private static let second: Int64 = 1_000_000
@@ -14,16 +14,16 @@ struct RetentionClockTests {
     private static let day = 24 * hour
     private static let start: Int64 = 1_700_000_000 * second
 
-    @Test func `time that passes on both clocks is believed`() {
+    @Test func `time that passes on both clocks is accepted`() {
         var clock = RetentionClock(last: Self.start, monotonic: 5)
         #expect(clock.observe(wall: Self.start + 40 * Self.day, monotonic: 5 + 40 * Self.day) == nil)
         #expect(clock.now == Self.start + 40 * Self.day)
-        // A small difference is that of two clocks.
+        // A small difference is normal between two clocks.
         #expect(clock.observe(wall: Self.start + 40 * Self.day + 30 * Self.second, monotonic: 5 + 40 * Self.day) == nil)
         #expect(clock.now == Self.start + 40 * Self.day + 30 * Self.second)
     }
 
-    @Test func `a jump ahead is believed after an hour, and not if it is taken back before`() {
+    @Test func `a jump ahead is accepted after an hour, and ignored if it is undone before`() {
         for isTakenBack in [true, false] {
             var clock = RetentionClock(last: Self.start, monotonic: 0)
             let jump = 3650 * Self.day
@@ -43,7 +43,7 @@ struct RetentionClockTests {
         }
     }
 
-    @Test func `a clock that jumps again has to stay for another hour`() {
+    @Test func `a clock that jumps again must persist for another hour`() {
         var clock = RetentionClock(last: Self.start, monotonic: 0)
         #expect(clock.observe(wall: Self.start + 100 * Self.day, monotonic: 0) == .ahead(100 * Self.day))
         let half = Self.hour / 2
@@ -52,7 +52,7 @@ struct RetentionClockTests {
         #expect(clock.now == Self.start + Self.hour)
     }
 
-    @Test func `a clock that is set back is believed at once, and extremes do no harm`() {
+    @Test func `a clock that is set back is accepted at once, and extreme values do no harm`() {
         var clock = RetentionClock(last: Self.start, monotonic: 0)
         #expect(clock.observe(wall: Self.start - Self.day, monotonic: 0) == .behind(Self.day))
         #expect(clock.now == Self.start - Self.day)
@@ -61,7 +61,7 @@ struct RetentionClockTests {
         _ = clock.observe(wall: .max, monotonic: 0)
     }
 
-    @Test func `a start with a wrong clock purges nothing before an hour has passed, and then does`() async throws {
+    @Test func `a start with a wrong clock deletes nothing until an hour has passed, and then does`() async throws {
         let folder = try TemporaryFolder("clock")
         let (wall, monotonic) = (ManualTime(), ManualTime())
         wall.advance(by: Self.start)

@@ -9,7 +9,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct RulesTests {
-    @Test func `an asset and the album it goes into are made in one transaction`() throws {
+    @Test func `an asset and its album can be created in one transaction`() throws {
         var library = MemoryLibrary()
         let (record, ids) = try library.perform([
             .create("a", 1, date: 5),
@@ -18,7 +18,7 @@ struct RulesTests {
         ])
         let asset = try #require(record.assets.first?.after)
         let album = try #require(record.collections.compactMap(\.after).first { $0.type == .album })
-        // Besides: the moment of the asset, with its cluster and its year.
+        // The record also has the asset's moment, with its cluster and its year.
         #expect(record.assets.count == 1 && record.collections.count == 2 && record.lists.count == 3)
         #expect(asset.id == ids["a"] && asset.isFavorite && asset.memberships.map(\.collection) == [album.id])
         #expect(album.estimatedAssetCount == 1 && album.startDate == 5 && album.endDate == 5)
@@ -26,7 +26,7 @@ struct RulesTests {
     }
 
     @Test(.spec("P-16", "S-35"))
-    func `a favourite changes the modification date and not that of the content`() throws {
+    func `a favorite changes the modification date but not the content modification date`() throws {
         var library = MemoryLibrary()
         let id = try library.add(1)
         let before = try #require(library.asset(id))
@@ -55,7 +55,7 @@ struct RulesTests {
         }
     }
 
-    @Test func `a caption is stored in normal form and an empty one is none`() throws {
+    @Test func `a caption is stored in normalization form C, and an empty caption as nil`() throws {
         var library = MemoryLibrary()
         let id = try library.add(1, set: AssetPatch(caption: "e\u{301}", keywords: ["e\u{301}", "é", ""]))
         #expect(library.asset(id).map { Array(($0.caption ?? "").utf8) } == Array("é".utf8))
@@ -68,7 +68,7 @@ struct RulesTests {
         #expect(error?.name == "invalid_params")
     }
 
-    @Test func `members are appended in the order given, once each`() throws {
+    @Test func `members are appended in the given order, once each`() throws {
         var library = MemoryLibrary()
         let ids = try (1...5).map { try library.add($0) }
         let album = try library.addAlbum("A", [ids[2], ids[0]])
@@ -97,7 +97,7 @@ struct RulesTests {
         #expect(dates() == [nil, nil])
     }
 
-    @Test func `a deleted album leaves its assets, and they are in the record`() throws {
+    @Test func `a deleted album leaves its assets, and the record contains them`() throws {
         var library = MemoryLibrary()
         let ids = try (1...3).map { try library.add($0) }
         let album = try library.addAlbum("A", ids)
@@ -107,7 +107,7 @@ struct RulesTests {
         #expect(library.snapshot.assets.values.allSatisfy { $0.memberships.isEmpty })
     }
 
-    @Test func `bytes that are there already give the asset that has them`() throws {
+    @Test func `known bytes yield the asset that has them`() throws {
         var library = MemoryLibrary()
         let first = try library.add(1)
         let (record, ids) = try library.perform([.create("again", 1), .create("new", 2), .create("twin", 2)])
@@ -116,7 +116,7 @@ struct RulesTests {
         #expect(second["copy"] != nil && second["copy"] != first)
     }
 
-    @Test func `a precondition refuses what was changed meanwhile`() throws {
+    @Test func `a precondition refuses an entity that has changed meanwhile`() throws {
         var library = MemoryLibrary()
         let id = try library.add(1)
         let stale = try #require(library.asset(id)?.revision)
@@ -131,7 +131,7 @@ struct RulesTests {
         #expect(library.asset(id)?.rating == 1)
     }
 
-    @Test func `a transaction touches at most its limit`() throws {
+    @Test func `a transaction touches at most as many entities as its limit`() throws {
         var library = MemoryLibrary()
         let ids = try (1...6).map { try library.add($0) }
         let album = try library.addAlbum("A", ids)
@@ -144,7 +144,7 @@ struct RulesTests {
         #expect(library.snapshot.assets.count == 6)
     }
 
-    @Test func `an asset is in so few albums that it can always be deleted`() throws {
+    @Test func `the albums of an asset are bounded so that the asset can always be deleted`() throws {
         var library = MemoryLibrary()
         let id = try library.add(1)
         for number in 0..<20 { _ = try library.perform([.album("\(number)", id)], limit: 120) }
@@ -154,7 +154,7 @@ struct RulesTests {
         #expect(library.snapshot.collections.values.allSatisfy { $0.estimatedAssetCount == 0 })
     }
 
-    @Test func `another frame stands for a burst when its representative goes`() throws {
+    @Test func `another frame represents a burst after its representative is deleted`() throws {
         var library = MemoryLibrary()
         let ids = try (1...3).map { try library.add($0, date: Int64(10 - $0), burst: "b") }
         #expect(ids.map { library.asset($0)?.representsBurst } == [true, false, false])
@@ -178,7 +178,7 @@ struct RulesTests {
         #expect(digest(.fullSizePhoto) == 12 && digest(.adjustmentBasePhoto) == 11)
         try library.perform([.edit(id, "B", 13)])
         #expect(digest(.fullSizePhoto) == 13 && digest(.adjustmentBasePhoto) == 11)
-        // A did not understand B's data and was given what is shown.
+        // A could not read B's data and received the current render.
         try library.perform([.edit(id, "A", 15)])
         #expect(digest(.fullSizePhoto) == 15 && digest(.adjustmentBasePhoto) == 13)
         let error = #expect(throws: RPCError.self) {
@@ -197,7 +197,7 @@ struct RulesTests {
         #expect(reverted == original)
     }
 
-    @Test func `what was synced from elsewhere is neither changed nor deleted`() throws {
+    @Test func `synced assets can be neither changed nor deleted`() throws {
         var library = MemoryLibrary()
         var create = PreparedChange.create("p", 1)
         if case .createAsset(var request) = create.request {
@@ -213,7 +213,7 @@ struct RulesTests {
         }
     }
 
-    @Test func `identifiers made later sort later, also while the clock stands or is set back`() {
+    @Test func `later identifiers sort later, even if the clock stops or is set back`() {
         let time = ManualTime()
         let source = IdentifierSource(now: { time.now })
         var last = source.make(.asset)

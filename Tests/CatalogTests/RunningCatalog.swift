@@ -9,7 +9,7 @@ import TestSupport
 
 @testable import Catalog
 
-/// The whole service in this process, in a folder of its own, with real workers and a real client.
+/// The complete service in this process, with its own folder, real workers and a real client.
 final class RunningCatalog: Sendable {
     let service: CatalogService
     let client: RequestClient
@@ -49,7 +49,7 @@ final class RunningCatalog: Sendable {
         try await life.value
     }
 
-    /// Runs a body against a catalog and stops it after.
+    /// Runs a body against a catalog and stops the catalog afterwards.
     static func with<Value>(
         _ folder: TemporaryFolder,
         surroundings: CatalogSurroundings = CatalogSurroundings(),
@@ -67,7 +67,7 @@ final class RunningCatalog: Sendable {
         }
     }
 
-    /// Another connection to it.
+    /// Opens another connection to the catalog.
     func connect() throws -> RequestClient {
         try RequestClient(address: service.address, thread: thread, logger: Self.logger)
     }
@@ -91,7 +91,7 @@ final class RunningCatalog: Sendable {
         )
     }
 
-    /// Takes pictures in and gives their identifiers.
+    /// Imports photos and returns their identifiers.
     func take(_ pictures: [Bytes], set: AssetPatch = AssetPatch()) async throws -> [ObjectID] {
         let requests = pictures.indices.map { index in
             ChangeRequest.createAsset(
@@ -118,7 +118,7 @@ final class RunningCatalog: Sendable {
         return try await call(FetchCollections(fetch: fetch, count: 1000)).collections
     }
 
-    /// The whole history from the oldest token.
+    /// Returns the whole history from the oldest token.
     func history() async throws -> [ChangeRecord] {
         var records: [ChangeRecord] = []
         var token: ChangeToken?
@@ -133,7 +133,7 @@ final class RunningCatalog: Sendable {
 
 import Testing
 
-/// The error that a body throws, where it is one of the wire.
+/// Returns the wire error that a body throws; nil if it throws none.
 func refusal(_ body: () async throws -> some Any) async -> RPCError? {
     do {
         _ = try await body()
@@ -143,7 +143,7 @@ func refusal(_ body: () async throws -> some Any) async -> RPCError? {
     }
 }
 
-/// A picture that no other seed gives.
+/// Returns a photo that is different for each seed.
 func picture(_ seed: UInt64, date: String? = nil) -> Bytes {
     TestPictures.jpeg(width: 32, height: 24, date: date, seed: seed)
 }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Catalog
 
-/// Libraries that earlier versions made are opened by this one.
+/// Tests that libraries of earlier versions can be opened.
 @Suite(.timeLimit(.minutes(1)))
 struct SchemaTests {
     private func open(_ folder: TemporaryFolder) throws -> LibraryStore {
@@ -20,7 +20,7 @@ struct SchemaTests {
         )
     }
 
-    @Test func `the oldest schema's file is brought to the newest with all that is in it`() async throws {
+    @Test func `a file of the oldest schema is migrated to the newest one with all its contents`() async throws {
         let folder = try TemporaryFolder("schema")
         let path = folder.file("library.sqlite")
         let old = try DatabaseQueue(path: path)
@@ -32,13 +32,13 @@ struct SchemaTests {
         try old.close()
 
         let store = try open(folder)
-        // No record tells of the moments that it did not have: whoever follows it fetches again.
+        // No record mentions the moments that it did not have, so clients fetch again.
         #expect(store.history == String(repeating: "a", count: 32) && store.startSequence == 2)
         let assets = try await store.read { try $0.assets.assets([1, 2, 3]) }
         #expect(assets.count == 3)
         #expect(assets[1]?.originalFilename == "DSCF0000.JPG" && assets[1]?.creationOffset == -39_600)
         #expect(assets[3]?.resources.map(\.size) == [11_883_298])
-        #expect(assets[3]?.resources.map(\.duration) == [5_000_000], "what a revert gives back to a video")
+        #expect(assets[3]?.resources.map(\.duration) == [5_000_000], "the duration that a revert restores")
         #expect(assets[1]?.resources.map(\.duration) == [nil])
         let counted = try await store.read { try $0.counter("visible") }
         #expect(counted == 3)
@@ -53,11 +53,11 @@ struct SchemaTests {
         #expect(records.records.map(\.sequence) == [1, 2])
         try store.close()
         try DatabaseCheck.full(path: path)
-        // And again: nothing is left to be done.
+        // Opening it again has nothing left to migrate.
         try open(folder).close()
     }
 
-    @Test func `a newer schema is refused by name`() throws {
+    @Test func `a file of a newer schema is refused with newer_version`() throws {
         let folder = try TemporaryFolder("newer")
         try open(folder).close()
         let queue = try DatabaseQueue(path: folder.file("library.sqlite"))

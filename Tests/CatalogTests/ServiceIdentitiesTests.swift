@@ -9,7 +9,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1)))
 struct ServiceIdentitiesTests {
-    @Test func `the own user and listed services act for others, nobody else`() {
+    @Test func `only the catalog's own user and listed services act for other clients`() {
         let services = ServiceIdentities(ownUID: 1000) { $0 == "key:editor" }
         for identity in ["uid:1000", "key:editor"] {
             #expect(throws: Never.self) { try services.check(identity, for: "onBehalfOf") }

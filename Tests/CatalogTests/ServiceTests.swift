@@ -14,7 +14,7 @@ struct ServiceTests {
 
     init() throws { folder = try TemporaryFolder("cat") }
 
-    @Test(.spec("S-03", "S-78", "P-23")) func `a file is taken in by its path with what it says about itself`()
+    @Test(.spec("S-03", "S-78", "P-23")) func `a file is imported by its path together with its metadata`()
         async throws
     {
         let bytes = TestPictures.jpeg(
@@ -56,7 +56,7 @@ struct ServiceTests {
         }
     }
 
-    @Test func `a follower sees every change in order while a thousand are made`() async throws {
+    @Test func `a follower receives every change in order while a thousand are made`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let id = try await catalog.take([picture(1)])[0]
             let start = try await catalog.call(CurrentToken()).token

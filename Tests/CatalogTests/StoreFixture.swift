@@ -9,12 +9,12 @@ import Testing
 
 @testable import Catalog
 
-/// A store in a folder of its own, without a service around it.
+/// A store in its own folder, without a service.
 final class StoreFixture: Sendable {
     let folder: TemporaryFolder?
     let store: LibraryStore
 
-    /// In a new folder, or over what is in a folder already.
+    /// Opens a store in a new folder, or in an existing one.
     init(at path: String? = nil) throws {
         let folder = path == nil ? try TemporaryFolder("store") : nil
         self.folder = folder
@@ -30,7 +30,7 @@ final class StoreFixture: Sendable {
 
     deinit { try? store.close() }
 
-    /// Writes one transaction as it is.
+    /// Writes one transaction unchanged.
     func write(_ result: TransactionResult, sequence: Int64) async throws {
         var record = ChangeRecord(
             sequence: sequence,
@@ -55,7 +55,7 @@ struct Snapshot: Equatable, Sendable {
 
     var root: CollectionList? { lists[.root] }
 
-    /// What records lead to, from nothing; `root` is where the root folder began.
+    /// Applies records to an empty library; `root` is the initial state of the root folder.
     init(replaying records: [ChangeRecord] = [], root: CollectionList? = nil) {
         lists[.root] = root
         for record in records { apply(record) }
@@ -67,7 +67,7 @@ struct Snapshot: Equatable, Sendable {
         for change in record.lists { lists[change.id] = change.after }
     }
 
-    /// Memberships of one asset have no order among themselves.
+    /// Returns a copy with sorted memberships, since the memberships of an asset have no order.
     func normalized() -> Snapshot {
         var copy = self
         for (id, asset) in copy.assets {
@@ -78,20 +78,20 @@ struct Snapshot: Equatable, Sendable {
 }
 
 extension LibraryStore {
-    /// A disk with so many pages left.
+    /// Limits the number of pages of the database, as if the disk were full.
     func limitPages(to count: Int) async throws {
         try await database.pool.writeWithoutTransaction { database in
             try database.execute(sql: "PRAGMA max_page_count = \(count)")
         }
     }
 
-    /// Everything in the tables.
+    /// Reads all entities from the tables.
     func everything() async throws -> Snapshot {
         try await read { reader in
             var snapshot = Snapshot()
             let rows = try Int64.fetchAll(reader.database, sql: "SELECT row FROM asset")
             for asset in try reader.assets.assets(rows).values { snapshot.assets[asset.id] = asset }
-            // No record tells of the smart albums: they are there from the beginning.
+            // No record mentions the smart albums: they exist from the start.
             for text in try String.fetchAll(reader.database, sql: "SELECT id FROM collection WHERE type <> 2") {
                 let id = try #require(ObjectID(text))
                 snapshot.collections[id] = try reader.collections.collection(id)

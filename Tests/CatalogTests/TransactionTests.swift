@@ -14,7 +14,8 @@ struct TransactionTests {
 
     init() throws { folder = try TemporaryFolder("cat") }
 
-    @Test(.spec("S-72")) func `the same transaction sent three times, also at once, is made once with equal outcomes`()
+    @Test(.spec("S-72"))
+    func `a transaction sent three times, also concurrently, is performed once with equal outcomes`()
         async throws
     {
         try await RunningCatalog.with(folder) { catalog in
@@ -30,7 +31,7 @@ struct TransactionTests {
             #expect(try await catalog.collections().count == 1)
             #expect(try await catalog.history().count == 1)
 
-            // Another client's transaction of the same name is another one.
+            // A transaction of another client with the same id is a different one.
             #expect(try await catalog.perform([create], transaction: "t1", client: "other").json != outcomes[0])
             let other = ChangeRequest.createCollection(.init(ref: "c", title: "Twice"))
             let error = await refusal { try await catalog.perform([other], transaction: "t1") }
@@ -39,7 +40,7 @@ struct TransactionTests {
         }
     }
 
-    @Test func `other bytes under the same transaction are other content`() async throws {
+    @Test func `other attachments under the same transaction id are other content`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let create = ChangeRequest.createAsset(.init(ref: "p", resources: [NewResource(source: .attachment(0))]))
             let first = try await catalog.perform([create], transaction: "t", attachments: [picture(1)])
@@ -65,7 +66,7 @@ struct TransactionTests {
     }
 
     @Test(.spec("S-73", "S-71"))
-    func `a refused transaction leaves nothing, names its request, and its number is used again`() async throws {
+    func `a refused transaction leaves nothing, names its request, and its sequence is used again`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let id = try await catalog.take([picture(1)])[0]
             let before = try await catalog.call(CurrentToken()).token
@@ -75,14 +76,14 @@ struct TransactionTests {
             #expect(error?.name == "identifier_not_found" && error?.code == 3201 && error?.data["request"] == 7)
             #expect(try await catalog.call(CurrentToken()).token == before)
             #expect(try await catalog.collections().isEmpty)
-            // What was refused was not remembered.
+            // A refused outcome is not remembered.
             requests[7] = .updateAsset(.init(id: .id(id), set: AssetPatch(rating: 2)))
             let made = try await catalog.perform(requests, transaction: "t")
             #expect(made.sequence == before.sequence + 1)
         }
     }
 
-    @Test func `refused and accepted transactions of one commit do not disturb each other`() async throws {
+    @Test func `refused and accepted transactions of one commit do not affect each other`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<200 {
@@ -108,7 +109,7 @@ struct TransactionTests {
         }
     }
 
-    @Test func `records lead from nothing to what the tables hold`() async throws {
+    @Test func `replaying the records yields the contents of the tables`() async throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         TestPlace.say("seed \(seed)")
         var random = RandomSource(seed: seed)
@@ -206,7 +207,7 @@ struct TransactionTests {
         #expect(check.output == "ok\n")
     }
 
-    @Test func `an old copy of the database put back begins a new history`() async throws {
+    @Test func `restoring an old copy of the database begins a new history`() async throws {
         let database = folder.file("library/library.sqlite")
         let old = try await RunningCatalog.with(folder) { catalog in
             _ = try await catalog.take([picture(1)])
@@ -248,7 +249,7 @@ struct TransactionTests {
         }
     }
 
-    @Test func `a full database refuses, stays whole, and works again`() async throws {
+    @Test func `a full database refuses writes, stays intact, and works again`() async throws {
         try await RunningCatalog.with(folder) { catalog in
             let id = try await catalog.take([picture(1)])[0]
             let before = try await catalog.call(CurrentToken()).token
@@ -269,7 +270,7 @@ struct TransactionTests {
         }
     }
 
-    @Test(.spec("T-36")) func `old records are forgotten in steps, and tokens before them expire`() async throws {
+    @Test(.spec("T-36")) func `old records are deleted in steps, and tokens before them expire`() async throws {
         try await RunningCatalog.with(folder) {
             $0.historyBytes = 1 << 20
             $0.trimInterval = 0
@@ -280,7 +281,7 @@ struct TransactionTests {
                 let caption = "\(step)" + String(repeating: "x", count: 20_000)
                 try await catalog.perform([.updateAsset(.init(id: .id(id), set: AssetPatch(caption: .some(caption))))])
             }
-            // Stands in the writer's queue behind the last step.
+            // Runs in the writer's queue after the last step.
             try await catalog.service.store.limitPages(to: 1 << 30)
             let tokens = try await catalog.call(CurrentToken())
             #expect(tokens.oldest.sequence > first.sequence)

@@ -3,15 +3,15 @@ import Metadata
 import PhotoModel
 import Storage
 
-/// Compares a library's database with its stored files; changes nothing, and may be done while the catalog runs.
+/// A comparison of a library's database with its stored files. It changes nothing and can run beside the catalog.
 struct Examination {
     let folder: String
-    /// Reads every file and checks its bytes.
+    /// Whether every file is read and verified against its digest.
     let isDeep: Bool
     /// Microseconds since 1970.
     let now: Int64
 
-    /// What was found; of each kind the number, and the first few.
+    /// The findings: for each kind the count and the first few.
     struct Findings {
         var resources = 0
         var bytes: Int64 = 0
@@ -34,10 +34,10 @@ struct Examination {
         var json: JSON { ["count": JSON(count), "first": JSON(first)] }
     }
 
-    /// A file that no asset has may be on its way into a transaction.
+    /// The age in microseconds below which a file without an asset is ignored: its transaction may be in progress.
     static let patience: Int64 = 3_600_000_000
 
-    /// - Parameter progress: told after each file
+    /// - Parameter progress: called after each file
     func run(progress: (_ done: Int, _ total: Int) -> Void) throws -> JSON {
         let store = try ExaminationStore(folder: folder)
         let resources = try ResourceStore(root: "\(folder)/resources", isReadOnly: true)

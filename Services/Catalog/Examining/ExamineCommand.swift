@@ -2,17 +2,17 @@ import ArgumentParser
 import Hosting
 import JSONValue
 
-/// `catalog examine`: what `safelight doctor` asks about a library; changes nothing.
+/// `catalog examine`: the consistency check behind `safelight doctor`; changes nothing.
 struct ExamineCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "examine",
-        abstract: "Compares the database of a library with its files, beside a running catalog or without one.",
-        discussion: "Writes one JSON line; with --deep lines of progress before it."
+        abstract: "Compares the database of a library with its files; the catalog may be running.",
+        discussion: "Prints one JSON line; with --deep, progress lines before it."
     )
 
     @OptionGroup var libraryOptions: LibraryOptions
 
-    @Flag(help: "Read every file and check its bytes.")
+    @Flag(help: "Read every file and verify its digest.")
     var deep = false
 
     func run() throws {

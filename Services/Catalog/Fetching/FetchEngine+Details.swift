@@ -3,9 +3,9 @@ import JSONValue
 import Messaging
 import PhotoModel
 
-/// `changes.details` (spec S-65 to S-69): what happened between two moments.
+/// Implements `changes.details` (S-65 to S-69): the changes between two sequences.
 extension FetchEngine {
-    /// Entries of details beyond which the after result replaces the before result as a whole.
+    /// The number of entries beyond which the details say that the result has to be reloaded.
     static let maxDetails = 20_000
 
     func details(_ request: ChangesDetails, owner: String = "") async throws -> ChangesDetails.Result {
@@ -14,7 +14,7 @@ extension FetchEngine {
             let isHeld = described.container?.isTransient == true
             guard !isHeld, fetch.kind.isDecidedByEntity else {
                 throw Refusal.notObservable.error(
-                    "there are no details of this kind of fetch; compare its members before and after"
+                    "changes.details does not support this kind of fetch; compare its members before and after"
                 )
             }
         }
@@ -22,7 +22,7 @@ extension FetchEngine {
             let (head, from) = try Self.moment(request.from, reader)
             let (_, to) = try Self.moment(request.to, reader)
             guard from.sequence <= to.sequence else {
-                throw Refusal.invalidOptions.error("from is a later moment than to; name them the other way round")
+                throw Refusal.invalidOptions.error("from is later than to; exchange them")
             }
             var result = ChangesDetails.Result(from: from, to: to)
             if let fetch {

@@ -3,7 +3,7 @@ import JSONValue
 import Messaging
 import PhotoModel
 
-/// Questions about results and entities that are no pages.
+/// Requests about results and entities other than pages.
 extension FetchEngine {
     // MARK: Counting
 
@@ -73,7 +73,7 @@ extension FetchEngine {
         }
     }
 
-    // MARK: Covers
+    // MARK: Key assets
 
     func keyAssets(_ request: FetchKeyAssets, owner: String = "") async throws -> FetchKeyAssets.Result {
         var description = FetchDescription(.assets)
@@ -126,12 +126,12 @@ extension FetchEngine {
 
     // MARK: Snapshots
 
-    /// The most members of a list on which steps with indexes are carried out; larger ones are named by identifier.
+    /// The largest list on which index operations are supported; members of larger lists are named by identifier.
     static let maxSnapshot = 100_000
 
-    /// The list as a client saw it, for the steps of a request (spec T-13).
+    /// Returns the list as the client saw it, for the index operations of a request (T-13).
     ///
-    /// - Returns: nil for a request without them
+    /// - Returns: nil if the request has no index operations
     func snapshot(for request: ChangeRequest, owner: String) async throws -> SnapshotList? {
         let (reference, edits, token, fetch): (ObjectReference, [MemberEdit], ChangeToken?, FetchDescription?)
         switch request {
@@ -147,7 +147,7 @@ extension FetchEngine {
         let seen = try resolved(fetch ?? description, owner: owner)
         switch seen.kind {
         case .assets(.collection(id)), .children(of: id): break
-        default: throw Refusal.invalidOptions.error("snapshotFetch is a fetch of the members of \(id)")
+        default: throw Refusal.invalidOptions.error("snapshotFetch must be a fetch of the members of \(id)")
         }
         return try await store.read { [cache] reader in
             let (head, token) = try Self.moment(token, reader)
@@ -159,7 +159,7 @@ extension FetchEngine {
             let array = seen.windowed(try rows.rows(of: seen.whole, at: token.sequence))
             guard array.count <= Self.maxSnapshot else {
                 throw Refusal.limitExceeded.error(
-                    "\(id) has \(array.count) members; steps with indexes are for at most \(Self.maxSnapshot), name "
+                    "\(id) has \(array.count) members; index operations are limited to \(Self.maxSnapshot), name "
                         + "members by their identifiers",
                     ["limit": JSON(Self.maxSnapshot)]
                 )

@@ -3,10 +3,10 @@ import JSONValue
 import Messaging
 import PhotoModel
 
-/// Answers fetches: pages of a result at one moment (DESIGN 3.4).
+/// Answers fetches: pages of a result at one sequence.
 ///
-/// At the present moment the database answers directly where a page is near the front. Everything else comes from the
-/// result's array of row numbers, which is kept or made again; no read transaction stays open.
+/// At the newest sequence the database answers directly if the page is near the front. All other pages come from the
+/// result's array of row numbers, which is cached or rebuilt. No read transaction stays open.
 final class FetchEngine: Sendable {
     let store: LibraryStore
     let cache: ResultCache
@@ -28,10 +28,10 @@ final class FetchEngine: Sendable {
     var cacheBytes: Int { cache.bytes }
     var cachedResults: Int { cache.count }
 
-    /// Pages that begin further back than this come from the array: the database would have to count its way there.
+    /// Pages that begin beyond this offset use the array: the database would have to step over all rows before them.
     static let deepPage = 1000
 
-    /// Checks a fetch, and puts the members of a collection held for the client in its place.
+    /// Validates a fetch, and replaces a transient collection of the client by its members.
     func resolved(_ description: FetchDescription, owner: String) throws -> Fetch {
         let fetch = try Fetch(description)
         guard case .assets(.transient(let id)) = fetch.kind else { return fetch }
@@ -55,7 +55,7 @@ final class FetchEngine: Sendable {
     func assets(_ request: FetchAssets, owner: String = "") async throws -> FetchAssets.Result {
         let fetch = try resolved(request.fetch, owner: owner)
         guard fetch.kind.entityClass == .asset else {
-            throw Refusal.invalidOptions.error("fetch.assets takes fetches of the kind assets")
+            throw Refusal.invalidOptions.error("fetch.assets accepts the kind assets")
         }
         return try await store.read { [cache, quarantine] reader in
             let (head, token) = try Self.moment(request.token, reader)
@@ -82,7 +82,7 @@ final class FetchEngine: Sendable {
                     assets: try rows.assets(Array(page), at: token.sequence)
                 )
             }
-            // Who holds a collection knows its members.
+            // The owner of a transient collection knows its members.
             if case .assets(.ids(let list)) = fetch.kind, request.fetch.ids != nil {
                 result.missing = try Self.missing(list, token.sequence, head, reader)
             }
@@ -94,7 +94,7 @@ final class FetchEngine: Sendable {
     func objects(_ request: FetchObjects, owner: String = "") async throws -> FetchAssets.Result {
         let fetch = try resolved(request.fetch, owner: owner)
         guard fetch.kind.entityClass == .asset else {
-            throw Refusal.invalidOptions.error("fetch.objects takes fetches of the kind assets")
+            throw Refusal.invalidOptions.error("fetch.objects accepts the kind assets")
         }
         return try await store.read { [cache] reader in
             let (head, token) = try Self.moment(request.token, reader)
@@ -122,7 +122,7 @@ final class FetchEngine: Sendable {
     func collections(_ request: FetchCollections, owner: String = "") async throws -> FetchCollections.Result {
         let fetch = try resolved(request.fetch, owner: owner)
         guard [.assetCollection, .collection].contains(fetch.kind.entityClass) else {
-            throw Refusal.invalidOptions.error("fetch.collections takes fetches of the kinds collections and children")
+            throw Refusal.invalidOptions.error("fetch.collections accepts the kinds collections and children")
         }
         let members = try transientMembers(of: fetch, owner: owner)
         return try await store.read { reader in
@@ -144,7 +144,7 @@ final class FetchEngine: Sendable {
     func lists(_ request: FetchLists) async throws -> FetchLists.Result {
         let fetch = try Fetch(request.fetch)
         guard fetch.kind.entityClass == .collectionList else {
-            throw Refusal.invalidOptions.error("fetch.lists takes fetches of the kind lists")
+            throw Refusal.invalidOptions.error("fetch.lists accepts the kind lists")
         }
         return try await store.read { reader in
             let (head, token) = try Self.moment(request.token, reader)
@@ -157,7 +157,7 @@ final class FetchEngine: Sendable {
         }
     }
 
-    /// The members of a list that is held for the client, where the fetch is of its children.
+    /// Returns the members of the client's transient list if the fetch is of its children; else nil.
     func transientMembers(of fetch: Fetch, owner: String) throws -> [ObjectID]? {
         guard case .children(let list) = fetch.kind, list.isTransient else { return nil }
         return try transients.members(of: list, owner: owner)
@@ -191,9 +191,9 @@ final class FetchEngine: Sendable {
         return fetch.page(try past.collections(of: fetch.whole), window)
     }
 
-    // MARK: Parts
+    // MARK: Helpers
 
-    /// The moment that a request names, or now.
+    /// Returns the sequence that a request names, or the newest.
     static func moment(
         _ token: ChangeToken?,
         _ reader: LibraryReader
@@ -204,7 +204,7 @@ final class FetchEngine: Sendable {
         return (head, token)
     }
 
-    /// How many there are now: counted once, and carried along with what changes.
+    /// Returns the current count of a result: counted once, then carried forward with the records.
     static func count(
         _ fetch: Fetch,
         _ head: LibraryHead,
@@ -222,7 +222,7 @@ final class FetchEngine: Sendable {
         return fetch.windowed(all)
     }
 
-    /// The count of an earlier moment with what the records since then did to it; nil where that tells nothing.
+    /// Carries the count at an earlier sequence forward over the records since; nil if the records do not suffice.
     private static func carriedCount(
         _ fetch: Fetch,
         _ head: LibraryHead,
@@ -252,7 +252,7 @@ final class FetchEngine: Sendable {
         return count
     }
 
-    /// Bytes of records over which a count is carried along; above it is counted again.
+    /// The bytes of records over which a count is carried forward; above it the rows are counted again.
     private static let maxCarried = 1 << 20
 
     private static func missing(
@@ -270,10 +270,10 @@ final class FetchEngine: Sendable {
 }
 
 extension Fetch {
-    /// The same without offset and limit.
+    /// The fetch without offset and limit.
     var whole: Fetch { window(offset: 0, limit: 0) }
 
-    /// The part of a whole result that offset and limit leave.
+    /// Returns the part of a whole result that offset and limit select.
     func windowed(_ rows: [Int64]) -> ArraySlice<Int64> {
         let rest = rows.dropFirst(offset)
         return limit > 0 ? rest.prefix(limit) : rest

@@ -3,12 +3,12 @@ import JSONValue
 import Messaging
 import PhotoModel
 
-/// Answers `fetch.keys`: reads a result's keys in one moment, then sends them at the reader's pace.
+/// Implements `fetch.keys`: reads a result's keys at one sequence, then sends them as byte credits arrive.
 struct KeyDelivery: Sendable {
     let store: LibraryStore
     /// Bytes of keys in one notification.
     var chunkBytes = 1 << 20
-    /// Bytes of keys in one answer: they are held until they are sent.
+    /// Bytes of keys in one response; they stay in memory until they are sent.
     var maxBytes = 1 << 30
 
     private struct Keys: Sendable {
@@ -19,11 +19,11 @@ struct KeyDelivery: Sendable {
 
     func keys(_ request: FetchKeys, _ incoming: IncomingRequest, _ notifier: Notifier) async throws -> Reply {
         guard incoming.acceptsNotifications else {
-            throw Refusal.invalidOptions.error("fetch.keys needs a DEALER socket; a REQ socket asks for pages")
+            throw Refusal.invalidOptions.error("fetch.keys needs a DEALER socket; on a REQ socket request pages")
         }
         let fetch = try Fetch(request.fetch)
         guard fetch.kind.isDecidedByEntity else {
-            throw Refusal.notObservable.error("no keys are given of a fetch that records cannot carry along")
+            throw Refusal.notObservable.error("fetch.keys does not support this fetch; request pages")
         }
         let keys = try await read(fetch, request.maxCount)
         for chunk in keys.chunks { try await notifier.notify(FetchKeys.notification, [:], attachments: [chunk]) }
@@ -55,7 +55,7 @@ struct KeyDelivery: Sendable {
                 }
                 chunk.append(contentsOf: key.bytes)
             }
-            guard isThere else { throw Refusal.identifierNotFound.error("what the fetch is about does not exist") }
+            guard isThere else { throw Refusal.identifierNotFound.error("the object of the fetch does not exist") }
             if !chunk.isEmpty { keys.chunks.append(chunk) }
             return keys
         }

@@ -3,24 +3,25 @@ import JSONValue
 import Messaging
 import PhotoModel
 
-/// The library at an earlier moment: what is stored now, with the records after that moment undone.
+/// The library at an earlier sequence: the stored rows with the records after that sequence undone.
 struct PastState {
     let reader: LibraryReader
     let moment: Int64
     let head: LibraryHead
 
-    /// Bytes of records that one result may have to undo; above it the client fetches again.
+    /// The bytes of records that may be undone for one result. Above it the token is expired, and the client fetches
+    /// again.
     static let maxBytes = 256 << 20
 
     // MARK: One object
 
-    /// The asset as it was, where a later transaction touched it; nil where none did.
+    /// Returns the asset as it was if a later transaction touched it; the outer nil if none did.
     func earlier(_ id: ObjectID) throws -> Asset?? {
         guard let bytes = try firstRecord(of: FeedTopic.object(id)) else { return nil }
         return .some(try Self.change(id, "assets", in: bytes).map { try Asset(json: $0) })
     }
 
-    /// The album or folder as it was, where a later transaction touched it; nil where none did.
+    /// Returns the album or folder as it was if a later transaction touched it; the outer nil if none did.
     func earlierCollection(_ id: ObjectID) throws -> PhotoCollection?? {
         guard let bytes = try firstRecord(of: FeedTopic.object(id)) else { return nil }
         if id.kind == .collectionList {
@@ -30,7 +31,7 @@ struct PastState {
     }
 
     private static func change(_ id: ObjectID, _ member: String, in bytes: [UInt8]) throws -> JSON? {
-        // Only this object's part is read: a record may hold a thousand.
+        // Only this object's part is decoded: a record may hold a thousand.
         for change in try JSON(parsing: bytes)[member]?.arrayValue ?? [] {
             let name = change["before"]?["id"] ?? change["after"]?["id"]
             guard name?.stringValue == id.text else { continue }
@@ -47,20 +48,20 @@ struct PastState {
         return try reader.history.record(sequence)
     }
 
-    /// Whether a collection or list was there.
+    /// Returns whether a collection or list existed.
     func had(_ id: ObjectID) throws -> Bool {
         if let earlier = try earlierCollection(id) { return earlier != nil }
         return id.kind == .collectionList
             ? try reader.collections.list(id) != nil : try reader.collections.rowNumber(of: id) != nil
     }
 
-    /// The asset as it was, touched since or not.
+    /// Returns the asset as it was, touched since or not; nil if it did not exist.
     func asset(_ id: ObjectID) throws -> Asset? {
         if moment < head.sequence, let earlier = try earlier(id) { return earlier }
         return try reader.assets.asset(id)
     }
 
-    /// The album or folder as it was, touched since or not.
+    /// Returns the album or folder as it was, touched since or not; nil if it did not exist.
     func collection(_ id: ObjectID) throws -> PhotoCollection? {
         if moment < head.sequence, let earlier = try earlierCollection(id) { return earlier }
         if id.kind == .collectionList { return try reader.collections.list(id).map { .list($0) } }
@@ -69,14 +70,14 @@ struct PastState {
 
     // MARK: A whole result
 
-    /// The result of a fetch as it was, without offset and limit.
+    /// Returns the result of a fetch as it was, without offset and limit.
     func result(of fetch: Fetch) throws -> [Int64] {
         let touched = try touchedSince().assets
         let array = try FetchStore(database: reader.database).assetRows(fetch, .init()) ?? []
         return try ResultMerge(reader: reader, fetch: fetch).merged(array, with: touched)
     }
 
-    /// The collections or lists of a fetch as they were, without offset and limit.
+    /// Returns the collections or lists of a fetch as they were, without offset and limit.
     func collections(of fetch: Fetch) throws -> [PhotoCollection] {
         let touched = try touchedSince()
         var objects = try CollectionFetchStore(database: reader.database).page(fetch, .init())?.objects ?? []
@@ -85,7 +86,7 @@ struct PastState {
         return (objects + before).sorted { fetch.areInIncreasingOrder($0, $1) }
     }
 
-    /// What was touched after the moment, as it was then; nil where it was not there yet.
+    /// The objects touched after the sequence, as they were at it; nil for objects that did not exist yet.
     struct Touched {
         var assets: [ObjectID: Asset?] = [:]
         var collections: [ObjectID: PhotoCollection?] = [:]
@@ -108,14 +109,15 @@ struct PastState {
     }
 }
 
-/// Brings a result to another moment: what was touched between the two is taken out and put where it belongs then.
+/// Carries a result from one sequence to another: removes the objects touched between the two, and inserts them at
+/// their positions at the other sequence.
 struct ResultMerge {
     let reader: LibraryReader
     let fetch: Fetch
 
     /// - Parameters:
     ///   - array: the rows of a result
-    ///   - touched: what is different at the other moment, as it is there; nil for what is not there
+    ///   - touched: the objects that differ, as they are at the other sequence; nil for those that do not exist there
     func merged(_ array: [Int64], with touched: [ObjectID: Asset?]) throws -> [Int64] {
         guard !touched.isEmpty else { return array }
         var rows: [ObjectID: Int64] = [:]
@@ -125,7 +127,7 @@ struct ResultMerge {
         let moved = Set(rows.values)
         var array = array
         array.removeAll(where: moved.contains)
-        // What is left was not touched: it stands in the same order then as now.
+        // The remaining rows were not touched: their relative order is the same at both sequences.
         var loaded: [Int64: Asset] = [:]
         let coming = touched.values.compactMap { $0 }.filter { fetch.includes($0) }
             .sorted { fetch.areInIncreasingOrder($0, $1) }
@@ -153,9 +155,9 @@ struct ResultMerge {
 }
 
 extension HistoryStore {
-    /// Reads every record after a moment, oldest first.
+    /// Calls a closure with every record after a sequence, oldest first.
     ///
-    /// - Throws: `token_expired` where records are missing or have more than so many bytes
+    /// - Throws: `token_expired` if records are missing or exceed the byte limit
     func each(
         after moment: Int64,
         through head: LibraryHead,

@@ -1,7 +1,7 @@
 import PhotoModel
 import Synchronization
 
-/// Results that are being paged through, within a bound of memory; those unused longest go first.
+/// A cache of the results that clients page through, with a bounded number of bytes; the least recently used go first.
 final class ResultCache: Sendable {
     struct Key: Hashable, Sendable {
         let fetch: Fetch
@@ -9,15 +9,15 @@ final class ResultCache: Sendable {
     }
 
     private struct State {
-        /// Row numbers in the order of the result; also those of assets that are deleted since.
+        /// Row numbers in the order of the result, including those of assets deleted since.
         var arrays: [Key: (rows: [Int64], used: UInt64)] = [:]
         var bytes = 0
         var clock: UInt64 = 0
-        /// How many there were in results that nobody has the array of.
+        /// Counts of results whose array is not cached.
         var counts: [Fetch: (sequence: Int64, count: Int)] = [:]
     }
 
-    /// Counts that are kept; beyond that all are forgotten.
+    /// The maximum number of cached counts; beyond it all are dropped.
     private static let maxCounts = 4096
 
     private let state = Mutex(State())
@@ -37,7 +37,7 @@ final class ResultCache: Sendable {
         }
     }
 
-    /// The latest result of a fetch that is kept, of a moment within bounds.
+    /// Returns the latest cached result of a fetch whose sequence is within the bounds.
     func newest(of fetch: Fetch, from oldest: Int64, through last: Int64) -> (sequence: Int64, rows: [Int64])? {
         state.withLock { state in
             let found = state.arrays.filter { key, _ in
@@ -55,7 +55,7 @@ final class ResultCache: Sendable {
         }
     }
 
-    /// The latest count of a fetch that is kept.
+    /// Returns the latest cached count of a fetch.
     func newestCount(of fetch: Fetch) -> (sequence: Int64, count: Int)? { state.withLock { $0.counts[fetch] } }
 
     func keep(count: Int, of fetch: Fetch, at sequence: Int64) {
@@ -66,7 +66,7 @@ final class ResultCache: Sendable {
         }
     }
 
-    /// Keeps a result, where it is not larger than all that may be kept.
+    /// Caches a result unless it is larger than the whole cache may be.
     func keep(_ rows: [Int64], for key: Key) {
         guard Self.bytes(rows) <= maxBytes else { return }
         state.withLock { state in

@@ -2,16 +2,16 @@ import Contracts
 import Messaging
 import PhotoModel
 
-/// The whole result of a fetch of assets at one moment, as row numbers in its order (DESIGN 3.4).
+/// The whole result of a fetch of assets at one sequence, as row numbers in its order.
 ///
-/// Kept within a bound of memory; made again by running the query and undoing records, or out of a result of an earlier
-/// moment by carrying it along: then its cost follows what changed between.
+/// Cached within a bounded number of bytes. A missing array is rebuilt by running the query and undoing records, or by
+/// carrying a cached result of an earlier sequence forward, which costs as much as changed between the two.
 struct ResultRows {
     let reader: LibraryReader
     let head: LibraryHead
     let cache: ResultCache
 
-    /// Bytes of records over which a kept result is carried along; above it the query is run again.
+    /// The bytes of records over which a cached result is carried forward; above it the query is run again.
     static let maxCarried = 4 << 20
 
     /// - Parameter fetch: without offset and limit
@@ -61,7 +61,7 @@ struct ResultRows {
         return try ResultMerge(reader: reader, fetch: fetch).merged(array, with: touched)
     }
 
-    /// Positions of assets in a result; nil for what is not in it.
+    /// Returns the positions of assets in a result; nil for assets that are not in it.
     func positions(of ids: [ObjectID], in rows: ArraySlice<Int64>) throws -> [Int?] {
         var wanted: [Int64: Int] = [:]
         let numbers = try ids.map { try reader.assets.rowNumber(of: $0) ?? reader.assets.departedRowNumber(of: $0) }
@@ -73,7 +73,7 @@ struct ResultRows {
         return numbers.map { $0.flatMap { wanted[$0] } }
     }
 
-    /// Whole assets of some rows as they were at a moment, in that order.
+    /// Returns the assets of some rows as they were at a sequence, in the order of the rows.
     func assets(_ rows: [Int64], at moment: Int64) throws -> [Asset] {
         let present = try reader.assets.assets(rows)
         guard moment < head.sequence else { return rows.compactMap { present[$0] } }

@@ -5,15 +5,15 @@ import Messaging
 import PhotoModel
 import Synchronization
 
-/// Collections and lists that clients hold for a while (spec S-30, S-31): in memory alone, for their owner alone, until
-/// ten minutes after their last use.
+/// The transient collections and lists of clients (S-30, S-31): in memory only, visible to their owner only, until ten
+/// minutes after their last use.
 final class TransientDesk: Sendable {
-    /// Bounds of what is held.
+    /// The limits of transient collections.
     struct Limits: Sendable {
-        /// Microseconds without use.
+        /// The time without use after which a collection expires, in microseconds.
         var lease: Int64 = 600_000_000
         var perIdentity = 32
-        /// Members of all together, and of one identity.
+        /// Members of all collections together, and of those of one identity.
         var members = 2_000_000
         var membersPerIdentity = 500_000
     }
@@ -35,7 +35,7 @@ final class TransientDesk: Sendable {
 
     var count: Int { held.withLock { $0.count } }
 
-    /// Holds members under a new name.
+    /// Stores members under a new name.
     ///
     /// - Throws: `limit_exceeded`
     func hold(_ kind: ObjectKind, _ members: [ObjectID], owner: String) throws(RPCError) -> ObjectID {
@@ -51,8 +51,8 @@ final class TransientDesk: Sendable {
                 all + members.count <= limits.members
             else {
                 return Refusal.limitExceeded.error(
-                    "at most \(limits.perIdentity) transient collections with \(limits.membersPerIdentity) members "
-                        + "together are held for one identity; release some",
+                    "an identity may have \(limits.perIdentity) transient collections with \(limits.membersPerIdentity) "
+                        + "members in all; release some",
                     ["limit": JSON(limits.perIdentity)]
                 )
             }
@@ -63,9 +63,9 @@ final class TransientDesk: Sendable {
         return id
     }
 
-    /// The members of what a client holds; the use renews the lease.
+    /// Returns the members of a client's collection, and renews its lease.
     ///
-    /// - Throws: `handle_expired`, also for what another identity holds
+    /// - Throws: `handle_expired`, also for collections of other identities
     func members(of id: ObjectID, owner: String) throws(RPCError) -> [ObjectID] {
         let now = clock.nowMicroseconds()
         let members: [ObjectID]? = held.withLock { held in
@@ -75,7 +75,7 @@ final class TransientDesk: Sendable {
         }
         guard let members else {
             throw Refusal.handleExpired.error(
-                "\(id) is not held any more; make it again with transient.create",
+                "\(id) has expired; create it again with transient.create",
                 ["id": .string(id.text)]
             )
         }
@@ -90,7 +90,7 @@ final class TransientDesk: Sendable {
 }
 
 extension FetchEngine {
-    /// Holds identifiers as given, or results put together (spec S-32).
+    /// Creates a transient collection from the given identifiers, or from concatenated results (S-32).
     func createTransient(_ request: CreateTransient, owner: String) async throws -> CreateTransient.Result {
         guard (request.ids == nil) != request.results.isEmpty else {
             throw Refusal.invalidOptions.error("a transient collection has either ids or results")

@@ -8,11 +8,11 @@ import PhotoModel
 import Storage
 import Synchronization
 
-/// `library.backup`: copies the library while it is used.
+/// Implements `library.backup`: copies the library while it is in use.
 ///
-/// In this order: from now on nothing is removed from the resource store; the database as it is at one moment, checked
-/// as a whole; every resource that this copy names; the manifest, which makes the backup valid; and at last what the
-/// library no longer has is taken out of the earlier backup.
+/// The steps, in this order: nothing is removed from the resource store any more; the database is copied at one
+/// sequence and checked as a whole; every resource that the copy refers to is copied; the manifest is written, which
+/// makes the backup valid; finally the files that only the earlier backup needed are removed.
 struct BackupDesk: Sendable {
     let store: LibraryStore
     let resources: ResourceStore
@@ -22,7 +22,7 @@ struct BackupDesk: Sendable {
     let logger: Logger
     private let isBusy = Busy()
 
-    /// One backup at a time.
+    /// Admits one backup at a time.
     private final class Busy: Sendable {
         private let state = Mutex(false)
         func begin() -> Bool {
@@ -33,7 +33,7 @@ struct BackupDesk: Sendable {
         func end() { state.withLock { $0 = false } }
     }
 
-    /// Resources, and bytes of them, between two looks at whether it is still wanted.
+    /// The number of resources, and of their bytes, between two checks for cancellation.
     private static let step = 64
     private static let stepBytes: Int64 = 64 << 20
 
@@ -58,7 +58,7 @@ struct BackupDesk: Sendable {
     ) async throws -> BackupLibrary.Result {
         let target = try target(request, incoming.identity)
         guard isBusy.begin() else {
-            throw Refusal.busy.error("another backup is under way; ask again when it is done")
+            throw Refusal.busy.error("another backup is running; try again when it is done")
         }
         defer { isBusy.end() }
         resources.hold()
@@ -71,14 +71,14 @@ struct BackupDesk: Sendable {
         }
     }
 
-    /// Only whom the service belongs to may let it write somewhere.
+    /// Returns the target folder. Only the user who owns the service may choose where it writes.
     private func target(_ request: BackupLibrary, _ identity: String) throws -> BackupFolder {
         guard identity == "uid:\(geteuid())" else {
-            throw Refusal.accessDenied.error("only the catalog's own user may make a backup, over ipc")
+            throw Refusal.accessDenied.error("only the catalog's own user may make a backup, and only over ipc")
         }
         let path = request.target
         guard path.hasPrefix("/"), !path.utf8.contains(0), !path.split(separator: "/").contains("..") else {
-            throw Refusal.invalidParams.error("the target is an absolute path without ..", ["parameter": "target"])
+            throw Refusal.invalidParams.error("the target must be an absolute path without ..", ["parameter": "target"])
         }
         let library = store.database.path.split(separator: "/").dropLast()
         guard !path.split(separator: "/").starts(with: library) else {
@@ -86,7 +86,7 @@ struct BackupDesk: Sendable {
         }
         if mkdir(path, 0o700) != 0, errno != EEXIST {
             let reason = String(cString: strerror(errno))
-            throw Refusal.invalidOptions.error("\(path) cannot be made: \(reason); make the folder that it is in")
+            throw Refusal.invalidOptions.error("\(path) cannot be created: \(reason); create its parent folder first")
         }
         let folder = BackupFolder(path: path)
         guard folder.isUsable() else {
@@ -104,7 +104,7 @@ struct BackupDesk: Sendable {
             path: target.path + "/" + BackupFolder.marker,
             program: "backup",
             using: target.path,
-            advice: "wait for it"
+            advice: "wait until it is done"
         )
         defer { withExtendedLifetime(lock) {} }
         let (database, targetStore) = try await crew.run(.upkeep) { [store] in
@@ -159,7 +159,7 @@ struct BackupDesk: Sendable {
             var rest = page[...]
             while let first = rest.first {
                 try Task.checkCancellation()
-                // A large file is a step of its own; it may have to be read whole.
+                // A large file is a step of its own, because it may have to be read as a whole.
                 var size = first.size
                 let step =
                     [first]
@@ -188,7 +188,7 @@ struct BackupDesk: Sendable {
         }
     }
 
-    /// Takes out what the earlier backup had and this one does not name.
+    /// Removes the files of the earlier backup that this one does not refer to.
     private static func removeOthers(than copy: BackupStore, from target: ResourceStore) throws -> Int {
         var others: [ResourceDigest] = []
         var failure: (any Error)?
@@ -214,7 +214,7 @@ struct BackupDesk: Sendable {
     private static func refusal(_ error: StorageError, _ target: String) -> RPCError {
         switch error {
         case .notEnoughSpace:
-            Refusal.notEnoughSpace.error("the disk of \(target) is full; free some space, and back up again")
+            Refusal.notEnoughSpace.error("the disk of \(target) is full; free some space and start the backup again")
         case .inUse(let message): Refusal.busy.error(message)
         case .resourceChanged, .notFound:
             Refusal.resourceChanged.error("a resource of the library is damaged: \(error.message)")

@@ -6,10 +6,10 @@ import Storage
 
 /// The folder of a backup.
 ///
-/// `manifest.json` names the database file that goes with it and is replaced last: whenever a backup is broken off, the
-/// one before is whole. `resources/` is laid out as in a library.
+/// `manifest.json` names the database file of the backup and is replaced last: if a backup is interrupted, the one
+/// before stays complete. `resources/` has the layout of a library.
 struct BackupFolder: Sendable {
-    /// What a backup is of.
+    /// The content of `manifest.json`.
     struct Manifest: Sendable, Equatable {
         static let format = 1
         var format = Self.format
@@ -41,13 +41,13 @@ struct BackupFolder: Sendable {
     func databasePath(_ name: String) -> String { "\(path)/\(name)" }
     static func databaseName(_ sequence: Int64) -> String { "library-\(sequence).sqlite" }
 
-    /// Whether the folder is empty, or holds a backup, whole or begun.
+    /// Returns whether the folder is empty or holds a backup, complete or not.
     func isUsable() -> Bool {
         guard let names = try? Self.names(path) else { return false }
         return names.isEmpty || names.contains(Self.marker)
     }
 
-    /// The manifest of a whole backup.
+    /// Reads the manifest of a complete backup.
     ///
     /// - Throws: ``StorageError/notFound(_:)``, ``StorageError/newerVersion(_:)``, ``StorageError/corrupt(_:)``
     func manifest() throws -> Manifest {
@@ -55,7 +55,7 @@ struct BackupFolder: Sendable {
         do throws(StorageError) {
             bytes = try DurableFile.open(manifestPath).readAll(limit: 1 << 20)
         } catch {
-            throw StorageError.notFound("\(path) holds no whole backup: \(error.message)")
+            throw StorageError.notFound("\(path) holds no complete backup: \(error.message)")
         }
         guard let json = try? JSON(parsing: bytes), let format = json["format"]?.intValue else {
             throw StorageError.corrupt("\(manifestPath) cannot be read")
@@ -67,7 +67,7 @@ struct BackupFolder: Sendable {
             let date = json["date"]?.intValue, let database = json["database"]?.stringValue,
             !database.contains("/"), let digest = json["databaseDigest"]?.stringValue,
             let resources = json["resources"]?.intValue, let size = json["bytes"]?.intValue
-        else { throw StorageError.corrupt("\(manifestPath) lacks what a manifest has") }
+        else { throw StorageError.corrupt("\(manifestPath) is not a complete manifest") }
         return Manifest(
             version: json["version"]?.stringValue ?? "",
             token: token,
@@ -84,7 +84,7 @@ struct BackupFolder: Sendable {
         try DurableFile.replace(manifestPath, with: Array(manifest.json.prettyText.utf8))
     }
 
-    /// Removes database files of other backups, and of ones that were broken off.
+    /// Removes the database files of other backups, complete or not.
     func removeDatabases(but kept: String) throws {
         for name in try Self.names(path) where name.hasPrefix("library-") && name != kept {
             unlink("\(path)/\(name)")

@@ -3,11 +3,11 @@ import Hosting
 import PhotoModel
 import Storage
 
-/// Makes a library out of a backup, in a new folder.
+/// A restore of a library from a backup, into a new folder.
 ///
-/// The database gets its name last: a restore that was broken off leaves a folder that no catalog opens as a library.
+/// The database gets its final name last: an interrupted restore leaves a folder that no catalog opens as a library.
 struct LibraryRestore: Sendable {
-    /// Sequences left out after the backup's: whatever the lost library gave after it is not given again.
+    /// The number of sequences skipped after the backup's, so that none that the lost library issued is issued again.
     static let gap: Int64 = 1_000_000
 
     struct Result: Sendable {
@@ -18,17 +18,17 @@ struct LibraryRestore: Sendable {
 
     let backup: BackupFolder
     let library: String
-    /// 32 hexadecimal digits, never given before.
+    /// The identifier of the new history: 32 hexadecimal digits, never used before.
     let newHistory: String
 
-    /// Copies and checks everything; blocks.
+    /// Copies and verifies everything; blocks.
     ///
-    /// - Parameter progress: told how many resources of how many are done
+    /// - Parameter progress: called with the number of resources done and their total
     func run(progress: (Int, Int) -> Void) throws -> Result {
         let manifest = try backup.manifest()
         let saved = backup.databasePath(manifest.database)
         guard try DurableFile.open(saved).hash().text == manifest.databaseDigest else {
-            throw StorageError.corrupt("\(saved) is not the file that the manifest names; use another backup")
+            throw StorageError.corrupt("\(saved) does not match the digest in the manifest; use another backup")
         }
         try LibraryFolder.make(library)
         guard try BackupFolder.names(library).isEmpty else {
@@ -71,7 +71,7 @@ struct LibraryRestore: Sendable {
     private static func copy(_ path: String, to target: String) throws {
         let file = try DurableFile.open(path)
         let output = open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard output >= 0 else { throw StorageError.io("\(target) cannot be made") }
+        guard output >= 0 else { throw StorageError.io("\(target) cannot be created") }
         defer { close(output) }
         var offset: Int64 = 0
         while offset < file.size {

@@ -3,16 +3,17 @@ import Glibc
 import PhotoModel
 import Storage
 
-/// One comparison of the referenced files below some folders with what is on the disk; blocks.
+/// One comparison of the referenced files below some folders with the disk; blocks.
 ///
-/// - A file that is what it was is unchanged; one with another time, inode or disk but the same bytes is good again.
-/// - One with other bytes is changed: it is told, and never served.
-/// - One that is gone is looked for by its size and content among the files that nobody knows: it moved.
-/// - One that is nowhere is marked missing; its asset stays.
-/// - Below a folder that cannot be read nothing is concluded. A root in which not one referenced file is found, and that
-///   is empty or on another disk than they were, is taken for one that is not mounted.
+/// - A file with the recorded attributes is unchanged; one with another time, inode or device but the same bytes is
+///   accepted again.
+/// - A file with other bytes is changed: it is reported and never served.
+/// - A file that is gone is searched by size and content among the unreferenced files; if found, it moved.
+/// - A file that is not found anywhere is marked missing; its asset stays.
+/// - Below a folder that cannot be read nothing is concluded. A root without a single referenced file that is empty or
+///   on another device than they were is treated as not mounted.
 ///
-/// Its memory is some 300 bytes for each referenced file below the folders.
+/// Needs about 300 bytes of memory for each referenced file below the folders.
 struct ReferenceScan {
     private struct Known {
         let digest: ResourceDigest
@@ -28,18 +29,18 @@ struct ReferenceScan {
     private let progress: (_ done: Int, _ total: Int) -> Void
     private var done = 0
     private var known: [String: Known] = [:]
-    /// Files that nobody knows, with their sizes.
+    /// Files that no asset refers to, with their sizes.
     private var strangers: [(path: String, size: Int64)] = []
     /// Folders below which nothing is concluded.
     private var closed: [String] = []
     private(set) var result = RescanLibrary.Result()
 
-    /// Referenced files between two reports of progress.
+    /// The number of referenced files between two progress reports.
     private static let step = 64
 
     /// - Parameters:
-    ///   - isStopped: asked between two steps, of which none reads more than ``FileHash/stepBytes``
-    ///   - progress: how many referenced files of how many were compared
+    ///   - isStopped: called between steps, none of which reads more than ``FileHash/stepBytes``
+    ///   - progress: called with the number of referenced files compared and their total
     init(
         resources: ResourceStore,
         fence: FileFence,
@@ -56,7 +57,7 @@ struct ReferenceScan {
         self.progress = progress
     }
 
-    /// Compares everything below folders, each of which is below a root of the fence.
+    /// Compares everything below folders, each of which is below an allowed root.
     mutating func run(_ roots: [String]) throws {
         try resources.forEachReference { digest, reference in
             if roots.contains(where: { Self.isBelow(reference.path, $0) }) {
@@ -131,7 +132,7 @@ struct ReferenceScan {
         entry.isFound = true
         known[path] = entry
         guard let file = try? fence.open(path), let identity = try? FileIdentity(of: file) else {
-            // It is there, but cannot be read now.
+            // The file exists, but cannot be read now.
             result.unknown += 1
             return
         }
@@ -145,7 +146,7 @@ struct ReferenceScan {
         result.refreshed += 1
     }
 
-    /// The digest of a file that does not change meanwhile; nil where it does.
+    /// Returns the digest of a file, or nil if the file changes while it is read.
     private func hash(_ file: ResourceFile, _ identity: FileIdentity) throws -> ResourceDigest? {
         guard file.size <= maxBytes else { return nil }
         let hash = FileHash(of: file)
@@ -160,7 +161,7 @@ struct ReferenceScan {
         }
     }
 
-    // MARK: Concluding
+    // MARK: Results
 
     private func isClosed(_ path: String) -> Bool { closed.contains { Self.isBelow(path, $0) } }
 

@@ -5,11 +5,11 @@ import Messaging
 import Storage
 import Synchronization
 
-/// `library.rescan`: compares the files that the library references with the disk, one search at a time.
+/// Implements `library.rescan`: compares the referenced files with the disk, one scan at a time.
 final class RescanDesk: Sendable {
     let resources: ResourceStore
     let crew: FileCrew
-    /// Folders that are configured; files below them may be referenced.
+    /// The configured folders, whose files may be referenced.
     let roots: [String]
     let maxBytes: Int64
     /// Microseconds since 1970.
@@ -40,10 +40,10 @@ final class RescanDesk: Sendable {
         }
         let folders = try folders(request.root)
         guard isBusy.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged else {
-            throw Refusal.busy.error("another rescan is under way; ask again when it is done")
+            throw Refusal.busy.error("another rescan is running; try again when it is done")
         }
         defer { isBusy.store(false, ordering: .relaxed) }
-        // What the client has not taken yet is out of date when the next one comes.
+        // Only the newest progress report matters to a client that reads slowly.
         let (steps, report) = AsyncStream.makeStream(of: JSONObject.self, bufferingPolicy: .bufferingNewest(1))
         async let result = scan(folders, report)
         for await step in steps { try await notifier.notify(BackupLibrary.notification, step) }
@@ -59,7 +59,7 @@ final class RescanDesk: Sendable {
         let (resources, maxBytes, now) = (resources, maxBytes, now())
         return try await withTaskCancellationHandler {
             try await crew.run(.upkeep) {
-                // A root that is not there now is reported, not refused.
+                // A root that is unavailable now is reported, not refused.
                 let reachable = folders.filter { (try? FileFence(roots: [$0])) != nil }
                 let fence = try FileFence(roots: reachable)
                 var scan = ReferenceScan(
@@ -87,16 +87,16 @@ final class RescanDesk: Sendable {
             configured.contains(where: { ReferenceScan.isBelow(folder, $0) })
         else {
             throw Refusal.accessDenied.error(
-                "\(folder) is not below a folder that may be imported from",
+                "\(folder) is not below a configured import folder",
                 ["path": .string(folder), "allowed": JSON(configured)]
             )
         }
         return [folder]
     }
 
-    /// Files are referenced only below folders that the catalog's owner named.
+    /// Files may be referenced only below folders that the catalog's owner configured.
     static let noRoots = Refusal.accessDenied.error(
-        "no folder is configured whose files may be referenced; start the catalog with --import-root FOLDER, or "
+        "no import folder is configured; start the catalog with --import-root FOLDER, or set "
             + "SAFELIGHT_IMPORT_ROOTS for all services"
     )
 

@@ -8,34 +8,34 @@ import ServiceLifecycle
 import Storage
 import Synchronization
 
-/// Removes stored bytes that nothing refers to: of deleted assets, of requests that were broken off by a kill, of
-/// uploads that no asset took.
+/// Removes stored bytes that nothing refers to: those of deleted assets, of requests interrupted by a kill, and of
+/// uploads that no asset used.
 ///
-/// It goes through the store in 256 parts, one at a time, and removes what it finds unreferenced in rounds that are at
-/// least `after` apart, by the monotonic clock. Whoever is about to refer to bytes holds a lease on them until the
-/// transaction is committed, so that bytes without a lease that the database does not name are needed by nobody.
+/// It scans the store in 256 parts, one at a time, and removes what is unreferenced in two rounds at least `after`
+/// apart, by the monotonic clock. A request that is about to refer to bytes holds a lease on them until its transaction
+/// is committed, so bytes without a lease that the database does not name are not needed.
 final class ResourceCollector: Service, Sendable {
     private let store: LibraryStore
     private let resources: ResourceStore
     private let crew: FileCrew
     private let uploads: UploadDesk
     private let clock: MonotonicClock
-    /// Microseconds for which nothing refers to bytes before they are removed.
+    /// The time without reference after which bytes are removed, in microseconds.
     private let after: Int64
     private let logger: Logger
     private let state = Mutex(State())
 
     private struct State {
-        /// When bytes were first seen unreferenced, by the part of the store.
+        /// When bytes were first seen unreferenced, by part of the store.
         var seen: [String: [ResourceDigest: Int64]] = [:]
         var collected = 0
         var bytes: Int64 = 0
         var waiting: Int { seen.values.reduce(0) { $0 + $1.count } }
     }
 
-    /// Digests that wait for their removal; beyond it others are noticed in a later round.
+    /// The maximum number of digests that wait for removal; others are found in a later round.
     static let mostWaiting = 100_000
-    /// The longest time for one round through the store, in microseconds.
+    /// The maximum time for one round through the store, in microseconds.
     private static let longestRound: Int64 = 900_000_000
 
     init(
@@ -83,14 +83,14 @@ final class ResourceCollector: Service, Sendable {
         }
     }
 
-    /// `library.collect`
+    /// Implements `library.collect`: runs a round now.
     func collect(_ request: CollectLibrary, identity: String) async throws -> CollectLibrary.Result {
         guard identity == "uid:\(geteuid())" else {
-            throw Refusal.accessDenied.error("only the catalog's own user may have bytes collected, over ipc")
+            throw Refusal.accessDenied.error("only the catalog's own user may collect bytes, and only over ipc")
         }
         if !request.isDryRun, resources.isHeld {
             throw Refusal.busy.error(
-                "a backup is under way, and nothing is removed meanwhile; ask again when it is done"
+                "nothing is removed while a backup is running; try again when it is done"
             )
         }
         var result = CollectLibrary.Result()
@@ -109,7 +109,7 @@ final class ResourceCollector: Service, Sendable {
         return result
     }
 
-    /// Removes bytes of a request that was refused, unless something else refers to them.
+    /// Removes the bytes of a refused request, unless something else refers to them.
     func discard(_ digests: [ResourceDigest]) async {
         guard !digests.isEmpty else { return }
         do {
@@ -126,9 +126,9 @@ final class ResourceCollector: Service, Sendable {
         }
     }
 
-    // MARK: Parts
+    // MARK: Helpers
 
-    /// Bytes that nobody holds and the database does not name, as of a moment.
+    /// Bytes without a lease that the database does not name, with the lease ticket at that time.
     private struct Candidate: Sendable {
         let digest: ResourceDigest
         let size: Int64
@@ -155,7 +155,8 @@ final class ResourceCollector: Service, Sendable {
         )
     }
 
-    /// The tickets are taken before the database is asked: who refers to bytes after that has published them again.
+    /// Returns the unreferenced bytes. Their tickets are read before the database: bytes that get a reference
+    /// afterwards were published again and have a new ticket.
     private func unreferenced(in part: String) async throws -> [Candidate] {
         let resources = resources
         let stored = try await crew.run {

@@ -4,11 +4,11 @@ import Hosting
 import JSONValue
 import PhotoModel
 
-/// `catalog restore`: a new library out of a backup; `safelight restore` calls it.
+/// `catalog restore`: creates a library from a backup; `safelight restore` runs it.
 struct RestoreCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "restore",
-        abstract: "Makes a library out of a backup, in a new folder and with a new history."
+        abstract: "Restores a backup into a new folder, with a new history."
     )
 
     @Argument(help: "The folder of the backup.")
@@ -16,11 +16,11 @@ struct RestoreCommand: ParsableCommand {
 
     @OptionGroup var libraryOptions: LibraryOptions
 
-    @Flag(help: "Write JSON.")
+    @Flag(help: "Print JSON.")
     var json = false
 
     func validate() throws {
-        guard backup.hasPrefix("/") else { throw ValidationError("the backup is named by its absolute path") }
+        guard backup.hasPrefix("/") else { throw ValidationError("the backup must be an absolute path") }
     }
 
     func run() throws {

@@ -4,17 +4,17 @@ import JSONValue
 import Messaging
 import Storage
 
-/// Which files of this machine a request may name.
+/// The files of this machine that a request may name.
 ///
-/// Only over ipc, where the kernel says who asks, and only below the configured folders; without any, everything that the
-/// user of the service can read, for that user alone.
+/// Paths are accepted only over ipc, where the kernel reports the peer's uid, and only below the configured folders.
+/// Without configured folders every file that the service's user can read is allowed, for that user alone.
 struct ImportRoots: Sendable {
     private let fence: FileFence
-    /// Nil: whoever comes over ipc may name files below the folders.
+    /// Nil if every identity that connects over ipc may name files below the folders.
     private let onlyIdentity: String?
     private let ownIdentity: String
 
-    /// - Throws: `invalid_options` for a folder that cannot be opened
+    /// - Throws: `invalid_options` if a folder cannot be opened
     init(_ folders: [String], ownUID: UInt32 = geteuid()) throws(RPCError) {
         do throws(StorageError) {
             fence = try FileFence(roots: folders.isEmpty ? ["/"] : folders)
@@ -25,23 +25,23 @@ struct ImportRoots: Sendable {
         onlyIdentity = folders.isEmpty ? ownIdentity : nil
     }
 
-    /// Refuses to reference files unless somebody named the folders for that.
+    /// Refuses to reference files unless the import folders were configured.
     func requireConfigured() throws(RPCError) {
         if onlyIdentity != nil { throw RescanDesk.noRoots }
     }
 
-    /// Checks that a file may be removed after it was taken in (spec T-21): it is the service's own user who asks, and
-    /// the bytes have no other name.
+    /// Checks that a file may be removed after it was ingested (T-21): the request comes from the service's own user,
+    /// and the file has no other hard link.
     ///
     /// - Throws: `access_denied`, `request_not_supported`
     func requireMovable(_ file: ResourceFile, _ path: String, for identity: String) throws -> FileIdentity {
         guard identity == ownIdentity else {
-            throw Refusal.accessDenied.error("\(identity) may not have files moved; let them be copied")
+            throw Refusal.accessDenied.error("\(identity) may not have files moved; use copy instead")
         }
         var status = stat()
         guard fstat(file.descriptor, &status) == 0, status.st_nlink == 1 else {
             throw Refusal.requestNotSupported.error(
-                "\(path) has other hard links, so it is not moved; let it be copied",
+                "\(path) has other hard links, so it cannot be moved; use copy instead",
                 ["path": .string(path)]
             )
         }
@@ -52,7 +52,7 @@ struct ImportRoots: Sendable {
         try fence.remove(path, ifStill: identity)
     }
 
-    /// Opens a regular file for reading; no link on the way may lead out of its folder.
+    /// Opens a regular file for reading. No symbolic link on the path may lead out of the allowed folder.
     ///
     /// - Throws: `access_denied`, `invalid_params`, `invalid_resource`
     func open(_ path: String, for identity: String) throws(RPCError) -> ResourceFile {
@@ -65,19 +65,19 @@ struct ImportRoots: Sendable {
             )
         }
         guard path.hasPrefix("/"), !path.utf8.contains(0) else {
-            throw Refusal.invalidParams.error("a path is absolute: \(path.prefix(200))", ["path": .string(path)])
+            throw Refusal.invalidParams.error("a path must be absolute: \(path.prefix(200))", ["path": .string(path)])
         }
         do throws(StorageError) {
             return try fence.open(path)
         } catch {
             if case .invalid = error, onlyIdentity == nil {
                 throw Refusal.accessDenied.error(
-                    "\(path) is not below a folder that may be imported from",
+                    "\(path) is not below a configured import folder",
                     ["path": .string(path)]
                 )
             }
             throw Refusal.invalidResource.error(
-                "\(path) cannot be taken in: \(error)",
+                "\(path) cannot be imported: \(error)",
                 ["file": .string(path), "reason": .string("\(error)")]
             )
         }

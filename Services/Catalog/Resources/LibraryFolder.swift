@@ -3,7 +3,7 @@ import Hosting
 
 /// The folder of a library.
 enum LibraryFolder {
-    /// Makes the folder, and those it is in, for this user alone; durable when it returns.
+    /// Creates the folder and its missing parents with mode 0700, and syncs them to disk before it returns.
     static func make(_ path: String) throws(HostingError) {
         var current = ""
         for part in path.split(separator: "/") {
@@ -17,7 +17,7 @@ enum LibraryFolder {
                 }
             } else if errno != EEXIST {
                 let reason = String(cString: strerror(errno))
-                throw .badSetting(source: "--library", reason: "\(current) cannot be made: \(reason)")
+                throw .badSetting(source: "--library", reason: "\(current) cannot be created: \(reason)")
             }
         }
     }

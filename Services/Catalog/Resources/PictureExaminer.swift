@@ -8,11 +8,11 @@ import ServiceLifecycle
 import Storage
 import Synchronization
 
-/// Looks into new pictures for damage, one after the other, behind everything else: a picture is taken in long before, and
-/// one that lost something is marked by a transaction of the origin `examiner`.
+/// Checks the content of new JPEGs for damage, one after the other, at the lowest priority. An image is already in the
+/// library when it is checked; if part of it is lost, a transaction of origin `examiner` marks it.
 ///
-/// It follows the library's own records; how far it has come is kept, so that a restart goes on there. Its one worker has
-/// the lowest priority of the system and is started with the first picture.
+/// The service follows the library's own records and stores its position, so a restart continues there. Its single
+/// worker has the lowest priority of the system and is started for the first image.
 struct PictureExaminer: Service {
     let store: LibraryStore
     let tail: ChangeTail
@@ -24,7 +24,7 @@ struct PictureExaminer: Service {
     let logger: Logger
     private let counts = Counts()
 
-    /// Records that are read at a time, and after how many without a picture the position is kept.
+    /// Records read at a time, and the number of records without an image after which the position is stored.
     private static let page = 64
     private static let keptEvery: Int64 = 1024
     private static let counter = "examined"
@@ -63,7 +63,7 @@ struct PictureExaminer: Service {
 
         func miss() { state.withLock { $0.absent += 1 } }
 
-        /// How many more files were not there than was told before.
+        /// Returns the number of missing files since the last log line.
         func absentToTell() -> Int {
             state.withLock { state in
                 defer { state.toldAbsent = state.absent }
@@ -81,7 +81,7 @@ struct PictureExaminer: Service {
         }
     }
 
-    /// How far it has come, and what it found since the start.
+    /// The position, and the counts since the start.
     var figures: JSONObject { counts.figures }
 
     func run() async throws {
@@ -96,11 +96,11 @@ struct PictureExaminer: Service {
                         try await hand.start()
                         return try await pictures.damage(of: digest)
                     }
-                    // The service stops.
+                    // The service is stopping.
                     return
                 } catch {
                     if Task.isCancelled { return }
-                    logger.warning("pictures are not looked into for now", metadata: ["error": "\(error)"])
+                    logger.warning("checking images failed; retrying in 10 s", metadata: ["error": "\(error)"])
                     await Waiting.beforeRetry(.seconds(10))
                 }
             }
@@ -109,7 +109,7 @@ struct PictureExaminer: Service {
         await hand.stop()
     }
 
-    /// A pool that is started when there is something to do.
+    /// A worker pool that is started on first use.
     private final class OneWorker: Sendable {
         let pool: WorkerPool
         private let isStarted = Mutex(false)
@@ -127,7 +127,7 @@ struct PictureExaminer: Service {
         }
     }
 
-    /// Goes through all records from where it was, as they come, until the service stops.
+    /// Reads all records after the stored position, waiting for new ones, until the service stops.
     private func follow(_ look: (ResourceDigest) async throws -> String?) async throws {
         var position = try await store.read { reader in
             let head = try reader.head()
@@ -148,7 +148,7 @@ struct PictureExaminer: Service {
             position = page.last
             counts.reach(position)
             if position >= tail.head { tellAbsent() }
-            // New pictures come in bursts, and nobody waits for this.
+            // New images come in bursts, and no client waits for this work.
             await Waiting.forCalm(Self.calm)
             guard hasPictures || position - kept >= Self.keptEvery else { continue }
             try await store.remember(position, as: Self.counter)
@@ -156,18 +156,18 @@ struct PictureExaminer: Service {
         }
     }
 
-    /// One line for all files that were not there: a whole disk may be away.
+    /// Logs one line for all missing files: a whole disk may be unavailable.
     private func tellAbsent() {
         let count = counts.absentToTell()
         guard count > 0 else { return }
         logger.warning(
-            "files of assets are not there, and were not looked into; safelight doctor names them",
+            "files of assets are missing and were not checked for damage; safelight doctor lists them",
             metadata: ["count": "\(count)"]
         )
     }
 
-    /// The next records in which there may be new assets, and the sequence that is looked through with them. While
-    /// nothing new comes in they are in memory still.
+    /// Returns the next records that may contain new assets, and the last sequence they cover. The newest records are
+    /// still in memory.
     private func page(after position: Int64) async throws -> (records: [[UInt8]], last: Int64) {
         let newest = tail.head
         if case .records(let records, let last) = tail.page(after: position, bytes: 1 << 20) {
@@ -184,7 +184,8 @@ struct PictureExaminer: Service {
         let digest: ResourceDigest
     }
 
-    /// The JPEGs that a record brings into the library. Of what is there already nothing is decoded.
+    /// Returns the JPEGs of the assets that a record creates. Changes of existing assets are skipped without decoding
+    /// them.
     private static func pictures(_ record: JSON) throws -> [Picture] {
         guard case .array(let changes) = record["assets"] else { return [] }
         let new = changes.filter { $0["before"]?.isNull ?? true }.compactMap { $0["after"] }
@@ -202,10 +203,10 @@ struct PictureExaminer: Service {
         } catch StorageError.notFound {
             return counts.miss()
         } catch {
-            // Bytes that harm workers are set aside by name; those that are gone need no mark.
+            // Bytes that crash workers are quarantined by digest; missing bytes need no mark.
             if !Task.isCancelled {
                 logger.notice(
-                    "a picture could not be looked into",
+                    "an image could not be checked for damage",
                     metadata: ["asset": "\(picture.asset)", "error": "\(error)"]
                 )
             }
@@ -218,16 +219,16 @@ struct PictureExaminer: Service {
     }
 }
 
-/// What was found out about the bytes of an asset.
+/// The result of checking the bytes of one asset.
 struct DamageMark: Sendable {
     let asset: ObjectID
     let digest: String
-    /// Nil: nothing is known to be lost after all.
+    /// Nil if the bytes are not known to be damaged; removes an earlier mark.
     let damage: String?
 }
 
 extension ChangeTransaction {
-    /// Marks the bytes, where the asset still has them.
+    /// Sets the damage of the resources that still have these bytes.
     mutating func mark(_ found: DamageMark) throws {
         guard var asset = try asset(found.asset) else { return }
         var isNew = false

@@ -7,23 +7,23 @@ import Metadata
 import PhotoModel
 import Storage
 
-/// Reads what pictures say about themselves, in worker processes.
+/// Extracts the metadata of stored files, in worker processes.
 struct PictureReader: Sendable {
     static let method = "facts"
-    /// The largest picture, in bytes; a worker reads it whole.
+    /// The largest image, in bytes; a worker reads it into memory.
     static let maxBytes = 512 << 20
 
     let work: ResourceWork
     let quarantine: Quarantine
     let resources: ResourceStore
 
-    /// The facts of stored bytes.
+    /// Returns the metadata of stored bytes.
     ///
     /// - Parameters:
-    ///   - name: the file as the client knows it, for errors
-    ///   - type: what the bytes are to the asset: a raw file is taken beside a picture
-    /// - Throws: `invalid_resource` where they are no picture, `worker_crashed` and `worker_timeout` where they do harm,
-    ///   `quarantined` where they did so before
+    ///   - name: the client's name of the file, for errors
+    ///   - type: the role of the bytes in the asset: a raw file is accepted beside an image
+    /// - Throws: `invalid_resource` if the bytes are not a supported image or video, `worker_crashed` or
+    ///   `worker_timeout` if they crash or hang a worker, `quarantined` if they did so before
     func facts(of digest: ResourceDigest, name: String, type: ResourceType = .photo) async throws -> PictureFacts {
         try check(digest, name)
         let file = try resources.open(digest)
@@ -33,7 +33,7 @@ struct PictureReader: Sendable {
             let job = WorkerJob(method: Self.method, params: .object(params), files: [file.descriptor])
             let result = try await work.run(job, over: digest.text)
             guard let facts = try? PhotoFacts(json: result.result) else {
-                throw .refused(name: "internal_error", message: "the worker's answer was not understood")
+                throw .refused(name: "internal_error", message: "the worker's result could not be parsed")
             }
             return PictureFacts(facts)
         } catch {
@@ -57,18 +57,18 @@ struct PictureReader: Sendable {
         case .unavailable: Refusal.unavailable.error(failure.message)
         case .cancelled: Refusal.userCancelled.error("the request was cancelled")
         case .refused, .resultTooLarge, .malformedResult:
-            Refusal.invalidResource.error("\(name) cannot be taken in: \(failure.message)", data)
+            Refusal.invalidResource.error("\(name) cannot be imported: \(failure.message)", data)
         }
     }
 
-    /// The worker's side: blocks while it reads.
+    /// Handles a job in the worker process; blocks while it reads.
     static func handle(_ job: WorkerJob) throws(WorkerRefusal) -> WorkerResult {
         if job.method == sidecarMethod { return try handleSidecar(job) }
         if job.method == damageMethod { return try handleDamage(job) }
         guard job.method == method else {
-            throw WorkerRefusal(name: "invalid_request", message: "this worker knows no \(job.method)")
+            throw WorkerRefusal(name: "invalid_request", message: "this worker has no method \(job.method)")
         }
-        // A film may be larger than memory: only its container is read.
+        // A video may be larger than memory: only its container is read.
         if let film = try film(job) { return WorkerResult(result: film.json) }
         let bytes = try job.contents(ofFile: 0, limit: maxBytes)
         if let ending = job.params["ending"]?.stringValue, let raw = MetadataReader.raw(bytes, ending: ending) {
@@ -105,7 +105,7 @@ struct PictureReader: Sendable {
 
     static let damageMethod = "damage"
 
-    /// What of a stored picture is lost; nil where nothing is known to be.
+    /// Returns a description of the damage of a stored image, or nil if none is known.
     func damage(of digest: ResourceDigest) async throws -> String? {
         try check(digest, digest.text)
         let file = try resources.open(digest)
@@ -116,7 +116,7 @@ struct PictureReader: Sendable {
         return PictureFacts.text(result.result["damage"]?.stringValue, AssetResource.maxDamageBytes)
     }
 
-    /// The worker's side: only what the processors have to spare.
+    /// Checks for damage in the worker process, at the lowest scheduling priority.
     private static func handleDamage(_ job: WorkerJob) throws(WorkerRefusal) -> WorkerResult {
         nice(19)
         let bytes = try job.contents(ofFile: 0, limit: maxBytes)
@@ -127,10 +127,10 @@ struct PictureReader: Sendable {
 
     static let sidecarMethod = "sidecar"
 
-    /// What an XMP file says.
+    /// Returns the metadata in an XMP sidecar.
     ///
-    /// - Throws: `invalid_resource` with `sidecar` true in its data where it cannot be read, `quarantined` where it did
-    ///   harm before
+    /// - Throws: `invalid_resource` with `sidecar` true in its data if it cannot be read, `quarantined` if it crashed
+    ///   or hung workers before
     func sidecar(_ bytes: Bytes, name: String) async throws -> SidecarFacts {
         let digest = ResourceDigest(of: bytes)
         try check(digest, name)
@@ -138,7 +138,7 @@ struct PictureReader: Sendable {
             let job = WorkerJob(method: Self.sidecarMethod, attachments: [bytes])
             let result = try await work.run(job, over: digest.text)
             guard let facts = try? SidecarFacts(json: result.result) else {
-                throw .refused(name: "internal_error", message: "the worker's answer was not understood")
+                throw .refused(name: "internal_error", message: "the worker's result could not be parsed")
             }
             return facts
         } catch {
@@ -159,7 +159,7 @@ struct PictureReader: Sendable {
 }
 
 extension PictureFacts {
-    /// Facts as they are stored: text in normal form C, bounded, and without what cannot be true.
+    /// Creates metadata as it is stored: text in normal form C and bounded in length, impossible values removed.
     init(_ facts: PhotoFacts) {
         self.init()
         contentType = Self.text(facts.contentType, 128) ?? ""
@@ -189,7 +189,8 @@ extension PictureFacts {
         lensModel = Self.text(facts.lensModel, 1024)
     }
 
-    /// Takes over what a sidecar says: somebody wrote it after the picture. Its date counts where the picture has none.
+    /// Applies a sidecar: its values replace the image's, because it was written later. Its date counts only if the
+    /// image has none.
     mutating func take(_ sidecar: SidecarFacts) {
         if let value = sidecar.rating { rating = value }
         if let value = Self.text(sidecar.caption, 65_536) { caption = value }
@@ -207,7 +208,7 @@ extension PictureFacts {
         }
     }
 
-    /// Without zero characters, cut at a character; nil where nothing is left.
+    /// Returns the text without NUL characters, cut at a character boundary; nil if nothing is left.
     static func text(_ text: String?, _ maxBytes: Int) -> String? {
         guard let text else { return nil }
         var result = ""

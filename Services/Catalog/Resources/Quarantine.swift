@@ -5,12 +5,12 @@ import PhotoModel
 import Storage
 import Synchronization
 
-/// Which stored bytes are opened no more (DESIGN 4.4): kept in the database, and at hand in memory, because every page of
-/// assets asks.
+/// The stored bytes that are no longer opened because they crash or hang workers. Stored in the database and cached in
+/// memory, because every page of assets reads it.
 final class Quarantine: Sendable {
-    /// Harm that is forgiven: a machine may have been out of memory once.
+    /// The number of failures at which bytes are quarantined. One is forgiven: the machine may have been out of memory.
     static let failures = 2
-    /// Above it the oldest entry is forgotten, and would have to do harm again.
+    /// The maximum number of entries. Beyond it the oldest is dropped, and its bytes would have to fail again.
     static let most = 10_000
 
     private let store: LibraryStore
@@ -26,10 +26,10 @@ final class Quarantine: Sendable {
 
     var count: Int { setAside.withLock { $0.count } }
 
-    /// Why bytes are opened no more; nil where they may be.
+    /// Returns why the bytes are not opened; nil if they are not quarantined.
     func entry(_ digest: String) -> QuarantinedResource? { setAside.withLock { $0[digest] } }
 
-    /// The same for all resources of assets, each once.
+    /// Returns the entries for all resources of the assets, each once.
     func entries(of assets: [Asset]) -> [QuarantinedResource] {
         setAside.withLock { setAside in
             guard !setAside.isEmpty else { return [] }
@@ -41,10 +41,10 @@ final class Quarantine: Sendable {
         }
     }
 
-    /// Counts harm, and sets the bytes aside when there was enough.
+    /// Counts a failure, and quarantines the bytes when there were enough.
     func report(_ harm: ReportHarm) async throws -> ReportHarm.Result {
         guard ResourceDigest(harm.digest) != nil else {
-            throw Refusal.invalidParams.error("a digest has 64 hexadecimal digits", ["parameter": "digest"])
+            throw Refusal.invalidParams.error("a digest must have 64 hexadecimal digits", ["parameter": "digest"])
         }
         let date = now()
         return try await store.changeQuarantine { [self] quarantine in
@@ -68,7 +68,7 @@ final class Quarantine: Sendable {
         }
     }
 
-    /// Forgets harm, so that the bytes are opened again.
+    /// Deletes the failures of some bytes, so that they are opened again.
     func lift(_ request: LiftQuarantine) async throws -> LiftQuarantine.Result {
         try await store.changeQuarantine { [self] quarantine in
             let before = count
@@ -78,7 +78,7 @@ final class Quarantine: Sendable {
         }
     }
 
-    /// On the thread that writes, whose order is that of the changes.
+    /// Reloads the cache on the writer's thread, which orders it with the changes.
     private func load(_ quarantine: QuarantineStore) throws {
         let entries = try quarantine.entries(atLeast: Self.failures)
         setAside.withLock {

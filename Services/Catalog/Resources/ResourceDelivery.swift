@@ -5,7 +5,7 @@ import Messaging
 import PhotoModel
 import Storage
 
-/// `resource.read`: bytes out of the store, in chunks with credit or in one reply.
+/// Implements `resource.read`: sends stored bytes in chunks with byte credits, or in a single response.
 struct ResourceDelivery: Sendable {
     let store: LibraryStore
     let resources: ResourceStore
@@ -19,7 +19,7 @@ struct ResourceDelivery: Sendable {
         let asset = try await store.read { try $0.assets.asset(request.asset) }
         guard let asset else {
             throw Refusal.identifierNotFound.error(
-                "nothing has the identifier \(request.asset)",
+                "there is no asset with the identifier \(request.asset)",
                 ["id": .string(request.asset.text)]
             )
         }
@@ -32,7 +32,7 @@ struct ResourceDelivery: Sendable {
         }
         guard request.offset <= resource.size else {
             throw Refusal.rangeError.error(
-                "the resource has \(resource.size) bytes, there is none at \(request.offset)",
+                "the resource has \(resource.size) bytes, so it cannot be read from offset \(request.offset)",
                 ["size": .int(resource.size)]
             )
         }
@@ -40,7 +40,7 @@ struct ResourceDelivery: Sendable {
         let (resources, source) = (resources, FileCrew.Source.connection(incoming.connection))
         let file = try await crew.run(for: source) { try resources.open(digest) }
         guard file.size == resource.size else {
-            throw Refusal.resourceChanged.error("the stored bytes are damaged; put back the file from a backup")
+            throw Refusal.resourceChanged.error("the stored bytes are damaged; restore the file from a backup")
         }
         if incoming.acceptsNotifications, incoming.credit != nil {
             return try await stream(file, resource, request.offset, length, source, notifier)
@@ -58,7 +58,7 @@ struct ResourceDelivery: Sendable {
         let count = Int(min(length, Int64(ReadResource.maxReplyBytes)))
         let isWhole = request.offset == 0 && Int64(count) == resource.size
         let bytes = try await crew.run(for: source) {
-            // Read whole, the bytes are checked against their digest.
+            // A read of the whole resource is verified against its digest.
             isWhole
                 ? try file.readAll(limit: Int64(ReadResource.maxReplyBytes))
                 : try file.read(offset: request.offset, count: count)
@@ -93,6 +93,6 @@ struct ResourceDelivery: Sendable {
     }
 
     private static let short = Refusal.resourceChanged.error(
-        "the stored bytes end too early; put back the file from a backup"
+        "the stored file is truncated; restore it from a backup"
     )
 }

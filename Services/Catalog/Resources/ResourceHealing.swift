@@ -4,8 +4,8 @@ import Messaging
 import PhotoModel
 import Storage
 
-/// What follows when good bytes have replaced a damaged stored file: what was concluded from the damaged ones is taken
-/// back.
+/// The follow-up after intact bytes replaced a damaged stored file: quarantine entries and damage marks that the
+/// damaged bytes caused are removed.
 struct ResourceHealing: Sendable {
     let store: LibraryStore
     let writer: Writer
@@ -15,20 +15,20 @@ struct ResourceHealing: Sendable {
 
     func healed(_ digests: [ResourceDigest]) async {
         for digest in digests {
-            logger.notice("a damaged stored file was replaced by good bytes", metadata: ["digest": "\(digest)"])
+            logger.notice("a damaged stored file was replaced by intact bytes", metadata: ["digest": "\(digest)"])
             do {
                 _ = try await quarantine.lift(LiftQuarantine(digest: digest.text))
                 try await lookAgain(digest)
             } catch {
                 logger.warning(
-                    "marks of damaged bytes were left on healed ones",
+                    "damage marks of a healed file could not be removed",
                     metadata: ["digest": "\(digest)", "error": "\(error)"]
                 )
             }
         }
     }
 
-    /// An asset that was marked because of the damaged bytes is marked as the good ones are, or not at all.
+    /// Checks the assets marked because of the damaged bytes again, and updates or removes their marks.
     private func lookAgain(_ digest: ResourceDigest) async throws {
         let assets = try await store.read { try $0.assets.damaged(by: digest) }
         guard !assets.isEmpty else { return }

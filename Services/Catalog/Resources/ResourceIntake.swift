@@ -7,8 +7,8 @@ import Metadata
 import PhotoModel
 import Storage
 
-/// Takes the bytes of a transaction's requests into the resource store, before the transaction: what is in the database
-/// is durable on disk. Bytes that no transaction names after all are removed.
+/// The import of a transaction's bytes into the resource store, before the transaction commits: bytes that the database
+/// refers to are already durable on disk. Bytes that no transaction refers to in the end are removed.
 struct ResourceIntake: Sendable {
     let resources: ResourceStore
     let crew: FileCrew
@@ -20,14 +20,14 @@ struct ResourceIntake: Sendable {
     let maxBytes: Int64
     let healing: ResourceHealing
     let logger: Logger
-    /// Requests of one transaction that are prepared at a time.
+    /// The number of requests of one transaction that are prepared concurrently.
     let width = 4
 
-    /// Prepares all requests; an error names the index of the request that it is about.
+    /// Prepares all requests. An error names the index of its request.
     ///
     /// - Parameters:
-    ///   - taken: gets everything that is stored for them
-    ///   - alwaysReads: also the facts of bytes that an asset has already
+    ///   - taken: collects everything that is stored for them
+    ///   - alwaysReads: extracts the metadata also of bytes that an asset has already
     func prepare(
         _ requests: [ChangeRequest],
         _ incoming: IncomingRequest,
@@ -113,20 +113,20 @@ struct ResourceIntake: Sendable {
         try Self.check(render)
         guard render.facts?.orientation == 1 else {
             throw Refusal.invalidResource.error(
-                "the render is not upright: turn its pixels and set the orientation to 1",
+                "the render is not upright: rotate its pixels and set the orientation to 1",
                 ["file": .string(render.name)]
             )
         }
         return render
     }
 
-    /// Only the types that `editing.begin` names (spec T-23).
+    /// Accepts only the types that `editing.begin` lists (T-23).
     private static func check(_ render: PreparedResource) throws {
         let type = render.facts?.contentType ?? ""
         let supported = RenderType.supported(for: render.facts?.mediaType ?? .image)
         guard supported.contains(type) else {
             throw Refusal.unsupportedFormat.error(
-                "a render of the type \(type) cannot be taken in; send one of " + supported.joined(separator: ", "),
+                "a render of the type \(type) is not supported; send one of " + supported.joined(separator: ", "),
                 ["supported": JSON(supported)]
             )
         }
@@ -135,7 +135,7 @@ struct ResourceIntake: Sendable {
     private func check(_ resources: [NewResource]) throws {
         guard resources.count(where: { $0.type.isOriginal }) == 1, Set(resources.map(\.type)).count == resources.count
         else {
-            throw Refusal.invalidParams.error("an asset has exactly one original, and one resource of each type")
+            throw Refusal.invalidParams.error("an asset has exactly one original and at most one resource of each type")
         }
         guard resources.allSatisfy({ !$0.isMoved || ($0.path != nil && !$0.isReferenced) }) else {
             throw Refusal.invalidParams.error("only a path that is copied can be moved", ["parameter": "move"])
@@ -144,7 +144,7 @@ struct ResourceIntake: Sendable {
             guard ResourceRules.accepted.contains(resource.type) else {
                 let names = ResourceRules.accepted.map(\.rawValue)
                 throw Refusal.unsupportedFormat.error(
-                    "resources of the type \(resource.type.rawValue) cannot be taken in with a new asset; send "
+                    "resources of the type \(resource.type.rawValue) cannot be sent with a new asset; send "
                         + names.joined(separator: ", "),
                     ["allowed": JSON(names)]
                 )
@@ -152,8 +152,8 @@ struct ResourceIntake: Sendable {
         }
     }
 
-    /// Removes the files that a committed transaction moved in, once the stored bytes were read back from the disk and are
-    /// right. One that is not the file that was read stays.
+    /// Removes the source files that a committed transaction moved in, after the stored bytes were read back from disk
+    /// and verified. A file that is not the one that was read stays.
     func removeMoved(_ requests: [ChangeRequest], _ prepared: [PreparedChange], _ incoming: IncomingRequest) async {
         for (request, change) in zip(requests, prepared) {
             guard case .createAsset(let create) = request else { continue }
@@ -164,9 +164,9 @@ struct ResourceIntake: Sendable {
                 do {
                     try await removeMoved(path, identity, digest, incoming)
                 } catch {
-                    // What cannot be removed is there twice, which loses nothing.
+                    // A file that cannot be removed exists twice, which loses nothing.
                     logger.error(
-                        "a moved file was left where it was",
+                        "the source of a moved file could not be removed",
                         metadata: ["file": "\(path)", "digest": "\(digest)", "error": "\(error)"]
                     )
                 }
@@ -185,7 +185,7 @@ struct ResourceIntake: Sendable {
         do {
             try await crew.verify(try await crew.run(for: source, open), fromDisk: true, for: source)
         } catch is StorageError {
-            // The disk did not keep what was written: once more, while the source is there.
+            // The disk did not keep the written bytes: store them again while the source exists.
             let file = try roots.open(path, for: incoming.identity)
             _ = try await crew.copy(file, into: resources, limit: maxBytes, verifies: true, for: source)
             try await crew.verify(try await crew.run(for: source, open), fromDisk: true, for: source)
@@ -207,7 +207,7 @@ struct ResourceIntake: Sendable {
         guard !resource.isReferenced || resource.path != nil else {
             throw Refusal.invalidParams.error("only a path can be referenced", ["parameter": "reference"])
         }
-        // The source of a move is removed: nothing but bytes that were compared may stay.
+        // The source of a move is removed, so the stored bytes must be verified first.
         let verifies = resource.verifies || resource.isMoved
         var name = try resource.originalFilename.map { try storable($0, "originalFilename") }
         switch resource.source {
@@ -242,7 +242,7 @@ struct ResourceIntake: Sendable {
                     : try await crew.copy(file, into: resources, limit: maxBytes, verifies: verifies, for: source)
             } catch StorageError.tooLarge(let reason) {
                 throw Refusal.invalidResource.error(
-                    "\(named) cannot be taken in: \(reason)",
+                    "\(named) cannot be imported: \(reason)",
                     ["file": .string(named), "reason": .string(reason)]
                 )
             }
@@ -260,7 +260,7 @@ struct ResourceIntake: Sendable {
         )
     }
 
-    /// Refuses by size and first bytes what would be refused after it was copied.
+    /// Checks the size and the first bytes, to refuse early a file that would be refused after copying.
     private func check(
         _ beginning: ArraySlice<UInt8>,
         _ size: Int64,
@@ -269,7 +269,7 @@ struct ResourceIntake: Sendable {
     ) throws(RPCError) {
         func refusal(_ reason: String) -> RPCError {
             Refusal.invalidResource.error(
-                "\(name) cannot be taken in: \(reason)",
+                "\(name) cannot be imported: \(reason)",
                 ["file": .string(name), "reason": .string(reason)]
             )
         }
@@ -316,7 +316,7 @@ struct ResourceIntake: Sendable {
         resource.facts = try await pictures.facts(of: digest, name: resource.name, type: resource.type)
     }
 
-    /// What a sidecar says; its bytes are not kept.
+    /// Returns the metadata of a sidecar; its bytes are not stored.
     private func read(sidecar: NewResource, _ incoming: IncomingRequest) async throws -> SidecarFacts {
         let limit = Int64(SidecarFacts.maxBytes)
         let bytes: Bytes
@@ -335,13 +335,12 @@ struct ResourceIntake: Sendable {
 }
 
 extension PreparedResource {
-    /// What to call it in an error.
+    /// The name of the resource in error messages.
     var name: String { path ?? originalFilename ?? "the \(type.rawValue)" }
 }
 
 extension ChangeRequest {
-    /// Whether it brings bytes that must be taken in first.
-    /// Whether it names members by their places at an earlier moment.
+    /// Whether the request names members by index in an earlier result.
     var hasSnapshot: Bool {
         switch self {
         case .updateCollection(let request): request.snapshot != nil
@@ -350,7 +349,7 @@ extension ChangeRequest {
         }
     }
 
-    /// Whether bytes have to be taken in for it.
+    /// Whether bytes must be imported for the request.
     var hasBytes: Bool {
         switch self {
         case .createAsset, .editAsset: true

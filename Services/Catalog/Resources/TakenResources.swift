@@ -1,26 +1,26 @@
 import Storage
 import Synchronization
 
-/// The bytes that were stored for one request; they are not collected while this lives.
+/// The bytes that were stored for one request. They are not collected as long as this object is alive.
 final class TakenResources: Sendable {
     private let stored = Mutex<[StoredResource]>([])
     private let uploadNames = Mutex<[String]>([])
 
-    /// - Parameter upload: the upload that the bytes came in
+    /// - Parameter upload: the upload that delivered the bytes
     func add(_ resource: StoredResource, upload: String? = nil) {
         stored.withLock { $0.append(resource) }
         if let upload { uploadNames.withLock { $0.append(upload) } }
     }
 
-    /// The uploads among them.
+    /// The uploads that delivered some of the bytes.
     var uploads: [String] { uploadNames.withLock { $0 } }
 
-    /// Those that replaced a damaged file.
+    /// The digests whose damaged stored file was replaced.
     var healed: [ResourceDigest] {
         stored.withLock { stored in Set(stored.filter(\.isHealed).map(\.digest)).sorted() }
     }
 
-    /// Gives them up; what nothing else refers to may be removed then.
+    /// Releases the resources and returns their digests; those that nothing else refers to may then be removed.
     func release() -> [ResourceDigest] {
         stored.withLock { stored in
             defer { stored = [] }

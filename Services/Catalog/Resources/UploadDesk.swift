@@ -4,22 +4,22 @@ import JSONValue
 import Messaging
 import Storage
 
-/// Uploads under way and finished ones that no transaction has used yet.
+/// The uploads in progress, and the finished ones that no transaction has used yet.
 ///
-/// Each has an owner and a lease that use renews; what is left of one that ran out is removed when the desk is next
-/// asked anything or the collector comes by, and all are gone at a restart: `handle_expired`. A finished upload counts
-/// against its owner until an asset has its bytes or they are removed.
+/// Each upload has an owner and a lease that every use renews. The bytes of an expired upload are removed at the next
+/// request or by the collector. A restart removes all uploads; using one then fails with `handle_expired`. A finished
+/// upload counts against its owner's limits until an asset uses its bytes or they are removed.
 actor UploadDesk {
     struct Limits: Sendable {
-        /// Microseconds without use.
+        /// The time without use after which an upload expires, in microseconds.
         var lease: Int64 = 600_000_000
-        /// Uploads of one identity.
+        /// Uploads per identity.
         var perIdentity = 64
-        /// Bytes of one upload.
+        /// Bytes per upload.
         var bytes: Int64 = 8 << 30
         /// Bytes of all uploads of one identity.
         var bytesPerIdentity: Int64 = 32 << 30
-        /// Uploads of everyone.
+        /// Uploads of all identities together.
         var all = 1024
     }
 
@@ -29,7 +29,7 @@ actor UploadDesk {
         var size: Int64 = 0
         var finished: StoredResource?
         var isBusy = false
-        /// An asset has the bytes.
+        /// Whether an asset has the bytes.
         var isTaken = false
         var usedAt: Int64
     }
@@ -40,7 +40,7 @@ actor UploadDesk {
     private let limits: Limits
     private let makeName: @Sendable () -> String
     private var uploads: [String: Upload] = [:]
-    /// Removes bytes that no asset took.
+    /// Removes bytes that no asset uses.
     private var discard: @Sendable ([ResourceDigest]) async -> Void = { _ in }
 
     init(
@@ -59,7 +59,7 @@ actor UploadDesk {
 
     var count: Int { uploads.count }
 
-    /// Says who removes the bytes of finished uploads that no asset took.
+    /// Sets the function that removes the bytes of finished uploads that no asset uses.
     func discard(by discard: @escaping @Sendable ([ResourceDigest]) async -> Void) { self.discard = discard }
 
     func begin(_ request: BeginUpload, owner: String) async throws -> BeginUpload.Result {
@@ -68,14 +68,14 @@ actor UploadDesk {
         let own = uploads.values.filter { $0.owner == owner && !$0.isTaken }
         guard own.count < limits.perIdentity, uploads.count < limits.all else {
             throw Refusal.limitExceeded.error(
-                "there are \(own.count) uploads open; finish or cancel some (limit \(limits.perIdentity))",
+                "\(own.count) uploads are open; finish or cancel some (limit \(limits.perIdentity))",
                 ["limit": JSON(limits.perIdentity)]
             )
         }
         let used = own.reduce(Int64(0)) { $0 + $1.size }
         let room = min(limits.bytes, limits.bytesPerIdentity - used)
         guard request.size ?? 0 <= room, room > 0 else {
-            throw Refusal.limitExceeded.error("an upload may have \(room) bytes now", ["limit": .int(room)])
+            throw Refusal.limitExceeded.error("an upload may have at most \(room) bytes now", ["limit": .int(room)])
         }
         let resources = resources
         let writer = try await crew.run(for: .identity(owner)) { try resources.writer(limit: room) }
@@ -87,7 +87,7 @@ actor UploadDesk {
     func append(_ request: AppendUpload, _ attachments: [Bytes], owner: String) async throws -> AppendUpload.Result {
         var upload = try await open(request.upload, owner)
         guard attachments.count == 1 else {
-            throw Refusal.invalidParams.error("upload.append has exactly one attachment, the next bytes")
+            throw Refusal.invalidParams.error("upload.append needs exactly one attachment, the next bytes")
         }
         let bytes = attachments[0]
         guard bytes.count <= BeginUpload.chunkBytes else {
@@ -100,18 +100,18 @@ actor UploadDesk {
             throw Refusal.invalidParams.error("the upload \(request.upload) is finished")
         }
         let (end, overflow) = request.offset.addingReportingOverflow(Int64(bytes.count))
-        // Received already: the answer got lost.
+        // Received before; the response was lost.
         if !overflow, end <= upload.size { return AppendUpload.Result(size: upload.size) }
         guard !overflow, request.offset == upload.size else {
             throw Refusal.rangeError.error(
-                "the upload has \(upload.size) bytes; the next ones begin there and not at \(request.offset)",
+                "the upload has \(upload.size) bytes; the next chunk must begin there, not at \(request.offset)",
                 ["size": .int(upload.size)]
             )
         }
         let used = uploads.values.reduce(Int64(0)) { $1.owner == owner && !$1.isTaken ? $0 + $1.size : $0 }
         guard Int64(bytes.count) <= limits.bytesPerIdentity - used else {
             throw Refusal.limitExceeded.error(
-                "all uploads of \(owner) may have \(limits.bytesPerIdentity) bytes together",
+                "all uploads of \(owner) together may have at most \(limits.bytesPerIdentity) bytes",
                 ["limit": .int(limits.bytesPerIdentity)]
             )
         }
@@ -121,7 +121,7 @@ actor UploadDesk {
             let writer = upload.writer
             try await crew.run(for: .identity(owner)) { try writer.append(bytes) }
         } catch {
-            // The writer gave up, and what it had is gone.
+            // The writer failed and removed what it had written.
             uploads[request.upload] = nil
             throw error
         }
@@ -137,7 +137,7 @@ actor UploadDesk {
             uploads[request.upload] = upload
             do {
                 let writer = upload.writer
-                // What was written goes to the disk now.
+                // `finish` syncs the written bytes to disk.
                 let lane = FileCrew.lane(forBytes: upload.size)
                 upload.finished = try await crew.run(lane, for: .identity(owner)) {
                     try writer.finish(verifies: request.verifies)
@@ -169,7 +169,7 @@ actor UploadDesk {
         await remove([request.upload])
     }
 
-    /// The bytes of a finished upload, for a transaction.
+    /// Returns the bytes of a finished upload, for a transaction.
     func finished(_ name: String, owner: String) async throws -> StoredResource {
         let upload = try await open(name, owner)
         guard let finished = upload.finished else {
@@ -178,25 +178,25 @@ actor UploadDesk {
         return finished
     }
 
-    /// Counts uploads against their owner no longer: assets have their bytes.
+    /// Stops counting uploads against their owner, because assets now have their bytes.
     func taken(_ names: [String], owner: String) {
         for name in names where uploads[name]?.owner == owner { uploads[name]?.isTaken = true }
     }
 
-    /// Removes uploads that nobody used for too long, with their bytes.
+    /// Removes the uploads whose lease has expired, with their bytes.
     func removeExpired() async {
         let now = clock.nowMicroseconds()
         await remove(uploads.filter { !$0.value.isBusy && now - $0.value.usedAt > limits.lease }.map(\.key))
     }
 
-    // MARK: Parts
+    // MARK: Helpers
 
     private func open(_ name: String, _ owner: String) async throws -> Upload {
         await removeExpired()
-        // Somebody else's upload is none.
+        // An upload of another identity is reported as missing.
         guard var upload = uploads[name], upload.owner == owner else { throw Self.expired(name) }
         guard !upload.isBusy else {
-            throw Refusal.busy.error("the upload \(name) is still taking the bytes before these; wait for the answer")
+            throw Refusal.busy.error("the upload \(name) is still writing the previous bytes; wait for that response")
         }
         upload.usedAt = clock.nowMicroseconds()
         uploads[name] = upload
@@ -218,7 +218,7 @@ actor UploadDesk {
             upload.writer.cancel()
             if let finished = upload.finished, !upload.isTaken { digests.append(finished.digest) }
         }
-        // The leases ended with the uploads.
+        // The store's leases on these bytes ended with the uploads.
         if !digests.isEmpty { await discard(digests) }
     }
 

@@ -3,35 +3,35 @@ import JSONValue
 import Messaging
 import PhotoModel
 
-/// A change record on its way through the broker: what has to be known of it, and the rest as it came.
+/// A change record as it passes through the broker: the parsed members that the broker needs, and the original bytes.
 ///
-/// The broker passes records on without reading them whole: that is quick, and one of a newer catalog keeps what this
-/// broker does not know.
+/// The broker forwards records without decoding them completely. That is fast, and a record of a newer catalog keeps
+/// members that this broker does not know.
 struct BrokerRecord: Sendable {
     /// One entity's part of the record, under the topic that carries it.
     struct Part: Sendable {
-        /// Of `assets`, `collections`, `lists` or `edits`.
+        /// The record's member: `assets`, `collections`, `lists` or `edits`.
         let member: String
         let topic: String
         let id: String
-        /// Where it stands in the record.
+        /// The range of the entity's JSON in the record's bytes.
         fileprivate let range: Range<Int>
     }
 
     let sequence: Int64
     let library: String
-    /// The record as the catalog wrote it: passed on byte by byte.
+    /// The record as the catalog wrote it; forwarded byte for byte.
     let bytes: Bytes
-    /// The entities it touches.
+    /// The entities that the record touches.
     let parts: [Part]
     private let date: Int64
     private let origin: Range<Int>
 
     private static let topics = ["assets": "asset.", "collections": "collection.", "lists": "list.", "edits": "edit."]
 
-    /// Looks through a record's text.
+    /// Scans the text of a record.
     ///
-    /// - Throws: what makes it no change record
+    /// - Throws: a description of why the text is not a change record
     init(_ bytes: Bytes) throws(JSONProblem) {
         var (sequence, library, date): (Int64?, String?, Int64?)
         var origin: Range<Int>?
@@ -77,7 +77,7 @@ struct BrokerRecord: Sendable {
 
     /// Reads a list of entities.
     ///
-    /// - Returns: false where it is none, or one of them has no identifier
+    /// - Returns: false if the value is not a list, or if an entity has no identifier
     private static func read(
         _ cursor: inout JSONCursor,
         _ member: String,
@@ -97,7 +97,7 @@ struct BrokerRecord: Sendable {
                 continue
             }
             let start = cursor.offset
-            // An edit has its id itself, an entity in the state before or after.
+            // An edit has its id at the top level; an entity has it in the state before or after.
             var (own, before, after): (String?, String?, String?)
             try cursor.enterObject()
             while let name = try cursor.nextMember() {
@@ -143,7 +143,7 @@ struct BrokerRecord: Sendable {
 
     var token: ChangeToken { ChangeToken(library: library, sequence: sequence) }
 
-    /// The identifiers it touches, under the names of the record's members.
+    /// The identifiers of the touched entities, grouped by the record's members.
     var identifiers: [(member: String, ids: [String])] {
         var found: [(member: String, ids: [String])] = []
         for part in parts {
@@ -156,23 +156,23 @@ struct BrokerRecord: Sendable {
         return found
     }
 
-    /// The members that every message about it begins with.
+    /// The members with which every message about the record begins.
     var head: JSONObject {
         var head: JSONObject = ["sequence": .int(sequence), "library": .string(library), "date": .int(date)]
         head["origin"] = value(at: origin)
         return head
     }
 
-    /// One entity's part, read.
+    /// Returns the decoded change of one entity.
     func change(_ part: Part) -> JSON { value(at: part.range) }
 
-    /// What the catalog wrote badly is null.
+    /// Malformed JSON from the catalog becomes null.
     private func value(at range: Range<Int>) -> JSON { (try? JSON(parsing: bytes[range])) ?? .null }
 }
 
 extension BrokerRecord {
-    /// What PhotoKit tells of a changed object besides (spec S-66), and the names of the members that changed; nothing for
-    /// an edit, which is no object.
+    /// Returns PhotoKit's additional details of a changed object (S-66) and the names of the changed members; empty for
+    /// an edit, which is not an object.
     static func details(of change: JSON) -> JSONObject {
         guard change["before"] != nil || change["after"] != nil else { return [:] }
         let (before, after) = (change["before"]?.objectValue, change["after"]?.objectValue)
@@ -185,6 +185,6 @@ extension BrokerRecord {
         return details
     }
 
-    /// They change with every other member, and say nothing of their own.
+    /// The members that change with every other member and so are not listed.
     private static let revisions: Set<String> = ["revision", "contentRevision"]
 }

@@ -5,14 +5,14 @@ import Messaging
 import PhotoClient
 import PhotoModel
 
-/// Keeps the feed at the catalog's heels: follows its records, and takes them up again where they broke off.
+/// Follows the catalog's change log and republishes each record; resumes after interruptions.
 struct CatalogFollower: Sendable {
     let catalog: ServiceClient
     let feed: RecordFeed
     let configuration: ChangeBrokerConfiguration
     let logger: Logger
 
-    /// Runs until cancelled.
+    /// Follows the catalog and reconnects until cancelled.
     func run() async {
         await withTaskGroup { group in
             group.addTask { await refreshOldest() }
@@ -29,9 +29,10 @@ struct CatalogFollower: Sendable {
         }
     }
 
-    /// Follows until the stream breaks off.
+    /// Follows until the stream ends.
     private func follow() async throws(RPCError) {
-        // Waits for the connection; asked first so that it is known at once whether it is the same history.
+        // Waits for the connection. The current token is requested first, because it says whether the history is the
+        // same.
         let current = try await catalog.ask(CurrentToken(), deadline: .seconds(10)).result
         let token = await feed.meet(current)
         let stream = catalog.encodedStream(ChangesFollow(token: token), credit: configuration.catalogCredit)
@@ -41,13 +42,13 @@ struct CatalogFollower: Sendable {
             do throws(JSONProblem) {
                 try await take(notification)
             } catch {
-                logger.error("a record of the catalog cannot be read", metadata: ["why": "\(error)"])
+                logger.error("cannot parse a change record of the catalog", metadata: ["why": "\(error)"])
                 throw Refusal.internalError.error("a record of the catalog cannot be read: \(error)")
             }
         }
     }
 
-    /// Takes in the records of a notification; those before an unreadable one too.
+    /// Applies the records of a notification, including those before an unreadable one.
     private func take(_ notification: EncodedNotification) async throws(JSONProblem) {
         var records: [BrokerRecord] = []
         var problem: JSONProblem?
@@ -64,7 +65,7 @@ struct CatalogFollower: Sendable {
         if let problem { throw problem }
     }
 
-    /// Where the records stand in a notification's frame.
+    /// Returns the ranges of the records in a notification's frame.
     private static func records(in notification: EncodedNotification) throws(JSONProblem) -> [Range<Int>] {
         var ranges: [Range<Int>]?
         do throws(JSONError) {
@@ -89,7 +90,7 @@ struct CatalogFollower: Sendable {
         return ranges
     }
 
-    /// The catalog's history does not reach back to the feed's place: begins at its head.
+    /// The catalog's history no longer reaches back to the feed's position: restarts at the catalog's head.
     private func restart() async {
         do throws(RPCError) {
             await feed.restart(at: try await catalog.ask(CurrentToken(), deadline: .seconds(10)).result)
@@ -98,7 +99,7 @@ struct CatalogFollower: Sendable {
         }
     }
 
-    /// History gets shorter at its far end while the feed runs.
+    /// Updates the oldest sequence: history is trimmed while the feed runs.
     private func refreshOldest() async {
         for await _ in Waiting.ticks(every: configuration.catalogInterval) {
             if let current = try? await catalog.ask(CurrentToken(), deadline: .seconds(5)).result {

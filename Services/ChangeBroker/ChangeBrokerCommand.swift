@@ -6,10 +6,10 @@ import JSONValue
 struct ChangeBrokerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "change-broker",
-        abstract: "Tells everybody what changes in the library: live, and from any moment of its history.",
+        abstract: "Publishes the library's changes, live and from any point of its history.",
         discussion: """
-            Follows the catalog, publishes each change on the feed and answers for what a reader missed. It keeps \
-            nothing that must survive, and may be stopped and started at any moment.
+            Follows the catalog, publishes each change on the feed and replays missed changes. It keeps \
+            no durable state and may be stopped and started at any time.
             """,
         version: ServiceVersion.current
     )
@@ -22,19 +22,19 @@ struct ChangeBrokerCommand: AsyncParsableCommand {
     @Option(help: "Records kept in memory for replays; older ones come from the catalog.")
     var ringRecords = 100_000
 
-    @Option(help: "Memory for those records, in MiB.")
+    @Option(help: "Memory for these records, in MiB.")
     var ringMemory = 64
 
-    @Option(help: "Readers that feed.follow serves at a time.")
+    @Option(help: "Maximum number of concurrent feed.follow readers.")
     var maxFollowers = 1000
 
-    @Option(help: "Fetches that are observed at a time.")
+    @Option(help: "Maximum number of observed fetches.")
     var maxFetches = 20_000
 
-    @Option(help: "Fetches that one identity observes at a time.")
+    @Option(help: "Maximum number of observed fetches per identity.")
     var maxFetchesPerIdentity = 10_000
 
-    @Option(help: "Objects in all observed results together; each takes some 50 bytes.")
+    @Option(help: "Maximum number of objects in all observed results together; each takes about 50 bytes.")
     var maxFetchRows = 10_000_000
 
     @Option(help: "Bytes of all observed results and their logs together. (SAFELIGHT_MAX_FETCH_BYTES, else 640 MiB)")
@@ -67,7 +67,7 @@ struct ChangeBrokerCommand: AsyncParsableCommand {
 }
 
 extension ChangeBrokerConfiguration {
-    /// The configuration that the command line asks for.
+    /// Creates the configuration from the command line options.
     init(_ command: ChangeBrokerCommand, endpoints: Endpoints) throws {
         self.init(catalog: endpoints[.catalog], requests: endpoints[.broker], feed: endpoints[.feed])
         catalogSecurity = endpoints.security(of: .catalog)

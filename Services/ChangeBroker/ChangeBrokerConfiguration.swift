@@ -2,40 +2,41 @@ import Hosting
 import JSONValue
 import Messaging
 
-/// Everything that can be set about a change-broker, with its bounds.
+/// The settings of a change-broker, with their bounds.
 struct ChangeBrokerConfiguration: Sendable {
-    /// Where the catalog answers.
+    /// The catalog's request endpoint.
     var catalog: EndpointAddress
-    /// Where requests are answered.
+    /// The endpoint that accepts requests.
     var requests: EndpointAddress
-    /// Where live messages are published.
+    /// The endpoint that publishes live messages.
     var feed: EndpointAddress
-    /// What protects the connection to the catalog.
+    /// The security of the connection to the catalog.
     var catalogSecurity = SocketSecurity.none
-    /// What protects the addresses of requests and the feed.
+    /// The security of the request and feed endpoints.
     var localSecurity = SocketSecurity.none
     var traffic = TrafficLimits()
-    /// For clients on other machines; none: only this one's.
+    /// The listener for clients on other machines; nil if only this machine may connect.
     var door: PublicDoor?
 
     /// Records kept in memory for replays; older ones come from the catalog.
     var ringRecords = 100_000
-    /// Bytes of memory for them.
+    /// The memory for these records, in bytes.
     var ringBytes = 64 << 20
-    /// A larger live message is truncated.
+    /// The maximum size of a live message, in bytes; a larger one is truncated.
     var liveMessageBytes = 256 << 10
-    /// Encoded bytes of records in one answer of `feed.since`.
+    /// Encoded bytes of records in one response of `feed.since`.
     var pageBytes = 4 << 20
     /// Encoded bytes of records in one notification of `feed.follow`.
     var followBytes = 256 << 10
     /// Records in one notification of `feed.follow`.
     var followRecords = 256
-    /// Readers that `feed.follow` serves at a time.
+    /// The maximum number of concurrent `feed.follow` readers.
     var maxFollowers = 1000
-    /// Fetches that are observed at a time, by all and by one identity.
+    /// The maximum number of observed fetches, in total and per identity.
     var maxFetches = 20_000
     var maxFetchesPerIdentity = 10_000
-    /// Objects that all of their results have together; with a date to sort by each takes some 50 bytes.
+    /// The maximum number of objects in all observed results together; with a date as sort key each takes about 50
+    /// bytes.
     var maxFetchRows = 10_000_000
     /// Bytes of all of their results and logs together, about, and of the logs alone.
     var maxFetchBytes = 640 << 20
@@ -46,14 +47,14 @@ struct ChangeBrokerConfiguration: Sendable {
     /// How long an observation is kept that nobody asks about and nobody listens to, and how often that is looked at.
     var fetchLease: Duration = .seconds(600)
     var fetchLeaseCheck: Duration = .seconds(10)
-    /// How often `head` is published, and how long after one head the next may follow.
+    /// The interval of `head` messages, and the minimum time between two of them.
     var headInterval: Duration = .seconds(1)
     var headSpacing: Duration = .milliseconds(50)
-    /// The pause before the catalog is tried again.
+    /// The delay before the catalog is contacted again.
     var catalogPause: Duration = .milliseconds(200)
-    /// Byte credit for the catalog's stream of records.
+    /// The byte credit for the catalog's stream of records.
     var catalogCredit = 8 << 20
-    /// How often the catalog is asked how far back its history reaches.
+    /// How often the catalog is asked for its oldest sequence.
     var catalogInterval: Duration = .seconds(30)
 
     init(catalog: EndpointAddress, requests: EndpointAddress, feed: EndpointAddress) {
@@ -62,7 +63,7 @@ struct ChangeBrokerConfiguration: Sendable {
         self.feed = feed
     }
 
-    /// What cannot work, in words for the person who set it.
+    /// The invalid settings, described for the operator; empty if all are valid.
     var problems: [String] {
         var problems: [String] = []
         func check(_ isGood: Bool, _ problem: String) { if !isGood { problems.append(problem) } }

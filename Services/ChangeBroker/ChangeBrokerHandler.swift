@@ -4,7 +4,7 @@ import JSONValue
 import Messaging
 import PhotoModel
 
-/// Answers the change-broker's requests: one line a method.
+/// Handles the change-broker's requests.
 struct ChangeBrokerHandler: RequestHandler {
     let history: History
     let configuration: ChangeBrokerConfiguration
@@ -49,8 +49,8 @@ struct ChangeBrokerHandler: RequestHandler {
     ) async throws(RPCError) -> FollowEnd {
         guard incoming.acceptsNotifications, incoming.credit != nil else {
             throw Refusal.invalidParams.error(
-                "feed.follow sends notifications: use a DEALER socket and open it with credit, the bytes that may be "
-                    + "under way; a REQ socket asks feed.since",
+                "feed.follow sends notifications: use a DEALER socket and send credit, the number of bytes that may be "
+                    + "in flight; on a REQ socket use feed.since",
                 ["parameter": "credit"]
             )
         }
@@ -60,7 +60,7 @@ struct ChangeBrokerHandler: RequestHandler {
 
     private func head() async throws(RPCError) -> FeedHead {
         guard let head = await feed.head else {
-            throw Refusal.unavailable.error("the catalog has not been reached yet; ask again")
+            throw Refusal.unavailable.error("the broker has not reached the catalog yet; try again")
         }
         return head
     }

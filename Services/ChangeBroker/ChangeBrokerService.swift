@@ -7,13 +7,13 @@ import PhotoClient
 import PhotoModel
 import ServiceLifecycle
 
-/// The change-broker, wired: the one place where its parts meet. The command and the tests make it alike.
+/// The change-broker with all its components. The command and the tests create it in the same way.
 struct ChangeBrokerService: WiredService {
     static let name = ServiceName.changeBroker
 
-    /// Where requests are answered, with the port that was found.
+    /// The bound request address; a wildcard port is replaced by the actual one.
     let requestsAddress: EndpointAddress
-    /// Where live messages are published.
+    /// The bound feed address.
     let feedAddress: EndpointAddress
 
     let feed: RecordFeed
@@ -25,15 +25,15 @@ struct ChangeBrokerService: WiredService {
     private let leaseCheck: Duration
     private let carrier: FetchCarrier
 
-    /// Binds both addresses; nothing runs yet.
+    /// Binds both addresses; starts nothing.
     ///
-    /// - Throws: ``MessagingError`` where an address cannot be used
+    /// - Throws: ``MessagingError`` if an address cannot be used
     init(_ configuration: ChangeBrokerConfiguration, logger: Logger) throws {
         let thread = try PollThread(name: "broker")
         var limits = MessagingLimits()
-        // Everything here can be asked again: readers need not be waited for.
+        // All requests can be repeated, so a stop does not wait long for readers.
         limits.drainTimeout = .seconds(2)
-        // The catalog is on this machine or near it, and everybody waits for its return.
+        // The catalog is on this machine or near it, and all clients depend on the connection: retry quickly.
         limits.reconnectIntervalMax = configuration.catalogPause
         limits.topics = configuration.maxTopics
         limits.topicsPerSubscriber = configuration.maxTopicsPerConnection
@@ -44,7 +44,7 @@ struct ChangeBrokerService: WiredService {
             security: configuration.catalogSecurity,
             logger: logger
         )
-        // CURVE is a matter of the whole socket: clients on other machines have one of their own.
+        // CURVE is configured per socket, so clients on other machines connect to a separate one.
         var publishers = [
             try Publisher(
                 address: configuration.feed,
@@ -111,7 +111,7 @@ struct ChangeBrokerService: WiredService {
         self.carrier = FetchCarrier(history: history, configuration: configuration)
     }
 
-    /// The parts in the order in which they lean on each other; they stop last to first.
+    /// The components in dependency order; they are stopped in reverse order.
     var parts: [any Service] {
         [
             ClosingPart("sockets") { [thread] in await thread.shutdown() },
@@ -120,7 +120,7 @@ struct ChangeBrokerService: WiredService {
             LoopPart("observed fetches") { [carrier] in await carrier.run() },
             LoopPart("the catalog's records") { [follower] in await follower.run() },
         ] + servers.parts + [
-            // Stopped first: followers would keep the server waiting.
+            // Stopped first, because active followers would delay the server's stop.
             ClosingPart("followers") { [feed] in await feed.dismissFollowers() }
         ]
     }
@@ -132,7 +132,7 @@ struct ChangeBrokerService: WiredService {
         }
     }
 
-    /// Runs until cancelled, without signals: for tests.
+    /// Runs until cancelled, without handling signals; for tests.
     func runUntilCancelled() async {
         await withTaskGroup { group in
             group.addTask { await feed.publishHeads() }

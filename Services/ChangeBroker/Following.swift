@@ -3,19 +3,19 @@ import JSONValue
 import Messaging
 import PhotoModel
 
-/// One reader of `feed.follow`: a cursor into the history, moved on as far as its byte credit goes.
+/// One reader of `feed.follow`: a cursor into the history that advances as far as the reader's byte credit allows.
 ///
-/// A reader that does not read is a cursor that stays behind; nothing is kept for it.
+/// A slow reader is a cursor that lags; nothing is queued for it.
 struct Following: Sendable {
     let history: History
     let configuration: ChangeBrokerConfiguration
     let clock: MonotonicClock
 
-    /// How often a reader hears of the cursor's place where nothing was for it, in microseconds: at the feed's next
-    /// signal after this.
+    /// The minimum time between progress notifications to a reader for which nothing matches, in microseconds. They are
+    /// sent at the feed's next signal after this time.
     private static let progressPause: Int64 = 900_000
 
-    /// What the reader was told, and when.
+    /// The last token sent to the reader, and when.
     private struct Told {
         var token: ChangeToken
         var time: Int64
@@ -23,14 +23,14 @@ struct Following: Sendable {
 
     /// Sends records until the reader leaves.
     ///
-    /// - Throws: `token_expired` when the cursor fell behind the history kept, `unavailable` while the catalog is away
-    ///   and needed; the reader opens it again from its last token
+    /// - Throws: `token_expired` if the cursor fell behind the retained history, `unavailable` if the catalog is needed
+    ///   and unreachable; the reader opens the stream again with its last token
     func run(_ request: FeedFollow, from identity: String, notifier: Notifier) async throws(RPCError) -> FollowEnd {
         let feed = history.feed
         guard var cursor = await startToken(request) else { throw Self.notReady }
         let (id, signal) = try await feed.addFollower(identity, at: cursor)
         do throws(RPCError) {
-            // Who begins at the present learns where that is.
+            // A reader without a token starts at the head and must learn that position.
             if request.token == nil { try await notifier.notify(FeedFollow.progress, ["token": token(cursor)]) }
             var told = Told(token: cursor, time: clock.nowMicroseconds())
             for await _ in signal {
@@ -50,7 +50,7 @@ struct Following: Sendable {
 
     /// Sends one page.
     ///
-    /// - Returns: whether there may be more at once
+    /// - Returns: whether more may be available at once
     private func step(
         _ request: FeedFollow,
         _ cursor: inout ChangeToken,
@@ -94,5 +94,5 @@ struct Following: Sendable {
 
     private func token(_ token: ChangeToken) -> JSON { .string(token.description) }
 
-    private static let notReady = Refusal.unavailable.error("the catalog has not been reached yet; ask again")
+    private static let notReady = Refusal.unavailable.error("the broker has not reached the catalog yet; try again")
 }

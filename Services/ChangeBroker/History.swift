@@ -4,17 +4,17 @@ import Messaging
 import PhotoClient
 import PhotoModel
 
-/// The whole history: the newest part from the ring, the rest from the catalog.
+/// The whole history: the newest records from the ring, older ones from the catalog.
 struct History: Sendable {
     let feed: RecordFeed
     let catalog: ServiceClient
 
-    /// A page after a token.
+    /// Returns the page after a token.
     ///
     /// - Parameters:
-    ///   - token: nil: from the oldest
-    ///   - deadline: for the catalog, where it has to be asked
-    /// - Throws: `token_expired` as the catalog says; `unavailable` while it is away
+    ///   - token: nil for the beginning of the history
+    ///   - deadline: the time limit of the catalog's response, if it has to be asked
+    /// - Throws: `token_expired` as the catalog does; `unavailable` if the catalog is needed and unreachable
     func page(
         after token: ChangeToken?,
         limit: Int,
@@ -30,7 +30,7 @@ struct History: Sendable {
             let request = ChangesSince(token: token, limit: limit, topics: filter.topics.sorted())
             page = try await catalog.ask(request, deadline: deadline).result
         } catch  where error.isPassing && error.refusal != .deadlineExceeded {
-            throw Refusal.unavailable.error("the catalog, which has the older history, is away; ask again")
+            throw Refusal.unavailable.error("the catalog, which has the older history, is unreachable; try again")
         }
         await feed.note(oldest: page.oldest)
         return EncodedPage(

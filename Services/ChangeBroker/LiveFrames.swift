@@ -2,10 +2,10 @@ import Contracts
 import JSONValue
 import PhotoModel
 
-/// The JSON frames of the live feed (DESIGN 3.3).
+/// Encodes the JSON frames of the live feed.
 enum LiveFrames {
-    /// The frame of topic `changes`: the whole record, `previous` and its `token`; above the limit the identifiers
-    /// only, and `truncated`.
+    /// Returns the frame of topic `changes`: the whole record with `previous` and its `token`. Above the limit it has
+    /// only the identifiers and `truncated`.
     static func changes(_ record: BrokerRecord, previous: Int64, limit: Int) -> [UInt8] {
         let ending = Array(",\"previous\":\(previous),\"token\":\"\(record.token)\"}".utf8)
         let size = record.bytes.count - 1 + ending.count
@@ -13,7 +13,7 @@ enum LiveFrames {
             var frame: [UInt8] = []
             frame.reserveCapacity(size + 1)
             frame += record.bytes
-            // In the place of the closing brace.
+            // The added members replace the closing brace.
             frame.removeLast()
             frame.append(contentsOf: ending)
             return frame
@@ -26,7 +26,7 @@ enum LiveFrames {
         return frame.count <= limit ? frame : JSON.object(bare).bytes
     }
 
-    /// The frame of an entity's own topic: its `change` with what became of it, or above the limit `truncated`.
+    /// Returns the frame of an entity's own topic: its `change` and the details, or `truncated` above the limit.
     static func part(_ part: BrokerRecord.Part, of record: BrokerRecord, previous: Int64, limit: Int) -> [UInt8] {
         var message = start(record, previous: previous)
         let bare = message
@@ -40,7 +40,7 @@ enum LiveFrames {
         return JSON.object(message).bytes
     }
 
-    /// The frame of an observed fetch: what the transaction did to its result, or above the limit `truncated`.
+    /// Returns the frame of an observed fetch: the transaction's effect on the result, or `truncated` above the limit.
     static func fetch(_ message: LiveFetches.Message, of record: BrokerRecord, limit: Int) -> [UInt8] {
         var frame = start(record, previous: message.previous)
         let bare = frame

@@ -5,26 +5,25 @@ import Messaging
 import PhotoClient
 import PhotoModel
 
-/// The feed as it stands: takes records in order, publishes them, answers for the newest of them.
+/// The state of the feed: receives records in order, publishes them, and answers requests for the newest of them.
 ///
-/// It keeps nothing that must survive: after a start it begins at the catalog's head, and what came before is the
-/// catalog's to tell.
+/// It has no durable state: after a start it begins at the catalog's head, and earlier history comes from the catalog.
 actor RecordFeed {
-    /// New at each start, and where what was observed is gone.
+    /// A new value at each start, and whenever all observations are dropped.
     private(set) var instance: String
     let configuration: ChangeBrokerConfiguration
     private nonisolated let publishers: [Publisher]
     let wanted: WantedTopics
     let logger: Logger
-    /// Says that a head message is due.
+    /// Signals that a head message is due.
     private nonisolated let headSignal: AsyncStream<Void>
     private nonisolated let headSink: AsyncStream<Void>.Continuation
 
-    /// Nil until the catalog was reached for the first time.
+    /// Nil before the first contact with the catalog.
     private(set) var ring: RecordRing?
-    /// The catalog's history is complete after this.
+    /// The sequence after which the catalog's history is complete.
     private var oldest: Int64 = 0
-    /// Why the catalog cannot be followed now.
+    /// Why the catalog cannot be followed now; nil if it is followed.
     private var problem: String?
     /// Results that are kept current, and those that are being loaded.
     var fetches: LiveFetches
@@ -72,7 +71,7 @@ actor RecordFeed {
         for (number, publisher) in publishers.enumerated() {
             publisher.setOnSubscribe { topic, isSubscribed in
                 wanted.note(topic, isSubscribed: isSubscribed, at: number)
-                // Who has just come learns at once where the feed stands.
+                // A new subscriber gets the feed's position at once.
                 if isSubscribed, topic == FeedTopic.head { sink.yield() }
             }
         }
@@ -80,13 +79,13 @@ actor RecordFeed {
 
     // MARK: From the catalog
 
-    /// The last token taken in; nil before the first contact.
+    /// The token of the last record received; nil before the first contact.
     var token: ChangeToken? { ring?.token }
 
-    /// The catalog answers, and stands here. Where that is another history, or before the place known, the feed begins
-    /// anew there.
+    /// Handles the first contact with the catalog, or a new one. If the catalog has another history, or its head is
+    /// below the feed's position, the feed restarts at the catalog's head.
     ///
-    /// - Returns: the token after which records are wanted
+    /// - Returns: the token after which records are needed
     func meet(_ current: CurrentToken.Result) -> ChangeToken {
         problem = nil
         oldest = current.oldest.sequence
@@ -94,13 +93,13 @@ actor RecordFeed {
         return restart(at: current)
     }
 
-    /// Begins anew at the catalog's head: what lies between is not in the ring.
+    /// Restarts at the catalog's head; records before it are not in the ring.
     @discardableResult
     func restart(at current: CurrentToken.Result) -> ChangeToken {
         if let ring {
             counts.restarts += 1
             logger.warning(
-                "the feed begins anew at the catalog's head",
+                "the feed restarts at the catalog's head",
                 metadata: ["was": "\(ring.token)", "now": "\(current.token)"]
             )
         }
@@ -117,9 +116,9 @@ actor RecordFeed {
         return current.token
     }
 
-    /// The catalog cannot be followed for now.
+    /// Notes that the catalog cannot be followed for now, and why.
     func lose(_ reason: String) {
-        if problem == nil { logger.warning("the catalog is away", metadata: ["why": "\(reason)"]) }
+        if problem == nil { logger.warning("the catalog cannot be followed", metadata: ["why": "\(reason)"]) }
         problem = reason
     }
 
@@ -127,9 +126,9 @@ actor RecordFeed {
         if token.library == ring?.library { oldest = max(oldest, token.sequence) }
     }
 
-    /// Takes records in, in the order of their sequences, and publishes them.
+    /// Appends records in the order of their sequences, and publishes them.
     ///
-    /// - Throws: what is wrong with a record; those before it are taken in
+    /// - Throws: the problem of an unreadable record; the records before it are applied
     func take(_ records: [BrokerRecord]) throws(JSONProblem) {
         guard ring != nil else { return }
         defer {
@@ -139,17 +138,17 @@ actor RecordFeed {
         for record in records { try publish(record) }
     }
 
-    /// Waits while subscribers have much to read: history is in the catalog, and can come a little later.
+    /// Waits while subscribers have long queues. Records can wait, because the catalog stores them.
     nonisolated func waitForSubscribers() async { for publisher in publishers { await publisher.waitForRoom() } }
 
-    /// A record of the catalog could not be read.
+    /// Counts a record of the catalog that could not be parsed.
     func noteUnreadable() { counts.unreadable += 1 }
 
     private func publish(_ record: BrokerRecord) throws(JSONProblem) {
         guard let head = ring?.head, let library = ring?.library else { return }
         guard record.library == library else {
             counts.unreadable += 1
-            throw JSONProblem("is of the history \(record.library), not \(library)")
+            throw JSONProblem("belongs to the history \(record.library), not \(library)")
         }
         guard record.sequence > head else { return }
         let limit = configuration.liveMessageBytes
@@ -173,12 +172,13 @@ actor RecordFeed {
 
     // MARK: Head
 
-    /// Where the feed stands; nil before the first contact with the catalog.
+    /// The feed's position; nil before the first contact with the catalog.
     var head: FeedHead? {
         ring.map { FeedHead(sequence: $0.head, oldest: oldest, library: $0.library, instance: instance) }
     }
 
-    /// Publishes `head` once a second and after each burst, never more often than the spacing allows, until cancelled.
+    /// Publishes `head` once a second and after each burst, but never more often than the spacing allows, until
+    /// cancelled.
     nonisolated func publishHeads() async {
         let (interval, spacing) = (configuration.headInterval, configuration.headSpacing)
         await withTaskGroup { group in
@@ -194,7 +194,7 @@ actor RecordFeed {
     }
 
     private func publishHead() {
-        // Followers that wait learn how far the feed has come, also where nothing was theirs.
+        // Waiting followers also report progress if no record matched their filter.
         for follower in followers.values { follower.signal.yield() }
         guard var head else { return }
         // It comes after everything at or below it, also what is published of observed fetches.
@@ -206,7 +206,7 @@ actor RecordFeed {
         counts.heads += 1
     }
 
-    /// What was observed is gone: whoever observes finds another instance and observes again.
+    /// Changes the instance because all observations are gone: clients notice it and observe again.
     func renewInstance() {
         instance = PhotoLibrary.randomTransaction()
         headSink.yield()
@@ -224,7 +224,7 @@ actor RecordFeed {
         guard let ring else { throw Refusal.unavailable.error("the catalog has not been reached yet; ask again") }
         guard token.library == ring.library else {
             throw Refusal.tokenExpired.error(
-                "the token is of another history; fetch again",
+                "the token belongs to another history; fetch again",
                 [
                     "head": .string(ring.token.description),
                     "oldest": .string(ChangeToken(library: ring.library, sequence: oldest).description),
@@ -237,9 +237,9 @@ actor RecordFeed {
 
     // MARK: History
 
-    /// The records after a token as far as the ring has them; nil where the catalog has to be asked.
+    /// Returns the records after a token that the ring has; nil if the catalog has to be asked.
     ///
-    /// - Parameter token: nil: from the oldest
+    /// - Parameter token: nil for the beginning of the history
     func page(after token: ChangeToken?, limit: Int, filter: FeedTopicFilter, maxBytes: Int) -> EncodedPage? {
         guard let ring, token?.library ?? ring.library == ring.library,
             let page = ring.page(
@@ -259,17 +259,17 @@ actor RecordFeed {
 
     // MARK: Followers
 
-    /// Registers a follower: its signal comes whenever there may be something new, and once a second.
+    /// Registers a follower. Its stream yields whenever there may be new records, and once a second.
     ///
-    /// - Parameter token: where it begins, of those that read the history
+    /// - Parameter token: the start position of a reader of the history
     func addFollower(
         _ identity: String,
         at token: ChangeToken? = nil
     ) throws(RPCError) -> (id: UInt64, signal: AsyncStream<Void>) {
-        guard !isStopping else { throw Refusal.unavailable.error("the change-broker is stopping; ask again") }
+        guard !isStopping else { throw Refusal.unavailable.error("the change-broker is stopping; try again") }
         guard followers.count < configuration.maxFollowers else {
             throw Refusal.limitExceeded.error(
-                "\(configuration.maxFollowers) readers follow the feed already; subscribe to the live feed",
+                "the feed already has \(configuration.maxFollowers) followers; subscribe to the live feed",
                 ["limit": JSON(configuration.maxFollowers)]
             )
         }
@@ -284,18 +284,18 @@ actor RecordFeed {
 
     func removeFollower(_ id: UInt64) { followers[id] = nil }
 
-    /// Ends every follower, and takes no more.
+    /// Ends every follower, and refuses new ones.
     func dismissFollowers() {
         isStopping = true
         for follower in followers.values { follower.signal.finish() }
     }
 
-    // MARK: How it is
+    // MARK: Health and metrics
 
-    /// What keeps the feed from being current.
+    /// The reasons why the feed is not current; empty if it is.
     var problems: [String] { problem.map { ["the catalog cannot be followed: \($0)"] } ?? [] }
 
-    /// What is listed of followers at most.
+    /// The maximum number of followers listed.
     private static let listedFollowers = 100
 
     func figures() -> JSONObject {
@@ -305,7 +305,7 @@ actor RecordFeed {
             var figures: JSONObject = [
                 "id": JSON(Int(clamping: id)), "identity": .string(follower.identity), "lag": .int(lag),
             ]
-            // Of one that is further back than the ring nobody has counted them.
+            // The bytes of a follower that is behind the ring are not known.
             let bytes = follower.token.map { ring?.bytes(after: $0.sequence) } ?? 0
             if let bytes { figures["lagBytes"] = JSON(bytes) }
             return .object(figures)

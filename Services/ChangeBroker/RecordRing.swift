@@ -3,37 +3,37 @@ import DequeModule
 import Messaging
 import PhotoModel
 
-/// The newest records of one history, within a bound of count and bytes: complete above its floor.
+/// The newest records of one history, bounded by count and bytes; complete after a known sequence.
 struct RecordRing: Sendable {
     private struct Entry {
         let sequence: Int64
         let record: Bytes
         let topics: [String]
         let weight: Int
-        /// Encoded bytes of all records up to this one.
+        /// The total of encoded bytes up to and including this record.
         let end: Int
     }
 
     let maxCount: Int
     let maxBytes: Int
     let library: String
-    /// The ring knows everything after this sequence, and nothing at or below it.
+    /// The sequence after which the ring is complete; it has no record at or below it.
     private(set) var floor: Int64
-    /// Bytes that the records take, about.
+    /// The approximate memory of the records, in bytes.
     private(set) var bytes = 0
-    /// Encoded bytes of all records so far, those that are gone included.
+    /// The encoded bytes of all records so far, including removed ones.
     private var total = 0
 
     private var entries: Deque<Entry> = []
-    /// The newest record that each topic carried, as far as the ring reaches.
+    /// The newest sequence that each topic carried, as far back as the ring reaches.
     private var newest: [String: Int64] = [:]
 
-    /// What each topic of a record takes beside its encoding: its name, here and among the newest.
+    /// The bytes that each topic of a record adds to its encoding: its name, here and in `newest`.
     static let weightPerTopic = 128
-    /// How many records one page looks at.
+    /// The maximum number of records that one page examines.
     static let scan = 10_000
 
-    /// An empty ring after a moment.
+    /// Creates an empty ring that begins after a token.
     init(after token: ChangeToken, maxCount: Int, maxBytes: Int) {
         self.library = token.library
         self.floor = token.sequence
@@ -48,10 +48,11 @@ struct RecordRing: Sendable {
 
     var token: ChangeToken { ChangeToken(library: library, sequence: head) }
 
-    /// The last sequence that a topic carried; where the ring does not know, the floor, which promises less.
+    /// Returns the last sequence that a topic carried. If the ring does not know it, returns the sequence after which the
+    /// ring is complete, which promises less.
     func previous(_ topic: String) -> Int64 { newest[topic] ?? floor }
 
-    /// Takes in the next record; the oldest make room.
+    /// Appends the next record, and removes the oldest ones beyond the bounds.
     mutating func append(_ record: BrokerRecord, topics: [String]) {
         let weight = record.bytes.count + topics.count * Self.weightPerTopic
         total += record.bytes.count
@@ -69,16 +70,16 @@ struct RecordRing: Sendable {
 
     /// Records after a sequence.
     struct Page: Sendable {
-        /// In their encoded form.
+        /// The encoded records.
         var records: [Bytes] = []
-        /// Up to here the page has looked.
+        /// The last sequence that the page examined.
         var sequence: Int64
     }
 
-    /// The records after a sequence, or nil where the ring does not reach: below its floor and above its head.
+    /// Returns the records after a sequence, or nil if the ring is not complete after it or the sequence is above the head.
     ///
     /// - Parameters:
-    ///   - filter: which records are wanted
+    ///   - filter: selects the records
     ///   - maxBytes: encoded bytes; a single larger record is a page of its own
     func page(after sequence: Int64, limit: Int, filter: FeedTopicFilter, maxBytes: Int) -> Page? {
         guard sequence >= floor, sequence <= head else { return nil }
@@ -96,7 +97,7 @@ struct RecordRing: Sendable {
         return page
     }
 
-    /// Encoded bytes of the records after a sequence; nil below the floor, where the catalog has some of them.
+    /// Returns the encoded bytes of the records after a sequence; nil if the ring is not complete after it.
     func bytes(after sequence: Int64) -> Int? {
         guard sequence >= floor else { return nil }
         let position = position(after: sequence)

@@ -1,27 +1,29 @@
 import Synchronization
 
-/// The topics that anybody subscribes to, as the publishing socket tells: messages for others need not be made.
+/// The topics with at least one subscriber, as reported by the publishing sockets. Messages of other topics are not
+/// encoded.
 ///
-/// libzmq compares the beginnings of topics, so a subscription to `asset.` or to nothing wants all that begin so.
+/// libzmq matches topics by prefix, so a subscription to `asset.` or to the empty topic wants every topic that begins
+/// so.
 final class WantedTopics: Sendable {
     private struct State {
-        /// By topic the publishers where it is subscribed to, a bit each.
+        /// The publishers that have a subscription to each topic, as a bit set.
         var topics: [String: UInt8] = [:]
-        /// How many subscribed topics have each length, in UTF-8 bytes.
+        /// The number of subscribed topics of each length, in UTF-8 bytes.
         var lengths: [Int: Int] = [:]
-        /// More were subscribed than are kept: everything is made.
+        /// Set if there are more subscriptions than the limit: then every message is encoded.
         var isOverfull = false
     }
 
     private let state = Mutex(State())
     private let limit: Int
 
-    /// - Parameter limit: topics that are kept
+    /// - Parameter limit: the maximum number of topics
     init(limit: Int = 200_000) { self.limit = limit }
 
     var count: Int { state.withLock { $0.topics.count } }
 
-    /// - Parameter publisher: its number, 0 to 7
+    /// - Parameter publisher: the index of the publishing socket, 0 to 7
     func note(_ topic: String, isSubscribed: Bool, at publisher: Int = 0) {
         let bit = UInt8(1) << publisher
         let length = topic.utf8.count
@@ -44,7 +46,7 @@ final class WantedTopics: Sendable {
         }
     }
 
-    /// Whether somebody subscribes to a topic, or to a beginning of it.
+    /// Returns whether a topic, or a prefix of it, has a subscriber.
     func wants(_ topic: String) -> Bool {
         state.withLock { state in
             state.isOverfull
@@ -55,7 +57,7 @@ final class WantedTopics: Sendable {
         }
     }
 
-    /// Those of some topics that somebody subscribes to.
+    /// Returns the parts whose topic has a subscriber.
     func filter(_ parts: [BrokerRecord.Part]) -> [BrokerRecord.Part] {
         state.withLock { state in
             if state.isOverfull { return parts }

@@ -1,29 +1,31 @@
 import PhotoModel
 
-/// Makes change details from net changes and the result as it is now: what it costs follows the changes, not the list.
+/// Builds change details from net changes and the current result. The cost follows the changes, not the size of the
+/// list.
 ///
-/// Entities whose key changed, that came or that left are *lifted* out of the order; all others *stay*, and stand in
-/// the same order before and after. A position before is the number of stays before it, which the tree of now knows,
-/// and of lifted ones before it. Offset and limit cut a window out of both lists; what an insertion pushes over its
-/// edge is removed, what a removal draws in is inserted (spec P-04).
+/// Entities whose key changed, that were inserted or that were removed are *lifted* out of the order. All others
+/// *stay*, and have the same relative order before and after. A position before is the number of stays before it, which
+/// the current tree knows, plus the number of lifted entities before it. Offset and limit cut a window out of both
+/// lists: an entity that an insertion pushes over its edge is removed, and one that a removal pulls in is inserted
+/// (P-04).
 struct DetailsMaker {
     private let tree: KeyTree
-    /// By their key before, and by their key after: those whose key is another now.
+    /// The changes with a different key, sorted by the key before (`taken`) and by the key after (`placed`).
     private let taken: [NetChange]
     private let placed: [NetChange]
-    /// Those that changed where they stand.
+    /// The changes that kept their key.
     private let still: [NetChange]
-    /// Positions before, of `taken`, and after, of `placed`.
+    /// The positions before of `taken`, and the positions after of `placed`.
     private var before: [Int] = []
     private var after: [Int] = []
     private let countBefore: Int
-    /// What of the whole lists the fetch shows.
+    /// The window of the whole list that the fetch shows, before and after.
     private let windowBefore: Range<Int>
     private let windowAfter: Range<Int>
 
     /// - Parameters:
-    ///   - changes: of each entity at most one
-    ///   - tree: the whole result after them
+    ///   - changes: at most one for each entity
+    ///   - tree: the whole result after the changes
     init(_ changes: [NetChange], _ tree: KeyTree, of fetch: Fetch) {
         self.tree = tree
         func sorted(_ key: KeyPath<NetChange, ResultKey?>) -> [NetChange] {
@@ -40,13 +42,13 @@ struct DetailsMaker {
         before = taken.enumerated().map { index, change in staysBefore(change.before) + index }
     }
 
-    /// How many stays stand before a key.
+    /// Returns the number of stays before a key.
     private func staysBefore(_ key: ResultKey?) -> Int {
         guard let key else { return 0 }
         return tree.rank(of: key.bytes) - Self.count(placed, \.after, below: key)
     }
 
-    /// How many of some changes, sorted by a key, have it below another.
+    /// Returns the number of changes, sorted by a key, whose key is below another.
     private static func count(
         _ changes: [NetChange],
         _ member: KeyPath<NetChange, ResultKey?>,
@@ -60,9 +62,9 @@ struct DetailsMaker {
         return low
     }
 
-    /// The position of the stay with a number, among lifted ones that stand at some positions.
+    /// Returns the position of a stay, given its number and the sorted positions of the lifted entities.
     private static func position(ofStay number: Int, among lifted: [Int]) -> Int {
-        // Those that stand before it: the k-th has lifted[k] - k stays before itself.
+        // Counts the lifted entities before it: the k-th has lifted[k] - k stays before it.
         var (low, high) = (0, lifted.count)
         while low < high {
             let middle = (low + high) / 2
@@ -71,7 +73,7 @@ struct DetailsMaker {
         return number + low
     }
 
-    /// The numbers of the stays within a window.
+    /// Returns the numbers of the stays within a window.
     private static func stays(in window: Range<Int>, among lifted: [Int]) -> Range<Int> {
         func below(_ position: Int) -> Int {
             var (low, high) = (0, lifted.count)
@@ -85,7 +87,7 @@ struct DetailsMaker {
         return lower..<max(lower, below(window.upperBound))
     }
 
-    /// The details; nil where the result is the same and nothing in it changed.
+    /// Returns the details; nil if the result is the same and nothing in it changed.
     func details() -> ChangeDetails? {
         var details = ChangeDetails(countBefore: windowBefore.count, countAfter: windowAfter.count)
         addStays(to: &details)
@@ -116,7 +118,7 @@ struct DetailsMaker {
         )
     }
 
-    /// Stays that are pushed or drawn over an edge of the window.
+    /// Adds the stays that are pushed or pulled over an edge of the window.
     private func addStays(to details: inout ChangeDetails) {
         let then = Self.stays(in: windowBefore, among: before)
         let now = Self.stays(in: windowAfter, among: after)
@@ -141,9 +143,9 @@ struct DetailsMaker {
             + Array(min(range.upperBound, other.upperBound)..<range.upperBound)
     }
 
-    /// Lifted ones that the window shows before, after or both.
+    /// Adds the lifted entities that the window shows before or after.
     ///
-    /// - Returns: the last, by their positions in the whole lists
+    /// - Returns: those shown both before and after, by their positions in the whole lists
     private func addLifted(to details: inout ChangeDetails) -> [ChangeDetails.Pair] {
         let landed = Dictionary(
             zip(placed, after).map { ($0.id, $1) },
@@ -166,9 +168,9 @@ struct DetailsMaker {
         return survivors
     }
 
-    /// Survivors with another key have changed; they have moved where they have passed a stay, or one another.
+    /// Adds the survivors, which have another key, as changed, and as moved if they passed a stay or one another.
     private func addMoves(_ survivors: [ChangeDetails.Pair], to details: inout ChangeDetails) {
-        // Between the same two stays as before: only their order among themselves counts.
+        // Survivors between the same two stays as before: only their relative order counts.
         var gaps: [Int: [ChangeDetails.Pair]] = [:]
         var moved: [ChangeDetails.Pair] = []
         for pair in survivors {
@@ -198,7 +200,7 @@ struct DetailsMaker {
 }
 
 extension Fetch {
-    /// The positions that offset and limit leave of a whole result.
+    /// Returns the range of a whole result that offset and limit select.
     func shown(of count: Int) -> Range<Int> {
         let start = min(offset, count)
         let length = limit > 0 ? min(limit, count - start) : count - start

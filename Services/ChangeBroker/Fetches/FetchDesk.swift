@@ -5,7 +5,7 @@ import Messaging
 import PhotoClient
 import PhotoModel
 
-/// Answers `fetch.observe`, `fetch.unobserve` and `fetch.details`. What is kept is the feed's.
+/// Implements `fetch.observe`, `fetch.unobserve` and `fetch.details`. The state belongs to the feed.
 struct FetchDesk: Sendable {
     let history: History
     let configuration: ChangeBrokerConfiguration
@@ -13,16 +13,16 @@ struct FetchDesk: Sendable {
 
     private var feed: RecordFeed { history.feed }
 
-    /// Records that are read again for one answer; beyond them the client fetches again.
+    /// The maximum number of records read again for one response; beyond it the client fetches again.
     private static let maxRecords = 10_000
-    /// Entries in one answer's details; beyond them the after list takes their place.
+    /// The maximum number of entries in one response's details; beyond it the after list replaces them.
     private static let maxEntries = 100_000
 
     // MARK: Requests
 
     func observe(_ request: FetchObserve, _ incoming: IncomingRequest) async throws(RPCError) -> FetchObserve.Result {
         let fetch = try Self.observable(request.fetch)
-        // The result may end before it is asked about: then it is loaded again.
+        // The observation may end before its result is read; then it is loaded again.
         for _ in 0..<5 {
             guard let library = await feed.token?.library else { throw Self.notReady }
             let observation = Self.observation(of: fetch, library)
@@ -41,7 +41,7 @@ struct FetchDesk: Sendable {
                 instance: await feed.instance
             )
         }
-        throw Refusal.unavailable.error("the library changes too fast to load this result; ask again")
+        throw Refusal.unavailable.error("the library changes too fast to load this result; try again")
     }
 
     func unobserve(_ request: FetchUnobserve, _ incoming: IncomingRequest) async throws(RPCError) -> Done {
@@ -67,9 +67,9 @@ struct FetchDesk: Sendable {
         throw Self.gone(request.observation)
     }
 
-    // MARK: Parts
+    // MARK: Helpers
 
-    /// Reads a fetch, and refuses what cannot be observed.
+    /// Parses a fetch, and refuses one that cannot be observed.
     private static func observable(_ description: FetchDescription) throws(RPCError) -> Fetch {
         let fetch: Fetch
         do throws(PredicateError) { fetch = try Fetch(description) } catch { throw error.refusal }
@@ -77,7 +77,7 @@ struct FetchDesk: Sendable {
         return fetch
     }
 
-    /// The name of a fetch in a history: the same for everybody, and after a restart.
+    /// Returns the identifier of a fetch in a history: the same for all clients and after a restart.
     static func observation(of fetch: Fetch, _ library: String) -> String {
         var hash = SHA256()
         hash.update(data: Array(library.utf8))
@@ -108,7 +108,7 @@ struct FetchDesk: Sendable {
         await feed.removeFollower(id)
         guard !isReached else { return }
         throw Refusal.behind.error(
-            "the feed has not reached \(token.sequence) yet; ask again",
+            "the feed has not reached \(token.sequence) yet; try again",
             ["head": .string((await feed.token ?? token).description)]
         )
     }
@@ -122,12 +122,12 @@ struct FetchDesk: Sendable {
                 for _ in 0..<5 {
                     if try await loadOnce(observation, fetch, room) { return }
                 }
-                throw Refusal.unavailable.error("the library changes too fast to load this result; ask again")
+                throw Refusal.unavailable.error("the library changes too fast to load this result; try again")
             }
         } catch let error as RPCError {
             throw error
         } catch {
-            throw Refusal.unavailable.error("the result was given up while it was loaded; ask again")
+            throw Refusal.unavailable.error("the observation ended while its result was loaded; try again")
         }
     }
 
@@ -155,10 +155,10 @@ struct FetchDesk: Sendable {
                 }
             }
         } catch  where error.isPassing && error.refusal != .deadlineExceeded {
-            throw Refusal.unavailable.error("the catalog, which has the result, is away; ask again")
+            throw Refusal.unavailable.error("the catalog, which has the result, is unreachable; try again")
         }
         guard let end, end.count == keys.count else {
-            throw Refusal.internalError.error("the catalog's keys are not complete")
+            throw Refusal.internalError.error("the catalog sent an incomplete list of keys")
         }
         return try await feed.install(observation, fetch, keys.tree(), at: end.token)
     }
@@ -189,7 +189,7 @@ struct FetchDesk: Sendable {
         result.from = token
         guard token != nil else { return result }
         guard isKnown else {
-            // Whether anything changed is not known: that it has is the safe answer.
+            // It is unknown whether anything changed; reporting a change is the safe answer.
             result.details = Self.whole(ChangeDetails(countBefore: 0, countAfter: moment.count))
             result.ids = moment.ids
             return result
@@ -212,14 +212,14 @@ struct FetchDesk: Sendable {
         return result
     }
 
-    /// The answer without lists: the after list replaces the before list (spec S-69).
+    /// Returns details without lists: the after list replaces the before list (S-69).
     private static func whole(_ details: ChangeDetails) -> ChangeDetails {
         var whole = ChangeDetails(countBefore: details.countBefore, countAfter: details.countAfter)
         whole.hasIncrementalChanges = false
         return whole
     }
 
-    /// What records did to a result, from a token to a sequence; nil where they are too many.
+    /// Returns the effect of the records on a result, from a token to a sequence; nil if there are too many.
     private func changes(
         _ observation: String,
         after token: ChangeToken,
@@ -240,12 +240,12 @@ struct FetchDesk: Sendable {
             )
             for bytes in page.records {
                 do throws(JSONProblem) {
-                    guard let json = try? JSON(parsing: bytes) else { throw JSONProblem("is no JSON") }
+                    guard let json = try? JSON(parsing: bytes) else { throw JSONProblem("is not JSON") }
                     let record = try ChangeRecord(json: json)
-                    // A page may go beyond what the log does not know.
+                    // A page may extend beyond the beginning of the log.
                     if record.sequence <= end { net.add(fetch.netChanges(of: record)) }
                 } catch {
-                    throw Refusal.internalError.error("a record cannot be read: \(error)")
+                    throw Refusal.internalError.error("cannot parse a change record: \(error)")
                 }
             }
             guard page.token.sequence > cursor.sequence else { return nil }
@@ -254,7 +254,7 @@ struct FetchDesk: Sendable {
         return (end, net)
     }
 
-    private static let notReady = Refusal.unavailable.error("the catalog has not been reached yet; ask again")
+    private static let notReady = Refusal.unavailable.error("the broker has not reached the catalog yet; try again")
 
     private static func gone(_ observation: String) -> RPCError {
         Refusal.handleExpired.error("there is no observation \(observation.prefix(64)); fetch and observe again")
@@ -262,8 +262,8 @@ struct FetchDesk: Sendable {
 }
 
 extension Fetch {
-    /// Why changes of the result cannot be told from the records, in words; nil where they can.
+    /// Why change records cannot carry the result forward, in words; nil if they can.
     var whyNotObservable: String? {
-        kind.isDecidedByEntity ? nil : "records do not say what belongs to this kind of fetch; fetch again instead"
+        kind.isDecidedByEntity ? nil : "change records do not carry this kind of fetch forward; fetch again instead"
     }
 }

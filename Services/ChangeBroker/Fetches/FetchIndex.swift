@@ -1,16 +1,17 @@
 import PhotoModel
 
-/// Which fetches a change can affect, found by what they read: a change looks at these, and never at all there are.
+/// An index of the observed fetches by what they read. A change is evaluated only against the fetches that it can
+/// affect.
 struct FetchIndex {
     private var terms: [ReadTerm: Set<Int>] = [:]
     private var ranges: [PredicateKey: RangeIndex] = [:]
-    /// Keys of which equality is asked, with how many terms.
+    /// The keys compared for equality, with the number of terms.
     private var equalKeys: [PredicateKey: Int] = [:]
-    /// Fetches that have to be asked at each change of an asset, a collection or a list.
+    /// The fetches that are evaluated at each change of an asset, a collection or a list.
     private var unindexed: [ObjectKind: Set<Int>] = [:]
     private var readTerms: [Int: [ReadTerm]] = [:]
 
-    /// How many fetches no index leads to.
+    /// The number of fetches that no index covers.
     var unindexedCount: Int { Set(unindexed.values.joined()).count }
 
     mutating func insert(_ fetch: Fetch, number: Int) {

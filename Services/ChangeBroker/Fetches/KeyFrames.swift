@@ -2,7 +2,7 @@ import Contracts
 import Messaging
 import PhotoModel
 
-/// The keys of a result as the catalog sends them: frames of keys, each behind its length (see ``FetchKeys``).
+/// The keys of a result as the catalog sends them: frames of length-prefixed keys (see ``FetchKeys``).
 struct KeyFrames: Sendable {
     private var bytes: Bytes = []
     private var ends: [Int] = []
@@ -11,9 +11,10 @@ struct KeyFrames: Sendable {
     /// Bytes of all keys.
     var byteCount: Int { bytes.count }
 
-    /// Takes a frame in.
+    /// Appends a frame.
     ///
-    /// - Throws: where the keys are malformed or not in ascending order: a result cannot be carried forward from those
+    /// - Throws: an error if the keys are malformed or not in ascending order, because a result cannot be carried
+    ///   forward from them
     mutating func add(_ frame: Bytes) throws(RPCError) {
         var position = 0
         while position < frame.count {
@@ -32,12 +33,12 @@ struct KeyFrames: Sendable {
         }
     }
 
-    /// The result, ready to be kept current.
+    /// Returns the complete result as a tree.
     func tree() -> sending KeyTree {
         KeyTree(ascending: ends.indices.lazy.map { bytes[($0 == 0 ? 0 : ends[$0 - 1])..<ends[$0]] })
     }
 
     private static let malformed = Refusal.internalError.error(
-        "the catalog's keys are malformed or not in order; both must be of the same version"
+        "the catalog's keys are malformed or not in order; catalog and change-broker must have the same version"
     )
 }

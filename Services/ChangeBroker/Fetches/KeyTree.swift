@@ -6,21 +6,21 @@ import PhotoModel
     import Musl
 #endif
 
-/// The keys of one result in their order: an order-statistic tree, so that a position costs O(log n).
+/// The keys of one result in order: an order-statistic tree, so that a position costs O(log n).
 ///
-/// A leaf holds its keys one behind the other in one array of bytes, which takes about 6 bytes beside each key: with a
-/// date to sort by some 50 bytes a row.
+/// A leaf stores its keys contiguously in one array of bytes, with an overhead of about 6 bytes per key. With a date as
+/// sort key a row takes about 50 bytes.
 final class KeyTree {
     private final class Node {
-        /// Keys below this node.
+        /// The number of keys below this node.
         var count = 0
-        // A leaf:
+        // The members of a leaf:
         var bytes: [UInt8] = []
-        /// Where each key ends in `bytes`.
+        /// The end of each key in `bytes`.
         var ends: [UInt32] = []
-        // An inner node:
+        // The members of an inner node:
         var children: [Node] = []
-        /// The lowest key that belongs to each child; the first child also takes everything below.
+        /// The lowest key that belongs to each child; the first child also has all lower keys.
         var lowest: [[UInt8]] = []
 
         var isLeaf: Bool { children.isEmpty }
@@ -33,12 +33,12 @@ final class KeyTree {
     private static let maxChildren = 64
 
     private var root = Node()
-    /// Bytes of all keys.
+    /// The total bytes of all keys.
     private(set) var bytes = 0
 
     init() {}
 
-    /// A tree of keys that stand in their order, each once.
+    /// Creates a tree from keys in ascending order without duplicates.
     init(ascending keys: some Sequence<ArraySlice<UInt8>>) {
         var level: [(lowest: [UInt8], node: Node)] = []
         var leaf = Node()
@@ -54,7 +54,7 @@ final class KeyTree {
             leaf.ends.append(UInt32(leaf.bytes.count))
             leaf.count += 1
             bytes += key.count
-            // A little room, so that the first insertions split nothing.
+            // Leaves are not filled completely, so that the first insertions split nothing.
             if leaf.count == Self.maxKeys * 3 / 4 { close() }
         }
         close()
@@ -73,9 +73,9 @@ final class KeyTree {
 
     var count: Int { root.count }
 
-    // MARK: Looking
+    // MARK: Queries
 
-    /// How many keys stand before this one, which need not be there.
+    /// Returns the number of keys below this one, which need not be in the tree.
     func rank(of key: [UInt8]) -> Int {
         var node = root
         var rank = 0
@@ -93,7 +93,7 @@ final class KeyTree {
         return Self.position(in: node, of: key).isThere
     }
 
-    /// The entities at some positions, clamped to those there are.
+    /// Returns the entities at some positions, clamped to the existing ones.
     func ids(at positions: Range<Int>) -> [ObjectID] {
         let wanted = positions.clamped(to: 0..<count)
         guard !wanted.isEmpty else { return [] }
@@ -119,11 +119,11 @@ final class KeyTree {
         }
     }
 
-    // MARK: Changing
+    // MARK: Changes
 
-    /// Puts a key in.
+    /// Inserts a key.
     ///
-    /// - Returns: whether it was not there
+    /// - Returns: false if the key was already in the tree
     @discardableResult
     func insert(_ key: [UInt8]) -> Bool {
         guard insert(key, into: root) else { return false }
@@ -160,7 +160,7 @@ final class KeyTree {
         return true
     }
 
-    /// Halves a node that is too large; what is cut off is the upper half.
+    /// Splits a node that is too large, and returns the upper half.
     private func split(_ node: Node) -> (lowest: [UInt8], right: Node)? {
         let right = Node()
         if node.isLeaf {
@@ -188,9 +188,9 @@ final class KeyTree {
         return (lowest, right)
     }
 
-    /// Takes a key out.
+    /// Removes a key.
     ///
-    /// - Returns: whether it was there
+    /// - Returns: false if the key was not in the tree
     @discardableResult
     func remove(_ key: [UInt8]) -> Bool {
         guard remove(key, from: root) else { return false }
@@ -213,7 +213,7 @@ final class KeyTree {
         let child = node.children[index]
         guard remove(key, from: child) else { return false }
         node.count -= 1
-        // An empty child goes; a small one may stay: the depth never grows by a removal.
+        // An empty child is removed; a small one may stay, because a removal never increases the depth.
         if child.count == 0, node.children.count > 1 {
             node.children.remove(at: index)
             node.lowest.remove(at: index)
@@ -223,7 +223,7 @@ final class KeyTree {
 
     // MARK: Comparing
 
-    /// The last child whose lowest key is not above the key.
+    /// Returns the index of the last child whose lowest key is not above the key.
     private static func child(of node: Node, for key: [UInt8]) -> Int {
         var (low, high) = (1, node.children.count)
         while low < high {

@@ -2,21 +2,21 @@ import Contracts
 import DequeModule
 import PhotoModel
 
-/// A result that is kept current, and what became of it lately. One for all who observe the same fetch.
+/// An observed result that is kept current, with a log of its latest changes. All observers of the same fetch share it.
 ///
-/// Offset and limit are cut out of the whole result at the very end, so that details are exact under them (spec P-04).
+/// Offset and limit are applied to the whole result at the very end, so that details are exact under them (P-04).
 final class LiveFetch {
     let observation: String
     let fetch: Fetch
-    /// Tells it apart in the index.
+    /// The number of the fetch in the index.
     let number: Int
-    /// The moment of the result.
+    /// The sequence of the result.
     private(set) var sequence: Int64
-    /// The log knows everything after this.
+    /// The sequence after which the log is complete.
     private(set) var floor: Int64
-    /// The last moment at which the topic carried something; to begin with that of the keys.
+    /// The last sequence at which the topic carried a message; initially the sequence of the keys.
     private(set) var previous: Int64
-    /// Who asked for it, and when they last did, in microseconds.
+    /// The identities that observe the fetch, with the time of their last request in microseconds.
     var holders: [String: Int64] = [:]
     private let tree: KeyTree
     private var log: Deque<(sequence: Int64, changes: [NetChange], bytes: Int)> = []
@@ -24,7 +24,7 @@ final class LiveFetch {
     /// Memory for the log, about.
     private(set) var logBytes = 0
 
-    /// Changes of single entities that the log keeps.
+    /// The maximum number of entity changes in the log.
     static let maxLogged = 1000
 
     init(_ observation: String, _ fetch: Fetch, number: Int, tree: KeyTree, at sequence: Int64) {
@@ -37,23 +37,23 @@ final class LiveFetch {
         self.previous = sequence
     }
 
-    /// Objects after offset and limit.
+    /// The number of objects after offset and limit.
     var count: Int { fetch.shown(of: tree.count).count }
-    /// Objects before offset and limit.
+    /// The number of objects before offset and limit.
     var rows: Int { tree.count }
     /// Memory for them, about.
     var resultBytes: Int { tree.bytes + tree.count * 6 }
     /// Memory for them and for the log, about.
     var bytes: Int { resultBytes + logBytes }
 
-    /// The result as it is shown.
+    /// The identifiers of the result after offset and limit.
     var ids: [ObjectID] { tree.ids(at: fetch.shown(of: tree.count)) }
 
-    /// Takes in what a transaction does to it.
+    /// Applies a transaction to the result.
     ///
-    /// - Parameter changes: none where it touches no entity of the result
-    /// - Returns: the details; nil where what is shown stays the same
-    /// - Throws: where the changes are about another result than this
+    /// - Parameter changes: empty if the transaction touches no entity of the result
+    /// - Returns: the details; nil if the visible part stays the same
+    /// - Throws: an error if the changes do not fit this result
     func advance(to sequence: Int64, _ changes: [NetChange]) throws(ChangeDetailsProblem) -> ChangeDetails? {
         guard sequence > self.sequence else { return nil }
         self.sequence = sequence
@@ -91,11 +91,11 @@ final class LiveFetch {
         return net
     }
 
-    /// The details between a moment and now, from all that became of entities in between.
+    /// Returns the details between a sequence and now, from all net changes in between.
     func details(_ changes: NetChanges) -> ChangeDetails? { DetailsMaker(changes.all, tree, of: fetch).details() }
 }
 
-/// A transaction does not fit the result it is applied to: the result has to be loaded again.
+/// An error: a transaction does not fit the result it is applied to, so the result has to be loaded again.
 struct ChangeDetailsProblem: Error {
     let entity: ObjectID
 }

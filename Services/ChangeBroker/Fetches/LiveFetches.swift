@@ -2,21 +2,21 @@ import Contracts
 import JSONValue
 import PhotoModel
 
-/// All live fetches of one history: which there are, and what a record does to them.
+/// All live fetches of one history, and the effect of a record on them.
 ///
-/// Part of ``RecordFeed``, whose actor it lives in.
+/// State of the actor ``RecordFeed``.
 struct LiveFetches {
-    /// What is published of one fetch.
+    /// The message published for one fetch.
     struct Message {
         let topic: String
         let previous: Int64
         let details: ChangeDetails
     }
 
-    /// What a transaction came to.
+    /// The effects of one transaction.
     struct Outcome {
         var messages: [Message] = []
-        /// Fetches that it does not fit; they are gone.
+        /// The fetches that the transaction does not fit; they were removed.
         var broken: [String] = []
         /// Fetches that were given up because all together are too large.
         var tooLarge: [String] = []
@@ -26,7 +26,7 @@ struct LiveFetches {
     private var numbers: [String: Int] = [:]
     private var index = FetchIndex()
     private var lastNumber = 0
-    /// How many fetches each identity holds.
+    /// The number of fetches that each identity observes.
     private var held: [String: Int] = [:]
     private(set) var rows = 0
     /// Memory for all results, and for all logs, about.
@@ -50,13 +50,13 @@ struct LiveFetches {
 
     subscript(observation: String) -> LiveFetch? { numbers[observation].flatMap { fetches[$0] } }
 
-    /// How many an identity holds.
+    /// Returns the number of fetches that an identity observes.
     func count(heldBy identity: String) -> Int { held[identity] ?? 0 }
 
-    /// Keeps a result current from now on.
+    /// Adds a result, which is kept current from now on.
     ///
-    /// - Parameter records: what the broker has already seen of what came after the moment of the keys
-    /// - Throws: where the records do not fit the keys
+    /// - Parameter records: the records after the sequence of the keys that the broker has already received
+    /// - Throws: an error if the records do not fit the keys
     mutating func insert(
         _ observation: String,
         _ fetch: Fetch,
@@ -75,12 +75,12 @@ struct LiveFetches {
         bound(&outcome)
     }
 
-    /// Notes that an identity holds a fetch, or holds it still.
+    /// Notes that an identity observes a fetch, or renews its lease.
     mutating func hold(_ live: LiveFetch, by identity: String, at time: Int64) {
         if live.holders.updateValue(time, forKey: identity) == nil { held[identity, default: 0] += 1 }
     }
 
-    /// - Returns: whether the identity held it
+    /// - Returns: whether the identity observed the fetch
     mutating func unhold(_ live: LiveFetch, by identity: String) -> Bool {
         guard live.holders.removeValue(forKey: identity) != nil else { return false }
         release(identity)
@@ -241,8 +241,8 @@ struct LiveFetches {
     /// Gives up those that nobody holds.
     ///
     /// - Parameters:
-    ///   - time: leases that were last renewed before this have run out
-    ///   - isListened: whether somebody subscribes to a topic, which renews every lease of it
+    ///   - time: leases that were last renewed before this time have expired
+    ///   - isListened: returns whether a topic has a subscriber, which renews all leases of its fetch
     mutating func expire(before time: Int64, isListened: (String) -> Bool) {
         for live in Array(fetches.values) where !isListened(FeedTopic.fetch(live.observation)) {
             for (identity, renewed) in live.holders where renewed < time { _ = unhold(live, by: identity) }
@@ -254,7 +254,7 @@ struct LiveFetches {
         for observation in Array(numbers.keys) { remove(observation) }
     }
 
-    /// What is listed of fetches at most.
+    /// The maximum number of fetches listed.
     private static let listed = 100
 
     /// - Parameter behind: records that they have yet to be carried over

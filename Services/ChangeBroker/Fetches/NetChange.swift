@@ -1,9 +1,9 @@
 import PhotoModel
 
-/// What became of one entity in a result between two moments: its key then and its key now.
+/// The net change of one entity in a result between two sequences: its key before and its key after.
 struct NetChange: Sendable, Hashable {
     let id: ObjectID
-    /// Nil where it was not in the result.
+    /// Nil if the entity was not in the result.
     var before: ResultKey?
     var after: ResultKey?
 
@@ -14,7 +14,7 @@ struct NetChange: Sendable, Hashable {
     }
 }
 
-/// Net changes in the making: of each entity the first key before and the last one after.
+/// Accumulates net changes: for each entity the first key before and the last key after.
 struct NetChanges: Sendable {
     private(set) var changes: [ObjectID: NetChange] = [:]
 
@@ -33,7 +33,7 @@ struct NetChanges: Sendable {
 }
 
 extension Fetch {
-    /// What a transaction does to the result, before offset and limit: nothing of what it does not touch.
+    /// Returns the effect of a transaction on the result before offset and limit; only touched entities appear.
     func netChanges(of record: ChangeRecord) -> [NetChange] {
         record.assets.compactMap(netChange) + record.collections.compactMap(netChange)
             + record.lists.compactMap(netChange)

@@ -1,16 +1,16 @@
-/// Closed ranges, and which of them hold a value: O(log n + found), after a sort when ranges came or went.
+/// An index of closed ranges that finds those containing a value in O(log n + found), after a sort if ranges changed.
 struct RangeIndex {
     private var ranges: [Int: ClosedRange<Double>] = [:]
-    /// In the order of their lower bounds; a balanced tree by position, as halving finds it.
+    /// The ranges sorted by their lower bounds, which form a balanced tree by position, as in a binary search.
     private var sorted: [(range: ClosedRange<Double>, owner: Int)] = []
-    /// The highest upper bound below each position of that tree.
+    /// The highest upper bound in each subtree.
     private var highest: [Double] = []
     private var isSorted = true
 
     var isEmpty: Bool { ranges.isEmpty }
 
     mutating func insert(_ range: ClosedRange<Double>, owner: Int) {
-        // A fetch with several ranges of one key is found by the range around them.
+        // A fetch with several ranges of one key is indexed by the enclosing range.
         if let known = ranges[owner] {
             ranges[owner] = min(known.lowerBound, range.lowerBound)...max(known.upperBound, range.upperBound)
         } else {
@@ -23,7 +23,7 @@ struct RangeIndex {
         if ranges.removeValue(forKey: owner) != nil { isSorted = false }
     }
 
-    /// Adds the owners of the ranges that hold a value.
+    /// Adds the owners of the ranges that contain a value.
     mutating func find(_ value: Double, into owners: inout Set<Int>) {
         if !isSorted { sort() }
         find(value, 0, sorted.count, &owners)

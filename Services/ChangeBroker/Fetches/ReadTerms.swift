@@ -1,7 +1,7 @@
 import PhotoModel
 
-/// What a fetch reads of an entity, as far as it narrows the choice: an entity belongs to the fetch only where one of
-/// its terms is true of it.
+/// A necessary condition for membership in a fetch: an entity belongs to the fetch only if one of its terms is true for
+/// the entity.
 enum ReadTerm: Hashable, Sendable {
     case id(ObjectID)
     case member(of: ObjectID)
@@ -11,10 +11,10 @@ enum ReadTerm: Hashable, Sendable {
     case moment(Moment)
     case keyword(String)
     case equal(PredicateKey, PredicateValue)
-    /// Values from one to another; whole numbers are rounded to the nearest `Double`, which keeps their order.
+    /// A value in a closed range; integers are rounded to the nearest `Double`, which keeps their order.
     case range(PredicateKey, ClosedRange<Double>)
 
-    /// Smaller is more telling: how much of a library the term is expected to be true of.
+    /// An estimate of the share of a library for which the term is true; smaller is more selective.
     var breadth: Int {
         switch self {
         case .id: 0
@@ -33,7 +33,7 @@ enum ReadTerm: Hashable, Sendable {
 }
 
 extension Fetch {
-    /// Terms one of which is true of every entity of the fetch; nil where there are none that are worth keeping.
+    /// Terms of which at least one is true for every entity of the fetch; nil if there are none worth indexing.
     var readTerms: [ReadTerm]? {
         switch kind {
         case .assets(.ids(let list)), .collectionIDs(let list), .listIDs(let list): return list.ids.map(ReadTerm.id)
@@ -43,13 +43,13 @@ extension Fetch {
         case .assets(.moment(let moment)): return narrower([.moment(moment)])
         case .children(let list): return [.child(of: list)]
         case .assets(.library): return narrower(nil)
-        // The last four are not observed.
+        // The last four kinds cannot be observed.
         case .collections, .lists, .assets(.below), .assets(.transient), .collectionsContaining, .listsContaining:
             return nil
         }
     }
 
-    /// The most telling of what the source, the medium and the predicate say.
+    /// Returns the most selective terms of the source, the media type and the predicate.
     private func narrower(_ source: [ReadTerm]?) -> [ReadTerm]? {
         let medium = mediaType.map { [ReadTerm.equal(.mediaType, .integer(Int64($0.number)))] }
         return ReadTerm.best([source, medium, predicate?.root.readTerms].compactMap { $0 })
@@ -57,7 +57,7 @@ extension Fetch {
 }
 
 extension ReadTerm {
-    /// More terms than these of one fetch are not kept.
+    /// The maximum number of terms of a disjunction; above it the index does not use them.
     static let maxTerms = 10_000
 
     fileprivate static func best(_ choices: [[ReadTerm]]) -> [ReadTerm]? {
@@ -67,7 +67,7 @@ extension ReadTerm {
 }
 
 extension PredicateNode {
-    /// Terms one of which is true of everything that passes; nil where that cannot be said.
+    /// Terms of which at least one is true for everything that matches; nil if there are none.
     var readTerms: [ReadTerm]? {
         switch self {
         case .constant(false): return []
@@ -100,7 +100,7 @@ extension PredicateNode {
         }
     }
 
-    /// Two half-open ranges of one key are one closed range.
+    /// Joins two half-open ranges of one key into one closed range.
     private static func joined(_ choices: [[ReadTerm]]) -> [[ReadTerm]] {
         var ranges: [PredicateKey: ClosedRange<Double>] = [:]
         var others: [[ReadTerm]] = []
@@ -112,7 +112,7 @@ extension PredicateNode {
             let known = ranges[key] ?? -.infinity ... .infinity
             let lower = max(known.lowerBound, range.lowerBound)
             let upper = min(known.upperBound, range.upperBound)
-            // Contradictory bounds: nothing passes, whatever is looked at.
+            // Contradictory bounds: nothing matches.
             guard lower <= upper else { return [[]] }
             ranges[key] = lower...upper
         }

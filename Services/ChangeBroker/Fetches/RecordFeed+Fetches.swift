@@ -4,13 +4,13 @@ import Logging
 import Messaging
 import PhotoModel
 
-/// What is known of one observed result at one moment.
+/// The state of one observed result at one sequence.
 struct ObservedMoment: Sendable {
     let token: ChangeToken
     let count: Int
-    /// Nil where the lists are the same.
+    /// Nil if the lists are the same.
     var details: ChangeDetails?
-    /// The whole after list, where it was asked for and is short enough.
+    /// The whole after list, if it was requested and is short enough.
     var ids: [ObjectID]?
 }
 
@@ -91,7 +91,7 @@ extension RecordFeed {
         dropFetches()
     }
 
-    /// Gives every observation up.
+    /// Ends all observations.
     func dropFetches() {
         fetchGeneration += 1
         carried = ring?.head ?? 0
@@ -104,15 +104,15 @@ extension RecordFeed {
 
     // MARK: Observing
 
-    /// The result is kept current for this identity from now on, where it is kept current for anybody.
+    /// Adds the identity to the observers of a fetch that is already kept current.
     ///
-    /// - Returns: whether it is; false where its keys have to be loaded first
+    /// - Returns: false if the keys have to be loaded first
     /// - Throws: `limit_exceeded`
     func hold(_ observation: String, by identity: String, at time: Int64) throws(RPCError) -> Bool {
         guard let live = fetches[observation] else { return false }
         if live.holders[identity] == nil, fetches.count(heldBy: identity) >= configuration.maxFetchesPerIdentity {
             throw Refusal.limitExceeded.error(
-                "\(identity) observes \(configuration.maxFetchesPerIdentity) fetches already; unobserve some",
+                "\(identity) already observes \(configuration.maxFetchesPerIdentity) fetches; unobserve some",
                 ["limit": JSON(configuration.maxFetchesPerIdentity)]
             )
         }
@@ -128,7 +128,7 @@ extension RecordFeed {
     func roomForFetch(besides loading: Int = 0) throws(RPCError) -> (rows: Int, bytes: Int) {
         guard fetches.count + self.loading.count - loading < configuration.maxFetches else {
             throw Refusal.limitExceeded.error(
-                "\(configuration.maxFetches) fetches are observed already; ask again later",
+                "\(configuration.maxFetches) fetches are already observed; try again later",
                 ["limit": JSON(configuration.maxFetches)]
             )
         }
@@ -137,7 +137,7 @@ extension RecordFeed {
         )
     }
 
-    /// Loads a result once for all who wait for it.
+    /// Loads a result once for all clients that wait for it.
     func load(_ observation: String, _ load: @escaping @Sendable () async throws -> Void) async throws {
         let task: Task<Void, any Error>
         if let running = loading[observation] {
@@ -155,7 +155,7 @@ extension RecordFeed {
         }
     }
 
-    /// Takes in a result as it was at a moment, and carries it forward to now.
+    /// Installs a result of an earlier sequence, and carries it forward to now.
     ///
     /// - Returns: whether it could be carried: not where the ring does not reach back, or another history began
     /// - Throws: `limit_exceeded` if others have taken the room meanwhile
@@ -178,7 +178,7 @@ extension RecordFeed {
             return true
         } catch {
             logger.error(
-                "a result does not agree with the records after it and is loaded again",
+                "a loaded result does not match the records after it and is loaded again",
                 metadata: ["observation": "\(observation)", "entity": "\(error.entity)", "at": "\(token)"]
             )
             return false
@@ -203,14 +203,14 @@ extension RecordFeed {
         return records
     }
 
-    /// The observation is given up for this identity; it ends where nobody else holds it and nobody listens.
+    /// Removes the identity from the observers; the observation ends if it has no other observer and no subscriber.
     func unhold(_ observation: String, by identity: String) -> Bool {
         guard let live = fetches[observation], fetches.unhold(live, by: identity) else { return false }
         if live.holders.isEmpty, !wanted.wants(FeedTopic.fetch(observation)) { fetches.remove(observation) }
         return true
     }
 
-    /// Ends the observations that nobody asked about for long, and that nobody listens to.
+    /// Ends the observations whose leases have expired and that have no subscriber.
     func expireFetches(now: Int64) {
         let lease = configuration.fetchLease.components
         fetches.expire(before: now - lease.seconds * 1_000_000 - lease.attoseconds / 1_000_000_000_000) {
@@ -220,30 +220,30 @@ extension RecordFeed {
 
     // MARK: Details
 
-    /// The moment up to which the result is carried.
+    /// Returns the token up to which the result is current.
     private func moment(of live: LiveFetch) -> ChangeToken {
         ChangeToken(library: ring?.library ?? "", sequence: max(live.sequence, carried))
     }
 
-    /// How far back the observation's own log reaches, and since when nothing of what is shown has changed; nil where
-    /// there is no such observation.
+    /// Returns the sequence after which the observation's log is complete, and the sequence of its last visible change;
+    /// nil if there is no such observation.
     func reach(of observation: String) -> (floor: Int64, calmSince: Int64)? {
         fetches[observation].map { ($0.floor, $0.previous) }
     }
 
-    /// How many fetches are observed, and the objects of all their results.
+    /// The number of observed fetches, and of the objects in all their results.
     var observations: (count: Int, rows: Int) { (fetches.count, fetches.rows) }
 
     func fetch(of observation: String) -> Fetch? { fetches[observation]?.fetch }
 
-    /// What became of a result since a moment.
+    /// Returns the changes of a result since a sequence.
     ///
     /// - Parameters:
-    ///   - sequence: not below the log's floor, unless nothing that is shown has changed since; less where `earlier` tells
-    ///     what happened up to there
-    ///   - earlier: what happened before the log begins
-    ///   - wantsIDs: the whole list too, if it is no longer than this
-    /// - Returns: nil where the observation is gone, or its log has moved on meanwhile
+    ///   - sequence: one after which the log is complete, or after which nothing visible has changed; may be lower if
+    ///     `earlier` covers the changes up to the log's beginning
+    ///   - earlier: the changes before the log begins
+    ///   - wantsIDs: the maximum length of a list that is returned as a whole
+    /// - Returns: nil if the observation is gone, or if its log has moved on meanwhile
     func observed(
         _ observation: String,
         after sequence: Int64?,
@@ -252,7 +252,7 @@ extension RecordFeed {
     ) -> ObservedMoment? {
         guard let live = fetches[observation] else { return nil }
         var result = ObservedMoment(token: moment(of: live), count: live.count)
-        // Since then each change was beyond offset and limit, however many there were.
+        // Without a visible change since the sequence, all later changes were beyond offset and limit.
         if let sequence, sequence < live.previous {
             let start = earlier?.through ?? sequence
             guard start >= live.floor else { return nil }

@@ -9,11 +9,11 @@ import Testing
 
 @testable import ChangeBroker
 
-/// A fake catalog and a real broker, each of which can be away for a while.
+/// A fake catalog and a real broker, each of which can be stopped for a while.
 struct BrokerRoom: Sendable {
     let room: ClientRoom
     let catalog = FakeCatalog()
-    /// Hears how far the broker has come.
+    /// Receives the broker's head messages.
     private let heads: Subscriber
     static let logger = ClientRoom.logger
 
@@ -46,12 +46,12 @@ struct BrokerRoom: Sendable {
         return configuration
     }
 
-    /// The catalog answers while the body runs.
+    /// Runs the catalog during the body.
     func withCatalog<Value: Sendable>(_ body: @Sendable () async throws -> Value) async throws -> Value {
         try await room.serving(endpoints.catalog, FakeCatalogHandler(catalog: catalog), while: body)
     }
 
-    /// The broker runs while the body does.
+    /// Runs the broker during the body.
     func withBroker<Value: Sendable>(
         _ change: @Sendable (inout ChangeBrokerConfiguration) -> Void = { _ in },
         _ body: @Sendable (ChangeBrokerService) async throws -> Value
@@ -69,13 +69,13 @@ struct BrokerRoom: Sendable {
         }
     }
 
-    /// Returns once the broker has published everything up to now.
+    /// Returns after the broker has published all records committed so far.
     func caughtUp() async throws {
         let wanted = await catalog.token
         while let head = try await heads.head() { if head.token == wanted { return } }
     }
 
-    /// Returns once the broker has noticed that the catalog is away.
+    /// Returns after the broker has noticed that the catalog is unreachable.
     func unhealthy() async throws -> Health.Result {
         while true {
             let health = try await library.changeBroker.health(deadline: .seconds(30))
@@ -84,7 +84,7 @@ struct BrokerRoom: Sendable {
         }
     }
 
-    /// A plain subscriber, as a script has it, whose subscriptions have arrived.
+    /// Returns a plain subscriber, as in a script, whose subscriptions have arrived.
     func subscriber(_ topics: [String]) async throws -> Subscriber {
         let subscriber = try Subscriber(
             address: endpoints.feed,
@@ -93,14 +93,14 @@ struct BrokerRoom: Sendable {
         )
         await subscriber.subscribe(topics)
         await subscriber.subscribe([FeedTopic.head])
-        // Who subscribes to head is sent one at once.
+        // A new subscriber of head receives one at once.
         _ = try await subscriber.head()
         return subscriber
     }
 }
 
 extension Subscriber {
-    /// The next messages that are no heads.
+    /// Returns the next messages other than heads.
     nonisolated func changes(_ count: Int) async throws -> [(topic: String, json: JSON)] {
         var found: [(String, JSON)] = []
         var messages = messages.makeAsyncIterator()
@@ -111,7 +111,7 @@ extension Subscriber {
         return found
     }
 
-    /// The next head.
+    /// Returns the next head.
     nonisolated func head() async throws -> FeedHead? {
         var messages = messages.makeAsyncIterator()
         while let message = await messages.next() {

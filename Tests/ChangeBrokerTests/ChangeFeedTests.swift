@@ -7,12 +7,12 @@ import Testing
 
 @testable import ChangeBroker
 
-/// The client's stream against a real broker.
+/// Tests of the client's change stream against a real broker.
 @Suite(.timeLimit(.minutes(5)), .serialized)
 struct ChangeFeedTests {
     private func token(_ sequence: Int64) -> ChangeToken { ChangeToken(library: testLibrary, sequence: sequence) }
 
-    /// Reads changes until a sequence was told.
+    /// Reads changes until a sequence was received.
     private func read(_ feed: ChangeFeed, until last: Int64) async throws -> [Int64] {
         var found: [Int64] = []
         for try await event in feed {
@@ -22,7 +22,7 @@ struct ChangeFeedTests {
         return found
     }
 
-    @Test func `history, then live, without a seam`() async throws {
+    @Test func `history and live changes form one stream without a gap`() async throws {
         try await BrokerRoom.with { room in
             await room.catalog.commit(times: 700)
             try await room.withCatalog {
@@ -44,7 +44,7 @@ struct ChangeFeedTests {
         }
     }
 
-    @Test func `nothing is lost or told twice while broker and catalog come and go`() async throws {
+    @Test func `nothing is lost or delivered twice while broker and catalog restart`() async throws {
         try await BrokerRoom.with { room in
             let last: Int64 = 240
             let readers = [[], [FeedTopic.object(assetID(1))], [FeedTopic.object(assetID(1)), "edit.none"]]
@@ -60,8 +60,8 @@ struct ChangeFeedTests {
                     try await group.waitForAll()
                 }
             }
-            // The broker is restarted under a running catalog, then the catalog under a running broker; changes are
-            // committed all the while, also when nobody is there to tell of them.
+            // The broker restarts while the catalog runs, then the catalog while the broker runs. Changes are committed
+            // all the time, also while the broker is down.
             try await room.withCatalog {
                 for _ in 0..<3 {
                     await room.catalog.commit(times: 20)
@@ -84,7 +84,7 @@ struct ChangeFeedTests {
         }
     }
 
-    @Test func `a reader whose inbox is too small loses live messages and no change`() async throws {
+    @Test func `a reader whose queue is too small loses live messages but no change`() async throws {
         try await BrokerRoom.with { room in
             var limits = MessagingLimits()
             limits.inboxMessages = 2
@@ -123,7 +123,7 @@ struct ChangeFeedTests {
         }
     }
 
-    @Test func `a token that expired is told, with where the feed goes on`() async throws {
+    @Test func `an expired token is reported with the position where the feed continues`() async throws {
         try await BrokerRoom.with { room in
             await room.catalog.commit(times: 10)
             await room.catalog.trim(upTo: 8)
@@ -139,7 +139,7 @@ struct ChangeFeedTests {
         }
     }
 
-    @Test func `a library that was restored is another history, and the feed goes on with it`() async throws {
+    @Test func `a restored library is another history, and the feed continues with it`() async throws {
         try await BrokerRoom.with { room in
             var events = room.library.changes(since: nil).makeAsyncIterator()
             let restored = ChangeToken(library: otherLibrary, sequence: 2)
@@ -165,7 +165,7 @@ struct ChangeFeedTests {
         }
     }
 
-    @Test func `a cancelled reader ends, and one with too many topics is told so`() async throws {
+    @Test func `a cancelled reader ends, and a reader with too many topics is refused`() async throws {
         try await BrokerRoom.with { room in
             await withTaskGroup { group in
                 group.addTask {

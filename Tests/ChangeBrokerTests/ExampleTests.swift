@@ -7,7 +7,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// The scripts of `compose/examples`, as people read and run them.
+/// Tests of the scripts in `compose/examples`, run as users run them.
 @Suite(.timeLimit(.minutes(5)), .serialized)
 struct ExampleTests {
     private func script(_ name: String) -> String { TestPlace.package + "/compose/examples/" + name }
@@ -16,12 +16,12 @@ struct ExampleTests {
         try String(contentsOfFile: script(name), encoding: .utf8).split(separator: "\n").count
     }
 
-    @Test func `the examples are short`() throws {
+    @Test func `each example script is short`() throws {
         #expect(try lines("newest_five.py") < 15)
         #expect(try lines("follow_changes.py") < 30)
     }
 
-    @Test func `follow_changes prints every change once, through restarts of broker and catalog`() async throws {
+    @Test func `follow_changes prints every change once across restarts of broker and catalog`() async throws {
         let python = try Needed.python()
         try await BrokerRoom.with { room in
             await room.catalog.commit(times: 5)
@@ -38,7 +38,7 @@ struct ExampleTests {
                     $0.split(separator: " ").first.flatMap { Int64($0) }
                 }
             }
-            /// Until the program has written what is wanted.
+            /// Waits until the program has printed what is expected.
             @Sendable func until(_ isSo: @escaping @Sendable () -> Bool) async {
                 await withCheckedContinuation { continuation in
                     Thread.detachNewThread {
@@ -52,7 +52,7 @@ struct ExampleTests {
                     for _ in 0..<2 {
                         try await room.withBroker { _ in
                             try await room.caughtUp()
-                            // The next head tells of it where the live message did not arrive.
+                            // The next head announces the change if the live message was lost.
                             let begun = seen().count
                             await room.catalog.commit()
                             await until { seen().count > begun }

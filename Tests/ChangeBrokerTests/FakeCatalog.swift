@@ -3,15 +3,15 @@ import JSONValue
 import Messaging
 import PhotoModel
 
-/// A catalog that is nothing but its history: what the broker asks of one.
+/// A catalog that consists only of its history: the requests that the broker sends.
 actor FakeCatalog {
     private(set) var library: String
     private(set) var records: [ChangeRecord] = []
     private var oldest: Int64 = 0
     private var waiting: [AsyncStream<Void>.Continuation] = []
-    /// Questions for pages of history so far.
+    /// The number of requests for pages of history.
     private(set) var pagesAsked = 0
-    /// Results that were loaded so far.
+    /// The number of results loaded.
     private(set) var keysAsked = 0
 
     init(library: String = testLibrary) { self.library = library }
@@ -44,10 +44,10 @@ actor FakeCatalog {
 
     func commit(times: Int) { for _ in 0..<times { commit() } }
 
-    /// Forgets history up to a sequence.
+    /// Trims history up to a sequence.
     func trim(upTo sequence: Int64) { oldest = sequence }
 
-    /// Becomes a library restored from a copy: another history with fewer records.
+    /// Becomes a library restored from a backup: another history with fewer records.
     func restore(as other: String, keeping count: Int) {
         library = other
         records = records.prefix(count).map { record in
@@ -80,7 +80,7 @@ actor FakeCatalog {
         return page
     }
 
-    /// Commits one transaction that makes, changes or deletes assets.
+    /// Commits one transaction that creates, changes or deletes assets.
     @discardableResult
     func commit(_ changes: [EntityChange<Asset>]) -> ChangeRecord {
         var record = ChangeRecord(
@@ -95,7 +95,7 @@ actor FakeCatalog {
         return record
     }
 
-    /// Gives an asset a rating, makes it, or with nil deletes it.
+    /// Creates an asset with a rating, changes its rating, or deletes it if the rating is nil.
     @discardableResult
     func rate(_ number: UInt64, _ rating: Int?) -> ChangeRecord {
         let before = assets[assetID(number)]
@@ -104,24 +104,24 @@ actor FakeCatalog {
             asset.rating = rating
             return asset
         }
-        // What was not there and does not come is no part of a record.
+        // A record has no entity that exists neither before nor after.
         return commit(before == nil && after == nil ? [] : [EntityChange(before: before, after: after)])
     }
 
-    /// The assets as the records leave them.
+    /// The assets after all records.
     var assets: [ObjectID: Asset] {
         var assets: [ObjectID: Asset] = [:]
         for change in records.flatMap(\.assets) { assets[change.id] = change.after }
         return assets
     }
 
-    /// The result of a fetch, after offset and limit.
+    /// Returns the result of a fetch, after offset and limit.
     func list(_ fetch: Fetch) -> [ObjectID] {
         let all = assets.values.filter(fetch.includes).sorted(by: fetch.areInIncreasingOrder).map(\.id)
         return Array(all.dropFirst(fetch.offset).prefix(fetch.limit > 0 ? fetch.limit : .max))
     }
 
-    /// The keys of a result in one frame, as the catalog sends them.
+    /// Returns the keys of a result in one frame, as the catalog sends them.
     func keys(_ request: FetchKeys) throws -> (frame: Bytes, end: FetchKeys.Result) {
         keysAsked += 1
         let fetch = try Fetch(request.fetch)
@@ -182,7 +182,7 @@ struct FakeCatalogHandler: RequestHandler {
             } catch {
                 throw (error as? RPCError) ?? Refusal.internalError.error("\(error)")
             }
-        default: throw Refusal.methodNotFound.error("not here")
+        default: throw Refusal.methodNotFound.error("the fake catalog has no such method")
         }
     }
 }

@@ -5,6 +5,7 @@ import Testing
 
 @testable import ChangeBroker
 
+/// Tests of the index that selects the fetches a change can affect.
 @Suite(.timeLimit(.minutes(TestEnvironment.rounds(2))))
 struct FetchIndexTests {
     private static let albums = (0..<3).map { RandomEntities.id(.assetCollection, $0) }
@@ -41,7 +42,7 @@ struct FetchIndexTests {
     }
 
     @Test(.spec("S-63", "P-08"))
-    func `no fetch that a change affects is ever overlooked`() throws {
+    func `the index finds every fetch that a change affects`() throws {
         var random = SeededRandom(named: "fetch index")
         for round in 0..<TestEnvironment.rounds(20) {
             var index = FetchIndex()
@@ -63,7 +64,7 @@ struct FetchIndexTests {
                 let candidates = index.candidates(change)
                 for (number, fetch) in fetches where fetch.netChange(change) != nil {
                     guard candidates.contains(number) else {
-                        Issue.record("round \(round): \(fetch.json.text) is affected and not asked")
+                        Issue.record("round \(round): \(fetch.json.text) is affected but was not found")
                         return
                     }
                 }
@@ -72,7 +73,7 @@ struct FetchIndexTests {
         }
     }
 
-    @Test func `what is asked does not grow with the fetches that read something else`() throws {
+    @Test func `the candidates do not grow with the fetches that read something else`() throws {
         func asked(_ count: Int) throws -> Int {
             var index = FetchIndex()
             for number in 0..<count {
@@ -103,7 +104,7 @@ struct FetchIndexTests {
         #expect(try asked(10_000) == 5)
     }
 
-    @Test func `ranges are found where they hold a value`() {
+    @Test func `ranges are found by the values they contain`() {
         var random = SeededRandom(named: "ranges")
         var index = RangeIndex()
         var model: [Int: ClosedRange<Double>] = [:]

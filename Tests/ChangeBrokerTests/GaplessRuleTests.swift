@@ -7,8 +7,8 @@ import Testing
 @testable import ChangeBroker
 @testable import PhotoClient
 
-/// The broker's rules and the readers' rules against each other, without sockets: a live path that loses messages at
-/// random, a broker that starts anew at random, history that is always there.
+/// A simulation of broker and readers without sockets: live messages are lost at random, the broker restarts at random,
+/// and history is always available.
 private struct Simulation {
     struct Reader {
         let topics: [String]
@@ -52,11 +52,11 @@ private struct Simulation {
         log.append(record)
     }
 
-    /// The broker takes in what it lacks, and publishes it.
+    /// The broker receives and publishes the records that it lacks.
     mutating func follow() throws {
         for record in log where record.sequence > ring.head {
             let record = try BrokerRecord(record.json.bytes)
-            // Now and then a message is too large.
+            // Sometimes a message is too large and is truncated.
             let limit = chance(0.05) ? 10 : 1 << 20
             send(FeedTopic.changes, LiveFrames.changes(record, previous: ring.head, limit: limit))
             for part in record.parts {
@@ -72,7 +72,7 @@ private struct Simulation {
         send(FeedTopic.head, LiveFrames.head(head))
     }
 
-    /// The broker is killed; the next one begins at the catalog's head.
+    /// The broker is killed; its successor begins at the catalog's head.
     mutating func restartBroker() {
         instance += 1
         let head = ChangeToken(library: testLibrary, sequence: Int64(log.count))
@@ -90,7 +90,7 @@ private struct Simulation {
         }
     }
 
-    /// One step of one reader.
+    /// Performs one step of one reader.
     mutating func step(_ index: Int) throws {
         switch readers[index].machine.want {
         case .live:
@@ -102,7 +102,7 @@ private struct Simulation {
                 if let event = readers[index].machine.live(change) { readers[index].told.append(event) }
             }
         case .page(let token):
-            // The broker is away now and then.
+            // The broker is sometimes unreachable.
             if chance(0.2) { return }
             readers[index].told += readers[index].machine.page(try page(after: token, readers[index].topics))
         case .head: Issue.record("this reader has a token")
@@ -117,7 +117,7 @@ private struct Simulation {
             let reached = ChangeToken(library: testLibrary, sequence: page.sequence)
             return .init(records: records, token: reached, head: ring.token)
         }
-        // As the catalog answers.
+        // The catalog's response.
         let later = log.filter { $0.sequence > token.sequence }
         let found = later.filter { FeedTopicFilter(topics).includes($0.topics) }.prefix(limit)
         let head = ChangeToken(library: testLibrary, sequence: Int64(log.count))
@@ -125,7 +125,7 @@ private struct Simulation {
         return .init(records: Array(found), token: reached, head: head)
     }
 
-    /// Lets everybody come to rest: heads go on, time passes.
+    /// Lets all readers catch up: heads are published, and time passes.
     mutating func settle() throws {
         try follow()
         for _ in 0..<200 {
@@ -143,10 +143,11 @@ private struct Simulation {
     }
 }
 
+/// Tests of the broker's and the readers' rules against each other.
 @Suite(.timeLimit(.minutes(5)))
 struct GaplessRuleTests {
     @Test(arguments: [0, 0.05, 0.5, 1])
-    func `whoever applies the rules is told every change once and in order`(loss: Double) throws {
+    func `a reader that follows the rules receives every change once and in order`(loss: Double) throws {
         var simulation = Simulation(random: SeededRandom(named: "gapless rules, loss \(loss)"), loss: loss)
         for _ in 0..<TestEnvironment.rounds(400) {
             simulation.now += 100_000
@@ -161,7 +162,7 @@ struct GaplessRuleTests {
         }
         try simulation.settle()
         guard loss < 1 else {
-            // Without a live path only the start was read: what matters is that nothing is told twice or out of order.
+            // Without live messages only the beginning was read; it must be in order and without duplicates.
             for reader in simulation.readers { #expect(isOrdered(reader.told)) }
             return
         }

@@ -7,13 +7,14 @@ import Testing
 
 @testable import ChangeBroker
 
+/// Tests of `feed.since` and `feed.follow` against a real broker and a fake catalog.
 @Suite(.timeLimit(.minutes(5)), .serialized)
 struct HistoryTests {
     private func token(_ sequence: Int64) -> ChangeToken { ChangeToken(library: testLibrary, sequence: sequence) }
 
     private func sequences(_ records: [JSON]) -> [Int64] { records.compactMap { $0["sequence"]?.intValue } }
 
-    @Test func `history comes from the ring where it reaches, else from the catalog`() async throws {
+    @Test func `history comes from the ring if it reaches back far enough, else from the catalog`() async throws {
         try await BrokerRoom.with { room in
             await room.catalog.commit(times: 10)
             try await room.withCatalog {
@@ -40,7 +41,7 @@ struct HistoryTests {
         }
     }
 
-    @Test func `topics that nothing carried move the token on`() async throws {
+    @Test func `a page without matching records advances the token`() async throws {
         try await BrokerRoom.with { room in
             try await room.withCatalog {
                 try await room.withBroker { _ in
@@ -56,7 +57,7 @@ struct HistoryTests {
         }
     }
 
-    @Test func `a token older than history, and one of the future, are answered as the catalog does`() async throws {
+    @Test func `a token older than history and a token of the future are answered as by the catalog`() async throws {
         try await BrokerRoom.with { room in
             await room.catalog.commit(times: 10)
             await room.catalog.trim(upTo: 6)
@@ -78,7 +79,7 @@ struct HistoryTests {
         }
     }
 
-    @Test func `older history is unavailable while the catalog is away, and the ring still answers`() async throws {
+    @Test func `older history is unavailable without the catalog, and the ring still answers`() async throws {
         try await BrokerRoom.with { room in
             await room.catalog.commit(times: 3)
             try await room.withBroker { _ in
@@ -99,7 +100,7 @@ struct HistoryTests {
 
     // MARK: Following
 
-    /// The records and progress of a stream until a sequence was seen.
+    /// Reads the records and progress notifications of a stream until a sequence was seen.
     private func read(
         _ stream: ServiceStream<FeedFollow>,
         until last: Int64
@@ -118,7 +119,7 @@ struct HistoryTests {
         return (found, progress)
     }
 
-    @Test func `a follower gets history and then each record, from the ring and from the catalog alike`() async throws {
+    @Test func `a follower gets history and then each new record, from the ring or from the catalog`() async throws {
         try await BrokerRoom.with { room in
             await room.catalog.commit(times: 500)
             try await room.withCatalog {
@@ -142,7 +143,7 @@ struct HistoryTests {
         }
     }
 
-    @Test func `a follower without a token begins now and learns where that is`() async throws {
+    @Test func `a follower without a token begins at the head and receives its token`() async throws {
         try await BrokerRoom.with { room in
             await room.catalog.commit(times: 7)
             try await room.withCatalog {
@@ -166,7 +167,7 @@ struct HistoryTests {
         }
     }
 
-    @Test func `a filtered follower hears of progress where nothing matches`() async throws {
+    @Test func `a filtered follower receives progress if nothing matches`() async throws {
         try await BrokerRoom.with { room in
             try await room.withCatalog {
                 try await room.withBroker { _ in
@@ -184,7 +185,7 @@ struct HistoryTests {
         }
     }
 
-    @Test func `without credit nothing comes, and with it the rest`() async throws {
+    @Test func `a follower without credit receives nothing, and with new credit the rest`() async throws {
         try await BrokerRoom.with { room in
             try await room.withCatalog {
                 try await room.withBroker {
@@ -193,7 +194,7 @@ struct HistoryTests {
                     try await room.caughtUp()
                     await room.catalog.commit(times: 200)
                     try await room.caughtUp()
-                    // Credit for a few records; it is given back as they are read.
+                    // Credit for a few records; reading returns it.
                     var events = room.library.changeBroker.stream(FeedFollow(token: token(0)), credit: 2000)
                         .makeAsyncIterator()
                     var seen: [Int64] = []
@@ -201,7 +202,7 @@ struct HistoryTests {
                         guard case .notification(_, let params, _) = try await events.next() else { return }
                         seen += sequences(params["records"]?.arrayValue ?? [])
                     }
-                    // The reader rests: the cursor stays near it, whatever else is committed.
+                    // The reader pauses: the cursor stays near its position however much is committed.
                     await room.catalog.commit(times: 200)
                     try await room.caughtUp()
                     let lags = await broker.feed.figures()["followers"]?["lags"]?.arrayValue
@@ -220,7 +221,7 @@ struct HistoryTests {
         }
     }
 
-    @Test func `a follower that reads slowly holds nobody up and loses nothing`() async throws {
+    @Test func `a follower that reads slowly delays no other reader and loses nothing`() async throws {
         try await BrokerRoom.with { room in
             try await room.withCatalog {
                 try await room.withBroker { configuration in
@@ -254,7 +255,7 @@ struct HistoryTests {
         }
     }
 
-    @Test func `followers are bounded, and need a socket that takes notifications`() async throws {
+    @Test func `the number of followers is bounded, and a socket without notifications is refused`() async throws {
         try await BrokerRoom.with { room in
             await room.catalog.commit()
             try await room.withCatalog {
@@ -279,7 +280,7 @@ struct HistoryTests {
         }
     }
 
-    @Test func `the broker describes itself and counts`() async throws {
+    @Test func `the broker describes its methods and reports its metrics`() async throws {
         try await BrokerRoom.with { room in
             await room.catalog.commit(times: 4)
             try await room.withCatalog {

@@ -8,9 +8,10 @@ import Testing
 
 @testable import ChangeBroker
 
+/// Tests of the live messages of a real broker.
 @Suite(.timeLimit(.minutes(5)), .serialized)
 struct LiveFeedTests {
-    @Test func `changes are published in order, each after the one it names`() async throws {
+    @Test func `changes are published in order, each after its previous sequence`() async throws {
         try await BrokerRoom.with { room in
             await room.catalog.commit(times: 3)
             try await room.withCatalog {
@@ -33,7 +34,7 @@ struct LiveFeedTests {
         }
     }
 
-    @Test func `an entity's topic carries its changes only, each naming the last`() async throws {
+    @Test func `an entity's topic carries its changes only, each with the previous sequence`() async throws {
         try await BrokerRoom.with { room in
             try await room.withCatalog {
                 try await room.withBroker { _ in
@@ -58,7 +59,7 @@ struct LiveFeedTests {
     }
 
     @Test(.spec("S-66"))
-    func `an object's topic tells whether its content changed, which properties did, and whether it is gone`()
+    func `an object's message lists the changed properties, and whether its content changed or it was deleted`()
         async throws
     {
         try await BrokerRoom.with { room in
@@ -117,7 +118,7 @@ struct LiveFeedTests {
         }
     }
 
-    @Test func `a large change is truncated, and whole in history`() async throws {
+    @Test func `a large change is truncated live and complete in history`() async throws {
         try await BrokerRoom.with { room in
             try await room.withCatalog {
                 try await room.withBroker { _ in
@@ -137,7 +138,7 @@ struct LiveFeedTests {
         }
     }
 
-    @Test func `while the catalog is away the broker says so, and goes on where it was`() async throws {
+    @Test func `the broker reports an unreachable catalog and continues from its position`() async throws {
         try await BrokerRoom.with { room in
             try await room.withBroker { _ in
                 _ = try await room.unhealthy()
@@ -168,7 +169,7 @@ struct LiveFeedTests {
         }
     }
 
-    @Test func `another history begins the feed anew`() async throws {
+    @Test func `another history restarts the feed`() async throws {
         try await BrokerRoom.with { room in
             try await room.withBroker { _ in
                 let live = try await room.withCatalog {

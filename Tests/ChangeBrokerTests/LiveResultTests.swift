@@ -5,10 +5,10 @@ import Testing
 
 @testable import ChangeBroker
 
-/// The tree of keys and the details made from it, against lists that are sorted anew each time.
+/// Tests of the tree of keys and the details built from it, against lists that are sorted again each time.
 @Suite(.timeLimit(.minutes(TestEnvironment.rounds(2))))
 struct LiveResultTests {
-    @Test func `the tree of keys is a sorted list, whatever comes and goes`() throws {
+    @Test func `the tree of keys equals a sorted list after random insertions and removals`() throws {
         var random = SeededRandom(named: "key tree")
         let fetch = try Fetch(.assets(.library), sort: [try SortDescriptor("rating", of: .asset)])
         func key(_ number: Int) -> [UInt8] {
@@ -17,7 +17,7 @@ struct LiveResultTests {
         var model = Set((0..<3000).filter { _ in Bool.random(using: &random) })
         let tree = KeyTree(ascending: model.map { key($0)[...] }.sorted { $0.lexicographicallyPrecedes($1) })
         for round in 0..<TestEnvironment.rounds(30) {
-            // Grows and shrinks by turns, so that nodes split and empty.
+            // Grows and shrinks alternately, so that nodes split and become empty.
             for _ in 0..<400 {
                 let number = Int.random(in: 0..<3000, using: &random)
                 if random.one(in: round % 2 == 0 ? 4 : 2) {
@@ -38,7 +38,8 @@ struct LiveResultTests {
         }
     }
 
-    /// A result of few values in a model that is sorted anew: what each asset sorts by, and its revision.
+    /// A model of a result with few distinct values: the rating and the revision of each asset. Its list is sorted
+    /// again each time.
     private struct Model {
         var places: [Int: (rating: Int, revision: Int64)] = [:]
 
@@ -83,7 +84,7 @@ struct LiveResultTests {
     }
 
     @Test(.spec("S-67", "S-68", "S-70", "P-01", "P-02", "P-03", "P-04", "P-05", "D1", "D2"))
-    func `details, RICE and the move script each give exactly the after list, from any earlier moment`() throws {
+    func `details, RICE and the move script each give exactly the after list, from any earlier sequence`() throws {
         var random = SeededRandom(named: "live results")
         for round in 0..<TestEnvironment.rounds(4000) {
             let fetch = try fetch(&random)
@@ -115,7 +116,7 @@ struct LiveResultTests {
         }
     }
 
-    /// Whether details are exactly what became of one model's list in another's.
+    /// Checks that details are exactly the changes from one model's list to another's.
     private func check(
         _ details: ChangeDetails?,
         _ fetch: Fetch,
@@ -141,7 +142,7 @@ struct LiveResultTests {
             && Self.apply(rice, details, to: before, script: true) == after
     }
 
-    /// PhotoKit's order: removed, inserted, then moves all at once or one by one.
+    /// Applies PhotoKit's order: removed, inserted, then moves all at once or one by one.
     private static func apply(
         _ rice: RICE,
         _ details: ChangeDetails,
@@ -164,7 +165,7 @@ struct LiveResultTests {
         return Set(rice.changedIndexesAfter.map { list[$0] }) == changed ? list : nil
     }
 
-    @Test func `a change that does not fit the result is noticed`() throws {
+    @Test func `a change that does not fit the result is an error`() throws {
         let fetch = try Fetch(.assets(.library))
         let live = LiveFetch("x", fetch, number: 1, tree: KeyTree(), at: 1)
         let asset = Asset(id: RandomEntities.id(.asset, 1))
@@ -172,7 +173,7 @@ struct LiveResultTests {
         #expect(throws: ChangeDetailsProblem.self) { try live.advance(to: 2, [change]) }
     }
 
-    @Test func `the log forgets its oldest changes, and says how far back it reaches`() throws {
+    @Test func `the log drops its oldest changes and reports how far back it is complete`() throws {
         let fetch = try Fetch(.assets(.library), sort: [try SortDescriptor("rating", of: .asset)])
         let live = LiveFetch("x", fetch, number: 1, tree: KeyTree(), at: 0)
         for sequence in 1...Int64(LiveFetch.maxLogged + 50) {

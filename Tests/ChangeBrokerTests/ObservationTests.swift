@@ -8,10 +8,10 @@ import Testing
 
 @testable import ChangeBroker
 
-/// `fetch.observe`, `fetch.details` and `fetch.unobserve` of a real broker over a catalog that is only a history.
+/// Tests of `fetch.observe`, `fetch.details` and `fetch.unobserve` of a real broker over a fake catalog.
 @Suite(.timeLimit(.minutes(5)), .serialized)
 struct ObservationTests {
-    /// Ratings of two and more, the best first.
+    /// A fetch of the assets rated two or more, the best first.
     private func best(limit: Int = 0, offset: Int = 0) -> FetchDescription {
         var fetch = FetchDescription(.assets)
         fetch.predicate = "rating >= 2"
@@ -52,7 +52,7 @@ struct ObservationTests {
     }
 
     @Test(.spec("S-63", "S-65", "S-67", "S-68", "S-70", "P-03", "P-04"))
-    func `live messages and details after them both lead from list to list`() async throws {
+    func `live messages and details both lead from list to list`() async throws {
         try await BrokerRoom.with { room in
             await rating([5, 4, 3, 2, 1], in: room)
             try await room.withCatalog {
@@ -77,13 +77,13 @@ struct ObservationTests {
                         #expect(list.count == 3)
                     }
                     #expect(list == ids(2, 5, 3))
-                    // Whoever slept through both gets one answer, in either form.
+                    // A client that missed both messages gets one response, in either form.
                     try await room.caughtUp()
                     let whole = try await details(observed, room, since: start, form: .rice)
                     #expect(whole.token.sequence == 9 && whole.from == start)
                     #expect(try whole.details?.apply(to: ids(1, 2, 3)) == list)
                     #expect(whole.rice?.removedIndexes == [0] && whole.rice?.insertedIndexes == [1])
-                    // Unchanged since then: null, and the token has moved on.
+                    // Unchanged since then: details are null, and the token has advanced.
                     let nothing = try await details(observed, room, since: whole.token)
                     #expect(nothing.details == nil && nothing.token == whole.token)
                 }
@@ -92,7 +92,7 @@ struct ObservationTests {
     }
 
     @Test(.spec("S-24", "S-69"))
-    func `whoever declines details is told that it changed, and gets the after list`() async throws {
+    func `a client that declines details gets the after list`() async throws {
         try await BrokerRoom.with { room in
             await rating([5, 4], in: room)
             try await room.withCatalog {
@@ -115,14 +115,14 @@ struct ObservationTests {
     }
 
     @Test(.spec("S-64"))
-    func `one fetch is kept once for all who observe it, and goes when the last gives it up`() async throws {
+    func `one fetch is maintained once for all its observers, and ends with the last of them`() async throws {
         try await BrokerRoom.with { room in
             await rating([5], in: room)
             try await room.withCatalog {
                 try await room.withBroker { broker in
                     try await room.caughtUp()
                     let first = try await observe(best(), room)
-                    // The same meaning in another spelling is the same fetch.
+                    // The same fetch in another spelling has the same observation.
                     var other = best()
                     other.predicate = "rating >= 2 AND TRUEPREDICATE"
                     let second = try await observe(other, room)
@@ -144,7 +144,7 @@ struct ObservationTests {
         }
     }
 
-    @Test func `an observation that nobody listens to and nobody asks about ends with its lease`() async throws {
+    @Test func `an observation without subscribers and requests ends with its lease`() async throws {
         try await BrokerRoom.with { room in
             await rating([5], in: room)
             try await room.withCatalog {
@@ -155,7 +155,7 @@ struct ObservationTests {
                     try await room.caughtUp()
                     let observed = try await observe(best(), room)
                     while await broker.feed.observations.count > 0 { try await Task.sleep(for: .milliseconds(10)) }
-                    // The name is the same when it is observed again; whoever listens keeps it.
+                    // Observing again gives the same identifier; a subscription keeps it.
                     let live = try await room.subscriber([observed.topic])
                     let again = try await observe(best(), room)
                     #expect(again.topic == observed.topic)
@@ -168,7 +168,7 @@ struct ObservationTests {
         }
     }
 
-    @Test func `fetches, fetches of one identity and their rows are bounded`() async throws {
+    @Test func `the numbers of fetches, fetches per identity and rows are bounded`() async throws {
         try await BrokerRoom.with { room in
             await rating([5, 5, 5], in: room)
             try await room.withCatalog {
@@ -184,7 +184,7 @@ struct ObservationTests {
                         #expect(error?.refusal == .limitExceeded)
                     }
                     #expect(await broker.feed.observations.rows <= 7)
-                    // Those that are there go on.
+                    // Existing observations continue.
                     let observed = try await observe(best(limit: 1), room)
                     #expect(observed.details.count == 1)
                 }
@@ -193,7 +193,7 @@ struct ObservationTests {
     }
 
     @Test(.spec("P-30"))
-    func `after a restart the name is the same, and the details since the list at hand are answered`() async throws {
+    func `after a restart the observation has the same identifier, and older tokens still get details`() async throws {
         try await BrokerRoom.with { room in
             await rating([5, 4, 3], in: room)
             try await room.withCatalog {
@@ -214,7 +214,7 @@ struct ObservationTests {
                         try await observe(best(limit: 2), room, since: other)
                     }
                     #expect(error?.refusal == .tokenExpired)
-                    // Of history that is gone nothing can be told.
+                    // Details since a trimmed sequence cannot be computed.
                     await room.catalog.trim(upTo: 4)
                     let old = await #expect(throws: RPCError.self) {
                         try await observe(best(limit: 1), room, since: ChangeToken(library: testLibrary, sequence: 1))
@@ -226,7 +226,7 @@ struct ObservationTests {
     }
 
     @Test(.spec("P-05"))
-    func `however much changes beyond what is shown, and however long ago, the list is told to be the same`()
+    func `the list is reported unchanged after any number of changes beyond offset and limit, however long ago`()
         async throws
     {
         try await BrokerRoom.with { room in
@@ -241,7 +241,7 @@ struct ObservationTests {
                         asset.rating = rating
                         return asset
                     }
-                    // More than the fetch's log holds; and the history of it is gone from the broker and the catalog.
+                    // More changes than the fetch's log holds; broker and catalog have trimmed their history.
                     for number in 0..<LiveFetch.maxLogged + 50 {
                         let rating = 2 + number % 2
                         await room.catalog.commit([EntityChange(before: third(rating), after: third(5 - rating))])
@@ -251,7 +251,7 @@ struct ObservationTests {
                     let now = await room.catalog.token
                     let same = try await details(observed, room, since: start)
                     #expect(same.details == nil && same.token == now && same.count == 2)
-                    // The next change that shows is told since then, as soon as the log knows it all again.
+                    // The next visible change is reported since then, because the log is complete again.
                     let calm = same.token
                     await room.catalog.rate(2, nil)
                     try await room.caughtUp()
@@ -262,7 +262,7 @@ struct ObservationTests {
         }
     }
 
-    @Test func `a library that was restored gives every observation up and says so by a new instance`() async throws {
+    @Test func `a restored library ends every observation and announces a new instance`() async throws {
         try await BrokerRoom.with { room in
             await rating([5, 4, 3], in: room)
             try await room.withBroker { broker in
@@ -282,7 +282,7 @@ struct ObservationTests {
         }
     }
 
-    @Test func `what cannot be fetched cannot be observed, and a moment to come is waited for`() async throws {
+    @Test func `a fetch that is invalid cannot be observed, and a token of the future is waited for`() async throws {
         try await BrokerRoom.with { room in
             await rating([5], in: room)
             try await room.withCatalog {

@@ -24,6 +24,7 @@ extension BrokerRecord {
     var json: JSON { get throws { try JSON(parsing: bytes) } }
 }
 
+/// Tests of the ring of the newest records.
 @Suite(.timeLimit(.minutes(5)))
 struct RecordRingTests {
     private func ring(after sequence: Int64 = 10, count: Int = 100, bytes: Int = 1 << 20) -> RecordRing {
@@ -53,7 +54,7 @@ struct RecordRingTests {
         ring.page(after: sequence, limit: limit, filter: FeedTopicFilter(topics), maxBytes: bytes)
     }
 
-    @Test func `an empty ring answers at its floor only`() {
+    @Test func `an empty ring answers at its start only`() {
         let ring = ring()
         #expect(ring.head == 10)
         #expect(sequences(page(ring, after: 10)) == [])
@@ -61,7 +62,7 @@ struct RecordRingTests {
         #expect(page(ring, after: 11) == nil)
     }
 
-    @Test func `a page holds what comes after a sequence, as far as the limits go`() throws {
+    @Test func `a page holds the records after a sequence, within the limits`() throws {
         var ring = ring()
         try append(11...20, to: &ring)
         #expect(sequences(page(ring, after: 17)) == [18, 19, 20])
@@ -69,11 +70,11 @@ struct RecordRingTests {
         let two = page(ring, after: 10, limit: 2)
         #expect(sequences(two) == [11, 12])
         #expect(two?.sequence == 12)
-        // A single record is a page even where it is larger than the page may be.
+        // A single record is returned even if it is larger than the page limit.
         #expect(sequences(page(ring, after: 10, bytes: 1)) == [11])
     }
 
-    @Test func `the ring tells how many bytes come after a sequence, as far as it reaches`() throws {
+    @Test func `the ring counts the bytes after each sequence for which it is complete`() throws {
         var ring = ring(count: 4)
         #expect(ring.bytes(after: 10) == 0)
         try append(11...20, to: &ring)
@@ -81,11 +82,11 @@ struct RecordRingTests {
         #expect(ring.bytes(after: 20) == 0)
         #expect(ring.bytes(after: 19) == sizes[9])
         #expect(ring.bytes(after: 16) == sizes.suffix(4).reduce(0, +))
-        // The catalog has what lies below the floor.
+        // Older records are only at the catalog.
         #expect(ring.bytes(after: 15) == nil)
     }
 
-    @Test func `a filtered page moves on where nothing matches`() throws {
+    @Test func `a filtered page advances if nothing matches`() throws {
         var ring = ring()
         try append(11...13, to: &ring)
         try append(14...14, to: &ring, [assetID(2)])
@@ -98,7 +99,7 @@ struct RecordRingTests {
         #expect(nothing?.sequence == 16)
     }
 
-    @Test func `the oldest make room, and the floor rises with them`() throws {
+    @Test func `the oldest records are dropped, and the oldest complete sequence rises with them`() throws {
         var ring = ring(count: 3)
         try append(11...15, to: &ring)
         #expect(ring.count == 3)
@@ -107,7 +108,7 @@ struct RecordRingTests {
         #expect(sequences(page(ring, after: 12)) == [13, 14, 15])
     }
 
-    @Test func `bytes are a bound too, and a record beyond it leaves an empty ring`() throws {
+    @Test func `the bytes are bounded, and a record above the bound leaves an empty ring`() throws {
         var ring = ring(bytes: 10_000)
         try append(11...30, to: &ring)
         #expect(ring.bytes <= 10_000)
@@ -120,7 +121,7 @@ struct RecordRingTests {
         #expect(ring.head == 31)
     }
 
-    @Test func `previous is the topic's last sequence while it is remembered, else the floor`() throws {
+    @Test func `previous is the topic's last sequence if the ring has it, else the oldest complete one`() throws {
         var ring = ring(count: 3)
         #expect(ring.previous("asset.\(assetID(1))") == 10)
         try append(11...11, to: &ring, [assetID(1)])
@@ -136,11 +137,12 @@ struct RecordRingTests {
     }
 }
 
+/// Tests of the frames of live messages, and of the record parser.
 @Suite(.timeLimit(.minutes(5)))
 struct LiveFramesTests {
     private func json(_ frame: [UInt8]) throws -> JSON { try JSON(parsing: frame) }
 
-    @Test func `a change carries the whole record and previous`() throws {
+    @Test func `a change message carries the whole record and previous`() throws {
         let record = try brokerRecord(9)
         let frame = LiveFrames.changes(record, previous: 8, limit: 1 << 18)
         var expected = try #require(record.json.objectValue)
@@ -149,7 +151,7 @@ struct LiveFramesTests {
         #expect(frame == JSON.object(expected).bytes)
     }
 
-    @Test func `a large change carries identifiers, and where even those are too many nothing but its place`() throws {
+    @Test func `a large change message carries identifiers, and if those are too large only its position`() throws {
         let ids = (0..<100).map { assetID($0) }
         let record = try brokerRecord(9, ids)
         let truncated = try json(LiveFrames.changes(record, previous: 8, limit: 5000))
@@ -163,7 +165,7 @@ struct LiveFramesTests {
         #expect(LiveFrames.changes(record, previous: 8, limit: 5000).count <= 5000)
     }
 
-    @Test func `an entity's message carries its change, its place and who made it`() throws {
+    @Test func `an entity's message carries its change, its position and its origin`() throws {
         let record = try brokerRecord(9, [assetID(1), assetID(2)])
         let part = try #require(record.parts.last)
         #expect(part.topic == "asset.\(assetID(2))")
@@ -186,12 +188,12 @@ struct LiveFramesTests {
         "{\"sequence\":1,\"library\":\"x\",\"date\":1,\"origin\":{},\"assets\":[{}]}",
         "{\"sequence\":1,\"library\":\"x\",\"date\":1,\"origin\":{},\"edits\":{}}",
     ])
-    func `what is no record is refused`(text: String) throws {
+    func `text that is not a change record is refused`(text: String) throws {
         let json = try JSON(parsing: text)
         #expect(throws: JSONProblem.self) { try BrokerRecord(json.bytes) }
     }
 
-    @Test func `what a newer catalog says beside is passed on`() throws {
+    @Test func `unknown members of a newer catalog are passed on`() throws {
         var object = try #require(try brokerRecord(9).json.objectValue)
         object["weather"] = "fine"
         let message = try json(
@@ -201,13 +203,14 @@ struct LiveFramesTests {
     }
 }
 
+/// Tests of the set of subscribed topics.
 @Suite(.timeLimit(.minutes(5)))
 struct WantedTopicsTests {
     private func wanted(_ topics: WantedTopics, _ ids: [ObjectID]) throws -> [String] {
         topics.filter(try brokerRecord(1, ids).parts).map(\.topic)
     }
 
-    @Test func `only topics that somebody subscribes to are made`() throws {
+    @Test func `only subscribed topics are wanted`() throws {
         let topics = WantedTopics()
         #expect(try wanted(topics, [assetID(1)]) == [])
         topics.note("asset.\(assetID(2))", isSubscribed: true)
@@ -217,13 +220,13 @@ struct WantedTopicsTests {
     }
 
     @Test(arguments: ["", "asset.", "as"])
-    func `a beginning wants all that begin so`(beginning: String) throws {
+    func `a subscription to a prefix wants every topic with this prefix`(beginning: String) throws {
         let topics = WantedTopics()
         topics.note(beginning, isSubscribed: true)
         #expect(try wanted(topics, [assetID(1), assetID(2)]).count == 2)
     }
 
-    @Test func `beyond the bound everything is made`() throws {
+    @Test func `all topics are wanted if there are more subscriptions than the limit`() throws {
         let topics = WantedTopics(limit: 2)
         for number in 5..<9 { topics.note("asset.\(assetID(UInt64(number)))", isSubscribed: true) }
         #expect(topics.count == 2)

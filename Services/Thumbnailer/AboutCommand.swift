@@ -2,17 +2,18 @@ import ArgumentParser
 import Hosting
 import JSONValue
 
-/// `thumbnailer about`: what `safelight doctor` asks about the libraries that open pictures, in a worker as it would be.
+/// `thumbnailer about`: starts a worker as the service would and prints the libraries that decode images. Used by
+/// `safelight doctor`.
 struct AboutCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "about",
-        abstract: "Starts a worker and writes, as a JSON line, which libraries it has and what they may do."
+        abstract: "Starts a worker and prints its libraries and their permissions as one line of JSON."
     )
 
     @OptionGroup var service: ServiceOptions
     @OptionGroup var worker: WorkerOptions
 
-    @Option(help: "A file that the worker tries to read, which it must not be able to; may be given several times.")
+    @Option(help: "A file that the worker tries to read and must not be able to. May be repeated.")
     var attempt: [String] = []
 
     func run() async throws {

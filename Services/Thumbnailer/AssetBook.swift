@@ -1,7 +1,7 @@
 import Contracts
 import PhotoModel
 
-/// What the thumbnailer must know of an asset.
+/// The part of an asset that the thumbnailer needs.
 struct AssetFacts: Sendable, Hashable {
     var id: ObjectID
     var contentRevision: Revision
@@ -20,13 +20,13 @@ struct AssetFacts: Sendable, Hashable {
     func resource(_ type: ResourceType) -> AssetResource? { resources.first { $0.type == type } }
 }
 
-/// The assets looked up lately, as long as the feed vouches that they have not changed since.
+/// Recently looked-up assets that, according to the change feed, have not changed since.
 ///
-/// Pure: the feed's words and the time come in. An asset is answered from here only while the feed has confirmed within
-/// ``patience`` that everything was told; a change drops it. So an answer is at most that far behind the catalog, and
-/// where the feed is silent every asset is asked for anew.
+/// Pure: feed events and the time are passed in. An asset is returned only if the feed has confirmed within
+/// ``patience`` that all changes were delivered; a change removes its asset. A result is therefore at most that far
+/// behind the catalog, and while the feed is silent every lookup goes to the catalog.
 struct AssetBook: Sendable {
-    /// How long a confirmation counts, in microseconds: the feed's interval of a second, and some for its way.
+    /// How long a confirmation is valid, in microseconds: the feed's interval of one second plus time for delivery.
     static let patience: Int64 = 1_200_000
 
     private var order: LeastRecent<ObjectID>
@@ -34,19 +34,20 @@ struct AssetBook: Sendable {
     private var position: ChangeToken?
     private var confirmedAt = Int64.min
 
-    /// - Parameter limit: assets that it holds
+    /// - Parameter limit: the most assets that are cached
     init(limit: Int) {
         order = LeastRecent(budget: Int64(limit))
     }
 
     var count: Int { facts.count }
 
-    /// Whether the feed vouches for what stands here.
+    /// Returns true if the feed has confirmed the cached assets recently enough.
     func isFresh(at now: Int64) -> Bool {
         position != nil && confirmedAt != .min && now - confirmedAt <= Self.patience
     }
 
-    /// The asset, and the sequence up to which it is known to be as it is; nil where the catalog has to be asked.
+    /// Returns the asset and the sequence up to which it is known to be unchanged, or nil if the catalog has to be
+    /// asked.
     mutating func asset(_ id: ObjectID, atLeast: ChangeToken?, now: Int64) -> (facts: AssetFacts, sequence: Int64)? {
         guard isFresh(at: now), let position, let asset = facts[id] else { return nil }
         if let atLeast, atLeast.library != position.library || atLeast.sequence > position.sequence { return nil }
@@ -54,8 +55,8 @@ struct AssetBook: Sendable {
         return (asset, position.sequence)
     }
 
-    /// The catalog answered. What it read before the feed's position may be older than what the feed has told: it is
-    /// not kept.
+    /// Caches assets that the catalog returned. A page read before the feed's position may be older than changes
+    /// already delivered, so it is not cached.
     mutating func learn(_ assets: [AssetFacts], at token: ChangeToken) {
         guard let position, position.library == token.library, token.sequence >= position.sequence else { return }
         for asset in assets {
@@ -64,13 +65,13 @@ struct AssetBook: Sendable {
         }
     }
 
-    /// A change was told: what it touched is asked for anew.
+    /// Drops the assets touched by a change.
     mutating func changed(_ ids: [ObjectID], at token: ChangeToken) {
         for id in ids where order.remove(id) != nil { facts[id] = nil }
         if position?.library == token.library { position = token }
     }
 
-    /// Assets with these bytes are asked for anew.
+    /// Drops the assets that have a resource with this digest.
     mutating func forget(_ digest: String) {
         for (id, asset) in facts where asset.resources.contains(where: { $0.digest == digest }) {
             order.remove(id)
@@ -78,14 +79,14 @@ struct AssetBook: Sendable {
         }
     }
 
-    /// Everything up to the token has been told.
+    /// Records that all changes up to the token have been delivered.
     mutating func confirm(_ token: ChangeToken, now: Int64) {
         if position?.library != token.library { forget() }
         position = token
         confirmedAt = now
     }
 
-    /// The feed begins anew: nothing that was known counts.
+    /// Drops everything, because the feed starts again from an unknown position.
     mutating func forget() {
         order = LeastRecent(budget: order.budget)
         facts = [:]

@@ -7,18 +7,18 @@ import PhotoClient
 import PhotoModel
 import Synchronization
 
-/// Knows assets: from what the feed vouches for, else from the catalog.
+/// Looks up assets: in the cache that the change feed keeps valid, else in the catalog.
 final class AssetSource: Sendable {
-    /// Asks the catalog; the page names those that are missing.
+    /// Fetches assets from the catalog. Ids that do not exist are missing in the page.
     typealias Lookup =
         @Sendable (_ ids: [ObjectID], _ atLeast: ChangeToken?) async throws(RPCError) -> FetchAssets.Result
 
-    /// Assets as they were found.
+    /// The assets of one lookup; ids that do not exist are missing.
     struct Answer: Sendable {
         var assets: [ObjectID: AssetFacts] = [:]
-        /// Bytes that may not be opened.
+        /// Quarantined resources of these assets: their bytes must not be opened.
         var quarantined: [QuarantinedResource] = []
-        /// The transaction at which they were read.
+        /// The sequence at which the assets were read.
         var sequence: Int64
     }
 
@@ -27,7 +27,7 @@ final class AssetSource: Sendable {
     private let book: Mutex<AssetBook>
     private let asked: Hosting.Figures.Counter
 
-    /// Assets that are kept, at about half a KiB each.
+    /// The most assets that are cached, at about half a KiB each.
     static let limit = 20_000
 
     init(figures: PictureFigures, clock: MonotonicClock = .system, lookup: @escaping Lookup) {
@@ -37,7 +37,7 @@ final class AssetSource: Sendable {
         asked = figures.all.counter("assetsAsked")
     }
 
-    /// The assets where the feed vouches for all of them; nil where the catalog has to be asked.
+    /// Returns the assets if all of them are cached and valid; nil if the catalog has to be asked.
     func known(_ ids: [ObjectID], atLeast: ChangeToken?) -> Answer? {
         let now = clock.nowMicroseconds()
         return book.withLock { book -> Answer? in
@@ -51,13 +51,14 @@ final class AssetSource: Sendable {
         }
     }
 
-    /// Those of the assets that exist.
+    /// Returns the assets that exist, from the cache or from the catalog.
     func assets(_ ids: [ObjectID], atLeast: ChangeToken?) async throws(RPCError) -> Answer {
         if let found = known(ids, atLeast: atLeast) { return found }
         asked.add(ids.count)
         let page = try await lookup(ids, atLeast)
         let facts = page.assets.map(AssetFacts.init)
-        // The feed does not tell what is set aside, nor when it may be tried again: those are asked for each time.
+        // The feed does not announce quarantined resources nor when they may be tried again: their assets are not
+        // cached.
         let aside = Set(page.quarantined.map(\.digest))
         let told = facts.filter { asset in !asset.resources.contains { aside.contains($0.digest) } }
         book.withLock { $0.learn(told, at: page.token) }
@@ -66,10 +67,11 @@ final class AssetSource: Sendable {
         return answer
     }
 
-    /// Bytes did harm: whether they are set aside now has to be asked.
+    /// Drops the assets with these bytes, which crashed or hung a worker: the catalog has to say if they are
+    /// quarantined now.
     func doubt(_ digest: String) { book.withLock { $0.forget(digest) } }
 
-    /// Follows the feed until cancelled; where it ends, takes it up again.
+    /// Follows the feed until cancelled. If the feed ends, subscribes again after a pause.
     func follow(_ feed: ChangeFeed, pause: Duration = .seconds(1), logger: Logger) async {
         let feed = feed.confirming { [self] token in
             let now = clock.nowMicroseconds()
@@ -86,7 +88,7 @@ final class AssetSource: Sendable {
                     }
                 }
             } catch {
-                logger.warning("the feed cannot be followed", metadata: ["why": "\(error.message)"])
+                logger.warning("the change feed failed; subscribing again", metadata: ["why": "\(error.message)"])
             }
             book.withLock { $0.forget() }
             await Waiting.beforeRetry(pause)
@@ -100,7 +102,7 @@ final class AssetSource: Sendable {
 }
 
 extension AssetSource.Answer {
-    /// Why the bytes of a plan may not be opened; nil where they may be.
+    /// Returns the error if the plan's source is quarantined; nil if it may be opened.
     func refusal(of plan: RenditionPlan, _ asset: AssetFacts) -> RPCError? {
         quarantined.first { $0.digest == plan.digest }?.refusal(of: asset.filename ?? asset.id.text)
     }

@@ -1,40 +1,40 @@
 import Storage
 
-/// Proves that a cache's folder holds what it should, and nothing else.
+/// A check that a disk cache's folder contains valid renditions and nothing else.
 ///
-/// For a cache that nobody uses: files come and go under a running service.
+/// Only for a cache that no service uses: a running service adds and removes files.
 struct CacheAudit: Sendable {
-    /// Pictures found whole.
+    /// The number of valid renditions.
     private(set) var entries = 0
-    /// What they take on the disk, as the accounting counts it.
+    /// Their size on disk in bytes, counted in whole blocks as ``RenditionStore`` does.
     private(set) var bytes: Int64 = 0
-    /// What is wrong, in words; empty for a good cache.
+    /// One description for each invalid file; empty for a valid cache.
     private(set) var problems: [String] = []
 
-    /// Reads every file: its name must be the key in its head, the key the hash of what its head says it was made from,
-    /// and the checksum that of its bytes.
+    /// Reads and checks every file: its name must equal the key in its header, the key must be the hash of the plan in
+    /// its header, and the checksum must match the content.
     ///
-    /// - Parameter mayHoldPartial: files that a kill left half-written are no fault before the next start removes them
+    /// - Parameter mayHoldPartial: accepts files half-written by a killed process, which the next start removes
     init(root: String, mayHoldPartial: Bool = false) {
         for folder in RenditionStore.folders(of: root) {
             for name in RenditionStore.names(in: folder.path) {
                 let path = "\(folder.path)/\(name)"
                 if name.hasSuffix(".part") {
-                    if !mayHoldPartial { problems.append("\(path): left over from a write that did not end") }
+                    if !mayHoldPartial { problems.append("\(path): left over from an interrupted write") }
                     continue
                 }
                 guard let key = RenditionKey(name), name.hasPrefix(folder.prefix) else {
-                    problems.append("\(path): no name of a picture in this folder")
+                    problems.append("\(path): not the name of a rendition in this folder")
                     continue
                 }
                 guard let file = RenditionStore.read(path, isUse: false),
                     RenditionFile.decode(file, key: key) != nil
                 else {
-                    problems.append("\(path): damaged, or of another key")
+                    problems.append("\(path): damaged, or the content of another key")
                     continue
                 }
                 guard let made = RenditionFile.canonical(file), RenditionKey(canonical: made) == key else {
-                    problems.append("\(path): not what its name is the hash of")
+                    problems.append("\(path): the name is not the hash of the plan in its header")
                     continue
                 }
                 entries += 1

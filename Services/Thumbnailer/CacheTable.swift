@@ -3,11 +3,12 @@ import JSONValue
 import Messaging
 import PhotoModel
 
-/// Who keeps which images prepared: the lists of the caching managers (spec S-53 to S-58).
+/// The lists of images that caching managers keep prepared (S-53 to S-58).
 ///
-/// Pure: time comes in, and what has to be done is answered. Whatever is asked for costs constant time for each image.
+/// Pure: time is passed in, and the work to do is returned. Every operation takes constant time per image.
 struct CacheTable: Sendable {
-    /// How an image is prepared: all values of `cache.start` but the assets, which must be the same when it is asked for.
+    /// The options an image is prepared with: everything in `cache.start` but the assets. A request hits only if its
+    /// options are equal.
     typealias Shape = CachedImages
 
     struct Entry: Sendable, Hashable {
@@ -15,16 +16,16 @@ struct CacheTable: Sendable {
         var shape: Shape
     }
 
-    /// What a manager knows of an image that is asked for.
+    /// The state of a requested image in a manager's list.
     enum Standing: Sendable {
         case prepared
-        /// On the list, not done yet.
+        /// On the list, not prepared yet.
         case waiting
-        /// The asset is on the list with other values.
+        /// The asset is on the list, but with other options.
         case differs
     }
 
-    /// Images of one asset, to be prepared together.
+    /// Images of one asset that are prepared together.
     struct Task: Sendable {
         let number: UInt64
         let asset: ObjectID
@@ -32,11 +33,11 @@ struct CacheTable: Sendable {
         let allowsHighQuality: Bool
     }
 
-    /// What has to be done after something was taken off a list.
+    /// Work to stop and renditions to release after images were removed from a list.
     struct Leaving: Sendable {
-        /// Nobody wants what these prepare any more.
+        /// Tasks whose images are no longer on any list.
         var tasks: [UInt64] = []
-        /// No list holds these any more: they may go from memory.
+        /// Renditions that are no longer on any list and may leave the memory cache.
         var plans: [RenditionPlan] = []
     }
 
@@ -52,12 +53,12 @@ struct CacheTable: Sendable {
         var expires: Int64
         var entries: [Entry: Stage] = [:]
         var shapes: [ObjectID: Set<Shape>] = [:]
-        /// What waits, the newest at the end, where it is taken; holds places of what was taken off as well.
+        /// Images not prepared yet, oldest first; taken from the end. May contain entries that were removed meanwhile.
         var waiting: [Entry] = []
         var waitingCount = 0
-        /// What was put on the list, the oldest at the front; holds places of what was taken off as well.
+        /// All images of the list, oldest first. May contain entries that were removed meanwhile.
         var order: [Entry] = []
-        /// The number of the last task that was taken from it.
+        /// The number of the last task taken from this manager, for round-robin scheduling.
         var turn: UInt64 = 0
     }
 
@@ -65,7 +66,7 @@ struct CacheTable: Sendable {
     static let most = 256
     static let leaseMicroseconds: Int64 = 600_000_000
 
-    /// Images on one list; of more, those that were put there first are dropped.
+    /// The most images on one list; the oldest are dropped above it.
     let limit: Int
     private var managers: [String: Manager] = [:]
     private var tasks: [UInt64: (manager: String, wanted: Set<Entry>)] = [:]
@@ -89,7 +90,7 @@ struct CacheTable: Sendable {
     mutating func open(_ name: String, owner: String, allowsHighQuality: Bool, now: Int64) throws(RPCError) {
         guard managers.count < Self.most, managers.values.count(where: { $0.owner == owner }) < Self.mostPerOwner else {
             throw Refusal.limitExceeded.error(
-                "you have \(Self.mostPerOwner) caching managers open, or all have \(Self.most); close one",
+                "\(Self.mostPerOwner) caching managers per client or \(Self.most) in all are open; close one",
                 ["limit": .int(Int64(Self.mostPerOwner))]
             )
         }
@@ -100,14 +101,14 @@ struct CacheTable: Sendable {
         )
     }
 
-    /// Renews the lease.
+    /// Renews the manager's lease.
     ///
-    /// - Throws: `handle_expired` for one that is gone or another's
+    /// - Throws: `handle_expired` if the manager does not exist or belongs to another client
     mutating func use(_ name: String, owner: String, now: Int64) throws(RPCError) {
         guard let manager = managers[name], manager.owner == owner, manager.expires > now else {
             throw Refusal.handleExpired.error(
-                "there is no caching manager of yours by this name; its lease of ten minutes ran out, or the service was "
-                    + "started anew: open another"
+                "you have no caching manager of this name: its lease of ten minutes expired or the service was "
+                    + "restarted; open a new one"
             )
         }
         managers[name]?.expires = now + Self.leaseMicroseconds
@@ -123,7 +124,7 @@ struct CacheTable: Sendable {
         return leaving
     }
 
-    /// Closes those whose lease ran out.
+    /// Closes the managers whose lease has expired.
     mutating func expire(now: Int64) -> Leaving {
         var leaving = Leaving()
         for (name, manager) in managers where manager.expires <= now {
@@ -136,8 +137,8 @@ struct CacheTable: Sendable {
 
     // MARK: Lists
 
-    /// Puts images on the list, the first asset to be taken first, before all that were put there earlier: what is
-    /// wanted last is what is on the screen now.
+    /// Adds images to the list. They are prepared before all earlier ones, the first asset first: the images requested
+    /// last are the ones now on the screen.
     mutating func start(_ name: String, _ assets: [ObjectID], _ shape: Shape) -> Leaving {
         guard managers[name] != nil else { return Leaving() }
         for asset in assets.reversed() {
@@ -177,7 +178,7 @@ struct CacheTable: Sendable {
         }
     }
 
-    /// How far a manager has come.
+    /// Returns the progress of a manager.
     func status(_ name: String) -> CacheStatus.Result {
         var status = CacheStatus.Result()
         for stage in managers[name]?.entries.values.map({ $0 }) ?? [] {
@@ -193,8 +194,8 @@ struct CacheTable: Sendable {
 
     // MARK: Work
 
-    /// The next images to prepare: of the manager that has waited for a turn longest, all that waits of the asset that
-    /// was put on its list last.
+    /// Returns the next images to prepare: all waiting images of the asset added last, from the manager that has been
+    /// served least recently.
     mutating func next(most: Int) -> Task? {
         let waiting = managers.lazy.filter { $0.value.waitingCount > 0 }
         guard let name = waiting.min(by: { $0.value.turn < $1.value.turn })?.key else { return nil }
@@ -224,9 +225,9 @@ struct CacheTable: Sendable {
         return nil
     }
 
-    /// A task has ended.
+    /// Ends a task.
     ///
-    /// - Parameter plans: what was prepared, by shape; a shape that is missing could not be and is not tried again
+    /// - Parameter plans: the prepared renditions by shape; a missing shape failed and is not tried again
     mutating func finish(_ task: Task, plans: [Shape: RenditionPlan]) -> Leaving {
         var leaving = Leaving()
         guard let (name, wanted) = tasks.removeValue(forKey: task.number) else {
@@ -265,7 +266,7 @@ struct CacheTable: Sendable {
         }
     }
 
-    /// Drops what was put on the list longest ago where it is too long: that is stale, prepared or not.
+    /// Drops the oldest images, prepared or not, if the list is longer than its limit.
     private mutating func trim(_ name: String) -> Leaving {
         var leaving = Leaving()
         guard let manager = managers[name], manager.entries.count > limit else { return leaving }
@@ -279,7 +280,7 @@ struct CacheTable: Sendable {
         return leaving
     }
 
-    /// Drops places of what was taken off before they outnumber what is still held.
+    /// Compacts the arrays before entries that were removed outnumber the present ones.
     private mutating func tidy(_ name: String) {
         guard let manager = managers[name] else { return }
         if manager.order.count > 64 + 2 * manager.entries.count {

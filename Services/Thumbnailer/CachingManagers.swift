@@ -6,7 +6,7 @@ import Messaging
 import PhotoModel
 import Synchronization
 
-/// Prepares images that will be asked for soon, after those that people are waiting for.
+/// Prepares images ahead of time for caching managers, at a lower priority than interactive requests.
 final class CachingManagers: Sendable {
     private let source: AssetSource
     private let desk: PictureDesk
@@ -22,12 +22,12 @@ final class CachingManagers: Sendable {
         var table = CacheTable()
         var running: [UInt64: Work] = [:]
         var underWay = 0
-        /// Stopped before they were noted as running.
+        /// Tasks stopped before they were registered as running.
         var stoppedEarly: Set<UInt64> = []
         var failed = 0
     }
 
-    /// How often leases are looked at.
+    /// The interval at which expired leases are removed.
     private static let sweep = Duration.seconds(15)
 
     init(
@@ -40,7 +40,7 @@ final class CachingManagers: Sendable {
         self.source = source
         self.desk = desk
         self.clock = clock
-        // One is looked up while another is made.
+        // One asset is looked up while another is rendered.
         width = workers + 1
         state = Mutex(State())
         (ticks, ticking) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -102,7 +102,7 @@ final class CachingManagers: Sendable {
         try using(request.cache, owner) { $0.close(request.cache) }
     }
 
-    /// What a manager knows of an image that is asked for on its behalf.
+    /// Returns the state of a requested image in the list of the caching manager that the request names.
     func standing(of request: ImageRequest, in name: String, owner: String) throws(RPCError) -> CacheTable.Standing? {
         let now = clock.nowMicroseconds()
         let entry = CacheTable.Entry(asset: request.asset, shape: CachedImages(request).shape)
@@ -147,7 +147,7 @@ final class CachingManagers: Sendable {
 
     // MARK: Work
 
-    /// Prepares until the task is cancelled.
+    /// Prepares images until the task is cancelled.
     func run() async {
         await withDiscardingTaskGroup { group in
             group.addTask {
@@ -172,7 +172,7 @@ final class CachingManagers: Sendable {
     }
 
     private func carryOut(_ task: CacheTable.Task) async {
-        // A task of its own, so that it can be stopped by its number.
+        // An unstructured task, so that it can be cancelled by its number.
         let work = Task { await self.prepare(task) }
         let isStopped = state.withLock { state in
             state.running[task.number] = work
@@ -220,14 +220,14 @@ final class CachingManagers: Sendable {
 }
 
 extension CachedImages {
-    /// The values that must be the same, without the assets.
+    /// The options that must be equal, without the assets.
     var shape: CachedImages {
         var shape = self
         shape.assets = []
         return shape
     }
 
-    /// The values of a request that counts as the same.
+    /// The options of a request, for comparison with prepared images.
     init(_ request: ImageRequest) {
         self.init(assets: [request.asset], targetSize: request.targetSize)
         contentMode = request.contentMode

@@ -5,7 +5,7 @@ import Messaging
 import PhotoModel
 import Storage
 
-/// `image.data`: stored bytes as they are, with what a client must know to show them (spec S-52).
+/// Handles `image.data`: the stored bytes unchanged, with the type and orientation needed to show them (S-52).
 struct DataService: Sendable {
     let source: AssetSource
     let desk: PictureDesk
@@ -27,7 +27,7 @@ struct DataService: Sendable {
             sequence: answer.sequence,
             digest: resource.digest,
             size: file.size,
-            // Of a raw file the catalog knows the maker.
+            // For raw files the catalog's type names the manufacturer; the decoder's does not.
             contentType: resource.isRaw ? resource.contentType : facts.contentType,
             mimeType: facts.mimeType,
             orientation: facts.orientation,
@@ -56,7 +56,8 @@ struct DataService: Sendable {
         return Reply(result)
     }
 
-    /// A file that cannot be read as a picture is delivered all the same: the client may know what it is.
+    /// Returns the file's type and orientation. A file that cannot be decoded is delivered too: the client may know its
+    /// format.
     private func facts(of resource: AssetResource) async throws(RPCError) -> PictureFacts {
         do throws(RPCError) {
             return try await desk.inspect(resource.digest)
@@ -72,7 +73,7 @@ struct DataService: Sendable {
     }
 
     private static let changed = Refusal.resourceChanged.error(
-        "the stored bytes are damaged; put back the file from a backup"
+        "the stored bytes are damaged; restore the file from a backup"
     )
 
     private static func storage<Value>(_ body: () async throws -> Value) async throws(RPCError) -> Value {

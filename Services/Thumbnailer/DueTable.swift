@@ -1,24 +1,24 @@
-/// Who waits for work.
+/// The priority of work.
 enum WorkPriority: Int, Sendable, Comparable, CaseIterable {
-    /// Somebody looks at an empty place on a screen.
+    /// Interactive: a person is waiting for this image.
     case people
-    /// Prepared ahead.
+    /// Prepared ahead of a request.
     case prefetch
 
     static func < (first: WorkPriority, second: WorkPriority) -> Bool { first.rawValue < second.rawValue }
 }
 
-/// Work that is due, in groups that are done together: what people wait for first, then in order of arrival.
+/// A priority queue of work in groups that are done together: interactive work first, then in order of arrival.
 ///
-/// Pure. A group is as urgent as the most urgent of its pieces. Every operation takes constant time on average, so that
-/// a storm of pieces that come and go costs what it is worth.
+/// Pure. A group has the priority of its most urgent item. Every operation takes amortized constant time, so that many
+/// items that come and go stay cheap.
 struct DueTable<Piece: Hashable & Sendable, Group: Hashable & Sendable>: Sendable {
     private struct Gathered: Sendable {
         var pieces: [Piece: WorkPriority] = [:]
-        /// The pieces in the order in which they came, some of which may have been taken out.
+        /// The items in order of arrival; may contain items that were removed meanwhile.
         var order: [Piece] = []
         var priority: WorkPriority
-        /// Tells the group's present place in its line from places that it has left.
+        /// Distinguishes the group's present position in its queue from outdated ones.
         var stamp: UInt64
     }
 
@@ -27,7 +27,7 @@ struct DueTable<Piece: Hashable & Sendable, Group: Hashable & Sendable>: Sendabl
         var start = 0
     }
 
-    /// Pieces of one group that are handed out together.
+    /// The most items of one group that are returned together.
     let batch: Int
     private var groups: [Group: Gathered] = [:]
     private var lines: [Line] = WorkPriority.allCases.map { _ in Line() }
@@ -40,7 +40,7 @@ struct DueTable<Piece: Hashable & Sendable, Group: Hashable & Sendable>: Sendabl
 
     var count: Int { owners.count }
 
-    /// Puts a piece to the others of its group.
+    /// Adds an item to its group.
     mutating func add(_ piece: Piece, to group: Group, priority: WorkPriority) {
         guard owners[piece] == nil else { return raise(piece, to: priority) }
         owners[piece] = group
@@ -54,14 +54,14 @@ struct DueTable<Piece: Hashable & Sendable, Group: Hashable & Sendable>: Sendabl
         groups[group]?.order.append(piece)
     }
 
-    /// Somebody more urgent waits for a piece as well.
+    /// Raises an item's priority if it is lower.
     mutating func raise(_ piece: Piece, to priority: WorkPriority) {
         guard let group = owners[piece], let present = groups[group]?.pieces[piece], priority < present else { return }
         groups[group]?.pieces[piece] = priority
         if let line = groups[group]?.priority, priority < line { lineUp(group, priority) }
     }
 
-    /// Takes a piece out; whether it was still due.
+    /// Removes an item. Returns true if it was still queued.
     @discardableResult
     mutating func remove(_ piece: Piece) -> Bool {
         guard let group = owners.removeValue(forKey: piece) else { return false }
@@ -71,15 +71,15 @@ struct DueTable<Piece: Hashable & Sendable, Group: Hashable & Sendable>: Sendabl
         if left.isEmpty {
             groups[group] = nil
         } else if priority == groups[group]?.priority, !left.values.contains(priority), let rest = left.values.min() {
-            // Without its most urgent piece the group waits among those of the next one.
+            // Without its most urgent item the group moves to the queue of the next priority.
             lineUp(group, rest)
         }
         return true
     }
 
-    /// The pieces that are to be done next, all of one group, the most urgent first.
+    /// Returns the items to do next, all of one group, the most urgent first.
     ///
-    /// - Parameter least: the least urgent that may be done now
+    /// - Parameter least: the lowest priority that may be started now
     mutating func next(_ least: WorkPriority = .prefetch) -> (pieces: [Piece], priority: WorkPriority)? {
         for priority in WorkPriority.allCases where priority <= least {
             while let group = takeFirst(of: priority) {
@@ -123,7 +123,7 @@ struct DueTable<Piece: Hashable & Sendable, Group: Hashable & Sendable>: Sendabl
         return nil
     }
 
-    /// Drops places that groups have left, before they outnumber those that are still held.
+    /// Compacts a queue before outdated positions outnumber the present ones.
     private mutating func tidy(_ priority: WorkPriority) {
         let line = lines[priority.rawValue]
         guard line.entries.count > 64 + 4 * groups.count else { return }

@@ -1,22 +1,22 @@
-/// Who waits for which work: the same work asked for again is joined, not begun again.
+/// The waiters of each piece of work: equal requests at the same time share one execution.
 ///
-/// A pure table; ``SharedWork`` carries out what it says.
+/// Pure; ``SharedWork`` carries out its decisions.
 struct FlightTable<Key: Hashable & Sendable>: Sendable {
-    /// One piece of work, from its beginning to its end. A key that is asked for after its work was given up has a new
-    /// one, so that the end of the old work cannot be taken for the end of the new.
+    /// One execution of the work of a key. A key requested again after its work was abandoned gets a new id, so that
+    /// the end of the old execution is not mistaken for the end of the new one.
     struct FlightID: Sendable, Hashable {
         let number: UInt64
     }
 
     enum Joining: Equatable {
-        /// Nobody does it yet: begin.
+        /// No execution exists: the caller must start one.
         case begun(FlightID)
         case joined(FlightID)
-        /// As much is under way as may be.
+        /// The limit of executions is reached.
         case full
     }
 
-    /// Pieces of work that may be queued or under way.
+    /// The most executions that are queued or running.
     let limit: Int
     private(set) var joins = 0
     private var flights: [FlightID: (key: Key, waiters: Set<UInt64>)] = [:]
@@ -30,7 +30,7 @@ struct FlightTable<Key: Hashable & Sendable>: Sendable {
 
     var count: Int { flights.count }
 
-    /// Whether work of this key can be joined.
+    /// Returns true if work of this key is queued or running and can be joined.
     func holds(_ key: Key) -> Bool { byKey[key] != nil }
 
     mutating func join(_ key: Key, waiter: UInt64) -> Joining {
@@ -49,9 +49,9 @@ struct FlightTable<Key: Hashable & Sendable>: Sendable {
         return .begun(id)
     }
 
-    /// One who waited has gone; the work that nobody waits for any more, which is to be given up.
+    /// Removes a waiter. Returns the work to cancel if it was the last one.
     ///
-    /// Work that was given up still counts until it has ended, because it holds its place in the queue until then.
+    /// Abandoned work counts until it has ended, because it occupies its slot until then.
     mutating func leave(waiter: UInt64) -> FlightID? {
         guard let id = byWaiter.removeValue(forKey: waiter), let key = flights[id]?.key else { return nil }
         flights[id]?.waiters.remove(waiter)
@@ -60,7 +60,7 @@ struct FlightTable<Key: Hashable & Sendable>: Sendable {
         return id
     }
 
-    /// The work has ended; who waits for it.
+    /// Removes work that has ended and returns its waiters.
     mutating func finish(_ id: FlightID) -> Set<UInt64> {
         guard let flight = flights.removeValue(forKey: id) else { return [] }
         if byKey[flight.key] == id { byKey[flight.key] = nil }

@@ -3,15 +3,15 @@ import JSONValue
 import Messaging
 import PhotoModel
 
-/// Says what an image is, and sends its bytes.
+/// Builds the messages that describe and deliver an image.
 struct ImageReply: Sendable {
     let asset: AssetFacts
-    /// The transaction at which the asset was read.
+    /// The sequence at which the asset was read.
     let sequence: Int64
-    /// What the caching manager that the request names knew of it.
+    /// The image's state in the caching manager that the request names.
     let standing: CacheTable.Standing?
 
-    /// The one answer.
+    /// Sends the bytes and returns the response.
     func send(
         _ delivery: PictureDesk.Delivery,
         index: Int,
@@ -23,13 +23,13 @@ struct ImageReply: Sendable {
         return try await Self.send(result.json, delivery.rendition.bytes, incoming, notifier)
     }
 
-    /// The one answer with bytes that one attachment holds.
+    /// Returns the response for bytes that fit in one attachment.
     func reply(_ delivery: PictureDesk.Delivery) -> Reply {
         let result = result(delivery, index: 0, isDegraded: false, isFinal: true)
         return Reply(result.json, attachments: [delivery.rendition.bytes])
     }
 
-    /// A degraded image, before the answer.
+    /// Sends a degraded image as a notification before the response.
     func notify(_ delivery: PictureDesk.Delivery, index: Int, _ notifier: Notifier) async throws(RPCError) {
         let result = result(delivery, index: index, isDegraded: true, isFinal: false)
         try await notifier.notify(
@@ -73,8 +73,8 @@ struct ImageReply: Sendable {
         }
     }
 
-    /// Bytes leave with the reply in as many attachments as they need; what is too large for a message goes before it
-    /// in notifications, at the pace of the client's credit.
+    /// Returns the attachments of the response. Bytes that do not fit in one message are sent before it, in
+    /// notifications, limited by the client's credit.
     static func send(
         _ result: JSON,
         _ bytes: Bytes,
@@ -102,8 +102,8 @@ struct ImageReply: Sendable {
 
     static func tooLarge(_ size: Int64) -> RPCError {
         Refusal.limitExceeded.error(
-            "the image has \(size) bytes and a reply carries \(ImageDelivery.inReply); ask with a DEALER socket, which "
-                + "gets it in parts, or for a smaller size, for JPEG or for less quality",
+            "the image has \(size) bytes and a response carries \(ImageDelivery.inReply); use a DEALER socket, which "
+                + "receives it in parts, or request a smaller size, JPEG or a lower quality",
             ["limit": JSON(ImageDelivery.inReply), "bytes": .int(size)]
         )
     }

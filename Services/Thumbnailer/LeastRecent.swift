@@ -1,16 +1,16 @@
-/// What a cache holds, how much of its budget that takes, and what has to go first.
+/// The accounting of a least-recently-used cache with a byte budget.
 ///
-/// Accounting only: the bytes themselves are somebody else's. Every operation takes constant time, so that a cache hit
-/// costs the same in a cache of a hundred and of a million entries.
+/// Holds keys and costs only; the owner holds the content. Every operation takes constant time, so a cache hit costs
+/// the same with a hundred and with a million entries.
 struct LeastRecent<Key: Hashable & Sendable>: Sendable {
-    /// Bytes that may be held.
+    /// The most bytes that the entries may cost together.
     let budget: Int64
-    /// Bytes that are held.
+    /// The cost of all entries, in bytes.
     private(set) var total: Int64 = 0
     private var places: [Key: Int] = [:]
     private var nodes: [Node] = []
     private var free: [Int] = []
-    /// The place of the entry that was used last and of the one to go first.
+    /// The slots of the most and the least recently used entry.
     private var newest = -1
     private var oldest = -1
 
@@ -31,7 +31,7 @@ struct LeastRecent<Key: Hashable & Sendable>: Sendable {
 
     func cost(of key: Key) -> Int64? { places[key].map { nodes[$0].cost } }
 
-    /// The keys, the one that would go first at the front.
+    /// The keys, least recently used first.
     var keysFromOldest: [Key] {
         var keys: [Key] = []
         var place = oldest
@@ -42,7 +42,7 @@ struct LeastRecent<Key: Hashable & Sendable>: Sendable {
         return keys
     }
 
-    /// Notes a use; whether the key is held.
+    /// Marks an entry as used. Returns false if there is none.
     @discardableResult
     mutating func touch(_ key: Key) -> Bool {
         guard let place = places[key] else { return false }
@@ -51,12 +51,12 @@ struct LeastRecent<Key: Hashable & Sendable>: Sendable {
         return true
     }
 
-    /// Whether an entry of this cost fits at all.
+    /// Returns true if an entry of this cost fits into the empty cache.
     func fits(_ cost: Int64) -> Bool { cost >= 0 && cost <= budget }
 
-    /// Takes an entry in as the newest one, in place of the one of the same key.
+    /// Inserts an entry as the most recently used one, replacing the entry of the same key.
     ///
-    /// - Returns: what must be given up for it, oldest first; the entry itself where it is larger than the budget.
+    /// - Returns: the keys evicted for it, least recently used first; the key itself if its cost exceeds the budget
     mutating func insert(_ key: Key, cost: Int64) -> [Key] {
         guard fits(cost) else {
             remove(key)
@@ -84,7 +84,7 @@ struct LeastRecent<Key: Hashable & Sendable>: Sendable {
         return trim(to: budget)
     }
 
-    /// Forgets an entry; what it cost.
+    /// Removes an entry. Returns its cost, or nil if there is none.
     @discardableResult
     mutating func remove(_ key: Key) -> Int64? {
         guard let place = places.removeValue(forKey: key) else { return nil }
@@ -96,7 +96,7 @@ struct LeastRecent<Key: Hashable & Sendable>: Sendable {
         return cost
     }
 
-    /// Gives entries up, the oldest first, until at most `bytes` are held.
+    /// Evicts the least recently used entries until at most `bytes` remain.
     private mutating func trim(to bytes: Int64) -> [Key] {
         var gone: [Key] = []
         while total > bytes, oldest >= 0, let key = nodes[oldest].key {

@@ -6,14 +6,15 @@ import Messaging
 import PhotoModel
 import Storage
 
-/// Where pictures come from: memory, disk, or a worker, in this order, each made once.
+/// Provides renditions from memory, from disk, or from a worker, in this order, and renders each only once.
 final class PictureDesk: Sendable {
-    /// A new version never serves pictures that an older one made.
+    /// The version of the rendering code, part of every cache key: renditions made by an older version are never
+    /// served.
     static let renderer = "3"
-    /// Renditions made from one decode at most.
+    /// The most renditions made from one decode.
     static let batch = 8
 
-    /// A picture, and where it was found.
+    /// A rendition and where it was found.
     struct Delivery: Sendable {
         var rendition: StoredRendition
         var reason: CacheReason
@@ -51,7 +52,7 @@ final class PictureDesk: Sendable {
                 guard case .success(let rendition) = outcome else { continue }
                 memory.insert(rendition, plan, now: clock.nowMicroseconds())
                 if let problem = disk.insert(rendition, RenditionKey(plan, renderer: Self.renderer)) {
-                    logger.warning("a picture could not be kept on disk", metadata: ["reason": "\(problem)"])
+                    logger.warning("a rendition was not written to the disk cache", metadata: ["reason": "\(problem)"])
                 }
             }
             return outcomes
@@ -69,7 +70,7 @@ final class PictureDesk: Sendable {
         figures.all.section("workers") { [renderer] in renderer.figures() }
     }
 
-    /// Makes what is asked for, until the service ends.
+    /// Renders queued requests until the service stops.
     func run() async {
         await withDiscardingTaskGroup { group in
             group.addTask { await self.work.run() }
@@ -77,7 +78,7 @@ final class PictureDesk: Sendable {
         }
     }
 
-    /// The picture, where it is at hand.
+    /// Returns the rendition if it is cached in memory or on disk.
     func held(_ plan: RenditionPlan, priority: WorkPriority = .people) -> Delivery? {
         let now = clock.nowMicroseconds()
         if let (rendition, isToBeReported) = memory.use(plan, now: now) {
@@ -94,7 +95,8 @@ final class PictureDesk: Sendable {
         return nil
     }
 
-    /// The picture, where memory has it, it is not large, and the disk need not hear of its use.
+    /// Returns the rendition if it is in memory, has at most `maxBytes`, and its use need not be reported to the disk
+    /// cache.
     func heldInMemory(_ plan: RenditionPlan, maxBytes: Int) -> Delivery? {
         guard let (rendition, _) = memory.use(plan, now: clock.nowMicroseconds(), mayReport: false),
             rendition.bytes.count <= maxBytes
@@ -103,22 +105,22 @@ final class PictureDesk: Sendable {
         return Delivery(rendition: rendition, reason: .memory)
     }
 
-    /// A picture, found or made.
+    /// Returns a rendition, cached or rendered.
     ///
-    /// The caller has made sure that the asset exists and that the plan is of its present revision.
+    /// The caller has checked that the asset exists and that the plan is of its current content revision.
     func picture(_ plan: RenditionPlan, priority: WorkPriority = .people) async throws(RPCError) -> Delivery {
         if let held = held(plan, priority: priority) { return held }
         return try await made(plan, priority: priority)
     }
 
-    /// A picture that is not at hand.
+    /// Renders a rendition that is not cached.
     func made(_ plan: RenditionPlan, priority: WorkPriority = .people) async throws(RPCError) -> Delivery {
         let isShared = work.isUnderWay(plan)
         let rendition = try await work.value(plan, priority: priority)
         return Delivery(rendition: rendition, reason: isShared ? .shared : .rendered)
     }
 
-    /// Sees to it that pictures of one asset are at hand, from one decode.
+    /// Makes sure that renditions of one asset are cached, from one decode.
     func prepare(_ plans: [RenditionPlan]) async -> [RPCError?] {
         let missing = plans.filter { held($0, priority: .prefetch) == nil }
         let outcomes = await work.values(missing)
@@ -129,12 +131,12 @@ final class PictureDesk: Sendable {
         return plans.map { failures[$0] }
     }
 
-    /// Lets a picture that nobody asked for go from memory.
+    /// Removes a rendition that was prepared but not requested from memory.
     func release(_ plan: RenditionPlan) { memory.remove(plan) }
 
-    // MARK: Less than was asked for
+    // MARK: Degraded images
 
-    /// Something quick to show meanwhile: a smaller picture that is at hand, or the preview in the file.
+    /// Returns a degraded image to show meanwhile: a smaller cached rendition, or the preview embedded in the file.
     func low(_ plan: RenditionPlan) async -> Delivery? {
         for shape in previews.smaller(plan) {
             let rendition =
@@ -146,18 +148,18 @@ final class PictureDesk: Sendable {
         return await previews.embedded(plan).map { Delivery(rendition: $0, reason: .preview) }
     }
 
-    /// A picture from a cheap decode; nil where the format has none.
+    /// Returns a rendition from a cheap decode; nil if the format has none.
     func quick(_ plan: RenditionPlan) async -> Delivery? {
         await previews.quick(plan).map { Delivery(rendition: $0, reason: .quick) }
     }
 
-    /// What a file is, without decoding it.
+    /// Returns a file's type, orientation and size without decoding it.
     func inspect(_ digest: String) async throws(RPCError) -> PictureFacts { try await renderer.inspect(digest) }
 
-    /// The stored bytes.
+    /// Opens the stored bytes.
     func open(_ digest: String) throws(RPCError) -> ResourceFile { try renderer.resources.open(digest) }
 
-    /// Draws a contact sheet from pictures, in the order of the labels.
+    /// Draws a contact sheet from renditions, in the order of the labels.
     func sheet(_ pictures: [StoredRendition?], columns: Int, cell: Int, labels: [String]) async throws(RPCError)
         -> StoredRendition
     {

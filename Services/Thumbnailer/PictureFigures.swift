@@ -3,7 +3,7 @@ import JSONValue
 import Messaging
 import Synchronization
 
-/// What the thumbnailer counts.
+/// The thumbnailer's metrics.
 final class PictureFigures: Sendable {
     let all = Figures()
     let memoryHits: Figures.Counter
@@ -11,7 +11,7 @@ final class PictureFigures: Sendable {
     let misses: Figures.Counter
     let renders: Figures.Counter
     let renderFailures: Figures.Counter
-    /// Decodes, each for one or several renders.
+    /// The number of decodes, each for one or several renditions.
     let decodes: Figures.Counter
     let previews: Figures.Counter
     let degraded: Figures.Counter
@@ -37,7 +37,7 @@ final class PictureFigures: Sendable {
         rate.withLock { $0.perSecond(at: clock.nowMicroseconds()) }
     }
 
-    /// Counts and times one decode with its renders.
+    /// Counts and times one decode with its renditions.
     func timing<Value>(_ body: () async -> [Result<Value, RPCError>]) async -> [Result<Value, RPCError>] {
         let start = clock.nowMicroseconds()
         let outcomes = await body()

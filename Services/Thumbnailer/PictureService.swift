@@ -4,15 +4,16 @@ import JSONValue
 import Messaging
 import PhotoModel
 
-/// Answers for single pictures: looks the asset up, then has the picture made or finds it.
+/// Handles requests for single images: looks up the asset, then finds or makes its rendition.
 ///
-/// Existence and revision come first, whatever is in the caches: what was deleted or edited is never served.
+/// Existence and revision are checked first, whatever is cached: images of deleted assets or earlier edits are never
+/// served.
 struct PictureService: Sendable {
     let source: AssetSource
     let desk: PictureDesk
     let caches: CachingManagers
 
-    /// `image.request` (spec 8.1): every path ends in one answer, and no degraded image follows the final one.
+    /// Handles `image.request`: every path ends in one response, and no degraded image follows the final one.
     func image(
         _ request: ImageRequest,
         _ incoming: IncomingRequest,
@@ -42,7 +43,7 @@ struct PictureService: Sendable {
         }
     }
 
-    /// Its answer where memory has the picture and the feed vouches for the asset.
+    /// Returns the response if the rendition is in memory and the asset's cache entry is valid.
     func imageAtHand(_ request: ImageRequest, _ incoming: IncomingRequest) -> Reply? {
         do throws(RPCError) {
             let cached = try standing(of: request, incoming)
@@ -53,12 +54,12 @@ struct PictureService: Sendable {
             desk.previews.note(plan)
             return ImageReply(asset: asset, sequence: answer.sequence, standing: cached).reply(held)
         } catch {
-            // Told by the long way.
+            // Errors are reported by the ordinary path.
             return nil
         }
     }
 
-    /// Checks the request; what the caching manager that it names knows of it.
+    /// Checks the request. Returns the image's state in the caching manager that it names.
     private func standing(
         of request: ImageRequest,
         _ incoming: IncomingRequest
@@ -71,11 +72,11 @@ struct PictureService: Sendable {
 
     private enum Step: Sendable {
         case final(Result<PictureDesk.Delivery, RPCError>)
-        /// Degraded images that were sent.
+        /// The number of degraded images sent.
         case degraded(Int)
     }
 
-    /// The final image, and how many degraded ones went before it.
+    /// Returns the final image and the number of degraded images sent before it.
     private func opportunistic(
         _ request: ImageRequest,
         _ plan: RenditionPlan,
@@ -91,7 +92,7 @@ struct PictureService: Sendable {
             group.addTask { .degraded(await sendDegraded(request, plan, reply, notifier)) }
             var final: Result<PictureDesk.Delivery, RPCError>?
             var count = 0
-            // The answer goes when both have ended, so nothing degraded can come after it.
+            // The response is sent after both have ended, so no degraded image can follow it.
             for await step in group {
                 switch step {
                 case .final(let outcome):
@@ -102,7 +103,7 @@ struct PictureService: Sendable {
             }
             return (final, count)
         }
-        guard let final else { throw Refusal.internalError.error("a picture was neither made nor refused") }
+        guard let final else { throw Refusal.internalError.error("a rendition was neither made nor refused") }
         return (try final.get(), count)
     }
 
@@ -116,7 +117,7 @@ struct PictureService: Sendable {
         var sent = 0
         func send(_ low: PictureDesk.Delivery?) async {
             guard let low, low.rendition.area > largest, !Task.isCancelled else { return }
-            // Whoever cannot be told learns it from the answer.
+            // A client that cannot receive notifications gets the response only.
             guard (try? await reply.notify(low, index: sent, notifier)) != nil else { return }
             largest = low.rendition.area
             sent += 1
@@ -137,12 +138,12 @@ struct PictureService: Sendable {
         Refusal.identifierNotFound.error("there is no asset \(id)", ["id": .string(id.text)])
     }
 
-    /// Refused before anything is done where the build cannot write the format.
+    /// Throws if this build cannot encode the format, before any work is done.
     private static func check(_ format: DeliveredFormat) throws(RPCError) {
         let offered = DeliveredFormat.allCases.filter { ImageFormat(rawValue: $0.rawValue)?.canEncode == true }
         guard offered.contains(format) else {
             throw Refusal.unsupportedFormat.error(
-                "\(format.rawValue) cannot be written here; ask for \(offered.map(\.rawValue).joined(separator: ", "))",
+                "\(format.rawValue) cannot be encoded here; request \(offered.map(\.rawValue).joined(separator: ", "))",
                 ["formats": JSON(offered.map(\.rawValue))]
             )
         }
@@ -150,7 +151,7 @@ struct PictureService: Sendable {
 }
 
 extension ImageRequest {
-    /// A synchronous request gets the one good image (D5), and so does who cannot be told anything in between.
+    /// A synchronous request gets the one high-quality image (D5); so does a client that cannot receive notifications.
     func effectiveDeliveryMode(acceptsNotifications: Bool) -> ImageDeliveryMode {
         if isSynchronous { return .highQualityFormat }
         return deliveryMode == .opportunistic && !acceptsNotifications ? .highQualityFormat : deliveryMode
@@ -162,7 +163,7 @@ extension StoredRendition {
 }
 
 extension RPCError {
-    /// It says something about the service and nothing about the asset.
+    /// The error concerns the service, not the asset.
     var isOfTheService: Bool {
         switch refusal {
         case .busy, .unavailable, .userCancelled, .deadlineExceeded, .interrupted, .connectionLost: true

@@ -4,9 +4,9 @@ import Messaging
 import PhotoModel
 import Synchronization
 
-/// Less than was asked for, but at once: what is embedded in files, and what can be decoded cheaply.
+/// Provides degraded images quickly: previews embedded in files, and cheap decodes.
 final class PreviewDesk: Sendable {
-    /// What one preview is made for; a cheap decode is another thing than the embedded one.
+    /// The key of a preview; a cheap decode differs from the embedded preview.
     private struct Wanted: Sendable, Hashable {
         var plan: RenditionPlan
         var isQuick: Bool
@@ -17,9 +17,9 @@ final class PreviewDesk: Sendable {
     private let state: Mutex<State>
 
     private struct State {
-        /// Files of which it is known that they hold no preview.
+        /// The digests of files known to contain no preview.
         var without = LeastRecent<String>(budget: 20_000)
-        /// How pictures were asked for lately, without their file.
+        /// Plans of recent requests without their digest.
         var shapes: [RenditionPlan] = []
     }
 
@@ -29,7 +29,8 @@ final class PreviewDesk: Sendable {
     init(renderer: Renderer, limit: Int, figures: PictureFigures) {
         state = Mutex(State())
         work = SharedWork(limit: limit, width: 2, group: { $0 }) { wanted in
-            // Not cancelled when nobody waits any more: it takes a moment, and a worker that is killed over it longer.
+            // Not cancelled when the last waiter has gone: it takes a moment, and replacing a killed worker takes
+            // longer.
             await Task {
                 var outcomes: [Result<StoredRendition?, RPCError>] = []
                 for one in wanted {
@@ -47,18 +48,18 @@ final class PreviewDesk: Sendable {
 
     func run() async { await work.run() }
 
-    /// The preview that is embedded in the file, brought to the plan's form and never enlarged.
+    /// Returns the preview embedded in the file in the plan's form, never enlarged.
     func embedded(_ plan: RenditionPlan) async -> StoredRendition? {
         guard state.withLock({ !$0.without.contains(plan.digest) }) else { return nil }
         return await low(Wanted(plan: plan, isQuick: false))
     }
 
-    /// A picture from a cheap decode.
+    /// Returns a rendition from a cheap decode.
     func quick(_ plan: RenditionPlan) async -> StoredRendition? { await low(Wanted(plan: plan, isQuick: true)) }
 
     private func low(_ wanted: Wanted) async -> StoredRendition? {
         if let rendition = memory.rendition(wanted) { return rendition }
-        // No preview is no error: the picture itself is on its way, and says what is wrong.
+        // A missing preview is not an error: the rendition itself follows and reports what is wrong.
         guard case .success(let answer)? = await outcome(of: wanted) else { return nil }
         if let answer {
             memory.insert(answer, wanted)
@@ -74,7 +75,7 @@ final class PreviewDesk: Sendable {
 
     // MARK: Shapes
 
-    /// Notes how pictures are asked for: the same shapes are looked for later, when a larger one is wanted.
+    /// Records the options of a request, so that smaller cached renditions can be found when a larger one is requested.
     func note(_ plan: RenditionPlan) {
         guard plan.isWhole else { return }
         var shape = plan
@@ -87,7 +88,7 @@ final class PreviewDesk: Sendable {
         }
     }
 
-    /// Plans of the same file in shapes that were asked for lately and are smaller, the largest first.
+    /// Returns plans of the same file with recently requested, smaller options, the largest first.
     func smaller(_ plan: RenditionPlan) -> [RenditionPlan] {
         guard plan.isWhole else { return [] }
         let shapes = state.withLock { $0.shapes }
@@ -102,7 +103,7 @@ final class PreviewDesk: Sendable {
 }
 
 extension RenditionPlan {
-    /// Whether it shows all of the picture, so that another size of it is the same picture smaller.
+    /// True if the whole image is shown, so that another size of it has the same content.
     var isWhole: Bool { crop == nil && !(resizeMode == .exact && contentMode == .aspectFill) }
 
     var longestSide: Int {

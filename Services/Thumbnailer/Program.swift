@@ -1,7 +1,7 @@
 import Hosting
 import Imaging
 
-/// The program: the service, or the process that opens pictures for it.
+/// The program: the service, or the worker process that decodes images for it.
 @main
 enum Program {
     static func main() {

@@ -4,19 +4,19 @@ import JSONValue
 import Messaging
 import Storage
 
-/// Has the workers make pictures of stored bytes.
+/// Renders images of stored bytes in worker processes.
 ///
-/// What is quick has a worker of its own, so that the first answer never waits behind a large picture.
+/// Quick jobs have a worker of their own, so that a degraded image never waits behind a large one.
 struct Renderer: Sendable {
     let resources: ResourceFolder
     let workers: WorkerPool
     let quickWorkers: WorkerPool
-    /// Told of bytes over which a worker came to harm.
+    /// Reports bytes that made a worker crash or hang.
     let report: @Sendable (ResourceWork.Harm) async -> Void
 
-    /// Several pictures from one decode of one file, an outcome for each.
+    /// Renders several images from one decode of one file and returns an outcome for each.
     ///
-    /// Where one of them takes all the time that there is, each is made for itself: the others do not fail with it.
+    /// If one of them exceeds the time limit, each is rendered on its own, so that the others do not fail with it.
     func pictures(_ plans: [RenditionPlan]) async -> [Result<StoredRendition, RPCError>] {
         do throws(WorkerFailure) {
             let result = try await rendered(plans)
@@ -41,7 +41,7 @@ struct Renderer: Sendable {
             files: [file.descriptor]
         )
         let result = try await ResourceWork(workers, report: report).run(job, over: digest)
-        // The descriptor is the worker's until here.
+        // The worker uses the descriptor until here.
         return withExtendedLifetime(file) {
             do throws(RPCError) { return .success(try Self.outcomes(result, count: plans.count)) } catch {
                 return .failure(error)
@@ -49,7 +49,7 @@ struct Renderer: Sendable {
         }
     }
 
-    /// The preview in the file, or with `isQuick` a cheap decode; nil where there is none.
+    /// Returns the preview embedded in the file, or with `isQuick` a cheap decode; nil if there is none.
     func low(_ plan: RenditionPlan, isQuick: Bool) async throws(RPCError) -> StoredRendition? {
         let file = try resources.open(plan.digest)
         let job = WorkerJob(
@@ -72,7 +72,7 @@ struct Renderer: Sendable {
         let job = WorkerJob(method: ThumbnailWork.inspectMethod, files: [file.descriptor])
         let result = try await run(job, over: digest, on: quickWorkers)
         guard let facts = withExtendedLifetime(file, { try? PictureFacts(json: result.result) }) else {
-            throw Refusal.internalError.error("a worker's answer says nothing about the picture")
+            throw Refusal.internalError.error("a worker's result does not describe the image")
         }
         return facts
     }
@@ -88,7 +88,7 @@ struct Renderer: Sendable {
         var figures = workers.figures()
         let quick = quickWorkers.figures()
         figures["quick"] = .object(quick)
-        // Whoever counts processes counts all of them.
+        // The process ids of both pools belong to the service.
         figures["pids"] = .array((figures["pids"]?.arrayValue ?? []) + (quick["pids"]?.arrayValue ?? []))
         return figures
     }
@@ -106,14 +106,14 @@ struct Renderer: Sendable {
         }
     }
 
-    /// A worker's answer holds an object for each picture, and the bytes of those that could be made.
+    /// Reads a worker's result: an object for each image, and the bytes of those that could be made.
     private static func outcomes(
         _ result: WorkerResult,
         count: Int
     ) throws(RPCError) -> [Result<StoredRendition, RPCError>] {
         let entries = result.result["pictures"]?.arrayValue ?? []
         guard entries.count == count else {
-            throw Refusal.internalError.error("a worker answered \(entries.count) pictures instead of \(count)")
+            throw Refusal.internalError.error("a worker returned \(entries.count) images instead of \(count)")
         }
         var next = result.attachments.makeIterator()
         var outcomes: [Result<StoredRendition, RPCError>] = []
@@ -130,7 +130,7 @@ struct Renderer: Sendable {
 
     private static func picture(_ facts: JSON, _ bytes: Bytes?) throws(RPCError) -> StoredRendition {
         guard var rendition = try? StoredRendition(json: facts), let bytes else {
-            throw Refusal.internalError.error("a worker's answer is not a picture")
+            throw Refusal.internalError.error("a worker's result is not an image")
         }
         rendition.bytes = bytes
         return rendition

@@ -2,31 +2,31 @@ import JSONValue
 import PhotoModel
 import Storage
 
-/// The name under which a picture is cached: SHA-256 over the canonical JSON of everything that can change a pixel.
+/// The cache key of a rendition: SHA-256 over the canonical JSON of everything that can change a pixel.
 struct RenditionKey: Sendable, Hashable, CustomStringConvertible {
     /// 64 lower-case hexadecimal digits.
     let text: String
-    /// What was hashed; nil for a key that was read from a file's name.
+    /// The hashed text; nil for a key read from a file name.
     let canonical: String?
 
     static let length = 64
 
     /// - Parameters:
-    ///   - plan: what is made from which bytes
-    ///   - renderer: the version of the code that makes it; a new one never finds pictures of an older one
+    ///   - plan: the source and options of the rendition
+    ///   - renderer: the version of the rendering code; a new version never finds renditions of an older one
     init(_ plan: RenditionPlan, renderer: String) {
         var object = plan.json.objectValue ?? [:]
         object["renderer"] = .string(renderer)
         self.init(canonical: JSON.object(object).text)
     }
 
-    /// The key of what stands in the head of a cache file, which proves that the file is what its name says.
+    /// Computes the key of the text in a cache file's header, to check that the file has the right name.
     init(canonical: String) {
         self.canonical = canonical
         self.text = ResourceDigest(of: Array(canonical.utf8)).text
     }
 
-    /// Reads a key, as it stands in a file name.
+    /// Parses a key from a file name.
     init?(_ text: String) {
         guard text.utf8.count == Self.length,
             text.utf8.allSatisfy({ (0x30...0x39).contains($0) || (0x61...0x66).contains($0) })
@@ -43,20 +43,20 @@ struct RenditionKey: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension RenditionPlan: JSONTabled {
-    /// How the plan travels to a worker; in this order of members it is the canonical form for ``RenditionKey``.
+    /// The encoding of a plan for workers. Its order of members is the canonical form hashed by ``RenditionKey``.
     static let table = JSONTable(
         "RenditionPlan",
-        "One picture to be made.",
+        "One image to render.",
         unknown: .refused,
         blank: RenditionPlan(),
         [
             .required("digest", \.digest, .text(maxBytes: 64), "SHA-256 of the source."),
-            .required("targetSize", \.targetSize, .targetSize, "Pixels wanted."),
+            .required("targetSize", \.targetSize, .targetSize, "Requested size in pixels."),
             .required("contentMode", \.contentMode, .name(ImageContentMode.self), "Fit or fill."),
-            .required("resizeMode", \.resizeMode, .name(ImageResizeMode.self), "How near the size."),
-            .optional("crop", \.crop, .object(UnitRect.self), "Part of the displayed picture."),
+            .required("resizeMode", \.resizeMode, .name(ImageResizeMode.self), "How exactly the size is met."),
+            .optional("crop", \.crop, .object(UnitRect.self), "Part of the displayed image."),
             .required("format", \.format, .name(DeliveredFormat.self), "Format of the bytes."),
-            .required("quality", \.quality, .count(0...100), "Of lossy formats."),
+            .required("quality", \.quality, .count(0...100), "Quality of lossy formats."),
         ]
     )
 

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The pictures asked for lately, in memory, within a budget of bytes.
+/// The memory cache: recently used renditions within a byte budget.
 final class RenditionMemory<Key: Hashable & Sendable>: Sendable {
     private let state: Mutex<State>
 
@@ -11,11 +11,11 @@ final class RenditionMemory<Key: Hashable & Sendable>: Sendable {
 
     private struct Held {
         let rendition: StoredRendition
-        /// When a use was last reported, in microseconds.
+        /// The time when a use was last reported, in microseconds.
         var reported: Int64
     }
 
-    /// How often the uses of one picture are reported, in microseconds.
+    /// The interval at which uses of one rendition are reported, in microseconds.
     private static var interval: Int64 { 10_000_000 }
 
     init(budget: Int64) {
@@ -29,9 +29,11 @@ final class RenditionMemory<Key: Hashable & Sendable>: Sendable {
         }
     }
 
-    /// The picture, and whether whoever keeps it on the disk should hear of its use: not of each one of many.
+    /// Returns the rendition, and whether its use should be reported to the disk cache, which happens once per
+    /// interval.
     ///
-    /// - Parameter mayReport: false leaves a picture whose use is to be reported to who may
+    /// - Parameter mayReport: if false, a rendition whose use is due to be reported is not returned, so that a caller
+    ///   that can report it does
     func use(
         _ key: Key,
         now: Int64,
@@ -46,7 +48,7 @@ final class RenditionMemory<Key: Hashable & Sendable>: Sendable {
         }
     }
 
-    /// - Parameter now: when its use was last reported
+    /// - Parameter now: the time when its use was last reported
     func insert(_ rendition: StoredRendition, _ key: Key, now: Int64 = 0) {
         state.withLock { state in
             state.held[key] = Held(rendition: rendition, reported: now)
@@ -61,7 +63,7 @@ final class RenditionMemory<Key: Hashable & Sendable>: Sendable {
         }
     }
 
-    /// Entries and bytes held.
+    /// The number of entries and their size in bytes.
     var size: (count: Int, bytes: Int64) {
         state.withLock { ($0.accounting.count, $0.accounting.total) }
     }

@@ -4,11 +4,11 @@ import JSONValue
 import PhotoModel
 
 extension RenditionPlan {
-    /// The same, in the words of the room Imaging.
+    /// The plan's options as Imaging takes them.
     var options: RenditionOptions {
         get throws(ImagingError) {
             guard let format = ImageFormat(rawValue: format.rawValue) else {
-                throw .invalidOptions("\(format.rawValue) cannot be written")
+                throw .invalidOptions("\(format.rawValue) cannot be encoded")
             }
             let target: RenditionOptions.Target =
                 switch targetSize {
@@ -33,13 +33,13 @@ extension RenditionPlan {
     }
 }
 
-/// Pictures to be made from one file.
+/// Images to render from one file.
 struct RenditionPlans: Sendable, JSONTabled {
     var plans: [RenditionPlan]
 
     static let table = JSONTable(
         "RenditionPlans",
-        "Pictures to be made from one file.",
+        "Images to render from one file.",
         unknown: .refused,
         blank: RenditionPlans(plans: []),
         [
@@ -47,24 +47,24 @@ struct RenditionPlans: Sendable, JSONTabled {
                 "plans",
                 \.plans,
                 .list(of: .object(RenditionPlan.self), limit: PictureDesk.batch),
-                "One for each picture."
+                "One plan for each image."
             )
         ]
     )
 }
 
-/// What a file is, as a worker sees it.
+/// The type, orientation and size of a file, as read by a worker.
 struct PictureFacts: Sendable, JSONTabled {
     var contentType: String
     var mimeType: String
-    /// EXIF 1...8; 1 where decoders obey it by themselves.
+    /// EXIF orientation 1...8; 1 if the decoder already applies it.
     var orientation: Int
     var pixelWidth: Int
     var pixelHeight: Int
 
     static let table = JSONTable(
         "PictureFacts",
-        "What a file is.",
+        "The type, orientation and size of a file.",
         unknown: .ignored,
         blank: PictureFacts(contentType: "", mimeType: "", orientation: 1, pixelWidth: 0, pixelHeight: 0),
         [
@@ -78,7 +78,7 @@ struct PictureFacts: Sendable, JSONTabled {
 }
 
 extension StoredRendition {
-    /// The facts of a picture that was made, without its bytes.
+    /// Describes a rendered image, without its bytes.
     init(_ image: RenderedImage) {
         self.init(
             bytes: [],

@@ -3,23 +3,23 @@ import JSONValue
 import Messaging
 import PhotoModel
 
-/// One picture to be made: the bytes it is made from and every option that can change a pixel (spec 8.2 and 8.4).
+/// One rendition to make: its source and every option that can change a pixel.
 ///
-/// Two requests that must look the same have equal plans: options without effect are brought to one form.
+/// Requests that must give the same pixels have equal plans: options without effect are normalized.
 struct RenditionPlan: Sendable, Hashable {
-    /// SHA-256 of the resource. New pixels are new bytes, so a plan never leads to the picture of an older edit.
+    /// SHA-256 of the resource. New pixels are new bytes, so a plan never finds the rendition of an older edit.
     var digest: String
     var targetSize: TargetSize
     var contentMode: ImageContentMode
     var resizeMode: ImageResizeMode
-    /// Part of the displayed picture; nil for all of it.
+    /// Part of the displayed image; nil for all of it.
     var crop: UnitRect?
     var format: DeliveredFormat
-    /// 1...100; 0 for formats without loss.
+    /// 1...100; 0 for lossless formats.
     var quality: Int
 
-    /// - Throws: `invalid_options` for options that contradict each other, `missing_resource` for an asset without a
-    ///   picture.
+    /// - Throws: `invalid_options` for options that contradict each other, `missing_resource` for an asset without an
+    ///   image
     init(_ request: ImageRequest, of asset: AssetFacts) throws(RPCError) {
         try Self.check(request)
         let resource = try Self.resource(of: asset, version: request.version)
@@ -38,11 +38,11 @@ struct RenditionPlan: Sendable, Hashable {
         }
     }
 
-    /// Options that can be judged before the asset is known.
+    /// Checks the options that do not depend on the asset.
     static func check(_ request: ImageRequest) throws(RPCError) {
         if case .size(let width, let height) = request.targetSize, width < 1 || height < 1 {
             throw Refusal.invalidOptions.error(
-                "targetSize is \(width) x \(height), and each side has at least one pixel; \"max\" is all there are",
+                "targetSize is \(width) x \(height), but each side needs at least one pixel; use \"max\" for all",
                 ["parameter": "targetSize"]
             )
         }
@@ -55,13 +55,13 @@ struct RenditionPlan: Sendable, Hashable {
         }
         guard crop.isValid else {
             throw Refusal.invalidOptions.error(
-                "normalizedCropRect must have an area and lie within the picture: x + width and y + height at most 1",
+                "normalizedCropRect must have an area and lie within the image: x + width and y + height at most 1",
                 ["parameter": "normalizedCropRect"]
             )
         }
     }
 
-    /// The bytes that a version is made from (spec S-49).
+    /// Returns the resource that a version is rendered from (S-49).
     static func resource(of asset: AssetFacts, version: ImageVersion) throws(RPCError) -> AssetResource {
         let photo = asset.resource(.photo)
         let alternate = asset.resource(.alternatePhoto)
@@ -74,7 +74,7 @@ struct RenditionPlan: Sendable, Hashable {
             }
         guard let chosen else {
             throw Refusal.missingResource.error(
-                "\(asset.id) is of the kind \(asset.mediaType.rawValue) and has no picture",
+                "\(asset.id) is of type \(asset.mediaType.rawValue) and has no image",
                 ["asset": .string(asset.id.text), "mediaType": .string(asset.mediaType.rawValue)]
             )
         }
@@ -83,6 +83,6 @@ struct RenditionPlan: Sendable, Hashable {
 }
 
 extension AssetResource {
-    /// A camera's raw data: every such type identifier says so by its ending.
+    /// True for camera raw data: all its type identifiers end this way.
     var isRaw: Bool { contentType.hasSuffix("raw-image") }
 }

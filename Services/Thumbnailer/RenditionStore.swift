@@ -2,11 +2,11 @@ import Glibc
 import Messaging
 import Synchronization
 
-/// The disk cache: finished pictures as files, within a budget of bytes; what was used longest ago goes first.
+/// The disk cache: renditions as files within a byte budget; the least recently used are evicted.
 ///
-/// A file appears under its name by a rename, so it is whole or it is not there; what the power cut spoils anyway is
-/// found by its checksum and counts as a miss. Nothing here is worth an fsync: every picture can be made again. The
-/// accounting is kept in memory and read back from the files at start, so it cannot drift from the disk.
+/// A file gets its name by a rename, so it is complete or absent; damage after a power failure is found by the checksum
+/// and counts as a miss. No fsync is needed, because every rendition can be made again. The accounting is kept in
+/// memory and rebuilt from the files at start, so it cannot drift from the disk.
 final class RenditionStore: Sendable {
     let root: String
     private let state: Mutex<State>
@@ -18,14 +18,14 @@ final class RenditionStore: Sendable {
         var evicted = 0
     }
 
-    /// Opens the cache and brings it below its budget.
+    /// Opens the cache and evicts renditions until it is within its budget.
     ///
-    /// The caller holds the lock that keeps other processes out of the folder: temporary files of an earlier run are
-    /// removed.
+    /// The caller holds the lock that keeps other processes out of the folder, so temporary files of an earlier run can
+    /// be removed.
     ///
     /// - Parameters:
-    ///   - root: the folder, made where there is none
-    ///   - budget: bytes that the files may take, counted in whole blocks of the disk
+    ///   - root: the folder, created if missing
+    ///   - budget: the most bytes that the files may take, counted in whole disk blocks
     init(root: String, budget: Int64) throws(CacheError) {
         self.root = root
         try Self.makeFolder(root)
@@ -34,7 +34,7 @@ final class RenditionStore: Sendable {
             for name in Self.names(in: folder.path) {
                 let path = "\(folder.path)/\(name)"
                 guard let key = RenditionKey(name), name.hasPrefix(folder.prefix), let status = Self.status(path) else {
-                    // A temporary file that a kill left behind, or something that is not ours to serve.
+                    // A temporary file left behind by a killed process, or a file that does not belong to the cache.
                     unlink(path)
                     continue
                 }
@@ -49,13 +49,13 @@ final class RenditionStore: Sendable {
         self.state = Mutex(State(accounting: accounting))
     }
 
-    /// The picture, where it is held; a damaged file is removed and counts as not held.
+    /// Returns the rendition if it is cached. A damaged file is removed and counts as a miss.
     func rendition(_ key: RenditionKey) -> StoredRendition? {
         guard state.withLock({ $0.accounting.touch(key) }) else { return nil }
         let path = Self.path(root, key)
         if let file = Self.read(path), let rendition = RenditionFile.decode(file, key: key) { return rendition }
         state.withLock { state in
-            // Another request may have put it back in the meantime; then its file is judged at its next use.
+            // Another request may have written it again meanwhile; then the new file is checked at its next use.
             guard state.accounting.remove(key) != nil else { return }
             state.damaged += 1
             unlink(path)
@@ -63,15 +63,15 @@ final class RenditionStore: Sendable {
         return nil
     }
 
-    /// Notes that the picture was served from memory, so that it does not go first on the disk.
+    /// Records that the rendition was served from memory, so that it is not the first to be evicted from disk.
     func touch(_ key: RenditionKey) {
-        // The file's time as well, so that the order of use is the same after a restart.
+        // The file's time is set too, so that the order of use is the same after a restart.
         if state.withLock({ $0.accounting.touch(key) }) { utimensat(AT_FDCWD, Self.path(root, key), nil, 0) }
     }
 
-    /// Keeps a picture. A full or failing disk only costs the cache its use.
+    /// Writes a rendition. If the disk is full or fails, the rendition is just not cached.
     ///
-    /// - Returns: why it could not be kept, for the log; nil where it was, or where it is larger than the whole budget.
+    /// - Returns: the reason for the log if it could not be written; nil if it was, or if it exceeds the whole budget
     func insert(_ rendition: StoredRendition, _ key: RenditionKey) -> String? {
         let file = RenditionFile.encode(rendition, key: key)
         let cost = Self.blocks(Int64(file.count))
@@ -100,14 +100,14 @@ final class RenditionStore: Sendable {
         }
     }
 
-    /// What it holds and what happened to it.
+    /// The cache's content and the counts of damaged and evicted files.
     var figures: (count: Int, bytes: Int64, damaged: Int, evicted: Int) {
         state.withLock { ($0.accounting.count, $0.accounting.total, $0.damaged, $0.evicted) }
     }
 
     // MARK: Names
 
-    /// The folders that hold files, each with the beginning of the names in it.
+    /// Returns the folders that hold files, each with the prefix of the names in it.
     static func folders(of root: String) -> [(path: String, prefix: String)] {
         let digits = Array("0123456789abcdef")
         return digits.flatMap { first in
@@ -115,29 +115,29 @@ final class RenditionStore: Sendable {
         }
     }
 
-    /// Two levels of sixteen folders each, so that none holds more than some thousands of names.
+    /// Returns a file's path. Two levels of sixteen folders each keep every folder below some thousands of names.
     static func path(_ root: String, _ key: RenditionKey) -> String {
         let digits = Array(key.text.prefix(2))
         return "\(root)/\(digits[0])/\(digits[1])/\(key.text)"
     }
 
-    /// What a file takes on the disk.
+    /// Returns the size of a file on disk in bytes, rounded up to whole blocks.
     static func blocks(_ bytes: Int64) -> Int64 { (bytes + 4095) / 4096 * 4096 }
 }
 
-/// Why the cache's folder cannot be used.
+/// The reason why the cache's folder cannot be used.
 struct CacheError: Error, Sendable, CustomStringConvertible {
     let description: String
 }
 
-// MARK: - The system's calls
+// MARK: - System calls
 
 extension RenditionStore {
     private static let largestFile: Int64 = 256 << 20
 
     private static func makeFolder(_ path: String) throws(CacheError) {
         if mkdir(path, 0o750) == 0 || errno == EEXIST { return }
-        throw CacheError(description: "the cache folder \(path) cannot be made: \(String(cString: strerror(errno)))")
+        throw CacheError(description: "the cache folder \(path) cannot be created: \(String(cString: strerror(errno)))")
     }
 
     static func names(in folder: String) -> [String] {
@@ -153,7 +153,8 @@ extension RenditionStore {
         return names
     }
 
-    /// Blocks taken and the time of the last use, in microseconds; nil for what is no regular file.
+    /// Returns the bytes of the file's blocks and the time of its last use in microseconds; nil if it is not a regular
+    /// file.
     private static func status(_ path: String) -> (cost: Int64, used: Int64)? {
         var status = stat()
         guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
@@ -161,7 +162,7 @@ extension RenditionStore {
         return (blocks(Int64(status.st_size)), used &+ Int64(status.st_mtim.tv_nsec / 1000))
     }
 
-    /// The whole file; where it is for use, its time is set to now: the order of use survives a restart.
+    /// Reads the whole file. With `isUse` its time is set to now, so that the order of use survives a restart.
     static func read(_ path: String, isUse: Bool = true) -> Bytes? {
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard file >= 0 else { return nil }
@@ -177,7 +178,7 @@ extension RenditionStore {
         }
     }
 
-    /// Writes a new file, with its folders; why it could not be written.
+    /// Writes a new file, creating its folders. Returns the reason if it could not be written.
     private static func write(_ bytes: Bytes, to path: String, key: RenditionKey, root: String) -> String? {
         let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC
         var file = open(path, flags, 0o640)

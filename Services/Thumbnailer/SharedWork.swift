@@ -2,12 +2,12 @@ import Contracts
 import Messaging
 import Synchronization
 
-/// Does each piece of work once for all who ask for it at the same time, within a bound; pieces of one group that are
-/// due together are done together.
+/// Runs work once for all callers that request it at the same time, within a limit. Queued work of one group runs
+/// together as a batch.
 ///
-/// One who is cancelled leaves the others in peace; when all have gone, work that has not begun is dropped, and work
-/// that nobody of its batch waits for any more is cancelled. Prefetch gives way: it is begun after what people wait for,
-/// and leaves one place free while people are asking.
+/// Cancelling one caller does not affect the others. When the last one has gone, work that has not started is dropped,
+/// and a batch that has no callers left is cancelled. Prefetch yields to interactive work: it starts after it, and
+/// leaves one slot free while interactive requests keep coming.
 final class SharedWork<Key: Hashable & Sendable, Group: Hashable & Sendable, Value: Sendable>: Sendable {
     typealias Outcome = Result<Value, RPCError>
     private typealias FlightID = FlightTable<Key>.FlightID
@@ -17,18 +17,18 @@ final class SharedWork<Key: Hashable & Sendable, Group: Hashable & Sendable, Val
     private let width: Int
     private let clock: MonotonicClock
     private let state: Mutex<State>
-    /// Something may be begun.
+    /// Yields when work may be ready to start.
     private let ticks: AsyncStream<Void>
     private let ticking: AsyncStream<Void>.Continuation
 
-    /// People who asked within this time are taken to be still there, in microseconds.
+    /// The time after the last interactive request during which a slot is kept free, in microseconds.
     private static var presence: Int64 { 1_000_000 }
 
     private struct Batch: Sendable {
         let number: UInt64
         let flights: [(id: FlightID, key: Key)]
         let priority: WorkPriority
-        /// Ends when nobody waits any more.
+        /// Ends when no caller waits any more.
         let abandoned: AsyncStream<Never>
     }
 
@@ -37,7 +37,7 @@ final class SharedWork<Key: Hashable & Sendable, Group: Hashable & Sendable, Val
         var due: DueTable<FlightID, Group>
         var keys: [FlightID: Key] = [:]
         var waiters: [UInt64: CheckedContinuation<Outcome, Never>] = [:]
-        /// The flights of each batch that somebody still waits for.
+        /// The executions of each batch that have callers waiting.
         var wanted: [UInt64: Set<FlightID>] = [:]
         var abandon: [UInt64: AsyncStream<Never>.Continuation] = [:]
         var batches: [FlightID: UInt64] = [:]
@@ -45,18 +45,19 @@ final class SharedWork<Key: Hashable & Sendable, Group: Hashable & Sendable, Val
         var nextBatch: UInt64 = 0
         var running = 0
         var prefetching = 0
-        /// Pieces of prefetch that are about to be put on the line.
+        /// The number of prefetch items about to be queued.
         var arriving = 0
         var lastPeople = Int64.min
         var isStopped = false
     }
 
     /// - Parameters:
-    ///   - limit: pieces of work queued or under way; above it the answer is `busy`
-    ///   - width: batches under way at a time
-    ///   - batch: pieces done together at most
-    ///   - group: which pieces may be done together
-    ///   - work: does pieces of one group, one outcome each; cancelled when nobody waits for any of them
+    ///   - limit: the most executions queued or running; above it callers get `busy`
+    ///   - width: the most batches running at a time
+    ///   - batch: the most items in one batch
+    ///   - group: returns the group of a key; items of one group may run together
+    ///   - work: runs items of one group and returns an outcome for each; cancelled when no caller waits for any of
+    /// them
     init(
         limit: Int,
         width: Int,
@@ -73,14 +74,14 @@ final class SharedWork<Key: Hashable & Sendable, Group: Hashable & Sendable, Val
         (ticks, ticking) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// Work queued or under way, work queued, and how often one was joined instead of begun.
+    /// The numbers of executions queued or running, executions queued, and callers that joined an existing execution.
     var figures: (count: Int, due: Int, joins: Int) {
         state.withLock { ($0.table.count, $0.due.count, $0.table.joins) }
     }
 
-    /// The outcome of the work, done for this caller or for one who asked before, and whether it was joined.
+    /// Returns the outcome of the work, run for this caller or for an earlier one.
     ///
-    /// - Throws: what the work throws; `busy` where too much is under way; `user_cancelled`.
+    /// - Throws: the error of the work; `busy` if the limit is reached; `user_cancelled`
     func value(_ key: Key, priority: WorkPriority = .people) async throws(RPCError) -> Value {
         try await value(key, priority: priority, isAnnounced: false)
     }
@@ -104,8 +105,8 @@ final class SharedWork<Key: Hashable & Sendable, Group: Hashable & Sendable, Val
         return try outcome.get()
     }
 
-    /// The outcomes of several pieces of prefetch; none of them is begun before all are on the line, so that those of
-    /// one group are done together.
+    /// Returns the outcomes of several prefetch items. None starts before all are queued, so that those of one group
+    /// run together.
     func values(_ keys: [Key]) async -> [Outcome] {
         state.withLock { $0.arriving += keys.count }
         return await withTaskGroup(of: (Int, Outcome).self) { group in
@@ -124,10 +125,10 @@ final class SharedWork<Key: Hashable & Sendable, Group: Hashable & Sendable, Val
         }
     }
 
-    /// Whether the work is queued or under way.
+    /// Returns true if the work is queued or running.
     func isUnderWay(_ key: Key) -> Bool { state.withLock { $0.table.holds(key) } }
 
-    /// Carries out the work until the task is cancelled; then whoever waits is told `interrupted`.
+    /// Runs queued work until the task is cancelled; then waiting callers get `interrupted`.
     func run() async {
         await withDiscardingTaskGroup { group in
             for await _ in ticks {
@@ -143,7 +144,7 @@ final class SharedWork<Key: Hashable & Sendable, Group: Hashable & Sendable, Val
         for continuation in left { continuation.resume(returning: .failure(Self.stopping)) }
     }
 
-    private static var stopping: RPCError { Refusal.interrupted.error("the service is stopping; ask again") }
+    private static var stopping: RPCError { Refusal.interrupted.error("the service is stopping; try again") }
     private static var cancelled: RPCError { Refusal.userCancelled.error("the request was cancelled") }
 
     private func enter(
@@ -162,7 +163,7 @@ final class SharedWork<Key: Hashable & Sendable, Group: Hashable & Sendable, Val
             switch state.table.join(key, waiter: waiter) {
             case .full:
                 return Refusal.busy.error(
-                    "\(state.table.limit) pictures are being made or wait for it; ask again a little later"
+                    "\(state.table.limit) renditions are queued or being made; try again later"
                 )
             case .joined(let id):
                 state.due.raise(id, to: priority)
@@ -193,7 +194,7 @@ final class SharedWork<Key: Hashable & Sendable, Group: Hashable & Sendable, Val
         continuation?.resume(returning: .failure(Self.cancelled))
     }
 
-    /// Takes the next batch off the line.
+    /// Removes the next batch from the queue.
     private func begin() -> Batch? {
         let now = clock.nowMicroseconds()
         return state.withLock { state in
@@ -225,7 +226,7 @@ final class SharedWork<Key: Hashable & Sendable, Group: Hashable & Sendable, Val
                 for await _ in batch.abandoned {}
                 return nil
             }
-            // Nobody waits: cancel, but hold the place until the work has really ended.
+            // No caller waits any more: cancel the work, but keep its slot until it has really ended.
             let first = await group.next() ?? nil
             group.cancelAll()
             await group.waitForAll()

@@ -3,45 +3,45 @@ import JSONValue
 import Messaging
 import PhotoModel
 
-/// A contact sheet to be drawn from pictures that are at hand.
+/// A contact sheet to draw from rendered images.
 struct SheetPlan: Sendable, Equatable, JSONTabled {
     var columns: Int
-    /// Side of a cell, in pixels.
+    /// The side of a cell, in pixels.
     var cell: Int
-    /// One for each cell.
+    /// One label for each cell.
     var labels: [String]
-    /// Bytes of each cell's picture in the one attachment; 0 for a cell without one.
+    /// The length of each cell's image in the one attachment, in bytes; 0 for a cell without one.
     var lengths: [Int]
 
-    /// The most pixels of a sheet; what is larger would not fit into a reply.
+    /// The most pixels of a sheet; a larger one would not fit into a response.
     static let largestArea = 60_000_000
 
     static let table = JSONTable(
         "SheetPlan",
-        "A contact sheet to be drawn.",
+        "A contact sheet to draw.",
         unknown: .refused,
         blank: SheetPlan(columns: 1, cell: 16, labels: [], lengths: []),
         [
-            .required("columns", \.columns, .count(1...100), "Pictures in a row."),
+            .required("columns", \.columns, .count(1...100), "Images in a row."),
             .required("cell", \.cell, .count(16...2048), "Side of a cell, in pixels."),
-            .required("labels", \.labels, .list(of: .text(maxBytes: 4096), limit: ImageSheet.maxAssets), "Texts."),
+            .required("labels", \.labels, .list(of: .text(maxBytes: 4096), limit: ImageSheet.maxAssets), "Labels."),
             .required(
                 "lengths",
                 \.lengths,
                 .list(of: .count(0...Int.max), limit: ImageSheet.maxAssets),
-                "Bytes of each."
+                "Bytes of each image."
             ),
         ]
     )
 
-    /// Options that can be judged before the assets are known.
+    /// Checks the options that do not depend on the assets.
     static func check(_ sheet: ImageSheet) throws(RPCError) {
         guard !sheet.assets.isEmpty else {
             throw Refusal.invalidOptions.error("a sheet needs at least one asset", ["parameter": "assets"])
         }
         guard sheet.labels.isEmpty || sheet.labels.count == sheet.assets.count else {
             throw Refusal.invalidOptions.error(
-                "give one label for each asset, or none: \(sheet.labels.count) labels for \(sheet.assets.count) assets",
+                "give one label for each asset or none: \(sheet.labels.count) labels for \(sheet.assets.count) assets",
                 ["parameter": "labels"]
             )
         }
@@ -49,14 +49,14 @@ struct SheetPlan: Sendable, Equatable, JSONTabled {
         let rows = (sheet.assets.count + sheet.columns - 1) / sheet.columns
         guard columns * rows * sheet.cell * sheet.cell <= largestArea else {
             throw Refusal.limitExceeded.error(
-                "\(columns) by \(rows) cells of \(sheet.cell) pixels are more than the \(largestArea) pixels that a"
-                    + " sheet may have; make the cells smaller or ask for several sheets",
+                "\(columns) by \(rows) cells of \(sheet.cell) pixels exceed the \(largestArea) pixels that a"
+                    + " sheet may have; use smaller cells or several sheets",
                 ["limit": JSON(largestArea)]
             )
         }
     }
 
-    /// The picture of one cell: never enlarged.
+    /// Returns the request for the image of one cell, never enlarged.
     static func image(_ asset: ObjectID, in sheet: ImageSheet) -> ImageRequest {
         ImageRequest(
             asset: asset,

@@ -3,14 +3,14 @@ import JSONValue
 import Messaging
 import PhotoModel
 
-/// Answers for contact sheets.
+/// Handles requests for contact sheets.
 struct SheetService: Sendable {
     let source: AssetSource
     let desk: PictureDesk
-    /// Bytes that one attachment may have.
+    /// The most bytes of one attachment.
     let largestAttachment: Int
 
-    /// A sheet shows what can be shown; what cannot is a grey field, and the answer says why.
+    /// Handles `image.sheet`. Assets without an image get a grey cell, and the response says why.
     func sheet(_ request: ImageSheet) async throws(RPCError) -> Reply {
         try SheetPlan.check(request)
         let page = try await source.assets(request.assets, atLeast: request.atLeast)
@@ -33,8 +33,8 @@ struct SheetService: Sendable {
         )
         guard sheet.bytes.count <= largestAttachment else {
             throw Refusal.limitExceeded.error(
-                "the sheet has \(sheet.bytes.count) bytes and an answer carries \(largestAttachment); make the cells "
-                    + "smaller or ask for several sheets",
+                "the sheet has \(sheet.bytes.count) bytes and a response carries \(largestAttachment); use smaller "
+                    + "cells or several sheets",
                 ["limit": JSON(largestAttachment), "bytes": JSON(sheet.bytes.count)]
             )
         }
@@ -48,11 +48,11 @@ struct SheetService: Sendable {
         return Reply(result.json, attachments: [sheet.bytes])
     }
 
-    /// How many pictures of one sheet are asked for at a time: enough to keep the workers busy, and a small part of
-    /// the queue that all requests share.
+    /// The most images of one sheet requested at a time: enough to keep the workers busy, and a small part of the queue
+    /// that all requests share.
     private static let sheetWidth = 8
 
-    /// The picture of each cell, or why there is none.
+    /// Returns the image of each cell, or the error that prevented it.
     private func pictures(
         for request: ImageSheet,
         _ answer: AssetSource.Answer
@@ -79,7 +79,7 @@ struct SheetService: Sendable {
             }
             return outcomes.compactMap { $0 }
         }
-        // A sheet full of grey because the service was busy would be a lie.
+        // A sheet with grey cells because the service was busy would be misleading.
         for outcome in outcomes {
             if case .failure(let error) = outcome, error.isOfTheService { throw error }
         }

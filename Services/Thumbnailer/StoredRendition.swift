@@ -3,7 +3,7 @@ import JSONValue
 import Messaging
 import PhotoModel
 
-/// A finished picture with what the reply says about it.
+/// A finished rendition: its bytes and the properties that the response reports.
 struct StoredRendition: Sendable, Equatable {
     var bytes: Bytes
     var mimeType: String
@@ -11,36 +11,36 @@ struct StoredRendition: Sendable, Equatable {
     var pixelHeight: Int
     var isUpscaled: Bool
 
-    /// Bytes that it takes in memory, about.
+    /// The approximate memory it takes, in bytes.
     var cost: Int64 { Int64(bytes.count) + 256 }
 }
 
 extension StoredRendition: JSONTabled {
-    /// All but the bytes: what stands in the head of a cache file and in a worker's answer.
+    /// Everything but the bytes: the header of a cache file, and the JSON of a worker's result.
     static let table = JSONTable(
         "StoredRendition",
-        "A finished picture.",
+        "A finished rendition.",
         unknown: .ignored,
         blank: StoredRendition(bytes: [], mimeType: "", pixelWidth: 0, pixelHeight: 0, isUpscaled: false),
         [
             .required("mimeType", \.mimeType, .text(maxBytes: 64), "Media type of the bytes."),
-            .required("pixelWidth", \.pixelWidth, .count(1...1_000_000), "True width."),
-            .required("pixelHeight", \.pixelHeight, .count(1...1_000_000), "True height."),
+            .required("pixelWidth", \.pixelWidth, .count(1...1_000_000), "Width of the image."),
+            .required("pixelHeight", \.pixelHeight, .count(1...1_000_000), "Height of the image."),
             .required("isUpscaled", \.isUpscaled, .flag, "Larger than the source."),
         ]
     )
 }
 
-/// The file of one picture in the disk cache: mark, head, bytes, checksum.
+/// The file format of the disk cache: magic, header, image, checksum.
 ///
-/// The head names the key and the checksum covers everything, so that a torn, damaged or misplaced file is seen as what
-/// it is and never served.
+/// The header contains the key and the checksum covers the whole file, so that a torn, damaged or misplaced file is
+/// detected and never served.
 ///
 ///     8 bytes   "SLRENDR1"
-///     4 bytes   length of the head, little-endian
-///     …         the head: JSON with the key, what it is the hash of (`made`), and the picture's facts
-///     …         the picture
-///     32 bytes  SHA-256 of all that stands before
+///     4 bytes   length of the header, little-endian
+///     …         the header: JSON with the key, the text it is the hash of (`made`), and the image's properties
+///     …         the image
+///     32 bytes  SHA-256 of everything before
 enum RenditionFile {
     static let mark = Array("SLRENDR1".utf8)
     private static let checksumLength = 32
@@ -62,7 +62,7 @@ enum RenditionFile {
         return file
     }
 
-    /// What the key is the hash of, as the head of an undamaged file says; nil where it does not say.
+    /// Returns the text that the key is the hash of, from the header of an undamaged file; nil if the header lacks it.
     static func canonical(_ file: Bytes) -> String? {
         let start = mark.count + 4
         guard file.count >= start, file.starts(with: mark) else { return nil }
@@ -71,7 +71,7 @@ enum RenditionFile {
         return (try? JSON(parsing: file[start..<start + length]))?["made"]?.stringValue
     }
 
-    /// The picture; nil where the file is not one of this key, whole and undamaged.
+    /// Decodes a rendition. Returns nil if the file is damaged, incomplete or of another key.
     static func decode(_ file: Bytes, key: RenditionKey) -> StoredRendition? {
         let start = mark.count + 4
         guard file.count >= start + checksumLength, file.starts(with: mark) else { return nil }

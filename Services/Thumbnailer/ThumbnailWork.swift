@@ -5,7 +5,7 @@ import JSONValue
 import PhotoModel
 import Storage
 
-/// What a worker process of the thumbnailer does: the only place where the bytes of pictures are opened.
+/// The work of a thumbnailer's worker process: the only code that opens the bytes of images.
 enum ThumbnailWork {
     static let renditionMethod = "rendition"
     static let previewMethod = "preview"
@@ -27,22 +27,22 @@ enum ThumbnailWork {
         case inspectMethod: try inspect(job)
         case sheetMethod: try sheet(job)
         case aboutMethod: about()
-        default: throw WorkerRefusal(name: "invalid_request", message: "no work is called \(job.method)")
+        default: throw WorkerRefusal(name: "invalid_request", message: "unknown worker job \(job.method)")
         }
     }
 
-    /// Several pictures from one decode. Where that fails each is made for itself, so that one that cannot be does not
-    /// take the others with it.
+    /// Renders several images from one decode. If that fails, each is rendered on its own, so that one impossible image
+    /// does not make the others fail.
     private static func renditions(_ job: WorkerJob) throws(WorkerRefusal) -> WorkerResult {
         let plans = try decoded(RenditionPlans.self, job.params).plans
         guard let digest = plans.first?.digest, plans.allSatisfy({ $0.digest == digest }) else {
-            throw WorkerRefusal(name: "invalid_request", message: "the pictures of a job are of one file")
+            throw WorkerRefusal(name: "invalid_request", message: "the images of a job must come from one file")
         }
         let bytes = try job.contents(ofFile: 0, limit: largestSource)
         guard ResourceDigest(of: bytes).text == digest else {
             throw WorkerRefusal(
                 name: Refusal.resourceChanged.rawValue,
-                message: "the stored bytes are not those of \(digest); put back the file from a backup"
+                message: "the stored bytes do not match \(digest); restore the file from a backup"
             )
         }
         var result = WorkerResult()
@@ -82,7 +82,7 @@ enum ThumbnailWork {
                 guard let image = try Preview.embedded(in: head, try plan.options) else { return WorkerResult() }
                 return WorkerResult(result: StoredRendition(image).json, attachments: [image.bytes])
             } catch {
-                // It may be longer than that.
+                // The preview may extend beyond the first part.
             }
         }
         return try low(job) { bytes throws(ImagingError) in try Preview.embedded(in: bytes, try plan.options) }
@@ -93,7 +93,7 @@ enum ThumbnailWork {
         return try low(job) { bytes throws(ImagingError) in try Preview.quick(bytes, try plan.options) }
     }
 
-    /// A preview is made of bytes whose hash nobody has taken: it is gone as soon as the picture itself is there.
+    /// Makes a preview. The file's hash is not checked here: the preview is replaced when the image itself is ready.
     private static func low(
         _ job: WorkerJob,
         _ make: ([UInt8]) throws(ImagingError) -> RenderedImage?
@@ -131,7 +131,7 @@ enum ThumbnailWork {
         }
     }
 
-    /// The libraries of this process, and what they may do here.
+    /// Returns this process's libraries and limits.
     private static func about() -> WorkerResult {
         let policy = ImagingLibrary.policyInForce
         var json: JSONObject = ["largestSide": JSON(policy.largestSide), "open": JSON(policy.open)]
@@ -147,7 +147,7 @@ enum ThumbnailWork {
         for (index, label) in plan.labels.enumerated() {
             let length = index < plan.lengths.count ? plan.lengths[index] : 0
             guard length <= bytes.count - offset else {
-                throw WorkerRefusal(name: "invalid_request", message: "the pictures of the sheet are not complete")
+                throw WorkerRefusal(name: "invalid_request", message: "the images of the sheet are incomplete")
             }
             cells.append(
                 ContactSheet.Cell(bytes: length == 0 ? nil : Array(bytes[offset..<(offset + length)]), label: label)

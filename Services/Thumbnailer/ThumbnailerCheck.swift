@@ -1,11 +1,11 @@
 import Hosting
 import Logging
 
-/// `--check` and `--verify-cache`: what would keep the service from its work, without serving.
+/// The `--check` and `--verify-cache` flags: report problems without serving.
 extension ThumbnailerConfiguration {
-    /// The settings as they took effect, for people.
+    /// Checks the settings and starts a worker. Returns the effective settings as text.
     ///
-    /// - Throws: the first thing that is wrong.
+    /// - Throws: the first problem found
     func check(_ logger: Logger) async throws -> String {
         try validate()
         let confinement = try await WorkerPool.check(executable: executable, limits: workerLimits, logger: logger)
@@ -19,13 +19,13 @@ extension ThumbnailerConfiguration {
             confined by  \(confinement)
             queue        \(queue)
             traffic      \(traffic)
-            The settings are good.
+            The settings are valid.
             """
     }
 
-    /// What stands in the cache, for people.
+    /// Checks every file of the cache. Returns a summary as text.
     ///
-    /// - Throws: where a service uses the cache, and where anything in it is wrong
+    /// - Throws: if a service uses the cache, or if any file is invalid
     func verifyCache() throws -> String {
         let lock = try ThumbnailerService.lock(cache: cache)
         defer { withExtendedLifetime(lock) {} }
@@ -33,6 +33,6 @@ extension ThumbnailerConfiguration {
         guard audit.problems.isEmpty else {
             throw CacheError(description: audit.problems.prefix(100).joined(separator: "\n"))
         }
-        return "\(audit.entries) pictures, \(audit.bytes >> 10) KiB; every one is what its name says."
+        return "\(audit.entries) renditions, \(audit.bytes >> 10) KiB; all are valid."
     }
 }

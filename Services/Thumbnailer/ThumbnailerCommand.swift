@@ -2,12 +2,12 @@ import ArgumentParser
 import Foundation
 import Hosting
 
-/// `thumbnailer`: images at a size, made once and kept.
+/// `thumbnailer`: serves images at any size, rendered once and cached.
 struct ThumbnailerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: ServiceName.thumbnailer.rawValue,
-        abstract: "Serves pictures of a library's assets at the size asked for.",
-        discussion: "It reads the library's resources, asks the catalog what they are, and keeps finished pictures.",
+        abstract: "Serves images of a library's assets at the requested size.",
+        discussion: "Reads the library's resources, looks assets up in the catalog, and caches renditions.",
         version: ServiceVersion.current,
         subcommands: [AboutCommand.self]
     )
@@ -21,30 +21,30 @@ struct ThumbnailerCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The folder of finished pictures.",
-            discussion: "SAFELIGHT_CACHE, else $XDG_CACHE_HOME/safelight, else ~/.cache/safelight."
+            "The folder of the disk cache.",
+            discussion: "Default: SAFELIGHT_CACHE, else $XDG_CACHE_HOME/safelight, else ~/.cache/safelight."
         )
     )
     var cache: String?
 
-    @Option(name: .customLong("cache-mib"), help: "MiB that finished pictures may take on disk.")
+    @Option(name: .customLong("cache-mib"), help: "The size limit of the disk cache, in MiB.")
     var cacheMiB: Int64 = 2048
 
-    @Option(name: .customLong("memory-mib"), help: "MiB that finished pictures may take in memory.")
+    @Option(name: .customLong("memory-mib"), help: "The size limit of the memory cache, in MiB.")
     var memoryMiB: Int64 = 128
 
-    @Option(help: "Processes that open pictures. (one for each processor)")
+    @Option(help: "The number of worker processes. (default: one for each processor)")
     var workers: Int?
 
-    @Option(help: "Pictures that may be made or wait for it; further requests are answered `busy`.")
+    @Option(help: "The most renditions queued or being made; further requests fail with `busy`.")
     var queue = 256
 
-    @Flag(help: "Checks the settings, starts a worker, and says what is wrong; serves nothing.")
+    @Flag(help: "Checks the settings, starts a worker, reports problems, and exits.")
     var check = false
 
     @Flag(
         name: .customLong("verify-cache"),
-        help: "Reads every finished picture and says what is wrong; serves nothing."
+        help: "Checks every file of the disk cache, reports problems, and exits."
     )
     var verifyCache = false
 
@@ -85,7 +85,7 @@ struct ThumbnailerCommand: AsyncParsableCommand {
         if let cache = cache ?? Environment["SAFELIGHT_CACHE"] { return cache }
         if let caches = Environment["XDG_CACHE_HOME"] { return caches + "/safelight" }
         guard let home = Environment["HOME"] else {
-            throw .badSetting(source: "--cache", reason: "there is no HOME; say where finished pictures go")
+            throw .badSetting(source: "--cache", reason: "HOME is not set; name the cache folder")
         }
         return home + "/.cache/safelight"
     }

@@ -1,29 +1,30 @@
 import Hosting
 
-/// What a thumbnailer is started with, checked.
+/// The settings of a thumbnailer, checked by ``validate()``.
 struct ThumbnailerConfiguration: Sendable {
-    /// For clients on other machines; none: only this one's.
+    /// The TCP listener for clients on other machines; nil to serve this machine only.
     var door: PublicDoor?
     var traffic = TrafficLimits()
-    /// Where all services are.
+    /// The endpoints of all services.
     var endpoints: Endpoints
-    /// The library's folder, absolute.
+    /// The library's folder, as an absolute path.
     var library: String
-    /// The folder of the disk cache, absolute.
+    /// The folder of the disk cache, as an absolute path.
     var cache: String
-    /// Bytes of the disk cache.
+    /// The size limit of the disk cache, in bytes.
     var cacheBytes: Int64 = 2 << 30
-    /// Bytes of the memory cache.
+    /// The size limit of the memory cache, in bytes.
     var memoryBytes: Int64 = 128 << 20
-    /// Worker processes.
+    /// The number of worker processes, 1...64.
     var workers: Int
-    /// Pictures that may be made or wait for it.
+    /// The most renditions queued or being made, 1...100,000.
     var queue: Int = 256
-    /// The workers' program.
+    /// The program of the worker processes.
     var executable = WorkerPool.ownExecutable
     var workerLimits = ThumbnailerConfiguration.usualWorkerLimits
 
-    /// A full-size picture of 100 megapixels must fit; a small file must be written, with ImageMagick's policy.
+    /// The default limits: an image of 100 megapixels must fit in memory, and workers write one small file,
+    /// ImageMagick's policy.
     static var usualWorkerLimits: WorkerLimits {
         var limits = WorkerLimits()
         limits.memoryBytes = 3 << 30
@@ -31,12 +32,14 @@ struct ThumbnailerConfiguration: Sendable {
         return limits
     }
 
-    /// - Throws: ``HostingError/badSetting(source:reason:)`` naming the flag.
+    /// Checks the ranges of all settings.
+    ///
+    /// - Throws: ``HostingError/badSetting(source:reason:)`` naming the flag
     func validate() throws(HostingError) {
-        try HostingError.require(cache.hasPrefix("/"), "--cache", "\(cache) is no absolute path")
-        try HostingError.require(cacheBytes >= 0, "--cache-mib", "it is 0 or more")
-        try HostingError.require(memoryBytes >= 0, "--memory-mib", "it is 0 or more")
-        try HostingError.require((1...64).contains(workers), "--workers", "it is 1 to 64")
-        try HostingError.require((1...100_000).contains(queue), "--queue", "it is 1 to 100000")
+        try HostingError.require(cache.hasPrefix("/"), "--cache", "\(cache) is not an absolute path")
+        try HostingError.require(cacheBytes >= 0, "--cache-mib", "must be 0 or more")
+        try HostingError.require(memoryBytes >= 0, "--memory-mib", "must be 0 or more")
+        try HostingError.require((1...64).contains(workers), "--workers", "must be 1 to 64")
+        try HostingError.require((1...100_000).contains(queue), "--queue", "must be 1 to 100000")
     }
 }

@@ -3,7 +3,7 @@ import Hosting
 import JSONValue
 import Messaging
 
-/// One request, one call, one reply.
+/// Dispatches each request to one call.
 struct ThumbnailerHandler: RequestHandler {
     let pictures: PictureService
     let data: DataService
@@ -34,7 +34,7 @@ struct ThumbnailerHandler: RequestHandler {
         return Reply(Done().json)
     }
 
-    /// Pictures in memory of assets that the feed vouches for.
+    /// Answers at once if the image is in memory and its asset is known to be unchanged.
     func replyAtOnce(to request: IncomingRequest) -> Reply? {
         guard request.method == ImageRequest.method,
             case .image(let image)? = try? ThumbnailerRequest(method: request.method, params: request.params)

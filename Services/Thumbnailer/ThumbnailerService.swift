@@ -8,11 +8,11 @@ import PhotoModel
 import ServiceLifecycle
 import Storage
 
-/// The one place where the parts of the thumbnailer meet.
+/// The thumbnailer's composition: creates its components and connects them.
 struct ThumbnailerService: WiredService {
     static let name = ServiceName.thumbnailer
 
-    /// Where it answers, with the port that was found.
+    /// The address that clients connect to, with the port actually bound.
     let address: EndpointAddress
     let desk: PictureDesk
     let figures: PictureFigures
@@ -21,9 +21,9 @@ struct ThumbnailerService: WiredService {
     let locks: [any Sendable]
     let logger: Logger
 
-    /// Binds and starts the workers; requests are answered once it runs.
+    /// Binds the sockets and starts the workers; requests are answered once the service runs.
     ///
-    /// - Throws: what keeps it from starting, in words for people.
+    /// - Throws: the reason why it cannot start, as text for operators
     init(_ configuration: ThumbnailerConfiguration, logger: Logger) async throws {
         try configuration.validate()
         self.logger = logger
@@ -123,13 +123,13 @@ struct ThumbnailerService: WiredService {
             )
         } catch {
             throw CacheError(
-                description: "the cache folder \(cache) cannot be made: \(error.localizedDescription); "
+                description: "the cache folder \(cache) cannot be created: \(error.localizedDescription); "
                     + "choose another --cache"
             )
         }
     }
 
-    /// Keeps other processes out of a cache's folder.
+    /// Locks a cache's folder against use by other processes.
     static func lock(cache: String) throws -> LockFile {
         try LockFile(
             path: cache + "/lock",

@@ -4,39 +4,39 @@ import Messaging
 import PhotoClient
 import PhotoModel
 
-/// The name under which a client's edit is committed, and what the client asked for.
+/// The idempotency key of a client's edit, and a digest of the request.
 struct EditTransaction: Sendable {
     /// The identity of the client that the editor acts for.
     var identity: String
     var client: String
-    /// Nil for a published edit: its state says whether it was applied.
+    /// Nil for a published edit: its state in the catalog records if it was applied.
     var transaction: String?
-    /// See ``EditDigest``.
+    /// The digest of the request; see ``EditDigest``.
     var digest: String?
 }
 
-/// The editor's conversation with the catalog, which alone decides and remembers.
+/// The editor's requests to the catalog, which makes all decisions and holds all state.
 struct EditCatalog: Sendable {
     let library: PhotoLibrary
-    /// A render up to this size travels with the transaction; a larger one is uploaded before it.
+    /// The largest render sent with its transaction, in bytes; a larger one is uploaded before it.
     let largestAttachment: Int
 
     /// How often a transaction is sent again after the connection broke.
     private static let attempts = 5
 
-    /// An asset as it is now, and the page on which it was read.
+    /// An asset as it is now, and the page it was read from.
     struct Found: Sendable {
         let asset: Asset
         let page: FetchAssets.Result
 
-        /// Throws `quarantined` where bytes of the asset are opened no more.
+        /// - Throws: `quarantined` if the resource with this digest must not be opened
         func requireOpen(_ digest: String) throws(RPCError) {
             guard let entry = page.quarantine(of: digest) else { return }
             throw entry.refusal(of: asset.originalFilename ?? asset.id.text)
         }
     }
 
-    /// The asset as it is now.
+    /// Returns the asset as it is now.
     func asset(_ id: ObjectID) async throws(RPCError) -> Found {
         var fetch = FetchDescription(.assets)
         fetch.ids = [id]
@@ -47,9 +47,9 @@ struct EditCatalog: Sendable {
         return Found(asset: asset, page: page)
     }
 
-    /// The outcome of a transaction that was committed before; nil where there was none.
+    /// Returns the outcome of an earlier commit of the transaction; nil if there was none.
     ///
-    /// - Throws: `id_reused` where the name was used for something else
+    /// - Throws: `id_reused` if the transaction id was used with other content
     func recall(_ transaction: EditTransaction) async throws(RPCError) -> PerformChanges.Result? {
         do throws(RPCError) {
             return try await perform([], attachments: [], transaction, recall: true)
@@ -58,9 +58,10 @@ struct EditCatalog: Sendable {
         }
     }
 
-    /// Commits a render as one change, and with it the published edit that it carries out, if any.
+    /// Commits a render as one change, together with the state of the published edit that it carries out, if any.
     ///
-    /// - Throws: `conflict` where the asset has other pixels than the plan was made of, or the edit is finished
+    /// - Throws: `conflict` if the asset's pixels are not those of the plan, or if the published edit is already
+    ///   finished
     func commit(
         _ render: Render,
         of plan: EditPlan,
@@ -96,14 +97,14 @@ struct EditCatalog: Sendable {
             )
         }
         if let revision = plan.ifRevision {
-            // Changes nothing, and is refused where the asset has changed in any way.
+            // Changes nothing, and is refused if the asset has changed in any way.
             let guarding = ChangeRequest.UpdateAsset(id: .id(asset), set: AssetPatch(), ifRevision: revision)
             requests.insert(.updateAsset(guarding), at: 0)
         }
         return try await perform(requests, attachments: attachments, transaction)
     }
 
-    /// Takes an asset back to its original, and with it the published edit that asks for it, if any.
+    /// Reverts an asset to its original, together with the state of the published edit that requests it, if any.
     func revert(
         _ revert: RevertEdit,
         as transaction: EditTransaction,
@@ -118,7 +119,7 @@ struct EditCatalog: Sendable {
         return try await perform([.revertAsset(request)], attachments: [], transaction)
     }
 
-    /// Sends a transaction, again under the same name where the connection broke before its answer.
+    /// Sends a transaction. If the connection breaks before the response, sends it again under the same id.
     func perform(
         _ requests: [ChangeRequest],
         attachments: [Bytes] = [],
@@ -137,7 +138,7 @@ struct EditCatalog: Sendable {
             do throws(RPCError) {
                 return try await library.catalog.ask(request, attachments: attachments).result
             } catch  where error.refusal == .connectionLost {
-                // The next attempt waits until the catalog is there.
+                // The next attempt waits until the catalog is reachable.
                 continue
             }
         }

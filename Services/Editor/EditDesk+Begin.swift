@@ -5,9 +5,9 @@ import Messaging
 import PhotoModel
 import Storage
 
-/// Content editing for any program: what it needs to make an edit of its own (DESIGN 3.5, spec section 9).
+/// Content editing by other programs: the input they need to make an edit of their own.
 extension EditDesk {
-    /// `editing.begin`; nothing is kept of it.
+    /// Handles `editing.begin`; the editor keeps no state of it.
     func begin(_ begin: BeginEditing) async throws(RPCError) -> Reply {
         let found = try await catalog.asset(begin.asset)
         let (asset, sequence) = (found.asset, found.page.sequence)
@@ -48,7 +48,7 @@ extension EditDesk {
             attachments.append(bytes)
         }
         try found.requireOpen(resource.digest)
-        // What the frames of a video show is for the program to find out.
+        // For a video, examining the frames is left to the program.
         guard asset.mediaType == .image else { return Reply(result.json, attachments: attachments) }
         result.orientation = try await orientation(of: resource)
         if !begin.skipsDisplaySizeImage {
@@ -66,7 +66,7 @@ extension EditDesk {
         return Reply(result.json, attachments: attachments)
     }
 
-    /// `edits.compare`
+    /// Handles `edits.compare`.
     func compare(_ compare: CompareEdit) async throws(RPCError) -> Reply {
         let found = try await catalog.asset(compare.asset)
         let (asset, sequence) = (found.asset, found.page.sequence)
@@ -88,14 +88,14 @@ extension EditDesk {
         return withExtendedLifetime((before, after)) { Reply(result.json, attachments: [render.bytes]) }
     }
 
-    /// Begins with one of two originals (spec T-49).
+    /// Returns the chosen original of an asset that has two (T-49).
     private func chosen(
         _ choice: OriginalChoice,
         _ asset: Asset
     ) throws(RPCError) -> (EditBase, AssetResource, Bool) {
         guard let resource = asset.originalChoices[choice] else {
             throw Refusal.invalidOptions.error(
-                "\(asset.id) did not begin with a RAW and a compressed file: leave originalChoice out",
+                "\(asset.id) does not have both a RAW and a compressed original: omit originalChoice",
                 ["asset": .string(asset.id.text)]
             )
         }
@@ -108,7 +108,7 @@ extension EditDesk {
             return try file.readAll(limit: resource.size)
         } catch {
             throw Refusal.resourceChanged.error(
-                "the \(resource.type.rawValue) of \(asset.id) cannot be read (\(error.name)); put back the file from a"
+                "the \(resource.type.rawValue) of \(asset.id) cannot be read (\(error.name)); restore the file from a"
                     + " backup"
             )
         }

@@ -6,9 +6,9 @@ import PhotoClient
 import PhotoModel
 import Storage
 
-/// The history of an asset's edits, out of the library's changes: the catalog keeps them, the editor nothing.
+/// The history of an asset's edits, reconstructed from the catalog's change log; the editor keeps no state.
 extension EditDesk {
-    /// `edits.history`
+    /// Handles `edits.history`.
     func history(_ request: EditHistory) async throws(RPCError) -> EditHistory.Result {
         let asset = try await catalog.asset(request.asset).asset
         var steps: [EditStep] = []
@@ -20,7 +20,7 @@ extension EditDesk {
             ).result
             for json in page.records {
                 guard let record = try? ChangeRecord(json: json) else {
-                    throw Refusal.internalError.error("a record of the history cannot be read")
+                    throw Refusal.internalError.error("a change record of the history is invalid")
                 }
                 guard let change = record.assets.first(where: { $0.id == asset.id }) else { continue }
                 if change.before == nil { isComplete = true }
@@ -63,14 +63,14 @@ extension EditDesk {
         let data = asset.resource(.adjustmentData)
         step.adjustmentData = data?.digest
         if asset.adjustmentFormatIdentifier == AdjustmentList.formatIdentifier, let data {
-            // Data of earlier steps may be gone from the store; the step is told without it then.
+            // The data of earlier steps may have been collected; then the step is listed without it.
             let bytes = try? resources.open(data.digest).readAll(limit: Int64(AdjustmentData.maxBytes))
             step.adjustments = bytes.flatMap { try? JSON(parsing: $0) }
         }
         return step
     }
 
-    /// `edits.undo`
+    /// Handles `edits.undo`.
     func undo(_ undo: UndoEdits, for identity: String) async throws(RPCError) -> EditOutcome {
         let transaction = EditTransaction(
             identity: identity,
@@ -105,7 +105,7 @@ extension EditDesk {
         return EditOutcome(asset: undo.asset, token: result.token, isChanged: result.isChanged)
     }
 
-    /// A step of an asset's history; nil where it shows the original.
+    /// Returns a step of an asset's history; nil if it shows the original.
     func step(_ wanted: Int, of asset: ObjectID) async throws(RPCError) -> EditStep? {
         try Self.step(wanted, in: try await history(EditHistory(asset: asset)))
     }
@@ -113,7 +113,7 @@ extension EditDesk {
     private static func step(_ wanted: Int, in history: EditHistory.Result) throws(RPCError) -> EditStep? {
         guard wanted <= history.steps.count else {
             throw Refusal.rangeError.error(
-                "\(history.asset) has \(history.steps.count) steps, there is no step \(wanted)",
+                "\(history.asset) has \(history.steps.count) steps; there is no step \(wanted)",
                 ["steps": JSON(history.steps.count)]
             )
         }
@@ -127,7 +127,7 @@ extension EditDesk {
         else {
             throw Refusal.requestNotSupported.error(
                 "step \(step.step) of \(id) was made by another program or on top of its edit; only that program can"
-                    + " make it again",
+                    + " repeat it",
                 ["step": JSON(step.step), "formatIdentifier": .string(step.formatIdentifier ?? "")]
             )
         }

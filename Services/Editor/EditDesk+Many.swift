@@ -7,7 +7,7 @@ import PhotoModel
 import Storage
 
 extension ApplyEdit {
-    /// Whether it may be rendered again from what somebody else has made of the asset meanwhile.
+    /// True if the edit may be rendered again from the asset as another client has changed it meanwhile.
     var isUnconditional: Bool { ifContentRevision == nil && ifRevision == nil }
 }
 
@@ -21,13 +21,13 @@ extension EditPriority {
     }
 }
 
-/// Edits of one asset, several, or all that a fetch gives: each its own transaction, so that what was done stays done
-/// whatever becomes of the rest.
+/// Edits of one asset, of several, or of all assets of a fetch. Each is its own transaction, so that completed edits
+/// persist if later ones fail.
 extension EditDesk {
-    /// Told after each part of the work: `{done, failed, total}`.
+    /// The notification sent after each part of the work: `{done, failed, total}`.
     static let progress = "edits.progress"
 
-    /// `edits.apply`; the answer of one asset is an ``EditOutcome``, that of several ``EditOutcomes``.
+    /// Handles `edits.apply`. The response for one asset is an ``EditOutcome``, for several ``EditOutcomes``.
     func apply(_ edits: ApplyEdits, for identity: String, _ notifier: Notifier) async throws(RPCError) -> JSON {
         guard [edits.asset != nil, !edits.assets.isEmpty, edits.fetch != nil].count(where: { $0 }) == 1 else {
             throw Refusal.invalidParams.error(
@@ -41,7 +41,7 @@ extension EditDesk {
             return try await apply(edit, for: identity, priority: edits.priority.ofWorkers).json
         }
         guard edits.ifRevision == nil, edits.ifContentRevision == nil else {
-            throw Refusal.invalidOptions.error("a revision is that of one asset: give it together with asset")
+            throw Refusal.invalidOptions.error("a revision applies to one asset: use it with asset only")
         }
         let assets = try await assets(edits.assets, edits.fetch)
         return try await each(assets, dryRun: edits.dryRun, notifier) { asset throws(RPCError) in
@@ -51,7 +51,7 @@ extension EditDesk {
         }
     }
 
-    /// `edits.copy`
+    /// Handles `edits.copy`.
     func copy(_ copy: CopyEdits, for identity: String, _ notifier: Notifier) async throws(RPCError) -> JSON {
         guard copy.to.isEmpty != (copy.fetch == nil) else {
             throw Refusal.invalidParams.error("edits.copy: give either to or fetch", ["parameter": "to"])
@@ -62,7 +62,7 @@ extension EditDesk {
         if copy.transaction == nil { _ = try found.get() }
         return try await each(assets, dryRun: copy.dryRun, notifier) { asset throws(RPCError) in
             let name = copy.transaction.map { "\($0).\(asset.text)" }
-            // A copy made before stays that copy, whatever has become of the asset it was taken from.
+            // A repeated copy matches the earlier one even if the asset it was copied from has changed since.
             let asked = EditDigest.of(copy, asset)
             if let name {
                 let transaction = EditTransaction(
@@ -87,14 +87,14 @@ extension EditDesk {
         }
     }
 
-    /// `edits.suggest`
+    /// Handles `edits.suggest`.
     func suggest(_ suggest: SuggestEdit) async throws(RPCError) -> SuggestEdit.Result {
         SuggestEdit.Result(adjustments: try await suggestion(for: suggest.asset))
     }
 
     // MARK: - Parts
 
-    /// The request for one asset, with everything in it explicit.
+    /// Returns the request for one asset, with all values explicit.
     private func edit(_ edits: ApplyEdits, _ asset: ObjectID) async throws(RPCError) -> ApplyEdit {
         var adjustments = edits.adjustments
         if edits.enhance {
@@ -112,7 +112,7 @@ extension EditDesk {
         )
     }
 
-    /// What a published edit asks for, with everything in it explicit; nil: back to the original.
+    /// Returns the request of a published edit with all values explicit; nil to revert to the original.
     func explicit(_ published: PublishEdit) async throws(RPCError) -> ApplyEdit? {
         var edit = published.request
         if published.revert { return nil }
@@ -139,17 +139,17 @@ extension EditDesk {
             throw error.refusal
         }
         guard let list = try? withExtendedLifetime(file, { try AdjustmentList(json: result.result) }) else {
-            throw Refusal.internalError.error("a worker's answer is not a list of adjustments")
+            throw Refusal.internalError.error("a worker's result is not a list of adjustments")
         }
         return list
     }
 
-    /// The list of the editor's own last edit.
+    /// Returns the adjustments of the last edit if this editor made it.
     func list(of id: ObjectID) async throws(RPCError) -> AdjustmentList {
         let asset = try await catalog.asset(id).asset
         guard asset.hasAdjustments else {
             throw Refusal.requestNotSupported.error(
-                "\(id) has no edit that could be copied",
+                "\(id) has no edit to copy",
                 ["asset": .string(id.text)]
             )
         }
@@ -163,7 +163,7 @@ extension EditDesk {
             found.append(asset.id)
             guard found.count <= ApplyEdits.maxAssets else {
                 throw Refusal.limitExceeded.error(
-                    "the fetch gives more than \(ApplyEdits.maxAssets) assets; give it a limit and repeat",
+                    "the fetch has more than \(ApplyEdits.maxAssets) assets; use a limit and repeat",
                     ["limit": JSON(ApplyEdits.maxAssets)]
                 )
             }
@@ -171,7 +171,7 @@ extension EditDesk {
         return found
     }
 
-    /// What an edit would do, without doing it.
+    /// Returns what an edit would do, without doing it.
     private func rehearse(_ edit: ApplyEdit) async throws(RPCError) -> JSON {
         let asset = try await catalog.asset(edit.asset).asset
         let data = EditPlan.needsAdjustmentData(edit.mode, of: asset) ? try adjustmentData(of: asset) : nil
@@ -183,9 +183,9 @@ extension EditDesk {
         ]
     }
 
-    /// Does something for each asset, a few at a time, and tells how far it is.
+    /// Runs work for each asset, a few at a time, and sends progress notifications.
     ///
-    /// - Throws: `user_cancelled`, with the count of those done, where the request is taken back
+    /// - Throws: `user_cancelled` with the number of completed assets, if the request is cancelled
     private func each(
         _ assets: [ObjectID],
         dryRun: Bool,
@@ -210,7 +210,7 @@ extension EditDesk {
             while let (index, result) = await group.next() {
                 tally.take(result, of: index)
                 if tally.finished % step == 0 || tally.finished == assets.count {
-                    // Nobody has to listen.
+                    // The client may not accept notifications.
                     _ = try? await notifier.notify(Self.progress, tally.progress)
                 }
                 start()
@@ -218,14 +218,14 @@ extension EditDesk {
         }
         guard !Task.isCancelled else {
             throw Refusal.userCancelled.error(
-                "cancelled after \(tally.done) of \(assets.count) assets; what was done stays done",
+                "cancelled after \(tally.done) of \(assets.count) assets; those are kept",
                 tally.progress
             )
         }
         return tally.outcomes(dryRun: dryRun).json
     }
 
-    /// What came of the assets of one request so far.
+    /// The results of one request so far.
     private struct Tally {
         private let assets: [ObjectID]
         private var results: [JSON]
@@ -274,6 +274,6 @@ extension EditDesk {
         }
     }
 
-    /// Assets of one request that are under way at a time.
+    /// The most assets of one request in work at a time.
     private static let width = 4
 }

@@ -6,24 +6,25 @@ import PhotoClient
 import PhotoModel
 import Storage
 
-/// Renders edits and commits them; keeps nothing (DESIGN 3.5).
+/// Renders edits and commits them to the catalog; keeps no state.
 struct EditDesk: Sendable {
     let catalog: EditCatalog
     let resources: ResourceFolder
     let workers: ResourceWork
     let turns: Turns
     let figures: EditFigures
-    /// Bytes that one attachment may have.
+    /// The most bytes of one attachment.
     let largestAttachment: Int
 
-    /// How often an edit without a precondition is rendered before somebody else's edits win.
+    /// How often an edit without a precondition is rendered before it fails because other clients keep changing the
+    /// asset.
     static let renders = 3
 
     /// Applies an edit as one change, once for each transaction id.
     ///
     /// - Parameters:
-    ///   - identity: the client that asks
-    ///   - asked: the digest of what it asked for, where that is not the edit itself
+    ///   - identity: the requesting client
+    ///   - asked: the digest of its request, if that differs from the edit itself
     func apply(
         _ edit: ApplyEdit,
         for identity: String,
@@ -52,9 +53,9 @@ struct EditDesk: Sendable {
         }
     }
 
-    /// Carries out a published edit, once, behind whatever else is asked for; the catalog knows whether it was done.
+    /// Applies a published edit once, at a lower priority than requests; the catalog records if it was applied.
     ///
-    /// - Throws: `conflict` where the asset has changed meanwhile, or the edit is finished
+    /// - Throws: `conflict` if the asset has changed meanwhile, or if the edit is already finished
     func apply(_ queued: QueuedEdit) async throws(RPCError) {
         let transaction = EditTransaction(identity: queued.key.publisher, client: Self.publishing)
         _ = try await turns.take(queued.edit.asset) { () async throws(RPCError) in
@@ -66,10 +67,10 @@ struct EditDesk: Sendable {
         }
     }
 
-    /// The `client` of changes that carry out published edits.
+    /// The `client` of transactions that carry out published edits.
     static let publishing = "edits"
 
-    /// How an edit would look; nothing is committed.
+    /// Handles `edits.preview`: renders an edit without committing it.
     func preview(_ preview: PreviewEdit) async throws(RPCError) -> Reply {
         let found = try await catalog.asset(preview.asset)
         let (asset, sequence) = (found.asset, found.page.sequence)
@@ -82,7 +83,7 @@ struct EditDesk: Sendable {
         let render = try await render(plan, .high)
         guard render.bytes.count <= largestAttachment else {
             throw Refusal.limitExceeded.error(
-                "the preview has \(render.bytes.count) bytes and an answer carries \(largestAttachment); ask for a"
+                "the preview has \(render.bytes.count) bytes and a response carries \(largestAttachment); request a"
                     + " smaller maximumSide",
                 ["limit": JSON(largestAttachment), "bytes": JSON(render.bytes.count)]
             )
@@ -97,7 +98,7 @@ struct EditDesk: Sendable {
         return Reply(result.json, attachments: [render.bytes])
     }
 
-    /// Takes an asset back to its original as one change, once for each transaction id.
+    /// Reverts an asset to its original as one change, once for each transaction id.
     func revert(_ revert: RevertEdit, for identity: String) async throws(RPCError) -> EditOutcome {
         let transaction = EditTransaction(
             identity: identity,
@@ -112,9 +113,9 @@ struct EditDesk: Sendable {
         }
     }
 
-    /// The outcome of the same edit, where it was committed before, without rendering.
+    /// Returns the outcome of the same edit if it was committed before, without rendering.
     ///
-    /// It comes before everything else: the asset may have changed or gone since, and the outcome is still the same.
+    /// Called before anything else: the asset may have changed or been deleted since, and the outcome stays the same.
     func recall(_ asset: ObjectID, _ transaction: EditTransaction) async throws(RPCError) -> EditOutcome? {
         guard let result = try await catalog.recall(transaction) else { return nil }
         figures.recalled.add()
@@ -158,7 +159,7 @@ struct EditDesk: Sendable {
         let render = try await figures.timing { () async throws(RPCError) in
             try await answer(job, plan.digest, priority)
         }
-        // The descriptor is the worker's until here.
+        // The worker uses the descriptor until here.
         return withExtendedLifetime(file) { render }
     }
 
@@ -168,7 +169,7 @@ struct EditDesk: Sendable {
             throw error.refusal
         }
         guard var render = try? Render(json: result.result), let bytes = result.attachments.first else {
-            throw Refusal.internalError.error("a worker's answer is not a picture")
+            throw Refusal.internalError.error("a worker's result is not an image")
         }
         render.bytes = bytes
         return render

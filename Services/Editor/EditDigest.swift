@@ -3,10 +3,10 @@ import JSONValue
 import PhotoModel
 import Storage
 
-/// The digest of what a client asked for, without the names under which it asked.
+/// The digest of a client's request, without its client name and transaction id.
 ///
-/// The editor's own transactions differ from one attempt to the next: each is conditional on the revision that it was
-/// rendered from. So the catalog compares this digest where a transaction id comes again (DESIGN 3.2).
+/// The editor's own transactions differ between attempts, because each is conditional on the revision it was rendered
+/// from. When a transaction id is repeated, the catalog therefore compares this digest.
 enum EditDigest {
     static func of(_ edit: ApplyEdit) -> String {
         var named = edit
@@ -15,7 +15,7 @@ enum EditDigest {
         return digest(ApplyEdit.method, ApplyEdit.table.encode(named))
     }
 
-    /// Of a copy to one of its assets: what is copied counts by its name, not by the list that it has at the moment.
+    /// Returns the digest of a copy to one asset. The source counts by its id, not by its present adjustments.
     static func of(_ copy: CopyEdits, _ asset: ObjectID) -> String {
         var named = copy
         named.to = [asset]
@@ -40,10 +40,11 @@ enum EditDigest {
         return digest(UndoEdits.method, UndoEdits.table.encode(named))
     }
 
-    /// Of a published edit: of its parameters as they came, in canonical form, so that its publisher can make it too.
+    /// Returns the digest of a published edit: of its parameters as received, in canonical form, so that publishers can
+    /// compute it too.
     static func of(published params: JSON) -> String { ResourceDigest(of: params.canonical.bytes).text }
 
-    /// 64 hexadecimal digits.
+    /// Returns a digest as 64 hexadecimal digits.
     private static func digest(_ method: String, _ params: JSONObject) -> String {
         let asked: JSON = ["method": .string(method), "params": .object(params)]
         return ResourceDigest(of: asked.bytes).text

@@ -2,22 +2,23 @@ import Hosting
 import JSONValue
 import Messaging
 
-/// What the editor counts of published edits, since its start.
+/// Metrics of published edits since the start.
 struct PublishFigures: Sendable {
     private let all = Figures()
     /// Messages read.
     let received: Figures.Counter
-    /// Messages that name no edit: nobody can be told.
+    /// Messages that do not identify an edit, so that no failure can be recorded.
     let unreadable: Figures.Counter
-    /// Edits taken on, taken up again at the start, and known already.
+    /// Edits accepted, resumed at the start, and received again.
     let accepted: Figures.Counter
     let takenUp: Figures.Counter
     let repeated: Figures.Counter
-    /// Ids that had other content.
+    /// Ids received again with other content.
     let reused: Figures.Counter
     let applied: Figures.Counter
     let failed: Figures.Counter
-    /// Edits that the catalog would neither take nor end; they are tried again at the next start, if they were accepted.
+    /// Edits that the catalog neither accepted nor ended. If they were accepted, they are tried again at the next
+    /// start.
     let setAside: Figures.Counter
 
     init() {
@@ -41,7 +42,7 @@ struct PublishFigures: Sendable {
     }
 }
 
-/// What the editor counts.
+/// The editor's metrics.
 final class EditFigures: Sendable {
     let all = Figures()
     let applied: Figures.Counter

@@ -8,11 +8,11 @@ import Storage
 
 /// A render to be made by a worker.
 struct RenderPlan: Sendable, Equatable, JSONTabled {
-    /// SHA-256 of the picture that the operations apply to.
+    /// SHA-256 of the image that the operations apply to.
     var digest: String
-    /// The list, as its own JSON.
+    /// The adjustment list as JSON.
     var adjustments: JSON
-    /// The longer side of a preview, in pixels; nil for the whole picture, with its metadata.
+    /// The longer side of a preview, in pixels; nil for the full size, with metadata.
     var maximumSide: Int?
 
     init(digest: String, adjustments: AdjustmentList, maximumSide: Int? = nil) {
@@ -23,12 +23,12 @@ struct RenderPlan: Sendable, Equatable, JSONTabled {
 
     static let table = JSONTable(
         "RenderPlan",
-        "A render to be made.",
+        "A render to make.",
         unknown: .refused,
         blank: RenderPlan(digest: "", adjustments: AdjustmentList()),
         [
             .required("digest", \.digest, .text(maxBytes: 64), "SHA-256 of the source."),
-            .required("adjustments", \.adjustments, .any, "The list."),
+            .required("adjustments", \.adjustments, .any, "The adjustments."),
             .optional("maximumSide", \.maximumSide, .count(1...65_500), "The longer side of a preview."),
         ]
     )
@@ -43,7 +43,7 @@ struct Render: Sendable, Equatable, JSONTabled {
 
     static let table = JSONTable(
         "Render",
-        "What a worker made.",
+        "A finished render.",
         unknown: .ignored,
         blank: Render(),
         [
@@ -54,10 +54,10 @@ struct Render: Sendable, Equatable, JSONTabled {
     )
 }
 
-/// What a worker process of the editor does: the only place where the bytes of pictures are opened.
+/// The work of an editor's worker process: the only code that opens the bytes of images.
 enum EditWork {
     static let renderMethod = "render"
-    /// Of JPEG: renders are looked at closely and edited again.
+    /// The JPEG quality of renders, high because they are viewed at full size and edited again.
     static let renderQuality = 92
     static let previewQuality = 85
     /// The largest file that is opened, in bytes.
@@ -67,18 +67,18 @@ enum EditWork {
     static let lookMethod = "look"
     static let compareMethod = "compare"
 
-    /// The same job gives the same bytes.
+    /// Runs a job. Equal jobs give equal bytes.
     static func handle(_ job: WorkerJob) throws(WorkerRefusal) -> WorkerResult {
         switch job.method {
         case renderMethod: try render(job)
         case suggestMethod: try suggest(job)
         case lookMethod: try look(job)
         case compareMethod: try compare(job)
-        default: throw WorkerRefusal(name: "invalid_request", message: "no work is called \(job.method)")
+        default: throw WorkerRefusal(name: "invalid_request", message: "unknown worker job \(job.method)")
         }
     }
 
-    /// Operations that would make a picture look better.
+    /// Returns operations that would improve an image.
     private static func suggest(_ job: WorkerJob) throws(WorkerRefusal) -> WorkerResult {
         let source = try job.contents(ofFile: 0, limit: largestSource)
         do throws(ImagingError) {
@@ -88,7 +88,7 @@ enum EditWork {
         }
     }
 
-    /// Two pictures in one.
+    /// Draws two images side by side in one.
     private static func compare(_ job: WorkerJob) throws(WorkerRefusal) -> WorkerResult {
         let before = try job.contents(ofFile: 0, limit: largestSource)
         let after = try job.contents(ofFile: 1, limit: largestSource)
@@ -106,7 +106,7 @@ enum EditWork {
         }
     }
 
-    /// The orientation of a picture's pixels.
+    /// Returns the orientation of an image's pixels.
     private static func look(_ job: WorkerJob) throws(WorkerRefusal) -> WorkerResult {
         let source = try job.contents(ofFile: 0, limit: largestSource)
         do throws(ImagingError) {
@@ -123,7 +123,7 @@ enum EditWork {
         guard ResourceDigest(of: source).text == plan.digest else {
             throw WorkerRefusal(
                 name: Refusal.resourceChanged.rawValue,
-                message: "the stored bytes are not those of \(plan.digest); put back the file from a backup"
+                message: "the stored bytes do not match \(plan.digest); restore the file from a backup"
             )
         }
         var render = try picture(of: source, list, plan)
@@ -155,9 +155,9 @@ enum EditWork {
             pixelWidth: image.pixelWidth,
             pixelHeight: image.pixelHeight
         )
-        // A preview is looked at and thrown away; it says nothing about where it was taken.
+        // A preview is temporary and carries no metadata, so it does not reveal a location.
         guard plan.maximumSide == nil else { return render }
-        // The metadata are the source's own.
+        // The metadata are copied from the source.
         WorkerProcess.enter(.reading)
         do throws(MetadataError) {
             render.bytes = try MetadataWriter.transfer(

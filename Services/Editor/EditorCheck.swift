@@ -1,11 +1,11 @@
 import Hosting
 import Logging
 
-/// `--check`: what would keep the service from its work, without serving.
+/// The `--check` flag: reports problems without serving.
 extension EditorConfiguration {
-    /// The settings as they took effect, for people.
+    /// Checks the settings and starts a worker. Returns the effective settings as text.
     ///
-    /// - Throws: the first thing that is wrong.
+    /// - Throws: the first problem found
     func check(_ logger: Logger) async throws -> String {
         try validate()
         let confinement = try await WorkerPool.check(executable: executable, limits: workerLimits, logger: logger)
@@ -17,7 +17,7 @@ extension EditorConfiguration {
             confined by  \(confinement)
             queue        \(queue), of one asset \(queuePerAsset)
             traffic      \(traffic)
-            The settings are good.
+            The settings are valid.
             """
     }
 }

@@ -2,12 +2,12 @@ import ArgumentParser
 import Foundation
 import Hosting
 
-/// `editor`: applies adjustments and commits them.
+/// `editor`: applies adjustments and commits the result.
 struct EditorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: ServiceName.editor.rawValue,
-        abstract: "Applies adjustments to pictures and commits them through the catalog.",
-        discussion: "It reads the library's resources, renders, and keeps nothing of its own.",
+        abstract: "Applies adjustments to images and commits the renders to the catalog.",
+        discussion: "Reads the library's resources and renders; keeps no state of its own.",
         version: ServiceVersion.current
     )
 
@@ -18,22 +18,22 @@ struct EditorCommand: AsyncParsableCommand {
     @OptionGroup var worker: WorkerOptions
     @OptionGroup var traffic: TrafficOptions
 
-    @Option(help: "Processes that render. (one for each processor)")
+    @Option(help: "The number of worker processes. (default: one for each processor)")
     var workers: Int?
 
-    @Option(help: "Edits that may be under way or wait; further requests are answered `busy`.")
+    @Option(help: "The most edits running or waiting; further requests fail with `busy`.")
     var queue = 256
 
-    @Option(name: .customLong("queue-per-asset"), help: "The same, of one asset.")
+    @Option(name: .customLong("queue-per-asset"), help: "The most edits of one asset running or waiting.")
     var queuePerAsset = 64
 
-    @Option(help: "Published edits taken on at a time; while there are as many, publishers wait.")
+    @Option(help: "The most published edits queued; at this number the editor stops reading and publishers wait.")
     var published = 4096
 
-    @Option(help: ArgumentHelp("How long a published edit waits for its unseen predecessor.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("How long a published edit waits for a missing predecessor.", valueName: "seconds"))
     var patience = 30
 
-    @Flag(help: "Checks the settings, starts a worker, and says what is wrong; serves nothing.")
+    @Flag(help: "Checks the settings, starts a worker, reports problems, and exits.")
     var check = false
 
     func run() async throws {

@@ -1,32 +1,32 @@
 import Hosting
 
-/// What an editor is started with, checked.
+/// The settings of an editor, checked by ``validate()``.
 struct EditorConfiguration: Sendable {
-    /// For clients on other machines; none: only this one's.
+    /// The TCP listener for clients on other machines; nil to serve this machine only.
     var door: PublicDoor?
     var traffic = TrafficLimits()
-    /// Where all services are.
+    /// The endpoints of all services.
     var endpoints: Endpoints
-    /// The library's folder, absolute.
+    /// The library's folder, as an absolute path.
     var library: String
-    /// Worker processes.
+    /// The number of worker processes, 1...64.
     var workers: Int
-    /// Edits that may be under way or wait, of all assets together.
+    /// The most edits of all assets running or waiting, 1...100,000.
     var queue: Int = 256
-    /// Edits that may be under way or wait, of one asset.
+    /// The most edits of one asset running or waiting, 1 or more.
     var queuePerAsset: Int = 64
-    /// Published edits that are taken on at a time; while there are as many, no further one is read.
+    /// The most published edits queued, 16...100,000. At this number the editor stops reading.
     var published: Int = 4096
-    /// How long a published edit waits for one that it comes after and that nobody has seen, in seconds.
+    /// How long a published edit waits for a predecessor that has not been published, in seconds, 0...86,400.
     var patience: Int = 30
-    /// Bytes of a render that travels with its transaction; a larger one is uploaded before it.
+    /// The largest render sent with its transaction, in bytes; a larger one is uploaded before it.
     var largestAttachment: Int = 7 << 20
-    /// The workers' program.
+    /// The program of the worker processes.
     var executable = WorkerPool.ownExecutable
     var workerLimits = EditorConfiguration.usualWorkerLimits
 
-    /// A picture of 100 megapixels and its resampled copy must fit; a small file must be written, with ImageMagick's
-    /// policy.
+    /// The default limits: an image of 100 megapixels and its resampled copy must fit in memory, and workers write one
+    /// small file, ImageMagick's policy.
     static var usualWorkerLimits: WorkerLimits {
         var limits = WorkerLimits()
         limits.memoryBytes = 4 << 30
@@ -34,12 +34,14 @@ struct EditorConfiguration: Sendable {
         return limits
     }
 
-    /// - Throws: ``HostingError/badSetting(source:reason:)`` naming the flag.
+    /// Checks the ranges of all settings.
+    ///
+    /// - Throws: ``HostingError/badSetting(source:reason:)`` naming the flag
     func validate() throws(HostingError) {
-        try HostingError.require((1...64).contains(workers), "--workers", "it is 1 to 64")
-        try HostingError.require((1...100_000).contains(queue), "--queue", "it is 1 to 100000")
-        try HostingError.require(queuePerAsset >= 1, "--queue-per-asset", "it is 1 or more")
-        try HostingError.require((16...100_000).contains(published), "--published", "it is 16 to 100000")
-        try HostingError.require((0...86_400).contains(patience), "--patience", "it is 0 to 86400 seconds")
+        try HostingError.require((1...64).contains(workers), "--workers", "must be 1 to 64")
+        try HostingError.require((1...100_000).contains(queue), "--queue", "must be 1 to 100000")
+        try HostingError.require(queuePerAsset >= 1, "--queue-per-asset", "must be 1 or more")
+        try HostingError.require((16...100_000).contains(published), "--published", "must be 16 to 100000")
+        try HostingError.require((0...86_400).contains(patience), "--patience", "must be 0 to 86400 seconds")
     }
 }

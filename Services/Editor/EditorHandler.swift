@@ -3,7 +3,7 @@ import Hosting
 import JSONValue
 import Messaging
 
-/// One request, one call, one reply.
+/// Dispatches each request to one call.
 struct EditorHandler: RequestHandler {
     let edits: EditDesk
     let state: ServiceState

@@ -6,11 +6,11 @@ import Messaging
 import PhotoClient
 import ServiceLifecycle
 
-/// The one place where the parts of the editor meet.
+/// The editor's composition: creates its components and connects them.
 struct EditorService: WiredService {
     static let name = ServiceName.editor
 
-    /// Where it answers, with the port that was found.
+    /// The address that clients connect to, with the port actually bound.
     let address: EndpointAddress
     let figures: EditFigures
     let addresses: [String]
@@ -18,9 +18,9 @@ struct EditorService: WiredService {
     let locks: [any Sendable]
     let logger: Logger
 
-    /// Binds and starts the workers; requests are answered once it runs.
+    /// Binds the sockets and starts the workers; requests are answered once the service runs.
     ///
-    /// - Throws: what keeps it from starting, in words for people.
+    /// - Throws: the reason why it cannot start, as text for operators
     init(_ configuration: EditorConfiguration, logger: Logger) async throws {
         try configuration.validate()
         self.logger = logger
@@ -110,7 +110,7 @@ struct EditorService: WiredService {
             desk: desk,
             inboxes: inboxes,
             limit: configuration.published,
-            // One renders while another commits.
+            // One edit renders while another commits.
             width: configuration.workers + 1,
             rules: EditQueue.Limits(
                 strangers: configuration.published / 2,
@@ -121,7 +121,7 @@ struct EditorService: WiredService {
         )
     }
 
-    /// Where edits are pushed to, on this machine and, where there is a door to the network, from there.
+    /// Returns the sockets that published edits are pushed to: the local one and, with a TCP listener, the one on TCP.
     private static func pullers(
         _ configuration: EditorConfiguration,
         thread: PollThread,
@@ -129,10 +129,10 @@ struct EditorService: WiredService {
     ) throws(MessagingError) -> [Puller] {
         var limits = MessagingLimits()
         limits.maxMessageBytes = 1 << 20
-        // What is read and not accepted yet is lost with the process, and published again: so little is read ahead.
+        // Messages read but not yet accepted are lost with the process and published again, so few are read ahead.
         limits.inboxMessages = 256
         limits.inboxBytes = 8 << 20
-        // While the inbox is full nothing is read, and libzmq's queues fill too.
+        // While the inbox is full, nothing is read and libzmq's queues fill too.
         limits.receiveHighWaterMark = 16
         let address = configuration.endpoints[.edits]
         var pullers = [
@@ -159,7 +159,7 @@ struct EditorService: WiredService {
 }
 
 extension ServiceEndpoints {
-    /// The same addresses, as the client library takes them.
+    /// Converts the endpoints to the client library's form.
     init(_ endpoints: Endpoints) {
         self.init(
             catalog: endpoints[.catalog],

@@ -1,7 +1,7 @@
 import Hosting
 import Imaging
 
-/// The program: the service, or the process that renders pictures for it.
+/// The program: the service, or the worker process that renders images for it.
 @main
 enum Program {
     static func main() {

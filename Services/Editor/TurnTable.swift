@@ -1,20 +1,19 @@
-/// Whose turn it is: work under one key is done one after the other, in the order in which it came; work under
-/// different keys has nothing to do with each other.
+/// The queues of a keyed serializer: work of one key runs one at a time in order of arrival; keys are independent.
 ///
-/// A pure table; ``Turns`` carries out what it says.
+/// Pure; ``Turns`` carries out its decisions.
 struct TurnTable<Key: Hashable & Sendable>: Sendable {
     enum Entering: Equatable {
         case itsTurn
         case waits
-        /// As many wait for this key, or for all keys together, as may.
+        /// The limit of this key or of all keys together is reached.
         case full
     }
 
     let limitPerKey: Int
     let limit: Int
-    /// Those who work or wait, in all.
+    /// The number of waiters running or waiting, of all keys.
     private(set) var count = 0
-    /// The first of each queue is the one whose turn it is.
+    /// The first waiter of each queue is the one running.
     private var queues: [Key: [UInt64]] = [:]
 
     init(limitPerKey: Int, limit: Int) {
@@ -22,7 +21,7 @@ struct TurnTable<Key: Hashable & Sendable>: Sendable {
         self.limit = max(1, limit)
     }
 
-    /// Keys under which work is done.
+    /// The number of keys with work.
     var keys: Int { queues.count }
 
     mutating func enter(_ key: Key, waiter: UInt64) -> Entering {
@@ -34,7 +33,7 @@ struct TurnTable<Key: Hashable & Sendable>: Sendable {
 
     func isFirst(_ key: Key, waiter: UInt64) -> Bool { queues[key]?.first == waiter }
 
-    /// One is done, or has given up waiting; who has the turn now because of it.
+    /// Removes a waiter that has finished or given up. Returns the next waiter to run because of it, if any.
     mutating func leave(_ key: Key, waiter: UInt64) -> UInt64? {
         guard let place = queues[key]?.firstIndex(of: waiter) else { return nil }
         count -= 1

@@ -4,10 +4,10 @@ import Messaging
 import PhotoModel
 import Synchronization
 
-/// One edit of an asset at a time; different assets side by side.
+/// Runs edits of one asset one at a time; different assets are independent.
 ///
-/// It saves renders: two edits of one asset at the same time would be rendered from the same revision, and the second
-/// would be refused by the catalog and rendered again. The catalog stays the one that decides.
+/// This saves renders: two concurrent edits of one asset would be rendered from the same revision, and the catalog
+/// would refuse the second, which would be rendered again. Correctness does not depend on it; the catalog decides.
 final class Turns: Sendable {
     private let state: Mutex<State>
 
@@ -21,12 +21,13 @@ final class Turns: Sendable {
         state = Mutex(State(table: TurnTable(limitPerKey: limitPerAsset, limit: limit)))
     }
 
-    /// Those who work or wait, and the assets they are about.
+    /// The number of edits running or waiting, and of the assets they belong to.
     var figures: (count: Int, assets: Int) { state.withLock { ($0.table.count, $0.table.keys) } }
 
-    /// Does something when the asset's turn has come.
+    /// Runs the body when all earlier edits of the asset have ended.
     ///
-    /// - Throws: what `body` throws; `busy` where too many wait; `user_cancelled` for who is cancelled while waiting.
+    /// - Throws: the error of `body`; `busy` if too many edits wait; `user_cancelled` if the task is cancelled while
+    ///   waiting
     func take<Value: Sendable>(
         _ asset: ObjectID,
         _ body: () async throws(RPCError) -> Value
@@ -38,12 +39,12 @@ final class Turns: Sendable {
         switch entering {
         case .full:
             throw Refusal.busy.error(
-                "too many edits are under way or wait for their turn; ask again a little later",
+                "too many edits are running or waiting; try again later",
                 ["asset": .string(asset.text)]
             )
         case .waits:
             guard await turn(waiter, asset) else {
-                throw Refusal.userCancelled.error("the request was cancelled before its turn came; nothing was changed")
+                throw Refusal.userCancelled.error("the request was cancelled while it waited; nothing was changed")
             }
         case .itsTurn:
             break
@@ -52,12 +53,13 @@ final class Turns: Sendable {
         return try await body()
     }
 
-    /// Waits; false for who is cancelled, and then has left already.
+    /// Waits until the waiter is first. Returns false if cancelled; the waiter is then already removed.
     private func turn(_ waiter: UInt64, _ asset: ObjectID) async -> Bool {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let answer: Bool? = state.withLock { state in
-                    // The turn may have come, and the request may have been cancelled, before this line.
+                    // The waiter may have become first, or the request may have been cancelled, before the lock was
+                    // acquired.
                     if Task.isCancelled { return false }
                     if state.table.isFirst(asset, waiter: waiter) { return true }
                     state.waiters[waiter] = continuation

@@ -109,7 +109,7 @@ struct PoisonEditTests {
         #expect(reused.first?.refusedDigest?.isEmpty == false)
         #expect(try await Self.ends(["good"], in: library)["good"]?.state == .applied)
         // Their log stays short: a line a second at most.
-        #expect(editor.errorText.split(separator: "\n").count { $0.contains("names none that could fail") } < 5)
+        #expect(editor.errorText.split(separator: "\n").count { $0.contains("has no id to fail") } < 5)
 
         await pusher.close()
         await thread.shutdown()

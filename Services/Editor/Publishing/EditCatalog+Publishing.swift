@@ -4,9 +4,11 @@ import Messaging
 import PhotoClient
 import PhotoModel
 
-/// What the editor tells the catalog of published edits, and asks it. All of it may be said again.
+/// The editor's requests to the catalog about published edits. All of them are idempotent.
 extension EditCatalog {
-    /// - Throws: `id_reused` where the id has other content
+    /// Records a published edit as accepted.
+    ///
+    /// - Throws: `id_reused` if the id was used with other content
     func accept(_ queued: QueuedEdit, content: JSON) async throws(RPCError) -> PerformChanges.Result {
         let request = ChangeRequest.AcceptEdit(
             id: queued.key.id,
@@ -21,9 +23,9 @@ extension EditCatalog {
         )
     }
 
-    /// Ends an edit, once for each content of its id.
+    /// Records the failure of an edit, once for each content of its id.
     ///
-    /// - Throws: `conflict` where it was applied
+    /// - Throws: `conflict` if it was applied
     func fail(
         _ key: EditKey,
         asset: ObjectID,
@@ -39,7 +41,8 @@ extension EditCatalog {
             errorName: error.name.cut(to: 64),
             errorMessage: error.message.cut(to: PublishedEdit.maxMessageBytes)
         )
-        // Under an id with other content nothing is kept but the record: the name keeps a repeat from making another.
+        // For an id with other content only the change record is kept; this transaction id prevents a second record on
+        // repeats.
         let transaction = EditTransaction(
             identity: key.publisher,
             client: EditDesk.publishing,
@@ -49,20 +52,20 @@ extension EditCatalog {
         _ = try await perform([.failEdit(request)], transaction)
     }
 
-    /// Where an edit stands; nil where the catalog does not know it.
+    /// Returns the state of an edit; nil if the catalog does not know it.
     func state(of key: EditKey) async throws(RPCError) -> PublishedEditState? {
         let request = EditsStatus(ids: [key.id], onBehalfOf: key.publisher)
         return try await library.catalog.ask(request).result.edits.first?.edit.state
     }
 
-    /// A page of what was accepted and is not finished.
+    /// Returns a page of the edits that are accepted and not finished.
     func pending(after position: Int64?) async throws(RPCError) -> EditsPending.Result {
         try await library.catalog.ask(EditsPending(after: position)).result
     }
 }
 
 extension String {
-    /// The beginning, of at most so many bytes of UTF-8.
+    /// Returns the longest prefix of at most this many bytes of UTF-8.
     func cut(to bytes: Int) -> String {
         guard utf8.count > bytes else { return self }
         var end = utf8.index(startIndex, offsetBy: bytes)

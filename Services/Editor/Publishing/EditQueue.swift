@@ -1,7 +1,7 @@
 import Contracts
 import PhotoModel
 
-/// The name of a published edit: its publisher, and the publisher's name for it.
+/// The name of a published edit: its publisher, and the id that the publisher gave it.
 struct EditKey: Sendable, Hashable {
     var publisher: String
     var id: String
@@ -16,27 +16,27 @@ struct QueuedEdit: Sendable, Equatable {
     var predecessor: EditKey? { edit.predecessor.map { EditKey(publisher: key.publisher, id: $0) } }
 }
 
-/// Which published edit is carried out next: a value, no clock, no sockets.
+/// The queue of published edits; decides which one runs next. Pure: no clock, no sockets.
 ///
-/// An edit comes after its predecessor, whatever order they arrive in; one edit of an asset is carried out at a time, and
-/// else the older one first. `after` promises order, not success: where the predecessor failed, an edit that replaces
-/// all operations goes on, because it shows what its publisher wanted in the end; one that appends fails, because it
-/// would be appended to something else.
+/// An edit runs after its predecessor, in whatever order they arrive. Edits of one asset run one at a time; otherwise
+/// the older one runs first. `after` promises order, not success: if the predecessor failed, an edit that replaces all
+/// operations runs anyway, because its result does not depend on it; one that appends fails, because it would be
+/// appended to something else.
 struct EditQueue: Sendable {
     struct Limits: Sendable {
-        /// Edits that may wait for a predecessor that nobody has seen; the next one fails at once.
+        /// The most edits waiting for a predecessor that has not been published; further ones fail at once.
         var strangers = 1024
-        /// Microseconds that they wait.
+        /// How long they wait, in microseconds.
         var patience: Int64 = 30_000_000
     }
 
-    /// What adding an edit asks for.
+    /// The action to take after adding an edit.
     enum Adding: Sendable, Equatable {
         case queued
         case known
-        /// Ask the catalog for this predecessor, and then call ``answer(_:predecessor:now:)``.
+        /// Look up this predecessor in the catalog, then call ``answer(_:predecessor:now:)``.
         case asks(EditKey)
-        /// To be ended with this error.
+        /// End the edit with this error.
         case fails(Failure)
     }
 
@@ -48,15 +48,15 @@ struct EditQueue: Sendable {
     }
 
     private enum Stage: Sendable, Equatable {
-        /// The catalog is asked what became of the predecessor.
+        /// The state of the predecessor is being looked up in the catalog.
         case asking
         /// The predecessor is in the queue.
         case behind
-        /// Nobody knows the predecessor yet.
+        /// The predecessor has not been published yet.
         case stranger(until: Int64)
         case ready
         case running
-        /// Its end is being told.
+        /// Its failure is being recorded in the catalog.
         case ending
     }
 
@@ -79,11 +79,11 @@ struct EditQueue: Sendable {
         self.limits = limits
     }
 
-    // MARK: In
+    // MARK: Adding
 
-    /// Takes an accepted edit in.
+    /// Adds an accepted edit.
     ///
-    /// - Parameter now: microseconds on a clock that is not set back
+    /// - Parameter now: the time of a monotonic clock in microseconds
     mutating func add(_ edit: QueuedEdit, now: Int64) -> Adding {
         guard entries[edit.key] == nil else { return .known }
         nextOrder += 1
@@ -95,7 +95,7 @@ struct EditQueue: Sendable {
                 adding = .asks(predecessor)
             } else if goesRound(from: edit.key) {
                 adding = .fails(
-                    end(edit.key, .missingPredecessor, "its predecessors come after itself; leave out after")
+                    end(edit.key, .missingPredecessor, "its predecessors form a cycle with it; omit after")
                 )
             } else {
                 set(edit.key, .behind)
@@ -103,14 +103,15 @@ struct EditQueue: Sendable {
         } else {
             set(edit.key, .ready)
         }
-        // Those that came before their predecessor now know it.
+        // Edits that arrived before this predecessor now wait for it.
         for successor in successors[edit.key] ?? [] where isUnattached(successor) { set(successor, .behind) }
         return adding
     }
 
-    /// What the catalog says of a predecessor that is not in the queue; nil: it does not know it.
+    /// Continues an edit whose predecessor is not in the queue, with its state in the catalog; nil if the catalog does
+    /// not know it.
     ///
-    /// - Returns: an edit that fails because of it
+    /// - Returns: the failure of the edit, if the predecessor causes one
     mutating func answer(_ key: EditKey, predecessor state: PublishedEditState?, now: Int64) -> Failure? {
         guard entries[key]?.stage == .asking else { return nil }
         switch state {
@@ -123,7 +124,7 @@ struct EditQueue: Sendable {
                 return end(
                     key,
                     .missingPredecessor,
-                    "\(limits.strangers) edits wait for predecessors that nobody has seen; publish an edit before those"
+                    "\(limits.strangers) edits wait for missing predecessors; publish an edit before those"
                         + " that come after it"
                 )
             }
@@ -132,9 +133,9 @@ struct EditQueue: Sendable {
         }
     }
 
-    // MARK: Out
+    // MARK: Running
 
-    /// An edit to be carried out now; nil where there is none.
+    /// Returns an edit to run now; nil if there is none.
     mutating func next() -> QueuedEdit? {
         for (index, item) in ready.enumerated() {
             guard let entry = entries[item.key], !busyAssets.contains(entry.edit.edit.asset) else { continue }
@@ -146,7 +147,7 @@ struct EditQueue: Sendable {
         return nil
     }
 
-    /// An edit is finished, here or elsewhere; what fails because of it.
+    /// Removes an edit that is finished, here or by another process. Returns the edits that fail because of it.
     mutating func finish(_ key: EditKey, _ state: PublishedEditState) -> [Failure] {
         remove(key)
         var failures: [Failure] = []
@@ -161,7 +162,7 @@ struct EditQueue: Sendable {
         return failures
     }
 
-    /// Those whose patience is over.
+    /// Returns the failures of edits whose waiting time is over.
     mutating func expire(now: Int64) -> [Failure] {
         let late = entries.filter { entry in
             if case .stranger(let until) = entry.value.stage { return until <= now }
@@ -171,13 +172,13 @@ struct EditQueue: Sendable {
             end(
                 key,
                 .missingPredecessor,
-                "the edit \(entries[key]?.edit.edit.predecessor ?? "") that it comes after was not published within"
-                    + " \(limits.patience / 1_000_000) s; publish that first, or leave out after"
+                "its predecessor \(entries[key]?.edit.edit.predecessor ?? "") was not published within"
+                    + " \(limits.patience / 1_000_000) s; publish that first or omit after"
             )
         }
     }
 
-    /// When the patience of an edit is over that waits for a predecessor nobody knows; nil for others.
+    /// Returns the deadline of an edit that waits for a missing predecessor; nil for other edits.
     func deadline(of key: EditKey) -> Int64? {
         guard case .stranger(let until) = entries[key]?.stage else { return nil }
         return until
@@ -189,10 +190,10 @@ struct EditQueue: Sendable {
 
     func contains(_ key: EditKey) -> Bool { entries[key] != nil }
 
-    /// The digest of an edit that is here; nil of others.
+    /// Returns the digest of a queued edit; nil for other edits.
     func digest(of key: EditKey) -> String? { entries[key]?.edit.digest }
 
-    /// How many wait for a predecessor, for their turn, and are under way; and since when the oldest is there.
+    /// The numbers of edits waiting for a predecessor, ready and running, and the arrival time of the oldest.
     var figures: (waiting: Int, ready: Int, running: Int, oldest: Int64?) {
         let running = entries.values.count { $0.stage == .running || $0.stage == .ending }
         return (
@@ -200,7 +201,7 @@ struct EditQueue: Sendable {
         )
     }
 
-    // MARK: Steps
+    // MARK: State changes
 
     private func isUnattached(_ key: EditKey) -> Bool {
         switch entries[key]?.stage {
@@ -215,7 +216,7 @@ struct EditQueue: Sendable {
         if case .stranger = stage { strangers += 1 }
         entries[key]?.stage = stage
         guard stage == .ready else { return }
-        // Mostly the newest, so near the end.
+        // Usually the newest edit, so the search from the end is short.
         let place = ready.lastIndex { $0.order < entry.order }.map { $0 + 1 } ?? 0
         ready.insert((entry.order, key), at: place)
     }
@@ -229,7 +230,7 @@ struct EditQueue: Sendable {
         return end(
             key,
             .predecessorFailed,
-            "the edit \(edit.edit.predecessor ?? "") that it was to be appended to has failed; publish both anew, or use"
+            "the edit \(edit.edit.predecessor ?? "") that this one appends to has failed; publish both again or use"
                 + " mode \"replace\""
         )
     }
@@ -261,7 +262,7 @@ struct EditQueue: Sendable {
 
     private func goesRound(from key: EditKey) -> Bool {
         var place = entries[key]?.edit.predecessor
-        // An edit that ends because it goes round may still be here: not for ever, then.
+        // An edit that ends because of a cycle may still be in the queue, so the search is bounded.
         for _ in 0..<entries.count {
             guard let current = place else { return false }
             if current == key { return true }

@@ -1,22 +1,23 @@
 import Contracts
 import Messaging
 
-/// What becomes of a published edit that did not succeed: tried again, or ended. A value; the clock is its caller's.
+/// The retry policy of published edits: try again, or end the edit. Pure; the caller keeps the time.
 ///
-/// What may pass (nobody answers, the disk is full) is waited for as long as it takes, because the edit was accepted. What
-/// lies in the edit or its picture is tried a few times at most, so that it does not hold up the others.
+/// Temporary conditions (an unreachable service, a full disk) are retried without limit, because the edit was accepted.
+/// Faults of the edit or its image are retried a few times at most, so that it does not delay other edits.
 struct EditTries: Sendable {
     enum Step: Sendable, Equatable {
-        /// After a pause.
+        /// Try again after a pause.
         case again(Duration)
         case fails
     }
 
-    /// A worker that takes too long may have had a busy machine: once more. One that dies has been tried twice already.
+    /// A timeout may be due to a busy machine, so it is retried once. A worker that crashed has been tried twice
+    /// already.
     static let timeouts = 2
-    /// Somebody else changed the pixels meanwhile, every time.
+    /// Conflicts because other clients changed the pixels meanwhile.
     static let conflicts = 20
-    /// Faults of a service.
+    /// Internal errors of a service.
     static let faults = 3
 
     private static let longestPause = Duration.seconds(2)
@@ -26,7 +27,7 @@ struct EditTries: Sendable {
     private var faults = 0
     private var pause = Duration.milliseconds(20)
 
-    /// - Parameter isConditional: the edit names the revision that it is made for, so a conflict is its end
+    /// - Parameter isConditional: true if the edit names the revision it applies to, so that a conflict ends it
     mutating func next(after error: RPCError, isConditional: Bool) -> Step {
         switch error.refusal {
         case .busy, .connectionLost, .unavailable, .deadlineExceeded, .behind, .interrupted, .userCancelled,

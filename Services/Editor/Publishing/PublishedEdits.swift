@@ -6,11 +6,11 @@ import Messaging
 import PhotoClient
 import PhotoModel
 
-/// Takes on the edits that are pushed to the editor, and carries them out (DESIGN 3.5).
+/// Receives the edits that are pushed to the editor, and applies them.
 ///
-/// An edit is committed as accepted before anything else is done with it; from then on the catalog holds it, and an
-/// editor that starts anew takes it up there. This actor carries out what ``EditQueue`` says and holds nothing that must
-/// survive. While its queue is full it reads nothing, and publishers wait.
+/// An edit is first committed to the catalog as accepted; from then on the catalog holds it, and a restarted editor
+/// resumes it from there. This actor carries out the decisions of ``EditQueue`` and keeps no state that must survive.
+/// While its queue is full it reads nothing, and publishers wait.
 actor PublishedEdits {
     private let catalog: EditCatalog
     private let desk: EditDesk
@@ -23,7 +23,7 @@ actor PublishedEdits {
     private let clock: MonotonicClock
 
     private var queue: EditQueue
-    /// Short questions and answers to the catalog.
+    /// Short requests to the catalog.
     private var errands: [Errand] = []
     private var running = (renders: 0, errands: 0)
     private var accepting = 0
@@ -64,7 +64,7 @@ actor PublishedEdits {
         self.rooms = inboxes.map { _ in AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1)) }
     }
 
-    /// Works until it is cancelled; what is under way then is taken up at the next start.
+    /// Processes edits until cancelled; edits in progress are resumed at the next start.
     func run() async {
         await withDiscardingTaskGroup { group in
             group.addTask { await self.receive() }
@@ -85,7 +85,7 @@ actor PublishedEdits {
         for inbox in inboxes { await inbox.close() }
     }
 
-    /// The queue in numbers; times in milliseconds.
+    /// The queue's metrics as JSON; times in milliseconds.
     func json() async -> JSONObject {
         let present = queue.figures
         var json = figures.json
@@ -98,7 +98,7 @@ actor PublishedEdits {
         return json
     }
 
-    // MARK: In
+    // MARK: Receiving
 
     private func receive() async {
         await takeUpPending()
@@ -107,7 +107,7 @@ actor PublishedEdits {
         }
     }
 
-    /// What an editor before this one has accepted and not finished.
+    /// Loads the edits that an earlier editor process accepted and did not finish.
     private func takeUpPending() async {
         var position: Int64?
         var tries = EditTries()
@@ -118,8 +118,8 @@ actor PublishedEdits {
                 guard let next = page.next else { return }
                 position = next
             } catch {
-                // Without them order cannot be kept: nothing is read before.
-                quietly.warning("accepted edits cannot be taken up, asking again", ["error": "\(error.message)"])
+                // Without them the order cannot be kept, so no message is read before.
+                quietly.warning("accepted edits could not be loaded; trying again", ["error": "\(error.message)"])
                 var pause = Duration.seconds(2)
                 if case .again(let short) = tries.next(after: error, isConditional: false) { pause = short }
                 await Waiting.beforeRetry(pause)
@@ -141,7 +141,7 @@ actor PublishedEdits {
                     EditQueue.Failure(
                         edit: QueuedEdit(key: key, edit: blank, digest: accepted.digest),
                         refusal: .invalidParams,
-                        message: "an edit of another version of the editor: \(error.description)"
+                        message: "the edit was accepted by another version of the editor: \(error.description)"
                     )
                 )
             )
@@ -184,13 +184,13 @@ actor PublishedEdits {
             )
             let digest = EditDigest.of(published: broken.params)
             if let state = await end(QueuedEdit(key: key, edit: blank, digest: digest), broken.error) {
-                // Another edit may have the id, and then that one goes on.
+                // The id may belong to another edit, which then continues.
                 if !queue.contains(key) { finish(key, state) }
             }
         case .unreadable(let error):
             figures.unreadable.add()
             quietly.warning(
-                "a message is no edit, and names none that could fail",
+                "a pushed message is not a valid edit and has no id to fail",
                 ["identity": "\(message.identity)", "error": "\(error.message)"]
             )
         }
@@ -199,7 +199,7 @@ actor PublishedEdits {
     }
 
     private func accept(_ queued: QueuedEdit, _ params: JSON) async {
-        // Sent again while it waits: the catalog need not be asked.
+        // Received again while queued: the catalog need not be asked.
         if queue.digest(of: queued.key) == queued.digest { return figures.repeated.add() }
         var tries = EditTries()
         while !Task.isCancelled {
@@ -209,7 +209,7 @@ actor PublishedEdits {
                     add(queued)
                 } else {
                     figures.repeated.add()
-                    // Accepted by an attempt whose answer was lost, or finished long ago.
+                    // Accepted by an attempt whose response was lost, or finished long ago.
                     if try await catalog.state(of: queued.key) == .accepted { add(queued) }
                 }
                 return
@@ -221,7 +221,7 @@ actor PublishedEdits {
                 }
                 guard case .again(let pause) = tries.next(after: error, isConditional: true) else {
                     figures.setAside.add()
-                    quietly.warning("an edit is not taken on", metadata(of: queued, error))
+                    quietly.warning("a published edit was not accepted", metadata(of: queued, error))
                     return
                 }
                 await Waiting.beforeRetry(pause)
@@ -239,7 +239,7 @@ actor PublishedEdits {
         bell.continuation.yield()
     }
 
-    // MARK: Out
+    // MARK: Applying
 
     private func carryOut(_ queued: QueuedEdit) async {
         var tries = EditTries()
@@ -251,7 +251,7 @@ actor PublishedEdits {
                 break
             } catch {
                 if Task.isCancelled { break }
-                // The answer may have been lost, not the change; or the library is another one now.
+                // The response may have been lost, not the change; or the library was replaced by another one.
                 if let ended = await ending(of: queued.key) {
                     if ended == .applied { figures.applied.add() }
                     finish(queued.key, ended)
@@ -259,7 +259,7 @@ actor PublishedEdits {
                 }
                 switch tries.next(after: error, isConditional: queued.edit.ifContentRevision != nil) {
                 case .again(let pause):
-                    logger.debug("an edit did not succeed yet", metadata: metadata(of: queued, error))
+                    logger.debug("a published edit failed; trying again", metadata: metadata(of: queued, error))
                     await Waiting.beforeRetry(pause)
                     continue
                 case .fails:
@@ -272,7 +272,7 @@ actor PublishedEdits {
         bell.continuation.yield()
     }
 
-    /// How an edit ended; nil where it is not known to have ended.
+    /// Returns how an edit ended; nil if it is not known to have ended.
     private func ending(of key: EditKey) async -> PublishedEditState? {
         do throws(RPCError) {
             let state = try await catalog.state(of: key)
@@ -314,9 +314,9 @@ actor PublishedEdits {
         if let deadline = queue.deadline(of: key) { deadlines.continuation.yield(deadline) }
     }
 
-    /// Tells the catalog that an edit has failed.
+    /// Records in the catalog that an edit has failed.
     ///
-    /// - Returns: how it ended; nil where the editor stops
+    /// - Returns: how it ended; nil if the editor stops
     private func end(_ queued: QueuedEdit, _ error: RPCError) async -> PublishedEditState? {
         var tries = EditTries()
         while !Task.isCancelled {
@@ -329,13 +329,13 @@ actor PublishedEdits {
                     error
                 )
                 figures.failed.add()
-                quietly.warning("an edit has failed", metadata(of: queued, error))
+                quietly.warning("a published edit failed", metadata(of: queued, error))
                 return .failed
             } catch {
                 if error.refusal == .conflict { return .applied }
                 guard case .again(let pause) = tries.next(after: error, isConditional: true) else {
                     figures.setAside.add()
-                    quietly.warning("an edit could not be ended and is set aside", metadata(of: queued, error))
+                    quietly.warning("the failure of an edit was not recorded", metadata(of: queued, error))
                     return .failed
                 }
                 await Waiting.beforeRetry(pause)
@@ -355,7 +355,7 @@ actor PublishedEdits {
         for room in rooms { room.continuation.yield() }
     }
 
-    /// All have the same patience, so the deadlines come in their order.
+    /// All edits wait equally long, so their deadlines are in the order of arrival.
     private func expireTheLate() async {
         for await deadline in deadlines.stream {
             await Waiting.until(deadline, of: clock)

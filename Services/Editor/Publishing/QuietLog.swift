@@ -2,7 +2,7 @@ import Logging
 import Messaging
 import Synchronization
 
-/// Says something at most once a second, and then how often it would have been said.
+/// A log that writes a message at most once a second, with the number of messages suppressed since.
 final class QuietLog: Sendable {
     private let logger: Logger
     private let clock: MonotonicClock

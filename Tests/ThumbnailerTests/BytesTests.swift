@@ -13,7 +13,7 @@ import Testing
 extension DarkroomTests {
     @Suite(.timeLimit(.minutes(5)))
     struct BytesTests {
-        /// The bytes of an asset, in whatever parts they come.
+        /// Returns the bytes of an asset, reassembled from all messages.
         private func data(
             _ room: Darkroom,
             _ request: ImageData
@@ -35,7 +35,7 @@ extension DarkroomTests {
         }
 
         @Test(.spec("S-52", "T-46", "P-10"))
-        func `the data of an asset without edits are the imported bytes, with their orientation`() async throws {
+        func `image.data of an unedited asset returns the imported bytes with their orientation`() async throws {
             try await Darkroom.open { room in
                 for orientation in 1...8 {
                     let picture = TestPictures.jpeg(width: 90, height: 60, orientation: orientation)
@@ -89,7 +89,7 @@ extension DarkroomTests {
             }
         }
 
-        @Test func `bytes of any size leave whole, and what is no picture as well`() async throws {
+        @Test func `bytes of any size are delivered completely, also if they are not an image`() async throws {
             try await Darkroom.open { room in
                 var random = SeededRandom(named: "large bytes")
                 for (mebibytes, isStreamed) in [(1, false), (9, false), (21, true)] {
@@ -106,7 +106,7 @@ extension DarkroomTests {
             }
         }
 
-        @Test func `an image beyond eight mebibytes leaves in parts`() async throws {
+        @Test func `an image larger than eight mebibytes is delivered in parts`() async throws {
             try await Darkroom.open { room in
                 var random = SeededRandom(seed: 5)
                 let noise = TestPictures.jpeg(width: 640, height: 480) { _, _ in
@@ -133,7 +133,7 @@ extension DarkroomTests {
             }
         }
 
-        @Test func `a REQ client is told that it cannot have what is too large for a message`() async throws {
+        @Test func `a REQ client gets an error for an image that exceeds one message`() async throws {
             let incoming = IncomingRequest(id: 1, method: ImageRequest.method, acceptsNotifications: false)
             let fits = try await ImageReply.send([:], Bytes(repeating: 1, count: 14 << 20), incoming, .silent)
             #expect(fits.attachments.map(\.count) == [8 << 20, 6 << 20])
@@ -159,7 +159,7 @@ extension DarkroomTests {
             while try await !isSo() { try await Task.sleep(for: .milliseconds(5)) }
         }
 
-        @Test(.spec("S-41", "D3", "P-26")) func `a request can be taken back at every stage, and is answered once`()
+        @Test(.spec("S-41", "D3", "P-26")) func `a request can be cancelled at every stage and is answered once`()
             async throws
         {
             try await Darkroom.open {
@@ -176,7 +176,7 @@ extension DarkroomTests {
                 room.catalog.before(nil)
                 await gate.pass()
                 #expect(room.renders == 0)
-                // While a worker is at it: the worker ends, and another takes its place.
+                // While a worker renders it: the worker is killed and replaced.
                 asking = Task { await room.refusal(request(asset, 9000)) }
                 try await until { try await room.client.figures()["workers"]?["busy"] == 1 }
                 // While it waits for a worker.
@@ -189,10 +189,10 @@ extension DarkroomTests {
                 #expect(await asking.value?.refusal == .userCancelled)
                 try await until { try await room.client.figures()["cache"]?["underWay"] == 0 }
                 #expect(room.renders == 0)
-                // Afterwards everything works.
+                // Afterwards new requests succeed.
                 #expect(try await room.image(request(asset, 50)).result.pixelWidth == 50)
                 #expect(room.renders == 1)
-                // While its bytes are on their way.
+                // While its bytes are being sent.
                 let large = try room.catalog.add(Bytes(repeating: 3, count: 24 << 20))
                 var chunks = 0
                 for try await _ in room.client.stream(ImageData(asset: large.id), credit: 1 << 20) {
@@ -203,7 +203,7 @@ extension DarkroomTests {
             }
         }
 
-        @Test(.spec("S-46")) func `a deadline ends in an error, not in silence`() async throws {
+        @Test(.spec("S-46")) func `an expired deadline ends in an error response`() async throws {
             try await Darkroom.open {
                 $0.workers = 1
             } _: { room in
@@ -212,7 +212,7 @@ extension DarkroomTests {
                 slow.isSynchronous = true
                 do throws(RPCError) {
                     _ = try await room.client.ask(slow, deadline: .milliseconds(60))
-                    Issue.record("nine thousand pixels in 60 ms")
+                    Issue.record("rendering nine thousand pixels took less than 60 ms")
                 } catch {
                     #expect(error.refusal == .deadlineExceeded)
                 }
@@ -221,8 +221,8 @@ extension DarkroomTests {
             }
         }
 
-        /// Short here; the soak form has a hundred clients.
-        @Test(.spec("P-25", "S-50")) func `many at once get exactly one answer each, and nothing leaks`() async throws {
+        /// Short by default; the soak run has a hundred clients.
+        @Test(.spec("P-25", "S-50")) func `many concurrent requests get one response each, and nothing leaks`() async throws {
             try await Darkroom.open { room in
                 var random = SeededRandom(named: "a storm of requests")
                 let good = try (0..<6).map {

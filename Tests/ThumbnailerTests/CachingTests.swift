@@ -27,7 +27,7 @@ extension DarkroomTests {
             try await room.client.ask(OpenCache(allowsHighQuality: allowsHighQuality)).result.cache
         }
 
-        /// Waits until nothing of a manager is waiting or under way.
+        /// Waits until no image of a manager is waiting or being prepared.
         private func settled(_ room: Darkroom, _ cache: String) async throws -> CacheStatus.Result {
             while true {
                 let status = try await room.client.ask(CacheStatus(cache: cache)).result
@@ -37,7 +37,7 @@ extension DarkroomTests {
         }
 
         @Test(.spec("S-53", "S-54", "S-55", "P-11"))
-        func `what was prepared is at hand for exactly the same values, until it is stopped`() async throws {
+        func `a prepared image is a cache hit for equal options only, until caching is stopped`() async throws {
             try await Darkroom.open { room in
                 let assets = try assets(room, 4)
                 let (cache, other) = (try await open(room), try await open(room))
@@ -48,7 +48,7 @@ extension DarkroomTests {
                 request.deliveryMode = .opportunistic
                 request.cache = cache
                 let messages = try await room.messages(request)
-                #expect(messages.map(\.letter) == ["F"], "one message, whatever the mode")
+                #expect(messages.map(\.letter) == ["F"], "one message in every mode")
                 #expect(messages[0].result?.isCacheHit == true)
                 #expect(messages[0].result?.cacheReason == .prepared)
                 request.cache = other
@@ -72,7 +72,7 @@ extension DarkroomTests {
                 #expect(try await room.image(request).result.cacheReason == .disk)
                 _ = try await room.client.ask(StopCaching(cache: cache, images: images([assets[1]], 39)))
                 request.asset = assets[1].id
-                #expect(try await room.image(request).result.cacheReason == .prepared, "other values stop nothing")
+                #expect(try await room.image(request).result.cacheReason == .prepared, "other options stop nothing")
             }
         }
 
@@ -80,7 +80,7 @@ extension DarkroomTests {
             try await room.client.figures()["cache"]?["memoryEntries"]?.intValue ?? -1
         }
 
-        @Test(.spec("S-57", "D13")) func `without high quality nothing is decoded whole ahead`() async throws {
+        @Test(.spec("S-57", "D13")) func `without high quality, images are not decoded ahead of time`() async throws {
             try await Darkroom.open { room in
                 let assets = try (0..<3).map { seed in
                     try room.catalog.add(try Negatives.large(width: 900, seed: UInt64(seed), preview: seed > 0))
@@ -94,7 +94,7 @@ extension DarkroomTests {
                 var request = images(assets, 400).request(assets[1].id)
                 request.deliveryMode = .opportunistic
                 #expect(try await room.messages(request).map(\.letter).last == "F")
-                #expect(room.service.figures.previews.total == previews, "the preview was at hand")
+                #expect(room.service.figures.previews.total == previews, "the preview was cached")
                 _ = try await room.client.ask(ConfigureCache(cache: cache, allowsHighQuality: true))
                 _ = try await room.client.ask(StartCaching(cache: cache, images: images(assets, 300)))
                 _ = try await settled(room, cache)
@@ -102,7 +102,7 @@ extension DarkroomTests {
             }
         }
 
-        @Test(.spec("S-56")) func `stopping all empties the list and ends what is under way`() async throws {
+        @Test(.spec("S-56")) func `stopping all empties the list and ends running work`() async throws {
             try await Darkroom.open {
                 $0.workers = 1
             } _: { room in
@@ -116,7 +116,7 @@ extension DarkroomTests {
                 #expect(status.waiting + status.preparing + status.prepared + status.failed == 0)
                 let image = ImageRequest(asset: asset.id, targetSize: .size(width: 90, height: 90), resizeMode: .exact)
                 _ = try await room.image(image)
-                #expect(room.renders < 40, "the rest was never made")
+                #expect(room.renders < 40, "the rest was not rendered")
                 _ = try await room.client.ask(CloseCache(cache: cache))
                 #expect(await room.refusal(CacheStatus(cache: cache))?.refusal == .handleExpired)
                 var late = image
@@ -125,7 +125,7 @@ extension DarkroomTests {
             }
         }
 
-        @Test(.spec("S-58")) func `requests from people go before what is prepared ahead`() async throws {
+        @Test(.spec("S-58")) func `interactive requests run before prefetch`() async throws {
             try await Darkroom.open {
                 $0.workers = 1
             } _: { room in
@@ -140,11 +140,11 @@ extension DarkroomTests {
                 )
                 let status = try await room.client.ask(CacheStatus(cache: cache)).result
                 #expect(status.waiting > 12, "\(status)")
-                #expect(try await settled(room, cache).prepared == 24, "but nothing is forgotten")
+                #expect(try await settled(room, cache).prepared == 24, "and all images are prepared in the end")
             }
         }
 
-        @Test func `one decode serves all sizes that are due`() async throws {
+        @Test func `one decode serves all queued sizes`() async throws {
             try await Darkroom.open { room in
                 let asset = try room.catalog.add(try Negatives.large(width: 1600, seed: 4, preview: false))
                 var plans: [RenditionPlan] = []
@@ -160,7 +160,7 @@ extension DarkroomTests {
             }
         }
 
-        @Test func `one picture of a batch that cannot be made leaves the others`() async throws {
+        @Test func `one failing image of a batch does not affect the others`() async throws {
             try await Darkroom.open { room in
                 let asset = try room.catalog.add(TestPictures.jpeg(width: 300, height: 3))
                 var plans: [RenditionPlan] = []

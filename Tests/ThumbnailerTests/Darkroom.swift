@@ -13,25 +13,25 @@ import Testing
 
 @testable import Thumbnailer
 
-/// Tests with real workers run one after the other: they would only take the processors from each other.
+/// Parent of the suites with real workers. They run one after the other, because they would compete for the processors.
 @Suite(.serialized)
 enum DarkroomTests {}
 
-/// A thumbnailer with real workers, beside a scripted catalog, for one test.
+/// A thumbnailer with real workers and a scripted catalog, for one test.
 struct Darkroom: Sendable {
     let folder: TemporaryFolder
     let resources: ResourceStore
     let catalog: ScriptedCatalog
     let service: ThumbnailerService
-    /// Asks the thumbnailer.
+    /// A client of the thumbnailer.
     let client: ServiceClient
     let thread: PollThread
 
     static let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
-    /// Runs a test with it.
+    /// Starts the services, runs the body and stops them.
     ///
-    /// - Parameter sharing: the library of an earlier one, for a restart
+    /// - Parameter sharing: the folder of an earlier fixture, to test a restart
     static func open(
         in folder: TemporaryFolder? = nil,
         configure: (inout ThumbnailerConfiguration) -> Void = { _ in },
@@ -91,13 +91,13 @@ struct Darkroom: Sendable {
         await thread.shutdown()
     }
 
-    /// A picture with its facts.
+    /// Requests one image. Returns its properties and bytes.
     func image(_ request: ImageRequest) async throws(RPCError) -> (result: ImageRequest.Result, bytes: Bytes) {
         let answer = try await client.ask(request)
         return (answer.result, answer.attachments.first ?? [])
     }
 
-    /// All that a request brings: what was told before the answer, and the answer.
+    /// Returns all images sent for a request: the degraded ones and the final one.
     func messages(_ request: ImageRequest, deadline: Duration = .seconds(60)) async throws(RPCError) -> [ImageMessage] {
         var messages: [ImageMessage] = []
         for try await event in client.stream(request, credit: 32 << 20, deadline: deadline) {
@@ -121,7 +121,7 @@ struct Darkroom: Sendable {
         return messages
     }
 
-    /// The refusal of a request; nil where it succeeds.
+    /// Returns the error of a request; nil if it succeeds.
     func refusal<R: Request>(_ request: R) async -> RPCError? {
         await client.refusal(of: request)
     }
@@ -129,13 +129,13 @@ struct Darkroom: Sendable {
     var renders: Int64 { service.figures.renders.total }
 }
 
-/// One image of a request.
+/// One image sent for a request.
 struct ImageMessage: Sendable {
-    /// Nil only while its chunks arrive.
+    /// Nil only while its chunks are received.
     var result: ImageRequest.Result?
     var bytes: Bytes
 
-    /// D for a degraded image, F for one as it was asked for.
+    /// D for a degraded image, F for the final one.
     var letter: String { result?.isDegraded == true ? "D" : "F" }
 }
 

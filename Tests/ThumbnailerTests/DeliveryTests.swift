@@ -9,7 +9,7 @@ import Testing
 
 @testable import Thumbnailer
 
-/// Table 8.1 of the specification, with originals that are here.
+/// A cell of the delivery table (S-45): a combination of options with the images expected.
 struct DeliveryCell: Sendable, CustomStringConvertible {
     enum Low: String, Sendable, CaseIterable { case none, preview, smaller }
 
@@ -18,7 +18,7 @@ struct DeliveryCell: Sendable, CustomStringConvertible {
     let isCached: Bool
     let low: Low
 
-    /// The messages that must come.
+    /// The expected images, as letters of ``ImageMessage``.
     var expected: String {
         if isSynchronous || isCached || mode == .highQualityFormat { return "F" }
         guard low != .none else { return "F" }
@@ -52,7 +52,7 @@ struct DeliveryCell: Sendable, CustomStringConvertible {
         return request
     }
 
-    /// Brings the thumbnailer into the state of the cell.
+    /// Brings the thumbnailer's caches into the state of the cell.
     func prepare(_ room: Darkroom, seed: UInt64) async throws -> ImageRequest {
         let asset = try room.catalog.add(try Negatives.large(width: 1200, seed: seed, preview: low == .preview))
         let request = request(asset.id)
@@ -75,7 +75,7 @@ extension DarkroomTests {
     @Suite(.timeLimit(.minutes(5)))
     struct DeliveryTests {
         @Test(.spec("S-40", "S-45", "S-46", "S-50", "S-51", "P-09", "D5", "D9"))
-        func `every cell of the delivery table brings the messages it must`() async throws {
+        func `every combination of delivery options gives the images of the table`() async throws {
             try await Darkroom.open { room in
                 for (index, cell) in DeliveryCell.all.enumerated() {
                     let request = try await cell.prepare(room, seed: UInt64(index))
@@ -90,7 +90,7 @@ extension DarkroomTests {
                         #expect(result.isCacheHit == (cell.isCached && isLast), "\(cell)")
                         #expect(Int(result.size) == message.bytes.count)
                         if !result.isDegraded {
-                            #expect(result.pixelWidth == 1900, "exact is exact in the end: \(cell)")
+                            #expect(result.pixelWidth == 1900, "the final image has the exact size: \(cell)")
                         } else {
                             #expect(result.pixelWidth < 1900 && !result.isUpscaled, "\(cell)")
                         }
@@ -134,7 +134,7 @@ extension DarkroomTests {
             }
         }
 
-        /// JSON-RPC in two frames: that is all there is to it.
+        /// A client without a library: JSON-RPC in multipart messages.
         private static let script = """
             import json, sys, zmq
             given = json.load(sys.stdin)
@@ -165,7 +165,7 @@ extension DarkroomTests {
             print("D" if json.loads(frames[0])["result"]["isDegraded"] else "F")
             """
 
-        @Test(.spec("T-44")) func `a second degraded image is larger than the first, where it is allowed`() async throws
+        @Test(.spec("T-44")) func `a second degraded image is larger than the first, if it is allowed`() async throws
         {
             try await Darkroom.open { room in
                 let asset = try room.catalog.add(try Negatives.large(width: 1200, seed: 9, preview: true))
@@ -183,7 +183,7 @@ extension DarkroomTests {
             }
         }
 
-        @Test(.spec("P-09")) func `a broken picture with a preview ends in an error, and the preview may come before`()
+        @Test(.spec("P-09")) func `a damaged image with a preview ends in an error, optionally after the preview`()
             async throws
         {
             try await Darkroom.open { room in
@@ -195,7 +195,7 @@ extension DarkroomTests {
                     for try await event in room.client.stream(request, credit: 1 << 20) {
                         if case .notification = event { letters += "D" } else { letters += "F" }
                     }
-                    Issue.record("there is an answer: \(letters)")
+                    Issue.record("the request succeeded: \(letters)")
                 } catch {
                     #expect(error.refusal == .invalidResource)
                 }
@@ -203,7 +203,7 @@ extension DarkroomTests {
             }
         }
 
-        @Test(.spec("S-44", "P-12")) func `degraded images obey orientation, crop and filling as well`() async throws {
+        @Test(.spec("S-44", "P-12")) func `degraded images respect orientation, crop and aspect fill`() async throws {
             try await Darkroom.open { room in
                 for orientation in 1...8 {
                     let small = TestPictures.jpeg(width: 320, height: 240, orientation: orientation)
@@ -221,7 +221,7 @@ extension DarkroomTests {
                     #expect(message.letter == "D")
                     #expect(message.result?.pixelWidth == message.result?.pixelHeight)
                     let low = try DeliveredPixels(message.bytes).colour(0.5, 0.5)
-                    #expect(low.green > 130 && low.red < 90, "orientation \(orientation): above right it is green")
+                    #expect(low.green > 130 && low.red < 90, "orientation \(orientation): the top right is green")
                     request.deliveryMode = .highQualityFormat
                     let final = try DeliveredPixels(try await room.image(request).bytes).colour(0.5, 0.5)
                     #expect(final.green > 130 && final.red < 90, "orientation \(orientation)")

@@ -4,10 +4,10 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct FlightTableTests {
-    @Test func `the same work asked for again is joined`() {
+    @Test func `equal work requested again joins the running execution`() {
         var table = FlightTable<String>(limit: 2)
         guard case .begun(let first) = table.join("a", waiter: 1) else {
-            Issue.record("not begun")
+            Issue.record("not started")
             return
         }
         #expect(table.join("a", waiter: 2) == .joined(first))
@@ -16,20 +16,20 @@ struct FlightTableTests {
         #expect(table.count == 0)
     }
 
-    @Test func `above the limit new work is refused, joining is not`() {
+    @Test func `at the limit new work is refused and joining is allowed`() {
         var table = FlightTable<String>(limit: 1)
         guard case .begun(let first) = table.join("a", waiter: 1) else {
-            Issue.record("not begun")
+            Issue.record("not started")
             return
         }
         #expect(table.join("b", waiter: 2) == .full)
         #expect(table.join("a", waiter: 3) == .joined(first))
     }
 
-    @Test func `work is given up only when the last one has gone`() {
+    @Test func `work is abandoned only when its last waiter leaves`() {
         var table = FlightTable<String>(limit: 4)
         guard case .begun(let first) = table.join("a", waiter: 1) else {
-            Issue.record("not begun")
+            Issue.record("not started")
             return
         }
         _ = table.join("a", waiter: 2)
@@ -38,15 +38,15 @@ struct FlightTableTests {
         #expect(table.leave(waiter: 2) == first)
     }
 
-    @Test func `work asked for again after it was given up is new work`() {
+    @Test func `work requested after it was abandoned is a new execution`() {
         var table = FlightTable<String>(limit: 4)
         guard case .begun(let first) = table.join("a", waiter: 1) else {
-            Issue.record("not begun")
+            Issue.record("not started")
             return
         }
         #expect(table.leave(waiter: 1) == first)
         guard case .begun(let second) = table.join("a", waiter: 2) else {
-            Issue.record("joined work that was given up")
+            Issue.record("joined abandoned work")
             return
         }
         #expect(table.finish(first) == [])

@@ -18,7 +18,7 @@ extension DarkroomTests {
             ImageRequest(asset: asset.id, targetSize: .size(width: width, height: height), resizeMode: .exact)
         }
 
-        @Test func `sizes are those of the displayed picture for all eight orientations`() async throws {
+        @Test func `sizes refer to the displayed image for all eight orientations`() async throws {
             try await Darkroom.open { room in
                 for orientation in 1...8 {
                     let asset = try room.catalog.add(
@@ -48,7 +48,7 @@ extension DarkroomTests {
             return [result.pixelWidth, result.pixelHeight]
         }
 
-        @Test func `fast never enlarges and reaches the size where the source has it`() async throws {
+        @Test func `fast mode never enlarges and reaches the size if the source is large enough`() async throws {
             try await Darkroom.open { room in
                 let asset = try room.catalog.add(TestPictures.jpeg(width: 400, height: 300))
                 for side in [1, 2, 106, 120, 300, 400, 800] {
@@ -66,7 +66,7 @@ extension DarkroomTests {
             }
         }
 
-        @Test func `the second answer comes from the cache, also after a restart`() async throws {
+        @Test func `the second request is served from the cache, also after a restart`() async throws {
             let folder = try TemporaryFolder("dark")
             let picture = TestPictures.jpeg(width: 300, height: 200)
             let first = Box<Bytes>([])
@@ -91,7 +91,7 @@ extension DarkroomTests {
             }
         }
 
-        @Test func `sixty-four at once share one render`() async throws {
+        @Test func `64 concurrent requests share one render`() async throws {
             try await Darkroom.open { room in
                 let asset = try room.catalog.add(TestPictures.jpeg(width: 600, height: 400))
                 let image = request(asset, 500, 500)
@@ -105,7 +105,7 @@ extension DarkroomTests {
             }
         }
 
-        @Test func `new pixels are never answered with old ones`() async throws {
+        @Test func `an edited asset is never served with its old pixels`() async throws {
             try await Darkroom.open { room in
                 let asset = try room.catalog.add(TestPictures.jpeg(width: 300, height: 200, seed: 1))
                 let (before, old) = try await room.image(request(asset, 90, 90))
@@ -129,11 +129,11 @@ extension DarkroomTests {
                 original.version = .unadjusted
                 #expect(try await room.image(original).bytes == old)
                 room.catalog.remove(asset.id)
-                #expect(await room.refusal(original)?.refusal == .identifierNotFound, "what is gone is not served")
+                #expect(await room.refusal(original)?.refusal == .identifierNotFound, "a deleted asset is not served")
             }
         }
 
-        @Test func `the token travels to the catalog`() async throws {
+        @Test func `atLeast is passed on to the catalog`() async throws {
             try await Darkroom.open { room in
                 let asset = try room.catalog.add(TestPictures.jpeg(width: 30, height: 20))
                 var image = request(asset, 9, 9)
@@ -144,7 +144,7 @@ extension DarkroomTests {
             }
         }
 
-        @Test func `every failure has its name`() async throws {
+        @Test func `every failure has its error name`() async throws {
             try await Darkroom.open { room in
                 let catalog = room.catalog
                 let good = try catalog.add(TestPictures.jpeg(width: 30, height: 20))
@@ -173,12 +173,12 @@ extension DarkroomTests {
                 #expect(await room.refusal(request(good, 9, 9))?.refusal == .busy)
                 #expect(
                     try await room.image(request(good, 9, 9)).result.pixelWidth == 9,
-                    "and the next request is served"
+                    "the next request succeeds"
                 )
             }
         }
 
-        @Test func `bytes that are not those of their digest are not served`() async throws {
+        @Test func `bytes that do not match their digest are not served`() async throws {
             try await Darkroom.open { room in
                 let asset = try room.catalog.add(TestPictures.jpeg(width: 30, height: 20, seed: 1))
                 let digest = try #require(ResourceDigest(asset.resources[0].digest))
@@ -189,7 +189,7 @@ extension DarkroomTests {
             }
         }
 
-        @Test func `formats and quality are as asked`() async throws {
+        @Test func `images have the requested format and quality`() async throws {
             try await Darkroom.open { room in
                 let asset = try room.catalog.add(TestPictures.jpeg(width: 300, height: 200))
                 var counts: [Int] = []
@@ -207,7 +207,7 @@ extension DarkroomTests {
             }
         }
 
-        @Test func `when the queue is full the answer is busy, and nothing is lost`() async throws {
+        @Test func `a full queue gives busy, and no accepted request is lost`() async throws {
             try await Darkroom.open { configuration in
                 (configuration.queue, configuration.workers) = (2, 1)
             } _: { room in
@@ -215,7 +215,7 @@ extension DarkroomTests {
                 for seed in 0..<12 {
                     assets.append(try room.catalog.add(TestPictures.jpeg(width: 200, height: 100, seed: UInt64(seed))))
                 }
-                // All of them know their asset at the same moment.
+                // All requests receive their asset at the same time.
                 let gate = Gate(assets.count)
                 room.catalog.before { _, _ in await gate.pass() }
                 let outcomes = await withTaskGroup(of: Refusal?.self) { group in
@@ -228,7 +228,7 @@ extension DarkroomTests {
             }
         }
 
-        @Test func `one who gives up does not take the picture from the others`() async throws {
+        @Test func `cancelling one waiter does not affect the others`() async throws {
             try await Darkroom.open {
                 $0.workers = 1
             } _: { room in
@@ -250,7 +250,7 @@ extension DarkroomTests {
 
 /// A value that a concurrent closure of a test sets.
 final class Box<Value: Sendable>: @unchecked Sendable {
-    // Only ever used by one task after the other.
+    // Safe because the tasks use it one after the other.
     var value: Value
 
     init(_ value: Value) { self.value = value }

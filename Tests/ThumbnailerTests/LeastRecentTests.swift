@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct LeastRecentTests {
-    @Test func `what was used longest ago goes first`() {
+    @Test func `the least recently used entry is evicted first`() {
         var cache = LeastRecent<String>(budget: 30)
         #expect(cache.insert("a", cost: 10) == [])
         #expect(cache.insert("b", cost: 10) == [])
@@ -16,16 +16,16 @@ struct LeastRecentTests {
         #expect(cache.total == 25)
     }
 
-    @Test func `an entry larger than the budget is not held and pushes nothing out`() {
+    @Test func `an entry larger than the budget is not inserted and evicts nothing`() {
         var cache = LeastRecent<String>(budget: 30)
         _ = cache.insert("a", cost: 10)
         #expect(cache.insert("big", cost: 31) == ["big"])
         #expect(cache.keysFromOldest == ["a"])
-        #expect(cache.insert("a", cost: 31) == ["a"], "an entry that grew too large goes")
+        #expect(cache.insert("a", cost: 31) == ["a"], "an entry that grew too large is evicted")
         #expect(cache.total == 0)
     }
 
-    @Test func `an entry put in again counts once, with its new cost`() {
+    @Test func `an entry inserted again counts once, with its new cost`() {
         var cache = LeastRecent<String>(budget: 30)
         _ = cache.insert("a", cost: 10)
         _ = cache.insert("b", cost: 10)
@@ -37,7 +37,7 @@ struct LeastRecentTests {
         #expect(cache.total == 10)
     }
 
-    @Test func `a budget of nothing holds nothing`() {
+    @Test func `a budget of zero only holds entries without cost`() {
         var cache = LeastRecent<String>(budget: 0)
         #expect(cache.insert("a", cost: 1) == ["a"])
         #expect(cache.insert("empty", cost: 0) == [])
@@ -45,7 +45,7 @@ struct LeastRecentTests {
     }
 
     @Test(arguments: [UInt64(1), 2, 3, 0xfeed])
-    func `it agrees with a plain list under random use`(seed: UInt64) {
+    func `it agrees with a plain list under random operations`(seed: UInt64) {
         var random = SeededRandom(seed: seed)
         var cache = LeastRecent<Int>(budget: 100)
         var model: [(key: Int, cost: Int64)] = []

@@ -5,9 +5,9 @@ import TestSupport
 
 @testable import Imaging
 
-/// Pictures for tests of the thumbnailer that are large enough to take their time.
+/// Test images that are large enough to take some time to decode.
 enum Negatives {
-    /// A JPEG of three by two, made large by code that is fast in debug builds too; with an EXIF preview, if it says so.
+    /// Returns a large JPEG of the ratio 3:2, with an EXIF preview if requested. Fast in debug builds too.
     static func large(
         width: Int = 1500,
         seed: UInt64,
@@ -35,9 +35,9 @@ enum Negatives {
         return bytes
     }
 
-    /// A test picture that carries itself as its preview.
+    /// Returns a test image that contains itself as its preview.
     static func withItselfAsPreview(_ bytes: [UInt8], orientation: Int) -> [UInt8] {
-        // The first segment is the EXIF block of the picture itself.
+        // The first segment is the EXIF block of the image itself.
         var plain = bytes
         let length = Int(plain[4]) << 8 | Int(plain[5])
         plain.removeSubrange(2..<4 + length)
@@ -49,7 +49,7 @@ enum Negatives {
     }
 }
 
-/// The pixels of a delivered picture.
+/// The decoded pixels of a delivered image.
 struct DeliveredPixels {
     let width: Int
     let height: Int
@@ -62,7 +62,7 @@ struct DeliveredPixels {
         (width, height, rgb) = (pixels.width, pixels.height, pixels.rgb)
     }
 
-    /// The colour at a place given in units of the sides.
+    /// Returns the colour at a position given as fractions of width and height.
     func colour(_ x: Double, _ y: Double) -> (red: Int, green: Int, blue: Int) {
         let column = min(width - 1, Int(x * Double(width)))
         let at = 3 * (min(height - 1, Int(y * Double(height))) * width + column)

@@ -30,7 +30,7 @@ struct RenditionPlanTests {
         try RenditionPlan(request { $0.version = version }, of: asset).digest.first
     }
 
-    @Test func `each version is made from its own resource`() throws {
+    @Test func `each version is rendered from its own resource`() throws {
         let plain = asset(resource(.photo, "a"))
         let edited = asset(resource(.photo, "a"), resource(.fullSizePhoto, "b"))
         let pair = asset(
@@ -48,7 +48,7 @@ struct RenditionPlanTests {
         #expect(try ImageVersion.allCases.map { try digest($0, rawFirst) } == ["e", "e", "d"])
     }
 
-    @Test func `an asset without a picture is named as such`() {
+    @Test func `an asset without an image fails with its own error`() {
         let error = #expect(throws: RPCError.self) {
             try RenditionPlan(request(), of: asset(resource(.video, "a"), kind: .video))
         }
@@ -56,7 +56,7 @@ struct RenditionPlanTests {
     }
 
     @Test(arguments: [(0, 1), (1, 0), (-5, 10), (0, 0)])
-    func `a size without pixels is refused by name`(width: Int, height: Int) throws {
+    func `a size without pixels is refused with the parameter's name`(width: Int, height: Int) throws {
         let json: JSON = [
             "asset": "a00000000000000000000000001", "targetSize": ["width": JSON(width), "height": JSON(height)],
         ]
@@ -66,7 +66,7 @@ struct RenditionPlanTests {
         #expect(error?.data["parameter"] == "targetSize")
     }
 
-    @Test func `a crop needs exact, pixels and an area inside the picture`() throws {
+    @Test func `a crop needs exact mode, a size in pixels and an area inside the image`() throws {
         let half = UnitRect(x: 0.5, y: 0, width: 0.5, height: 1)
         let photo = asset(resource(.photo, "a"))
         func refusal(_ change: (inout ImageRequest) -> Void) -> Refusal? {
@@ -91,7 +91,7 @@ struct RenditionPlanTests {
         #expect(refusal { ($0.normalizedCropRect, $0.resizeMode) = (half, .exact) } == nil)
     }
 
-    @Test func `options without effect make the same picture`() throws {
+    @Test func `options without effect give equal plans`() throws {
         let photo = asset(resource(.photo, "a"))
         func plan(_ change: (inout ImageRequest) -> Void) throws -> RenditionPlan {
             try RenditionPlan(request(change), of: photo)
@@ -131,7 +131,7 @@ struct RenditionPlanTests {
         #expect(RenditionKey(plan, renderer: "1") == RenditionKey(plan, renderer: "1"))
     }
 
-    @Test func `the canonical form is fixed, or every cache is lost`() throws {
+    @Test func `the canonical form is stable, so that caches stay valid`() throws {
         let plan = try RenditionPlan(request(), of: asset(resource(.photo, "a")))
         #expect(
             plan.json.text

@@ -27,7 +27,7 @@ struct RenditionStoreTests {
             .sorted()
     }
 
-    @Test func `what is kept comes back, also after a restart`() throws {
+    @Test func `inserted renditions are found, also after a restart`() throws {
         let store = try RenditionStore(root: folder, budget: 1 << 20)
         #expect(store.insert(rendition(5000), try key(1)) == nil)
         #expect(store.rendition(try key(1)) == rendition(5000))
@@ -38,7 +38,7 @@ struct RenditionStoreTests {
         #expect(files().allSatisfy { !$0.hasSuffix(".part") })
     }
 
-    @Test func `the budget holds, on the disk too`() throws {
+    @Test func `the budget holds, on disk too`() throws {
         let store = try RenditionStore(root: folder, budget: 5 * 4096)
         for number in 1...5 { #expect(store.insert(rendition(1000), try key(number)) == nil) }
         #expect(store.rendition(try key(1)) != nil)
@@ -47,7 +47,7 @@ struct RenditionStoreTests {
         #expect(store.figures.count == 5)
         #expect(files().count == 5)
         _ = store.insert(rendition(100_000), try key(7))
-        #expect(store.figures.count == 5, "what is larger than the budget pushes nothing out")
+        #expect(store.figures.count == 5, "a rendition larger than the budget evicts nothing")
         let smaller = try RenditionStore(root: folder, budget: 2 * 4096)
         #expect(smaller.figures.count == 2)
         #expect(files().count == 2)
@@ -63,7 +63,7 @@ struct RenditionStoreTests {
         #expect(again.rendition(try key(1)) != nil)
     }
 
-    @Test func `a damaged, cut or misplaced file is a miss and is gone`() throws {
+    @Test func `a damaged, truncated or misplaced file is a miss and is removed`() throws {
         let store = try RenditionStore(root: folder, budget: 1 << 20)
         let good = RenditionFile.encode(rendition(3000), key: try key(1))
         var flipped = good
@@ -77,14 +77,14 @@ struct RenditionStoreTests {
             #expect(store.insert(rendition(10), name) == nil)
             let path = RenditionStore.path(folder, name)
             try Data(bytes).write(to: URL(fileURLWithPath: path))
-            #expect(store.rendition(name) == nil, "broken file \(index)")
+            #expect(store.rendition(name) == nil, "damaged file \(index)")
             #expect(!FileManager.default.fileExists(atPath: path))
         }
         #expect(store.figures.damaged == broken.count)
         #expect(store.figures.bytes == 0)
     }
 
-    @Test func `left-over temporary files and strangers are removed at start`() throws {
+    @Test func `temporary and foreign files are removed at start`() throws {
         let store = try RenditionStore(root: folder, budget: 1 << 20)
         _ = store.insert(rendition(10), try key(1))
         let path = RenditionStore.path(folder, try key(1))
@@ -95,7 +95,7 @@ struct RenditionStoreTests {
         #expect(again.figures.count == 1)
     }
 
-    @Test func `a file removed behind its back is a miss`() throws {
+    @Test func `a file deleted by another process is a miss`() throws {
         let store = try RenditionStore(root: folder, budget: 1 << 20)
         _ = store.insert(rendition(10), try key(1))
         try FileManager.default.removeItem(atPath: RenditionStore.path(folder, try key(1)))
@@ -103,18 +103,18 @@ struct RenditionStoreTests {
         #expect(store.figures.count == 0)
     }
 
-    @Test func `a file that cannot be written is told and costs nothing`() throws {
+    @Test func `a file that cannot be written gives a reason and takes no space`() throws {
         let store = try RenditionStore(root: folder, budget: 1 << 20)
         try Data([1]).write(to: URL(fileURLWithPath: folder + "/0"))
         #expect(store.insert(rendition(10), try key(1))?.contains("open") == true)
         #expect(store.figures.count == 0)
     }
 
-    @Test func `a folder that cannot be made is named`() {
+    @Test func `a folder that cannot be created is an error`() {
         #expect(throws: CacheError.self) { try RenditionStore(root: "/proc/none/cache", budget: 1) }
     }
 
-    @Test func `the memory gives up what was used longest ago`() throws {
+    @Test func `the memory cache evicts the least recently used rendition`() throws {
         let memory = RenditionMemory<RenditionKey>(budget: 3 * 1256)
         for number in 1...3 { memory.insert(rendition(1000), try key(number)) }
         #expect(memory.rendition(try key(1)) != nil)
@@ -126,7 +126,7 @@ struct RenditionStoreTests {
         #expect(memory.size.bytes == 3 * 1256)
     }
 
-    @Test func `of many uses in memory the disk hears now and then`() throws {
+    @Test func `uses in memory are reported to the disk cache once per interval`() throws {
         let memory = RenditionMemory<RenditionKey>(budget: 10_000)
         memory.insert(rendition(100), try key(1), now: 1_000_000)
         let told = try (0..<100).filter { second in
@@ -136,15 +136,15 @@ struct RenditionStoreTests {
         #expect(try memory.use(key(2), now: 0) == nil)
     }
 
-    @Test func `who may not report gives way where a use is to be told, and counts as a use otherwise`() throws {
+    @Test func `a caller that may not report misses when a report is due and hits otherwise`() throws {
         let memory = RenditionMemory<RenditionKey>(budget: 3 * 1256)
         for number in 1...3 { memory.insert(rendition(1000), try key(number), now: 0) }
         #expect(try memory.use(key(1), now: 9_999_999, mayReport: false)?.isToBeReported == false)
         #expect(try memory.use(key(1), now: 10_000_000, mayReport: false) == nil)
-        #expect(try memory.use(key(1), now: 10_000_000)?.isToBeReported == true, "still to be told")
+        #expect(try memory.use(key(1), now: 10_000_000)?.isToBeReported == true, "the report is still due")
         #expect(try memory.use(key(1), now: 10_000_001, mayReport: false) != nil)
         #expect(try memory.use(key(2), now: 1, mayReport: false) != nil)
         memory.insert(rendition(1000), try key(4))
-        #expect(try memory.use(key(3), now: 1) == nil, "used longest ago")
+        #expect(try memory.use(key(3), now: 1) == nil, "evicted as the least recently used")
     }
 }

@@ -8,13 +8,13 @@ import Testing
 
 @testable import Thumbnailer
 
-/// Table 8.2 of the specification: what size comes of which mode.
+/// A cell of the resize table (S-43): a combination of options whose size is checked.
 struct ResizeCell: Sendable, CustomStringConvertible {
     let resizeMode: ImageResizeMode
     let contentMode: ImageContentMode
     /// Nil for "max".
     let target: (width: Int, height: Int)?
-    /// The right half, before anything else.
+    /// True to crop to the right half first.
     var isCropped = false
 
     var description: String {
@@ -51,10 +51,10 @@ struct ResizeCell: Sendable, CustomStringConvertible {
         )
     }
 
-    /// What is wrong with a size; nil for a right one.
+    /// Returns what is wrong with a size; nil if it is right.
     func problem(_ width: Int, _ height: Int, isUpscaled: Bool, source: (width: Int, height: Int)) -> String? {
         guard let target, resizeMode != .none else {
-            return (width, height) == source && !isUpscaled ? nil : "all pixels were asked for"
+            return (width, height) == source && !isUpscaled ? nil : "the full size was requested"
         }
         let part = (width: isCropped ? source.width - source.width / 2 : source.width, height: source.height)
         let factors = (Double(target.width) / Double(part.width), Double(target.height) / Double(part.height))
@@ -63,17 +63,17 @@ struct ResizeCell: Sendable, CustomStringConvertible {
         if resizeMode == .exact {
             guard isUpscaled == (factor > 1) else { return "isUpscaled is \(isUpscaled)" }
             if contentMode == .aspectFill {
-                return (width, height) == target ? nil : "it is to be filled exactly"
+                return (width, height) == target ? nil : "the target is to be filled exactly"
             }
             let isNear = abs(Double(width) - wanted.width) <= 1 && abs(Double(height) - wanted.height) <= 1
             let touches = width == target.width || height == target.height
-            return isNear && touches && width <= target.width && height <= target.height ? nil : "it is to fit exactly"
+            return isNear && touches && width <= target.width && height <= target.height ? nil : "the image is to fit exactly"
         }
-        if isUpscaled || width > source.width || height > source.height { return "fast does not enlarge" }
+        if isUpscaled || width > source.width || height > source.height { return "fast mode does not enlarge" }
         let reaches =
             Double(width) >= min(wanted.width, Double(source.width)) - 1
             && Double(height) >= min(wanted.height, Double(source.height)) - 1
-        return reaches ? nil : "it is to reach the size"
+        return reaches ? nil : "the image is to reach the target size"
     }
 }
 
@@ -81,7 +81,7 @@ extension DarkroomTests {
     @Suite(.timeLimit(.minutes(5)))
     struct ResizeTableTests {
         @Test(.spec("S-42", "S-43", "S-44", "P-13", "P-14", "D9", "D12"))
-        func `every cell of the resize table brings the size it must, for every format`() async throws {
+        func `every combination of resize options gives the size of the table, in every format`() async throws {
             try await Darkroom.open { room in
                 for (name, bytes) in try Self.pictures() {
                     let info = try Picture.info(of: bytes)
@@ -111,10 +111,10 @@ extension DarkroomTests {
             }
         }
 
-        /// A picture of each format that can be made here, turned where the format can say so.
+        /// Returns an image of each format available here, rotated if the format stores an orientation.
         private static func pictures() throws -> [(String, Bytes)] {
             let jpeg = TestPictures.jpeg(width: 240, height: 160, orientation: 6)
-            var pictures = [("a turned jpeg", jpeg)]
+            var pictures = [("a rotated jpeg", jpeg)]
             for format in ImageFormat.allCases where format.canEncode && format != .jpeg {
                 pictures.append((format.rawValue, try Rendition.render(jpeg, RenditionOptions(format: format)).bytes))
             }
@@ -126,28 +126,28 @@ extension DarkroomTests {
             return pictures
         }
 
-        @Test(.spec("S-51", "P-26", "D3")) func `each key of the info says what it must in the case that sets it`()
+        @Test(.spec("S-51", "P-26", "D3")) func `each key of the info dictionary is set in its case`()
             async throws
         {
             try await Darkroom.open { room in
                 let asset = try room.catalog.add(try Negatives.large(width: 900, seed: 41, preview: true))
-                // Long enough to make that the preview is there before it on any machine.
+                // Large enough that the preview is ready before it on any machine.
                 var request = ImageRequest(asset: asset.id, targetSize: .size(width: 1900, height: 1900))
                 request.resizeMode = .exact
                 request.format = .png
                 let messages = try await room.messages(request)
                 #expect(messages.map { $0.result?.isDegraded } == [true, false])
                 #expect(messages.allSatisfy { $0.result?.isInCloud == false && $0.result?.asset == asset.id })
-                // An error where there is no image, and no image where there is an error.
+                // A failure gives an error without an image.
                 let broken = try room.catalog.add(Array("no picture".utf8))
                 request.asset = broken.id
                 let error = await room.refusal(request)
                 #expect(error?.refusal == .unsupportedFormat)
                 #expect(
                     error?.message.contains("jpeg, png") == true,
-                    "it says what can be read: \(error?.message ?? "")"
+                    "the message lists the readable formats: \(error?.message ?? "")"
                 )
-                // Cancelled is a message of its own.
+                // A cancelled request has an error of its own.
                 request.asset = asset.id
                 request.targetSize = .size(width: 9000, height: 9000)
                 let asking = Task { [request] in await room.refusal(request) }

@@ -9,7 +9,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1)))
 struct SharedWorkTests {
-    /// Work that begins, waits to be let on, and notes how it ended.
+    /// Work that starts, waits to be released, and records how it ended.
     private final class Bench: Sendable {
         let begun = Gate(2)
         let letOn = Gate(2)
@@ -41,7 +41,7 @@ struct SharedWorkTests {
         }
     }
 
-    @Test func `who asks for the same work gets the same outcome, done once`() async throws {
+    @Test func `concurrent requests for the same work share one outcome`() async throws {
         let bench = Bench()
         let shared = work(limit: 4) { await bench.work($0) }
         try await withThrowingTaskGroup(of: Int.self) { group in
@@ -58,7 +58,7 @@ struct SharedWorkTests {
         }
     }
 
-    @Test func `when everyone has gone the work is cancelled and its place is free`() async throws {
+    @Test func `work without waiters is cancelled and its slot is free again`() async throws {
         let bench = Bench()
         let shared = work(limit: 1) { await bench.work($0) }
         let running = Task { await shared.run() }
@@ -67,7 +67,7 @@ struct SharedWorkTests {
         while shared.figures.joins < 2 { await Task.yield() }
         callers[0].cancel()
         #expect(await callers[0].value == .userCancelled)
-        #expect(bench.figures.cancelled == 0, "two still wait")
+        #expect(bench.figures.cancelled == 0, "two callers still wait")
         #expect(await Self.refusal(of: shared, 2) == .busy)
         callers[1].cancel()
         callers[2].cancel()
@@ -80,7 +80,7 @@ struct SharedWorkTests {
         await running.value
     }
 
-    @Test func `whoever waits at the end is told so`() async throws {
+    @Test func `waiting callers get interrupted when the service stops`() async throws {
         let shared = work(limit: 4) { .success($0) }
         let caller = Task { await Self.refusal(of: shared, 1) }
         while shared.figures.count == 0 { await Task.yield() }
@@ -92,7 +92,7 @@ struct SharedWorkTests {
         #expect(await Self.refusal(of: shared, 1) == .interrupted)
     }
 
-    @Test func `pieces of one group are done together, and prefetch after what people wait for`() async throws {
+    @Test func `items of one group run together, and prefetch runs after interactive work`() async throws {
         let batches = Mutex<[[Int]]>([])
         let gate = Gate(2)
         let shared = SharedWork<Int, Int, Int>(limit: 100, width: 1, batch: 8, group: { $0 / 10 }) { keys in
@@ -121,7 +121,7 @@ struct SharedWorkTests {
         await running.value
     }
 
-    @Test func `every failure of a worker has a name of the house`() {
+    @Test func `every worker failure has an error name`() {
         let failures: [(WorkerFailure, Refusal)] = [
             (.crashed(signal: 11), .workerCrashed), (.exited(code: 1), .workerCrashed),
             (.killed, .workerCrashed), (.timedOut(seconds: 60, phase: .working), .limitExceeded),

@@ -12,7 +12,7 @@ import Testing
 extension DarkroomTests {
     @Suite(.timeLimit(.minutes(5)))
     struct SheetAndHealthTests {
-        @Test func `a sheet shows what can be shown and says what cannot`() async throws {
+        @Test func `a sheet shows the available images and reports the failed ones`() async throws {
             try await Darkroom.open { room in
                 var ids: [ObjectID] = []
                 for seed in 0..<5 {
@@ -30,11 +30,11 @@ extension DarkroomTests {
                 #expect(info.pixelWidth >= 300)
                 #expect(room.renders == 5)
                 _ = try await room.client.ask(ImageSheet(assets: ids, columns: 7, cell: 100))
-                #expect(room.renders == 5, "its cells come from the same cache")
+                #expect(room.renders == 5, "cells use the same cache")
             }
         }
 
-        @Test func `a sheet that cannot be is refused before anything is done`() async throws {
+        @Test func `an invalid sheet is refused before any work is done`() async throws {
             try await Darkroom.open { room in
                 let id = try room.catalog.add(TestPictures.jpeg(width: 30, height: 20)).id
                 #expect(await room.refusal(ImageSheet(assets: []))?.refusal == .invalidOptions)
@@ -45,7 +45,7 @@ extension DarkroomTests {
             }
         }
 
-        @Test func `health names what is missing, and figures what was done`() async throws {
+        @Test func `health reports problems, and figures count the work`() async throws {
             try await Darkroom.open { room in
                 let asset = try room.catalog.add(TestPictures.jpeg(width: 30, height: 20))
                 _ = try await room.image(ImageRequest(asset: asset.id, targetSize: .maximum))
@@ -69,7 +69,7 @@ extension DarkroomTests {
             }
         }
 
-        @Test func `a second thumbnailer is kept out of the cache and of the address`() async throws {
+        @Test func `a second thumbnailer cannot use the same cache or address`() async throws {
             try await Darkroom.open { room in
                 await #expect(throws: (any Error).self) {
                     try await Darkroom.open(in: room.folder) { _ in }

@@ -8,7 +8,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1)))
 struct DueTableTests {
-    @Test func `what people wait for goes first, and its group goes with it`() {
+    @Test func `interactive items go first and bring their group along`() {
         var table = DueTable<Int, String>(batch: 8)
         table.add(1, to: "a", priority: .prefetch)
         table.add(2, to: "b", priority: .prefetch)
@@ -16,14 +16,14 @@ struct DueTableTests {
         table.add(4, to: "b", priority: .people)
         table.add(5, to: "a", priority: .prefetch)
         #expect(table.next()?.pieces == [3])
-        #expect(table.next()?.pieces == [4, 2], "one decode serves both, the urgent one first")
-        #expect(table.next(.people) == nil, "prefetch gives way")
+        #expect(table.next()?.pieces == [4, 2], "one decode serves both, the urgent item first")
+        #expect(table.next(.people) == nil, "prefetch is not returned")
         #expect(table.next()?.pieces == [1, 5])
         #expect(table.next() == nil)
         #expect(table.count == 0)
     }
 
-    @Test func `a piece that somebody more urgent wants as well moves up`() {
+    @Test func `raising an item's priority moves it up`() {
         var table = DueTable<Int, Int>(batch: 1)
         for piece in 0..<10 { table.add(piece, to: piece, priority: .prefetch) }
         table.raise(7, to: .people)
@@ -32,7 +32,7 @@ struct DueTableTests {
         #expect(table.next()?.pieces == [0])
     }
 
-    @Test func `what does not fit into a batch comes with the next one`() {
+    @Test func `items beyond the batch size come with the next batch`() {
         var table = DueTable<Int, Int>(batch: 3)
         for piece in 0..<7 { table.add(piece, to: 0, priority: .people) }
         #expect(table.next()?.pieces == [0, 1, 2])
@@ -40,7 +40,7 @@ struct DueTableTests {
         #expect(table.next()?.pieces == [6])
     }
 
-    @Test func `any order of coming and going agrees with a plain list`() {
+    @Test func `random operations agree with a plain list`() {
         var random = SeededRandom(named: "due table")
         for _ in 0..<TestEnvironment.rounds(30) {
             var table = DueTable<Int, Int>(batch: 4)
@@ -95,23 +95,23 @@ struct AssetBookTests {
         )
     }
 
-    @Test func `an asset is answered only while the feed vouches for it`() {
+    @Test func `an asset is returned only while the feed confirms it`() {
         var book = AssetBook(limit: 10)
         let asset = facts(1)
         book.learn([asset], at: token(5))
-        #expect(book.asset(asset.id, atLeast: nil, now: 0) == nil, "the feed has said nothing")
+        #expect(book.asset(asset.id, atLeast: nil, now: 0) == nil, "the feed has not confirmed anything")
         book.confirm(token(5), now: 1000)
         book.learn([asset], at: token(5))
         #expect(book.asset(asset.id, atLeast: nil, now: 1000)?.sequence == 5)
         #expect(book.asset(asset.id, atLeast: token(5), now: 1000) != nil)
-        #expect(book.asset(asset.id, atLeast: token(6), now: 1000) == nil, "the catalog knows whether it is there")
+        #expect(book.asset(asset.id, atLeast: token(6), now: 1000) == nil, "the catalog must be asked")
         #expect(book.asset(asset.id, atLeast: ChangeToken(library: "x", sequence: 1), now: 1000) == nil)
-        #expect(book.asset(asset.id, atLeast: nil, now: 1001 + AssetBook.patience) == nil, "the feed is silent")
+        #expect(book.asset(asset.id, atLeast: nil, now: 1001 + AssetBook.patience) == nil, "confirmation expired")
         book.confirm(token(6), now: 2_000_000)
         #expect(book.asset(asset.id, atLeast: nil, now: 2_000_000)?.sequence == 6)
     }
 
-    @Test func `a change drops what it touches, and late answers of the catalog are not kept`() {
+    @Test func `a change drops its assets, and older catalog pages are not cached`() {
         var book = AssetBook(limit: 10)
         let (first, second) = (facts(1), facts(2))
         book.confirm(token(5), now: 0)
@@ -120,14 +120,14 @@ struct AssetBookTests {
         #expect(book.asset(first.id, atLeast: nil, now: 0) == nil)
         #expect(book.asset(second.id, atLeast: nil, now: 0)?.sequence == 6)
         book.learn([first], at: token(5))
-        #expect(book.asset(first.id, atLeast: nil, now: 0) == nil, "read before the change was told")
+        #expect(book.asset(first.id, atLeast: nil, now: 0) == nil, "read before the change")
         book.learn([first], at: token(6))
         #expect(book.asset(first.id, atLeast: nil, now: 0) != nil)
         book.confirm(ChangeToken(library: "another", sequence: 1), now: 0)
-        #expect(book.count == 0, "another history")
+        #expect(book.count == 0, "another history drops everything")
     }
 
-    @Test func `it holds a bounded number of assets, those used last`() {
+    @Test func `the number of assets is bounded, and the least recently used goes first`() {
         var book = AssetBook(limit: 3)
         book.confirm(token(1), now: 0)
         book.learn((0..<3).map { facts($0) }, at: token(1))
@@ -156,7 +156,7 @@ struct CacheTableTests {
         return table
     }
 
-    @Test(.spec("S-54")) func `what was started last is taken first, and all sizes of an asset together`() throws {
+    @Test(.spec("S-54")) func `images started last are prepared first, all sizes of an asset together`() throws {
         var table = try table()
         _ = table.start("c", Array(ids[0..<3]), shape(10))
         _ = table.start("c", Array(ids[0..<3]), shape(20))
@@ -174,7 +174,7 @@ struct CacheTableTests {
         #expect(table.next(most: 8) == nil)
     }
 
-    @Test(.spec("S-55", "S-56")) func `what is stopped is not begun, is cancelled, or goes from memory`() throws {
+    @Test(.spec("S-55", "S-56")) func `stopped images are dropped, cancelled or released from memory`() throws {
         var table = try table()
         try table.open("d", owner: "me", allowsHighQuality: true, now: 0)
         let plan = try RenditionPlan(
@@ -192,8 +192,8 @@ struct CacheTableTests {
             #expect(table.finish(task, plans: [shape(10): plan]).plans == [])
         }
         #expect(table.standing(.init(asset: ids[0], shape: shape(10)), in: "c") == .prepared)
-        #expect(table.stop("c", [ids[0]], shape(11)).plans == [], "other values name another image")
-        #expect(table.stop("c", [ids[0]], shape(10)).plans == [], "another manager holds it still")
+        #expect(table.stop("c", [ids[0]], shape(11)).plans == [], "other options are another image")
+        #expect(table.stop("c", [ids[0]], shape(10)).plans == [], "another manager still has it")
         #expect(table.standing(.init(asset: ids[0], shape: shape(10)), in: "c") == nil)
         #expect(table.stopAll("d").plans == [plan])
 
@@ -203,10 +203,10 @@ struct CacheTableTests {
         let leaving = table.stopAll("c")
         #expect(leaving.tasks == [task.number])
         #expect(table.next(most: 8) == nil)
-        #expect(table.finish(task, plans: [shape(10): plan]).plans == [plan], "made in vain: it does not stay")
+        #expect(table.finish(task, plans: [shape(10): plan]).plans == [plan], "no longer wanted: it is released")
     }
 
-    @Test func `a manager is its owner's, for as long as it is used`() throws {
+    @Test func `a manager belongs to its owner and is kept while it is used`() throws {
         var table = try table()
         try table.use("c", owner: "me", now: 1)
         #expect(throws: RPCError.self) { try table.use("c", owner: "you", now: 1) }
@@ -226,7 +226,7 @@ struct CacheTableTests {
         try table.open("another's", owner: "you", allowsHighQuality: true, now: 0)
     }
 
-    @Test(.spec("S-58")) func `a list that is too long loses what was put there first`() throws {
+    @Test(.spec("S-58")) func `a list above its limit drops its oldest images`() throws {
         var table = try table(limit: 100)
         _ = table.start("c", Array(ids[0..<80]), shape(10))
         _ = table.start("c", Array(ids[80..<160]), shape(10))
@@ -235,7 +235,7 @@ struct CacheTableTests {
         #expect(table.next(most: 8)?.asset == ids[80])
     }
 
-    @Test(.spec("S-58")) func `a hundred thousand starts and stops leave nothing behind and take no time to speak of`()
+    @Test(.spec("S-58")) func `a hundred thousand starts and stops leave nothing behind and stay fast`()
         throws
     {
         var table = try table(limit: 2000)

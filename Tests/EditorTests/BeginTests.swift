@@ -9,11 +9,11 @@ import Testing
 @testable import Editor
 
 extension StudioTests {
-    /// What a program is given that wants to edit pixels itself.
+    /// The input for programs that edit pixels themselves.
     @Suite(.timeLimit(.minutes(2)))
     struct BeginTests {
         @Test(.spec("T-49"))
-        func `a program chooses between a RAW and a compressed original, and does without what it need not have`()
+        func `a program chooses between RAW and compressed original and can leave out what it does not need`()
             async throws
         {
             try await Studio.open { studio in

@@ -31,7 +31,7 @@ struct EditPlanTests {
         }
     }
 
-    @Test func `replacing begins with the original`() throws {
+    @Test func `replacing starts from the original`() throws {
         let edit = ApplyEdit(asset: .none, adjustments: bright)
         let plain = try EditPlan(edit, of: asset(.photo), adjustmentData: nil)
         #expect(plain.source.type == .photo)
@@ -44,7 +44,7 @@ struct EditPlanTests {
         #expect(!EditPlan.needsAdjustmentData(.replace, of: ours))
     }
 
-    @Test func `replacing another program's edit goes back to the original first`() throws {
+    @Test func `replacing another program's edit reverts to the original first`() throws {
         let edit = ApplyEdit(asset: .none, adjustments: bright)
         let theirs = asset(.photo, .fullSizePhoto, .adjustmentData, format: "com.example.other")
         #expect(try EditPlan(edit, of: theirs, adjustmentData: nil).revertsFirst)
@@ -59,7 +59,7 @@ struct EditPlanTests {
         #expect(try EditPlan(edit, of: onTop, adjustmentData: nil).source.type == .photo)
     }
 
-    @Test func `appending goes on from the base of the edit that is there`() throws {
+    @Test func `appending continues from the base of the present edit`() throws {
         var edit = ApplyEdit(asset: .none, adjustments: grey, mode: .append)
         let fresh = asset(.photo)
         #expect(!EditPlan.needsAdjustmentData(.append, of: fresh))
@@ -83,7 +83,7 @@ struct EditPlanTests {
         #expect(refusal(edit, ours) == nil)
     }
 
-    @Test func `what cannot be is named`() {
+    @Test func `each impossible edit has its error`() {
         let append = ApplyEdit(asset: .none, adjustments: grey, mode: .append)
         let theirs = asset(.photo, .fullSizePhoto, .adjustmentData, format: "com.example.other")
         #expect(refusal(append, theirs, bright.json.bytes) == .requestNotSupported)
@@ -99,7 +99,7 @@ struct EditPlanTests {
         #expect(refusal(guarded, asset(.photo)) == .conflict)
     }
 
-    @Test func `the digest is of what is asked for, not of its name`() {
+    @Test func `the digest covers the request, not its client name and transaction id`() {
         let edit = ApplyEdit(asset: .none, adjustments: bright, client: "a", transaction: "1")
         var other = edit
         (other.client, other.transaction) = ("b", nil)

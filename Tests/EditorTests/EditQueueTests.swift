@@ -36,7 +36,7 @@ struct EditQueueTests {
 
     private func key(_ id: String, by publisher: String = "ann") -> EditKey { EditKey(publisher: publisher, id: id) }
 
-    @Test func `one edit of an asset at a time, the older one first, others beside it`() {
+    @Test func `edits of one asset run one at a time, oldest first, and other assets in parallel`() {
         var queue = EditQueue()
         for (id, asset) in [("a", 0), ("b", 0), ("c", 1)] { #expect(queue.add(edit(id, of: asset), now: 0) == .queued) }
         #expect(queue.add(edit("a"), now: 0) == .known)
@@ -47,7 +47,7 @@ struct EditQueueTests {
         #expect(queue.next()?.key.id == "b")
     }
 
-    @Test func `an edit comes after its predecessor, also where it arrives first`() {
+    @Test func `an edit runs after its predecessor, even if it arrives first`() {
         var queue = EditQueue()
         #expect(queue.add(edit("b", of: 1, after: "a"), now: 0) == .asks(key("a")))
         #expect(queue.answer(key("b"), predecessor: nil, now: 0) == nil)
@@ -56,24 +56,24 @@ struct EditQueueTests {
         #expect(queue.add(edit("a", of: 0), now: 1) == .queued)
         #expect(queue.deadline(of: key("b")) == nil)
         #expect(queue.next()?.key.id == "a")
-        #expect(queue.next() == nil, "another asset, and still after")
+        #expect(queue.next() == nil, "another asset, but still after its predecessor")
         #expect(queue.finish(key("a"), .applied).isEmpty)
         #expect(queue.next()?.key.id == "b")
     }
 
-    @Test func `a predecessor that was applied long ago lets go, another publisher's does not count`() {
+    @Test func `an already applied predecessor releases an edit, and another publisher's edit does not count`() {
         var queue = EditQueue()
         _ = queue.add(edit("a", by: "bob"), now: 0)
         #expect(queue.add(edit("b", of: 1, after: "a"), now: 0) == .asks(key("a")))
         #expect(queue.answer(key("b"), predecessor: .applied, now: 0) == nil)
         #expect(queue.next()?.key == key("a", by: "bob"))
         #expect(queue.next()?.key == key("b"))
-        // A second answer, or one about an edit that is gone, says nothing.
+        // A second state of the predecessor, or one of an unknown edit, has no effect.
         #expect(queue.answer(key("b"), predecessor: nil, now: 0) == nil)
         #expect(queue.answer(key("z"), predecessor: .failed, now: 0) == nil)
     }
 
-    @Test func `nobody waits for ever for a predecessor, nor too many`() {
+    @Test func `waiting for a missing predecessor is bounded in time and number`() {
         var queue = EditQueue(limits: .init(strangers: 2, patience: 1_000_000))
         for index in 0..<3 {
             let id = "b\(index)"
@@ -90,7 +90,7 @@ struct EditQueueTests {
         #expect(queue.count == 1)
     }
 
-    @Test func `after a failure a replacing edit goes on and an appending one fails, with all that append to it`() {
+    @Test func `after a failure a replacing edit runs, and an appending one fails with all that append to it`() {
         var queue = EditQueue()
         _ = queue.add(edit("a"), now: 0)
         _ = queue.add(edit("b", after: "a", .append), now: 0)
@@ -105,21 +105,21 @@ struct EditQueueTests {
         #expect(failures.map(\.edit.key.id) == ["c"])
         #expect(queue.finish(key("c"), .failed).isEmpty)
         #expect(queue.next()?.key.id == "d")
-        // The same where the catalog says that it failed.
+        // The same if the catalog reports the failure.
         _ = queue.add(edit("e", of: 2, after: "x", .append), now: 0)
         #expect(queue.answer(key("e"), predecessor: .failed, now: 0)?.refusal == .predecessorFailed)
     }
 
-    @Test func `edits that come after each other in a circle end`() {
+    @Test func `edits that form a cycle fail`() {
         var queue = EditQueue()
         #expect(queue.add(edit("a", after: "b"), now: 0) == .asks(key("b")))
         #expect(queue.add(edit("b", after: "c"), now: 0) == .asks(key("c")))
         guard case .fails(let failure) = queue.add(edit("c", after: "a"), now: 0) else {
-            Issue.record("it goes round for ever")
+            Issue.record("the cycle was not detected")
             return
         }
         #expect(failure.refusal == .missingPredecessor)
-        // One that comes after the circle does not follow it for ever either.
+        // Following an edit of the cycle also ends.
         #expect(queue.add(edit("d", after: "c"), now: 0) == .queued)
         #expect(queue.finish(key("c"), .failed).isEmpty)
         #expect(queue.next()?.key.id == "b")
@@ -129,7 +129,7 @@ struct EditQueueTests {
         #expect(queue.next()?.key.id == "d")
     }
 
-    @Test func `whatever order edits arrive in, each is carried out once and after its predecessor`() {
+    @Test func `in any order of arrival, each edit runs once and after its predecessor`() {
         var random = SeededRandom(named: "edit queue")
         for _ in 0..<TestEnvironment.rounds(50) {
             var queue = EditQueue(limits: .init(strangers: 10_000))
@@ -175,15 +175,15 @@ struct EditQueueTests {
     }
 }
 
-/// What becomes of an edit that does not succeed.
+/// The retry policy of edits that fail.
 @Suite(.timeLimit(.minutes(1)))
 struct EditTriesTests {
-    @Test func `what may pass is waited for, with pauses that stay bounded`() {
+    @Test func `temporary errors are retried with bounded pauses`() {
         var tries = EditTries()
         for refusal in [Refusal.connectionLost, .busy, .notEnoughSpace, .unavailable, .deadlineExceeded] {
             for _ in 0..<20 {
                 guard case .again(let pause) = tries.next(after: refusal.error("…"), isConditional: false) else {
-                    Issue.record("\(refusal) ends it")
+                    Issue.record("\(refusal) ended the edit")
                     return
                 }
                 #expect(pause > .zero && pause <= .seconds(2))
@@ -191,7 +191,7 @@ struct EditTriesTests {
         }
     }
 
-    @Test func `poison is tried once more and then ends, a refusal ends at once`() {
+    @Test func `a crash or hang is retried once, and a refusal ends the edit at once`() {
         var tries = EditTries()
         #expect(tries.next(after: Refusal.workerTimeout.error("…"), isConditional: false) == .again(.zero))
         #expect(tries.next(after: Refusal.workerTimeout.error("…"), isConditional: false) == .fails)
@@ -201,7 +201,7 @@ struct EditTriesTests {
         }
     }
 
-    @Test func `others who edit the same asset win in the end, at once where the revision is named`() {
+    @Test func `repeated conflicts end an edit, at once if it names a revision`() {
         var tries = EditTries()
         let conflict = Refusal.conflict.error("…")
         #expect(tries.next(after: conflict, isConditional: true) == .fails)

@@ -19,7 +19,7 @@ extension StudioTests {
 
         private func list(_ adjustments: Adjustment...) -> AdjustmentList { AdjustmentList(operations: adjustments) }
 
-        @Test func `an edit is one change with an upright render, its data, and what the camera wrote`() async throws {
+        @Test func `an edit is one change with an upright render, adjustment data and camera metadata`() async throws {
             try await Studio.open { studio in
                 let original = TestPictures.jpeg(
                     width: 300,
@@ -56,7 +56,7 @@ extension StudioTests {
             }
         }
 
-        @Test func `replacing begins anew, appending goes on, both from the original`() async throws {
+        @Test func `replacing starts again and appending continues, both from the original`() async throws {
             try await Studio.open { studio in
                 let bytes = TestPictures.jpeg(width: 90, height: 60)
                 let (first, second) = (try studio.catalog.add(bytes), try studio.catalog.add(bytes))
@@ -65,7 +65,7 @@ extension StudioTests {
                 _ = try await studio.ask(ApplyEdit(asset: first.id, adjustments: bright))
                 _ = try await studio.ask(ApplyEdit(asset: second.id, adjustments: bright))
                 let brightRender = try studio.bytes(first.id, .fullSizePhoto)
-                #expect(try studio.bytes(second.id, .fullSizePhoto) == brightRender, "not bright on grey")
+                #expect(try studio.bytes(second.id, .fullSizePhoto) == brightRender, "the first edit is replaced")
                 #expect(brightRender != greyRender)
                 _ = try await studio.ask(ApplyEdit(asset: first.id, adjustments: grey, mode: .append))
                 let both = AdjustmentList(operations: bright.operations + grey.operations)
@@ -73,12 +73,12 @@ extension StudioTests {
                 #expect(try studio.bytes(first.id, .adjustmentData) == both.json.bytes)
                 #expect(
                     try studio.bytes(first.id, .fullSizePhoto) == studio.bytes(second.id, .fullSizePhoto),
-                    "appended equals given at once, byte for byte"
+                    "appended operations equal one list, byte for byte"
                 )
             }
         }
 
-        @Test func `another program's edit is not extended, and replaced from the original`() async throws {
+        @Test func `another program's edit cannot be extended and is replaced from the original`() async throws {
             try await Studio.open { studio in
                 let bytes = TestPictures.jpeg(width: 90, height: 60, seed: 1)
                 let asset = try studio.catalog.add(bytes)
@@ -108,7 +108,7 @@ extension StudioTests {
             }
         }
 
-        @Test func `many edits of one asset at once all count`() async throws {
+        @Test func `concurrent edits of one asset all take effect`() async throws {
             try await Studio.open { studio in
                 let asset = try studio.catalog.add(TestPictures.jpeg(width: 60, height: 40))
                 try await withThrowingTaskGroup(of: Void.self) { group in
@@ -123,11 +123,11 @@ extension StudioTests {
                 }
                 let data = try JSON(parsing: studio.bytes(asset.id, .adjustmentData))
                 #expect(try AdjustmentList(json: data).operations.count == 10)
-                #expect(studio.commits.count == 10, "none was rendered in vain")
+                #expect(studio.commits.count == 10, "no render was wasted")
             }
         }
 
-        @Test func `an edit without a precondition is rendered again when somebody was faster`() async throws {
+        @Test func `an edit without a precondition is rendered again after a conflict`() async throws {
             try await Studio.open { studio in
                 let asset = try studio.catalog.add(TestPictures.jpeg(width: 60, height: 40))
                 let disturbances = Box(2)
@@ -145,7 +145,7 @@ extension StudioTests {
             }
         }
 
-        @Test func `with a precondition the first conflict is the answer, with the revision there is`() async throws {
+        @Test func `with a precondition the first conflict is returned, with the present revision`() async throws {
             try await Studio.open { studio in
                 let asset = try studio.catalog.add(TestPictures.jpeg(width: 60, height: 40))
                 var edit = ApplyEdit(
@@ -159,7 +159,7 @@ extension StudioTests {
                 let revision = try #require(studio.catalog.asset(asset.id)?.contentRevision)
                 #expect(refusal?.refusal == .conflict)
                 #expect(refusal?.data["contentRevision"]?.stringValue == revision.description)
-                #expect(studio.commits.count == 1, "it was seen before anything was rendered")
+                #expect(studio.commits.count == 1, "the conflict was found before rendering")
                 edit.ifContentRevision = revision
                 let isDone = Box(false)
                 studio.catalog.before { catalog, method in
@@ -197,7 +197,7 @@ extension StudioTests {
             }
         }
 
-        @Test func `reverting gives the original back`() async throws {
+        @Test func `reverting restores the original`() async throws {
             try await Studio.open { studio in
                 let asset = try studio.catalog.add(TestPictures.jpeg(width: 60, height: 40))
                 _ = try await studio.ask(ApplyEdit(asset: asset.id, adjustments: grey))
@@ -212,7 +212,7 @@ extension StudioTests {
             }
         }
 
-        @Test func `every failure has its name`() async throws {
+        @Test func `every failure has its error name`() async throws {
             try await Studio.open { studio in
                 let text = try studio.catalog.add(Array("no picture at all, only words".utf8))
                 let cut = try studio.catalog.add(Array(TestPictures.jpeg(width: 300, height: 200).prefix(3000)))
@@ -238,7 +238,7 @@ extension StudioTests {
             }
         }
 
-        @Test func `a picture asked for after an edit is never the one before it`() async throws {
+        @Test func `an image requested after an edit never shows the state before it`() async throws {
             try await Studio.open(withThumbnailer: true) { studio in
                 let asset = try studio.catalog.add(TestPictures.jpeg(width: 300, height: 200))
                 var image = ImageRequest(asset: asset.id, targetSize: .size(width: 60, height: 60), resizeMode: .exact)
@@ -260,9 +260,9 @@ extension StudioTests {
     }
 }
 
-/// A value that closures of a test share.
+/// A value shared by the closures of a test.
 final class Box<Value: Sendable>: @unchecked Sendable {
-    // Only ever used by one task after the other.
+    // Safe because the tasks use it one after the other.
     var value: Value
 
     init(_ value: Value) { self.value = value }

@@ -13,18 +13,18 @@ import Testing
 @testable import Editor
 @testable import Thumbnailer
 
-/// Tests with real workers run one after the other: they would only take the processors from each other.
+/// Parent of the suites with real workers. They run one after the other, because they would compete for the processors.
 @Suite(.serialized)
 enum StudioTests {}
 
-/// An editor with real workers, beside a scripted catalog, for one test; on request with a thumbnailer.
+/// An editor with real workers and a scripted catalog, for one test, optionally with a thumbnailer.
 struct Studio: Sendable {
     let resources: ResourceStore
     let catalog: ScriptedCatalog
     let editor: EditorService
-    /// Asks the editor.
+    /// A client of the editor.
     let client: ServiceClient
-    /// Asks the thumbnailer, where there is one.
+    /// A client of the thumbnailer, if there is one.
     let pictures: ServiceClient
 
     static let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -95,23 +95,23 @@ struct Studio: Sendable {
         )
     }
 
-    /// The outcome of a request to the editor.
+    /// Sends a request to the editor and returns its result.
     func ask<R: Request>(_ request: R) async throws(RPCError) -> R.Result {
         try await client.ask(request).result
     }
 
-    /// The refusal of a request; nil where it succeeds.
+    /// Returns the error of a request; nil if it succeeds.
     func refusal<R: Request>(_ request: R) async -> RPCError? {
         await client.refusal(of: request)
     }
 
-    /// The bytes of a resource of an asset.
+    /// Returns the bytes of a resource of an asset.
     func bytes(_ id: ObjectID, _ type: ResourceType) throws -> Bytes {
         let resource = try #require(catalog.asset(id)?.resource(type))
         let digest = try #require(ResourceDigest(resource.digest))
         return try resources.readAll(digest, limit: 1 << 30)
     }
 
-    /// Transactions that were not mere questions.
+    /// The transactions that were not mere recalls.
     var commits: [PerformChanges] { catalog.performed.filter { !$0.recall } }
 }

@@ -36,7 +36,7 @@ extension StudioTests {
             }
         }
 
-        @Test func `a repeat long after has the same outcome, whatever became of the asset`() async throws {
+        @Test func `a later repeat has the same outcome, even if the asset has changed since`() async throws {
             try await Studio.open { studio in
                 let asset = try studio.catalog.add(TestPictures.jpeg(width: 60, height: 40))
                 let edit = ApplyEdit(asset: asset.id, adjustments: grey, client: "script", transaction: "t1")
@@ -50,7 +50,7 @@ extension StudioTests {
             }
         }
 
-        @Test func `other content under a known name is told so`() async throws {
+        @Test func `other content under a known transaction id is refused`() async throws {
             try await Studio.open { studio in
                 let asset = try studio.catalog.add(TestPictures.jpeg(width: 60, height: 40))
                 let other = try studio.catalog.add(TestPictures.jpeg(width: 40, height: 60))
@@ -67,7 +67,7 @@ extension StudioTests {
             }
         }
 
-        @Test func `an answer lost on the way is asked for again under the same name`() async throws {
+        @Test func `a lost response is requested again under the same transaction id`() async throws {
             try await Studio.open { studio in
                 let asset = try studio.catalog.add(TestPictures.jpeg(width: 60, height: 40))
                 studio.catalog.fail(
@@ -83,7 +83,7 @@ extension StudioTests {
             }
         }
 
-        @Test func `a failed edit leaves its name free`() async throws {
+        @Test func `a failed edit does not use up its transaction id`() async throws {
             try await Studio.open { studio in
                 let asset = try studio.catalog.add(TestPictures.jpeg(width: 60, height: 40))
                 let edit = ApplyEdit(

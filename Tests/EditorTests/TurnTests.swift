@@ -9,7 +9,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct TurnTests {
-    @Test func `one key is served in the order of arrival, keys beside each other`() {
+    @Test func `work of one key runs in order of arrival, and keys are independent`() {
         var table = TurnTable<String>(limitPerKey: 3, limit: 5)
         #expect(table.enter("a", waiter: 1) == .itsTurn)
         #expect(table.enter("a", waiter: 2) == .waits)
@@ -24,7 +24,7 @@ struct TurnTests {
         #expect(table.keys == 0)
     }
 
-    @Test func `one who gives up waiting gives nobody the turn`() {
+    @Test func `a waiter that gives up does not release the next one`() {
         var table = TurnTable<String>(limitPerKey: 3, limit: 5)
         for waiter: UInt64 in 1...3 { _ = table.enter("a", waiter: waiter) }
         #expect(table.leave("a", waiter: 2) == nil)
@@ -32,7 +32,7 @@ struct TurnTests {
         #expect(table.leave("a", waiter: 1) == 3)
     }
 
-    @Test func `all keys together have a limit`() {
+    @Test func `the total of all keys is limited`() {
         var table = TurnTable<Int>(limitPerKey: 9, limit: 2)
         #expect(table.enter(1, waiter: 1) == .itsTurn)
         #expect(table.enter(2, waiter: 2) == .itsTurn)
@@ -41,7 +41,7 @@ struct TurnTests {
         #expect(table.enter(3, waiter: 4) == .itsTurn)
     }
 
-    @Test func `never two at a time for one asset, and everyone gets a turn`() async throws {
+    @Test func `edits of one asset never overlap, and all of them run`() async throws {
         let turns = Turns(limitPerAsset: 100, limit: 1000)
         let inside = Occupants()
         let assets = try (0..<5).map { number in try id(number) }
@@ -64,7 +64,7 @@ struct TurnTests {
         #expect(turns.figures == (0, 0))
     }
 
-    @Test func `who is cancelled while waiting is told so, and the next one goes on`() async throws {
+    @Test func `a cancelled waiter gets user_cancelled, and the next one runs`() async throws {
         let turns = Turns(limitPerAsset: 10, limit: 10)
         let asset = try id(1)
         let held = Gate(2)
@@ -102,7 +102,7 @@ struct TurnTests {
     }
 }
 
-/// Counts who is at work on each asset.
+/// Counts the running edits of each asset.
 private final class Occupants: Sendable {
     private let counts = Mutex<[ObjectID: Int]>([:])
 

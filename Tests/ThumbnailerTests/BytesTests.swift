@@ -222,7 +222,8 @@ extension DarkroomTests {
         }
 
         /// Short by default; the soak run has a hundred clients.
-        @Test(.spec("P-25", "S-50")) func `many concurrent requests get one response each, and nothing leaks`() async throws {
+        @Test(.spec("P-25", "S-50")) func `many concurrent requests get one response each, without leaks`() async throws
+        {
             try await Darkroom.open { room in
                 var random = SeededRandom(named: "a storm of requests")
                 let good = try (0..<6).map {

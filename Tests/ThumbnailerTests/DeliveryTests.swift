@@ -165,8 +165,7 @@ extension DarkroomTests {
             print("D" if json.loads(frames[0])["result"]["isDegraded"] else "F")
             """
 
-        @Test(.spec("T-44")) func `a second degraded image is larger than the first, if it is allowed`() async throws
-        {
+        @Test(.spec("T-44")) func `a second degraded image is larger than the first, if it is allowed`() async throws {
             try await Darkroom.open { room in
                 let asset = try room.catalog.add(try Negatives.large(width: 1200, seed: 9, preview: true))
                 var request = ImageRequest(

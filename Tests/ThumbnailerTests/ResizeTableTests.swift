@@ -67,7 +67,7 @@ struct ResizeCell: Sendable, CustomStringConvertible {
             }
             let isNear = abs(Double(width) - wanted.width) <= 1 && abs(Double(height) - wanted.height) <= 1
             let touches = width == target.width || height == target.height
-            return isNear && touches && width <= target.width && height <= target.height ? nil : "the image is to fit exactly"
+            return isNear && touches && width <= target.width && height <= target.height ? nil : "it must fit exactly"
         }
         if isUpscaled || width > source.width || height > source.height { return "fast mode does not enlarge" }
         let reaches =

@@ -3,20 +3,25 @@ public import Logging
 public import Messaging
 public import PhotoClient
 
-/// A folder with endpoints, and a library that is connected to them, for one test.
+/// A folder with endpoints and a library connected to them, for one test.
 public struct ClientRoom: Sendable {
+    /// The folder of the endpoints' socket files.
     public let folder: TemporaryFolder
+    /// The endpoints, at which a test may start servers.
     public let endpoints: ServiceEndpoints
+    /// The library under test, connected to the endpoints.
     public let library: PhotoLibrary
+    /// A logger that discards everything.
     public static let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
-    /// Lost connections come back soon.
+    /// Limits with a short reconnection interval, so that lost connections are restored quickly.
     public static var limits: MessagingLimits {
         var limits = MessagingLimits()
         limits.reconnectIntervalMax = .milliseconds(100)
         return limits
     }
 
+    /// Creates a fixture, runs the body with it and closes the library.
     public static func with<Value>(_ body: (ClientRoom) async throws -> Value) async throws -> Value {
         let folder = try TemporaryFolder("client")
         func address(_ name: String) throws -> EndpointAddress { try EndpointAddress("ipc://\(folder.file(name))") }
@@ -39,7 +44,7 @@ public struct ClientRoom: Sendable {
         return try outcome.get()
     }
 
-    /// A handler answers at an address while the body runs; what is under way at the end is cut off.
+    /// Runs a server with the handler at an address while the body runs. Requests still running at the end are dropped.
     public func serving<Value: Sendable>(
         _ address: EndpointAddress,
         _ handler: any RequestHandler,
@@ -67,7 +72,7 @@ public struct ClientRoom: Sendable {
 }
 
 extension ServiceClient {
-    /// The refusal of a request; nil where it succeeds.
+    /// Returns the error of a request; nil if it succeeds.
     public func refusal<R: Request>(of request: R) async -> RPCError? {
         do throws(RPCError) {
             _ = try await ask(request)

@@ -1,13 +1,15 @@
 import Synchronization
 
-/// Lets nobody pass until a number of tasks stand before it; then it is open.
+/// A barrier that suspends tasks until a given number of them have arrived; then it stays open.
 public final class Gate: Sendable {
     private let state: Mutex<(missing: Int, waiting: [CheckedContinuation<Void, Never>])>
 
+    /// Creates a barrier that opens when `count` tasks have arrived.
     public init(_ count: Int) {
         state = Mutex((max(0, count), []))
     }
 
+    /// Waits until the barrier is open.
     public func pass() async {
         await withCheckedContinuation { continuation in
             let released = state.withLock { state -> [CheckedContinuation<Void, Never>] in

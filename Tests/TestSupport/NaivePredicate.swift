@@ -1,14 +1,15 @@
 public import JSONValue
 public import PhotoModel
 
-/// A predicate's tree read straight from its JSON and asked of an asset's JSON: slow, short, and sharing no code with
-/// what it checks but the two text functions.
+/// An independent evaluation of predicates, on the JSON of the tree and of the asset: slow, short, and sharing only the
+/// two text functions with the code it checks.
 ///
 /// Only for trees that ``Predicate`` accepts.
 public enum NaivePredicate {
+    /// Returns true if the asset matches the tree.
     public static func evaluate(_ tree: JSON, on asset: Asset) -> Bool { evaluate(tree, asset.json) }
 
-    /// The same, of an asset as JSON.
+    /// Returns true if the asset, given as JSON, matches the tree.
     public static func evaluate(_ tree: JSON, _ asset: JSON) -> Bool {
         if let truth = tree.boolValue { return truth }
         if let operands = tree["and"]?.arrayValue { return operands.allSatisfy { evaluate($0, asset) } }
@@ -64,10 +65,10 @@ public enum NaivePredicate {
         }
     }
 
-    /// What a key says of an asset as JSON, as a number or text.
+    /// Returns the value of a key for an asset given as JSON, as a number or text.
     public static func value(_ name: String, of asset: JSON) -> JSON { own(name, asset) }
 
-    /// The asset's value as a number or text.
+    /// Returns the asset's own value as a number or text.
     private static func own(_ name: String, _ asset: JSON) -> JSON {
         switch name {
         case "localIdentifier": asset["id"] ?? .null
@@ -80,7 +81,7 @@ public enum NaivePredicate {
         }
     }
 
-    /// A literal in the terms of the asset's value.
+    /// Converts a literal to the form of the asset's values.
     private static func wanted(_ name: String, _ literal: JSON) -> JSON {
         if literal.isNull { return .null }
         switch name {

@@ -4,7 +4,7 @@ public import PhotoClient
 public import PhotoModel
 
 extension PhotoLibrary {
-    /// All records after a token, page by page from the change-broker.
+    /// Returns all change records after a token, read page by page from the change-broker.
     public func history(after token: ChangeToken) async throws -> [ChangeRecord] {
         var records: [ChangeRecord] = []
         var cursor = token

@@ -1,14 +1,15 @@
 public import JSONValue
 public import PhotoModel
 
-/// Random assets and predicates that meet each other: few distinct values, so that conditions are true now and then.
+/// Random assets and predicates with few distinct values, so that conditions are true for some of the assets.
 public enum RandomEntities {
+    /// Texts that differ in case, diacritics, normalization and scripts, or contain special characters.
     public static let texts = [
         "Été à Paris", "été", "ETE", "Straße", "STRASSE", "straße 7", "Ångström", "angstrom", "İstanbul", "a*b?c\\",
         "", "100%", "'; DROP TABLE asset; --", "日本の夏", "がか", "Ελλάς", "e\u{301}te\u{301}", "Łódź", "ø",
     ].map(nfc)
 
-    /// An identifier that is the same for the same number.
+    /// Returns an identifier that depends only on the number.
     public static func id(_ kind: ObjectKind, _ number: Int) -> ObjectID {
         var random = SeededRandom(seed: UInt64(truncatingIfNeeded: number))
         return ObjectID(kind, milliseconds: Int64(number), using: &random)
@@ -24,6 +25,7 @@ public enum RandomEntities {
         1_714_521_600_000_000 + Int64.random(in: -3...3, using: &random) * 1_000_000
     }
 
+    /// Returns a random asset.
     public static func asset(_ number: Int, using random: inout SeededRandom) -> Asset {
         var asset = Asset(id: id(.asset, number), revision: Revision(Int64(number)))
         asset.mediaType = random.pick(MediaType.allCases)
@@ -63,7 +65,7 @@ public enum RandomEntities {
 
     // MARK: Predicates
 
-    /// A tree of about `size` leaves over the keys of a class.
+    /// Returns a predicate tree of about `size` leaves over the keys of a class.
     public static func tree(_ size: Int, of entityClass: PredicateClass, using random: inout SeededRandom) -> JSON {
         guard size > 1 else { return leaf(of: entityClass, using: &random) }
         if random.one(in: 4) { return ["not": tree(size, of: entityClass, using: &random)] }
@@ -74,6 +76,7 @@ public enum RandomEntities {
         return Bool.random(using: &random) ? ["and": operands] : ["or": operands]
     }
 
+    /// Returns a random condition on a random key of a class, or on a location.
     public static func leaf(of entityClass: PredicateClass, using random: inout SeededRandom) -> JSON {
         if entityClass == .asset, random.one(in: 12) { return place(using: &random) }
         return condition(random.pick(entityClass.keys), using: &random)
@@ -97,7 +100,7 @@ public enum RandomEntities {
         ]
     }
 
-    /// A condition on one key, with any of the operators that it takes.
+    /// Returns a condition on one key, with one of the operators that the key accepts.
     public static func condition(_ key: PredicateKey, using random: inout SeededRandom) -> JSON {
         let relations = ["==", "!=", "<", "<=", ">", ">="]
         let texts = ["beginsWith", "contains", "endsWith", "like"]

@@ -1,30 +1,30 @@
 import Foundation
 
-/// A peer that speaks CURVE (ZeroMQ RFC 26) itself, byte by byte: an admitted client that then says what libzmq would not.
+/// A peer that implements CURVE (ZeroMQ RFC 26) byte by byte: an admitted client that can send what libzmq would not.
 ///
-/// The boxes are libsodium's, which libzmq brings with it.
+/// The cryptographic functions are libsodium's, which is installed with libzmq.
 public final class RawCurve: Sendable {
     private let peer: RawZMTP
     private let boxes: Boxes
-    /// With the server's short-term key, both ways.
+    /// The shared secret with the server's short-term key, for both directions.
     private let shared: [UInt8]
     private let nonce = Recording<UInt64>(3)
 
-    /// Why there is no connection.
+    /// The reason why there is no connection.
     public enum Failure: Error, Sendable {
         /// libsodium cannot be loaded.
         case noBoxes
-        /// The other side ended the connection, or said no, before the handshake was done.
+        /// The server closed the connection or sent an error during the handshake.
         case refused
     }
 
-    /// Connects and shakes hands.
+    /// Connects and completes the handshake.
     ///
     /// - Parameters:
-    ///   - socketType: what it says to be, such as "DEALER"
+    ///   - socketType: the declared socket type, such as "DEALER"
     ///   - server: the server's public key, 32 bytes
-    ///   - publicKey: the client's own
-    ///   - secretKey: the client's own
+    ///   - publicKey: the client's public key, 32 bytes
+    ///   - secretKey: the client's secret key, 32 bytes
     public init(port: UInt16, as socketType: String, server: [UInt8], publicKey: [UInt8], secretKey: [UInt8]) throws {
         guard let boxes = Boxes() else { throw Failure.noBoxes }
         self.boxes = boxes
@@ -69,7 +69,7 @@ public final class RawCurve: Sendable {
         guard Self.command("READY", from: peer) != nil else { throw Failure.refused }
     }
 
-    /// Sends a frame; false where the other side has gone.
+    /// Sends a frame. Returns false if the connection is closed.
     @discardableResult
     public func send(_ payload: [UInt8], more: Bool) -> Bool {
         let number = nonce.withLock { number in
@@ -81,16 +81,16 @@ public final class RawCurve: Sendable {
         return peer.send(RawZMTP.head(length: UInt64(message.count), more: false) + message)
     }
 
-    /// Sends bytes as they are, outside of every box.
+    /// Sends bytes unencrypted.
     @discardableResult
     public func sendPlain(_ bytes: [UInt8]) -> Bool { peer.send(bytes) }
 
-    /// Reads until the other side ends the connection; false where it has not within the time.
+    /// Reads until the server closes the connection. Returns false if it does not within the time.
     public func waitForEnd(seconds: Int) -> Bool { peer.waitForEnd(seconds: seconds) }
 
     private static func name(_ name: String) -> [UInt8] { [UInt8(name.utf8.count)] + Array(name.utf8) }
 
-    /// The content of the next command, where it is the one that is expected.
+    /// Returns the content of the next command if it is the expected one.
     private static func command(_ expected: String, from peer: RawZMTP) -> [UInt8]? {
         guard let flags = peer.read(1)?.first else { return nil }
         let length: Int
@@ -107,7 +107,7 @@ public final class RawCurve: Sendable {
     }
 }
 
-/// What of libsodium is needed.
+/// The functions used from libsodium.
 private struct Boxes: Sendable {
     private typealias Pair = @convention(c) (UnsafeMutablePointer<UInt8>, UnsafeMutablePointer<UInt8>) -> Int32
     private typealias Shared =

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A peer that speaks ZeroMQ's wire format itself, byte by byte, and so can say what libzmq would not.
+/// A peer that implements ZeroMQ's wire format byte by byte, and so can send what libzmq would not.
 public final class RawZMTP: Sendable {
     private let descriptor: Int32
 
@@ -37,7 +37,7 @@ public final class RawZMTP: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Sends bytes; false where the other side has gone.
+    /// Sends bytes. Returns false if the connection is closed.
     @discardableResult
     public func send(_ bytes: [UInt8]) -> Bool {
         var sent = 0
@@ -51,7 +51,7 @@ public final class RawZMTP: Sendable {
         return true
     }
 
-    /// Shakes hands without keys.
+    /// Completes the handshake without keys.
     public func greet(as kind: String = "DEALER") {
         var greeting: [UInt8] = [0xFF, 0, 0, 0, 0, 0, 0, 0, 0, 0x7F, 3, 0] + Array("NULL".utf8)
         greeting += [UInt8](repeating: 0, count: 64 - greeting.count)
@@ -62,18 +62,18 @@ public final class RawZMTP: Sendable {
         send([4, UInt8(ready.count)] + ready)
     }
 
-    /// Shakes hands as a subscriber, and asks for a topic.
+    /// Completes the handshake as a subscriber and subscribes to a topic.
     public func subscribe(_ topic: String) {
         greet(as: "SUB")
         send([0, UInt8(1 + topic.utf8.count), 1] + Array(topic.utf8))
     }
 
-    /// The head of a frame that says to be so long.
+    /// Returns the header of a frame that declares a length.
     public static func head(length: UInt64, more: Bool) -> [UInt8] {
         [more ? 3 : 2] + (0..<8).map { UInt8(truncatingIfNeeded: length >> UInt64(56 - 8 * $0)) }
     }
 
-    /// Reads so many bytes; nil where the other side ends before, or says nothing for ten seconds.
+    /// Reads a number of bytes. Returns nil if the connection closes before, or nothing arrives for ten seconds.
     public func read(_ count: Int) -> [UInt8]? {
         var patience = timeval(tv_sec: 10, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
@@ -87,7 +87,7 @@ public final class RawZMTP: Sendable {
         return bytes
     }
 
-    /// Reads until the other side ends the connection; false where it has not within the time.
+    /// Reads until the other side closes the connection. Returns false if it does not within the time.
     public func waitForEnd(seconds: Int) -> Bool {
         var patience = timeval(tv_sec: seconds, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A value that several tasks of a test write to, and others wait for.
+/// A value that several tasks of a test write to and others wait for.
 public final class Recording<Value: Sendable>: Sendable {
     private struct Waiter {
         let isEnough: @Sendable (Value) -> Bool
@@ -12,7 +12,7 @@ public final class Recording<Value: Sendable>: Sendable {
         var waiters: [Int: Waiter] = [:]
         var last = 0
 
-        /// Takes out those for whom the value is as wanted.
+        /// Removes and returns the waiters whose condition is met.
         mutating func freed() -> [CheckedContinuation<Void, Never>] {
             let ready = waiters.filter { $0.value.isEnough(value) }
             for id in ready.keys { waiters[id] = nil }
@@ -22,9 +22,10 @@ public final class Recording<Value: Sendable>: Sendable {
 
     private let state: Mutex<State>
 
+    /// Creates a recording with an initial value.
     public init(_ value: Value) { state = Mutex(State(value: value)) }
 
-    /// Reads or changes the value; whoever waits for what it is now goes on.
+    /// Reads or changes the value and resumes the waiters whose condition is then met.
     public func withLock<Result: Sendable>(_ body: (inout Value) throws -> Result) rethrows -> Result {
         let (result, freed) = try state.withLock { state in
             let result = try body(&state.value)
@@ -34,7 +35,7 @@ public final class Recording<Value: Sendable>: Sendable {
         return result
     }
 
-    /// Returns once the value is as wanted, or the test is cancelled because its time is over.
+    /// Waits until the value meets the condition, or until the task is cancelled because of the test's time limit.
     public func wait(until isEnough: @escaping @Sendable (Value) -> Bool) async {
         let id = state.withLock { state in
             state.last += 1
@@ -56,5 +57,6 @@ public final class Recording<Value: Sendable>: Sendable {
         }
     }
 
+    /// The present value.
     public var current: Value { state.withLock { $0.value } }
 }

@@ -5,8 +5,9 @@ public import Messaging
 public import PhotoClient
 import Synchronization
 
-/// The four services as real processes in a folder of their own.
+/// The four services as real processes, with a folder of their own.
 public final class RunningHouse: Sendable {
+    /// A service, by the name of its executable.
     public enum Service: String, CaseIterable, Sendable {
         case catalog
         case changeBroker = "change-broker"
@@ -14,10 +15,13 @@ public final class RunningHouse: Sendable {
         case editor
     }
 
+    /// The folder of the library, the sockets and the cache.
     public let folder: TemporaryFolder
+    /// The variables that connect programs to these services.
     public let environment: [String: String]
     private let programs = Mutex<[Service: RunningProgram]>([:])
 
+    /// Creates the folder and the environment; starts nothing.
     public init(_ name: String = "house", environment extra: [String: String] = [:]) throws {
         folder = try TemporaryFolder(name)
         var environment = [
@@ -31,7 +35,7 @@ public final class RunningHouse: Sendable {
         self.environment = environment
     }
 
-    /// Starts services, in the order of the list, each ready before the next.
+    /// Starts services in the order of the list and waits for each to be ready.
     public func start(_ services: [Service] = Service.allCases) throws {
         for service in services {
             let program = try RunningProgram(service.rawValue, ["--ready-fd", "1"], environment: environment)
@@ -43,17 +47,19 @@ public final class RunningHouse: Sendable {
         }
     }
 
+    /// Returns the process of a service; nil before it was started.
     public func program(_ service: Service) -> RunningProgram? { programs.withLock { $0[service] } }
 
-    /// `kill -9`
+    /// Kills a service with SIGKILL.
     public func killHard(_ service: Service) { program(service)?.killHard() }
 
+    /// Kills a service with SIGKILL and starts it again.
     public func restart(_ service: Service) throws {
         killHard(service)
         try start([service])
     }
 
-    /// Asks all to end, in the reverse order, and says which did not end well.
+    /// Stops all services with SIGTERM in reverse order. Returns a description of each that did not exit with status 0.
     @discardableResult
     public func stop() -> [String] {
         var problems: [String] = []
@@ -70,18 +76,19 @@ public final class RunningHouse: Sendable {
         return problems
     }
 
-    /// What the services said, for a failing test.
+    /// The end of each service's log, for the report of a failing test.
     public var logs: String {
         Service.allCases.compactMap { service in
             program(service).map { "--- \(service.rawValue)\n\($0.errorText.suffix(4000))" }
         }.joined(separator: "\n")
     }
 
+    /// Returns the address of a socket by its file name without extension.
     public func address(_ name: String) throws -> EndpointAddress {
         try EndpointAddress("ipc://" + folder.file("run") + "/\(name).sock")
     }
 
-    /// A client of the house.
+    /// Connects a client library to the services.
     public func library(_ client: String = "test") throws -> PhotoLibrary {
         try PhotoLibrary(
             endpoints: ServiceEndpoints(
@@ -97,7 +104,7 @@ public final class RunningHouse: Sendable {
         )
     }
 
-    /// Runs `safelight` to its end.
+    /// Runs `safelight` until it exits.
     public func safelight(_ arguments: [String], seconds: Double = 120) throws -> (
         status: Int32?, output: String, errors: String
     ) {
@@ -105,9 +112,11 @@ public final class RunningHouse: Sendable {
     }
 }
 
-/// A service that did not do what a test needs.
+/// A service did not do what a test needs.
 public struct HouseError: Error, CustomStringConvertible {
+    /// The cause, with the service's log.
     public let description: String
 
+    /// Creates an error with a description.
     public init(description: String) { self.description = description }
 }

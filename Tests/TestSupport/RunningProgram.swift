@@ -1,11 +1,13 @@
 public import Foundation
 import Synchronization
 
-/// One of the real executables, started by a test.
+/// A real executable started by a test.
 ///
-/// By `posix_spawn(3)` itself: Foundation's `Process` was seen to crash in `run` while many tests start programs.
+/// Started with `posix_spawn(3)`, because Foundation's `Process` has crashed in `run` when many tests started programs.
 public final class RunningProgram: Sendable {
+    /// The name or path it was started by.
     public let name: String
+    /// The process id.
     public let processIdentifier: Int32
     private let ending = Mutex<Int32?>(nil)
     private let exited = DispatchSemaphore(value: 0)
@@ -15,14 +17,14 @@ public final class RunningProgram: Sendable {
     private let arrived = DispatchSemaphore(value: 0)
     private static let starting = Mutex(())
 
-    /// Starts a program; `arguments` and `environment` are added to the test's own environment.
+    /// Starts a program. `arguments` and `environment` are added to the test's own environment.
     public init(_ name: String, _ arguments: [String] = [], environment: [String: String] = [:], input: Data? = nil)
         throws
     {
         self.name = name
         let path = name.contains("/") ? name : TestPlace.executables + "/" + name
         let variables = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-        // One at a time, so that no program gets another one's ends.
+        // One at a time, so that no program inherits the pipes of another.
         let (output, errors, words, number) = try Self.starting.withLock { _ in
             let (output, errors, words) = (try Self.pipe(), try Self.pipe(), try input.map { _ in try Self.pipe() })
             let number = try Self.spawn(
@@ -73,7 +75,7 @@ public final class RunningProgram: Sendable {
         }
         posix_spawn_file_actions_adddup2(&actions, output, 1)
         posix_spawn_file_actions_adddup2(&actions, errors, 2)
-        // What the tests themselves have open stays theirs; what is closed meanwhile does no harm.
+        // The tests' own descriptors are not inherited. One that was closed meanwhile does no harm.
         for entry in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd") {
             if let descriptor = Int32(entry), descriptor > 2 { posix_spawn_file_actions_addclose(&actions, descriptor) }
         }
@@ -85,7 +87,7 @@ public final class RunningProgram: Sendable {
         posix_spawnattr_setsigmask(&attributes, &signals)
         for signal in [SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGCHLD] { sigaddset(&signals, signal) }
         posix_spawnattr_setsigdefault(&attributes, &signals)
-        // A group of its own: a Ctrl-C at the tests does not reach it.
+        // Its own process group, so that Ctrl-C in the terminal does not reach it.
         posix_spawnattr_setpgroup(&attributes, 0)
         posix_spawnattr_setflags(
             &attributes,
@@ -104,7 +106,7 @@ public final class RunningProgram: Sendable {
         Thread.detachNewThread { [weak self] in
             var status: Int32 = 0
             while waitpid(number, &status, 0) < 0, errno == EINTR {}
-            // The status it exited with, or the number of the signal.
+            // The exit status, or the number of the signal.
             let ending = status & 0x7F == 0 ? status >> 8 & 0xFF : status & 0x7F
             self?.ending.withLock { $0 = ending }
             exited.signal()
@@ -131,12 +133,12 @@ public final class RunningProgram: Sendable {
         }
     }
 
-    /// Waits until the standard output holds a text; false when the program ends or the time is over before.
+    /// Waits until the standard output contains a text. Returns false if the program exits or the time expires before.
     public func waitForOutput(_ text: String, seconds: Double = 30) -> Bool {
         wait(seconds: seconds) { $0.outputText.contains(text) }
     }
 
-    /// Waits until what the program has said fulfils a condition; false when it ends or the time is over before.
+    /// Waits until the program meets a condition. Returns false if it exits or the time expires before.
     public func wait(seconds: Double = 30, until condition: (RunningProgram) -> Bool) -> Bool {
         let end = DispatchTime.now() + seconds
         while !condition(self) {
@@ -146,13 +148,17 @@ public final class RunningProgram: Sendable {
         return true
     }
 
+    /// True until the program has exited.
     public var isRunning: Bool { ending.withLock { $0 == nil } }
+    /// The standard output so far.
     public var outputText: String { output.withLock { String(decoding: $0, as: UTF8.self) } }
+    /// The standard error so far.
     public var errorText: String { errors.withLock { String(decoding: $0, as: UTF8.self) } }
 
+    /// Sends a signal.
     public func signal(_ number: Int32) { kill(processIdentifier, number) }
 
-    /// Waits for the end; kills it and returns nil when it takes longer.
+    /// Waits for the exit and returns the status. If the time expires, kills the program and returns nil.
     @discardableResult
     public func wait(seconds: Double = 60) -> Int32? {
         if exited.wait(timeout: .now() + seconds) == .timedOut {
@@ -165,7 +171,7 @@ public final class RunningProgram: Sendable {
         return ending.withLock { $0 }
     }
 
-    /// `kill -9`, and the process is gone when this returns.
+    /// Kills the program with SIGKILL and waits until it has exited.
     public func killHard() {
         signal(SIGKILL)
         wait()
@@ -175,7 +181,7 @@ public final class RunningProgram: Sendable {
         if isRunning { kill(processIdentifier, SIGKILL) }
     }
 
-    /// Runs a program to its end and returns what it said.
+    /// Runs a program until it exits and returns its status and output.
     public static func run(
         _ name: String,
         _ arguments: [String] = [],

@@ -4,12 +4,12 @@ public import Messaging
 public import PhotoModel
 import Synchronization
 
-/// A catalog for tests of the services beside it: keeps assets in memory and answers as the real one does, and as a test
-/// says.
+/// A catalog for tests of the services that use it: keeps assets in memory and behaves like the real one, except for
+/// errors injected by a test.
 ///
-/// Of fetches it knows those by identifiers, of changes edits and reverts.
+/// It implements fetches by identifiers, edits and reverts only.
 public final class ScriptedCatalog: RequestHandler {
-    /// Keeps bytes; answers with their resource.
+    /// Stores bytes and returns their resource.
     public typealias Keep = @Sendable (Bytes, ResourceType) throws -> AssetResource
 
     private struct State {
@@ -27,15 +27,17 @@ public final class ScriptedCatalog: RequestHandler {
 
     private let state = Mutex(State())
     private let keep: Keep
+    /// The library's history id.
     public let library = "0123456789abcdef0123456789abcdef"
 
+    /// Creates an empty catalog.
     public init(keep: @escaping Keep) {
         self.keep = keep
     }
 
-    // MARK: What a test says
+    // MARK: Control by tests
 
-    /// Takes a new asset in.
+    /// Adds an asset with an original of these bytes.
     public func add(_ bytes: Bytes, _ change: (inout Asset) -> Void = { _ in }) throws -> Asset {
         let resource = try keep(bytes, .photo)
         return state.withLock { state in
@@ -57,7 +59,7 @@ public final class ScriptedCatalog: RequestHandler {
         }
     }
 
-    /// Changes an asset as another program would; with new pixels, if it says so.
+    /// Changes an asset as another program would. With `content` its content revision changes too.
     public func change(_ id: ObjectID, content: Bool, _ change: (inout Asset) -> Void) {
         state.withLock { state in
             guard var asset = state.assets[id] else { return }
@@ -69,6 +71,7 @@ public final class ScriptedCatalog: RequestHandler {
         }
     }
 
+    /// Deletes an asset.
     public func remove(_ id: ObjectID) {
         state.withLock { state in
             state.assets[id] = nil
@@ -76,30 +79,34 @@ public final class ScriptedCatalog: RequestHandler {
         }
     }
 
+    /// Returns an asset as it is now.
     public func asset(_ id: ObjectID) -> Asset? { state.withLock { $0.assets[id] } }
 
-    /// The transactions that reached it, recalls among them.
+    /// The transactions received, including recalls.
     public var performed: [PerformChanges] { state.withLock { $0.performed } }
 
+    /// The sequence of the last transaction.
     public var sequence: Int64 { state.withLock { $0.sequence } }
 
-    /// How often a method was asked for.
+    /// Returns the number of requests of a method.
     public func count(_ method: String) -> Int { state.withLock { $0.counts[method] ?? 0 } }
 
-    /// The next requests of a method fail so, one error each.
+    /// Makes the next requests of a method fail, one for each error.
     public func fail(_ method: String, _ errors: RPCError...) {
         state.withLock { $0.failures[method, default: []] += errors }
     }
 
+    /// Sets what `health` reports.
     public func setHealthy(_ isHealthy: Bool) { state.withLock { $0.isHealthy = isHealthy } }
 
-    /// Called with the method's name before each answer.
+    /// Sets a function that is called with the method's name before each response.
     public func before(_ body: (@Sendable (ScriptedCatalog, String) async -> Void)?) {
         state.withLock { $0.before = body }
     }
 
-    // MARK: What it answers
+    // MARK: Requests
 
+    /// Responds to a request, or throws the next error injected for its method.
     @concurrent
     public func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
         let (before, failure) = state.withLock { state in
@@ -134,7 +141,7 @@ public final class ScriptedCatalog: RequestHandler {
                         service: "catalog",
                         version: "test",
                         isHealthy: state.isHealthy,
-                        problems: state.isHealthy ? [] : ["said so by a test"],
+                        problems: state.isHealthy ? [] : ["set by a test"],
                         sequence: state.sequence
                     ).json
                 )
@@ -234,7 +241,7 @@ public final class ScriptedCatalog: RequestHandler {
         }
         switch change {
         case .updateAsset(let update):
-            // Of updates it knows the precondition alone.
+            // Of an update it checks the precondition only.
             guard update.ifRevision == nil || update.ifRevision == asset.revision else {
                 throw Refusal.conflict.error(
                     "it is at \(asset.revision)",
@@ -277,7 +284,7 @@ public final class ScriptedCatalog: RequestHandler {
             default: nil
             }
         guard let bytes, let resource = try? keep(bytes, type) else {
-            throw Refusal.invalidResource.error("the bytes of \(type.rawValue) are not there")
+            throw Refusal.invalidResource.error("the bytes of \(type.rawValue) are missing")
         }
         return resource
     }

@@ -6,28 +6,30 @@
     import Darwin
 #endif
 
-/// Random numbers that can be had again: SplitMix64.
+/// A reproducible random number generator: SplitMix64.
 ///
-/// A test makes its own with ``init(named:)``, which prints the seed. `SAFELIGHT_SEED=… swift test` repeats the run.
+/// A test creates its own with ``init(named:)``, which prints the seed. `SAFELIGHT_SEED=… swift test` repeats the run.
 public struct SeededRandom: RandomNumberGenerator, Sendable {
+    /// The initial state.
     public let seed: UInt64
     private var state: UInt64
 
+    /// Creates a generator with a fixed seed.
     public init(seed: UInt64) {
         self.seed = seed
         self.state = seed
     }
 
-    /// A generator with the seed of the run, different for each name; prints both.
+    /// Creates a generator whose seed derives from the run's seed and the name; prints both.
     public init(named name: String) {
         let run = Self.runSeed
         print("seed of \(name): SAFELIGHT_SEED=\(run)")
-        // FNV-1a of the name: tests do not see each other's numbers.
+        // FNV-1a of the name, so that tests use independent numbers.
         let hash = name.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
         self.init(seed: run ^ hash)
     }
 
-    /// The seed of this run: from the environment, else a new one.
+    /// The seed of this run: `SAFELIGHT_SEED`, else a random one.
     public static let runSeed: UInt64 =
         TestEnvironment.text("SAFELIGHT_SEED").flatMap { UInt64($0) } ?? UInt64.random(in: 0...999_999_999)
 
@@ -39,10 +41,10 @@ public struct SeededRandom: RandomNumberGenerator, Sendable {
         return mixed ^ (mixed >> 31)
     }
 
-    /// True once in `count` times.
+    /// Returns true with a probability of 1 in `count`.
     public mutating func one(in count: Int) -> Bool { Int.random(in: 0..<count, using: &self) == 0 }
 
-    /// One of a list that is not empty.
+    /// Returns a random element of a non-empty list.
     public mutating func pick<Element>(_ elements: [Element]) -> Element {
         elements[Int.random(in: elements.indices, using: &self)]
     }
@@ -50,12 +52,13 @@ public struct SeededRandom: RandomNumberGenerator, Sendable {
 
 /// The environment of the test run.
 public enum TestEnvironment {
+    /// Returns the value of an environment variable; nil if it is not set.
     public static func text(_ name: String) -> String? {
         guard let value = getenv(name) else { return nil }
         return String(cString: value)
     }
 
-    /// How often a random test goes round: `short`, or `SAFELIGHT_SOAK` times as often where that is set.
+    /// Returns the number of rounds of a random test: `short`, times `SAFELIGHT_SOAK` if that is set.
     public static func rounds(_ short: Int) -> Int {
         short * max(1, text("SAFELIGHT_SOAK").flatMap { Int($0) } ?? 1)
     }

@@ -1,9 +1,10 @@
 public import Foundation
 
-/// The folder of real photographs beside the project, `../shared/photos`, or where `SAFELIGHT_PHOTOS` points.
+/// The folder of real photos beside the project, `../shared/photos`, or at `SAFELIGHT_PHOTOS`.
 ///
-/// It is no part of the project: tests that use it say so and pass when it is not there.
+/// It is not part of the project: tests that use it are skipped if it is missing (see ``Needed``).
 public enum SharedPhotos {
+    /// The folder; nil if it is missing.
     public static let folder: URL? = {
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
@@ -12,7 +13,7 @@ public enum SharedPhotos {
         return FileManager.default.fileExists(atPath: folder.path) ? folder : nil
     }()
 
-    /// All files below the folder with one of these endings, sorted by path; empty without the folder.
+    /// Returns all files below the folder with one of the extensions, sorted by path; empty if the folder is missing.
     public static func files(_ endings: [String], below path: String = "") -> [URL] {
         guard let folder else { return [] }
         let start = path.isEmpty ? folder : folder.appending(path: path)
@@ -22,9 +23,10 @@ public enum SharedPhotos {
         return (files ?? []).filter { endings.contains($0.pathExtension.lowercased()) }.sorted { $0.path < $1.path }
     }
 
+    /// Returns a file's bytes; empty if it cannot be read.
     public static func bytes(_ url: URL) -> [UInt8] { (try? Data(contentsOf: url)).map { Array($0) } ?? [] }
 
-    /// The path below the folder.
+    /// Returns a file's path relative to the folder.
     public static func name(_ url: URL) -> String {
         folder.map { String(url.path.dropFirst($0.path.count + 1)) } ?? url.lastPathComponent
     }

@@ -1,21 +1,26 @@
 public import Foundation
 
-/// A folder of its own for one test, removed with everything in it at the end.
+/// A temporary folder for one test, removed with its content on deinitialization.
 ///
-/// The path is short: the address of an `ipc://` endpoint holds at most 107 bytes.
+/// Its path is short, because the address of an `ipc://` endpoint has at most 107 bytes.
 public final class TemporaryFolder: Sendable {
+    /// The absolute path.
     public let path: String
 
+    /// Creates the folder; the name becomes part of its path.
     public init(_ name: String = "t") throws {
         var template = Array("/tmp/sl-\(name)-XXXXXX".utf8CString)
         guard let made = mkdtemp(&template) else { throw POSIXError(.EIO) }
         path = String(cString: made)
     }
 
+    /// The folder as a URL.
     public var url: URL { URL(fileURLWithPath: path, isDirectory: true) }
 
+    /// Returns the path of a file in the folder.
     public func file(_ name: String) -> String { path + "/" + name }
 
+    /// Writes a file into the folder and returns its path.
     @discardableResult
     public func write(_ bytes: some Sequence<UInt8>, to name: String) throws -> String {
         let path = file(name)
@@ -33,42 +38,41 @@ public final class TemporaryFolder: Sendable {
     }
 }
 
-/// Where things are on the machine that runs the tests.
+/// Paths on the machine that runs the tests.
 public enum TestPlace {
-    /// The folder of the built executables: `SAFELIGHT_EXECUTABLES`, else they stand beside the test bundle.
+    /// The folder of the built executables: `SAFELIGHT_EXECUTABLES`, else the folder of the test bundle.
     public static let executables =
         TestEnvironment.text("SAFELIGHT_EXECUTABLES").map { $0.hasPrefix("/") ? $0 : package + "/" + $0 }
         ?? (CommandLine.arguments[0] as NSString).deletingLastPathComponent
 
-    /// Whether the executables are those of a release build.
+    /// True if the executables are a release build.
     public static let isRelease = (executables as NSString).lastPathComponent == "release"
 
-    /// A bound on time that holds for a release build, four times as long for a debug build, whose code is that much
-    /// slower or more.
+    /// Returns a time limit: that of a release build, or four times as much for a debug build.
     public static func bound(_ release: Duration) -> Duration { isRelease ? release : release * 4 }
 
-    /// The package's own folder.
+    /// The package's folder.
     public static let package: String = {
         var folder = (#filePath as NSString).deletingLastPathComponent
         for _ in 0..<2 { folder = (folder as NSString).deletingLastPathComponent }
         return folder
     }()
 
-    /// The real photographs for tests, where they are beside the checkout; nil elsewhere, and the test says so.
+    /// The folder of real photos beside the checkout; nil if it is missing.
     public static let photos: String? = {
         let path = (package as NSString).deletingLastPathComponent + "/shared/photos"
         return FileManager.default.fileExists(atPath: path) ? path : nil
     }()
 
-    /// A program that tests compare with; nil where it is not installed, and the test says so.
+    /// Returns the path of an external program; nil if it is not installed.
     public static func program(_ name: String) -> String? {
         let paths = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
         return paths.map { "\($0)/\(name)" }.first { FileManager.default.isExecutableFile(atPath: $0) }
     }
 
-    /// Lets this process, and what it starts, open more files.
+    /// Raises this process's limit of open files, which child processes inherit.
     ///
-    /// - Returns: how many
+    /// - Returns: the limit in effect
     public static func raiseDescriptors(to wanted: Int) -> Int {
         var limit = rlimit()
         getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
@@ -79,6 +83,6 @@ public enum TestPlace {
         return Int(clamping: limit.rlim_cur)
     }
 
-    /// Says on the test's output why a comparison was left out.
+    /// Prints a note on standard error, for example that a comparison was skipped.
     public static func say(_ text: String) { FileHandle.standardError.write(Data("note: \(text)\n".utf8)) }
 }

@@ -1,25 +1,25 @@
 import Foundation
 
-/// JPEG XL files made by the format's own tool.
+/// JPEG XL files made by the reference tools.
 public enum TestJXL {
-    /// Whether there is such a tool.
+    /// True if `cjxl` is installed.
     public static var isThere: Bool { Tool.path("cjxl") != nil }
 
-    /// The file that `cjxl` makes of a JPEG or PNG; nil where there is no such tool.
+    /// Returns the file that `cjxl` makes of a JPEG or PNG; nil if it is not installed.
     ///
-    /// - Parameter arguments: "-d 0" and so on; `--container=1` puts boxes around the codestream.
+    /// - Parameter arguments: "-d 0" and so on; `--container=1` puts boxes around the codestream
     public static func encoded(_ bytes: [UInt8], ending: String, _ arguments: [String] = []) throws -> [UInt8]? {
         try converted(bytes, from: ending, to: "jxl", by: "cjxl", arguments)
     }
 
-    /// A picture with its metadata in boxes as they are, which `cjxl` always compresses.
+    /// Returns an image with uncompressed metadata boxes, which `cjxl` would always compress.
     public static func boxed(_ picture: [UInt8], ending: String, exif: [UInt8], xmp: [UInt8]? = nil) throws -> [UInt8]?
     {
         guard let whole = try encoded(picture, ending: ending, ["--lossless_jpeg=0", "--container=1"]) else {
             return nil
         }
         guard let name = Data(whole).range(of: Data("jxlc".utf8)) else { return nil }
-        // The size of a box stands before its name and counts both; 0 is up to the end.
+        // A box's size precedes its name and includes both; 0 means until the end of the file.
         let size = whole[name.lowerBound - 4..<name.lowerBound].reduce(0) { $0 << 8 | Int($1) }
         let codestream = Array(
             size == 0 ? whole[name.upperBound...] : whole[name.upperBound..<name.lowerBound + size - 4]
@@ -34,7 +34,7 @@ public enum TestJXL {
         return (0..<4).map { UInt8(truncatingIfNeeded: size >> (24 - 8 * $0)) } + Array(name.utf8) + content
     }
 
-    /// The PNG that `djxl` makes of a JPEG XL file.
+    /// Returns the PNG that `djxl` makes of a JPEG XL file.
     public static func decoded(_ bytes: [UInt8]) throws -> [UInt8]? {
         try converted(bytes, from: "jxl", to: "png", by: "djxl", [])
     }

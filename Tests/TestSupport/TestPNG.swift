@@ -1,6 +1,7 @@
 extension TestPictures {
-    /// A PNG with transparency, not compressed; `chunks` go between its header and its pixels. Of 16 bits, each sample is
-    /// the same part of the whole but for a colour's last bit, so that 8 bits cannot hold it.
+    /// Returns an uncompressed PNG with transparency; `chunks` are inserted between its header and its pixels. With 16
+    /// bits, each sample is the 8-bit value scaled up, with a colour's last bit flipped, so that 8 bits cannot
+    /// represent it.
     public static func png(
         width: Int,
         height: Int,
@@ -24,18 +25,19 @@ extension TestPictures {
         return output + chunk("IDAT", stored(raw)) + chunk("IEND", [])
     }
 
-    /// The signature and the header chunk alone: a PNG that only claims a size.
+    /// Returns the signature and the header chunk only: a PNG that declares a size without pixels.
     public static func pngStart(width: Int, height: Int, bits: UInt8 = 8) -> [UInt8] {
         [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A] + chunk("IHDR", big(width) + big(height) + [bits, 6, 0, 0, 0])
     }
 
-    /// A black PNG of 16 bits a sample: a small file that takes long to decode.
+    /// Returns a black PNG of 16 bits per sample: a small file that takes long to decode.
     public static func largeBlackPNG(side: Int) -> [UInt8] {
         pngStart(width: side, height: side, bits: 16) + chunk("IDAT", deflatedZeros(side * (1 + 8 * side)))
             + chunk("IEND", [])
     }
 
-    /// A zlib stream of so many zeros (RFC 1951, one block of fixed codes): a literal, then copies of 258 bytes.
+    /// Returns a zlib stream of `count` zeros (RFC 1951, one block of fixed codes): a literal, then copies of 258
+    /// bytes.
     private static func deflatedZeros(_ count: Int) -> [UInt8] {
         var output: [UInt8] = [0x78, 0x01]
         var (bits, filled) = (UInt8(0), UInt8(0))
@@ -55,7 +57,7 @@ extension TestPictures {
         put(0b110, 3)
         put(0b0011_0000, 8)
         let copies = (count - 1) / 258
-        // Eight copies are thirteen whole bytes, always the same.
+        // Eight copies are exactly thirteen bytes, always the same.
         let start = output.count
         for _ in 0..<8 { copy() }
         let eight = Array(output[start...])
@@ -67,7 +69,7 @@ extension TestPictures {
         return output + big((count % 65_521) << 16 | 1)
     }
 
-    /// A GIF of one black pixel, so many times.
+    /// Returns a GIF whose frames are one black pixel each.
     public static func gif(frames: Int) -> [UInt8] {
         var output = Array("GIF89a".utf8) + [1, 0, 1, 0, 0x80, 0, 0, 0, 0, 0, 0xFF, 0xFF, 0xFF]
         for _ in 0..<frames {
@@ -77,6 +79,7 @@ extension TestPictures {
         return output + [0x3B]
     }
 
+    /// Returns a chunk with its length and checksum.
     public static func chunk(_ name: String, _ content: [UInt8]) -> [UInt8] {
         let body = Array(name.utf8) + content
         var sum: UInt32 = 0xFFFF_FFFF
@@ -92,7 +95,7 @@ extension TestPictures {
         (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) }
     }
 
-    /// A zlib stream of stored blocks.
+    /// Returns a zlib stream of stored blocks.
     private static func stored(_ raw: [UInt8]) -> [UInt8] {
         var output: [UInt8] = [0x78, 0x01]
         var offset = 0

@@ -3,7 +3,7 @@ public import PhotoClient
 public import PhotoModel
 
 extension TestPictures {
-    /// Has a library take in pictures.
+    /// Imports images into a library.
     ///
     /// - Returns: their assets in order, and the bytes of each
     public static func take(

@@ -1,20 +1,20 @@
 import Foundation
 import Testing
 
-/// The floor plan holds: rooms lean only on what they say they lean on, and C stays in its rooms.
+/// Checks of the layers: modules import only what they declare, and C libraries stay in their modules.
 @Suite(.timeLimit(.minutes(5)))
 struct FloorTests {
     let house: House
 
     init() throws { house = try House.read() }
 
-    /// Modules of the toolchain.
+    /// The modules of the toolchain.
     static let standard: Set<String> = [
         "Foundation", "FoundationEssentials", "Glibc", "Synchronization", "Dispatch", "Swift", "_Concurrency", "Darwin",
         "Musl",
     ]
 
-    /// The only rooms that may import each of these, beside their tests.
+    /// The only modules, besides their tests, that may import each of these.
     static let homes: [String: Set<String>] = [
         "CZeroMQ": ["Messaging", "House", "Benchmarks"],
         "CMagickWand": ["Imaging"],
@@ -30,7 +30,7 @@ struct FloorTests {
         "CAcceptLimit": ["Hosting"],
     ]
 
-    @Test func `the manifest is understood`() throws {
+    @Test func `the manifest is parsed`() throws {
         let names = house.manifest.rooms.map(\.name)
         #expect(names.count > 20)
         #expect(Set(names).count == names.count)
@@ -39,16 +39,16 @@ struct FloorTests {
         #expect(house.manifest.room("CommandLine")?.path == "Services/CommandLine")
     }
 
-    @Test func `a room leans only on lower floors`() throws {
+    @Test func `a module depends only on lower layers`() throws {
         for room in house.manifest.rooms {
             for support in room.leansOn {
                 guard let below = house.manifest.room(support), !below.isSystemLibrary else { continue }
-                #expect(below.floor < room.floor, "\(room.name) leans on \(support)")
+                #expect(below.floor < room.floor, "\(room.name) depends on \(support)")
             }
         }
     }
 
-    @Test func `a room imports only what the manifest says it leans on`() throws {
+    @Test func `a module imports only what the manifest declares`() throws {
         for file in house.files {
             let room = try #require(house.manifest.room(file.room))
             let allowed = room.leansOn.union(Self.standard).union(room.path.hasPrefix("Tests/") ? ["Testing"] : [])
@@ -57,7 +57,7 @@ struct FloorTests {
         }
     }
 
-    @Test func `C libraries are imported in their own rooms alone`() throws {
+    @Test func `C libraries are imported only by their own modules`() throws {
         for file in house.files {
             for (module, rooms) in Self.homes where file.imports.contains(module) {
                 let home = file.room.hasSuffix("Tests") ? String(file.room.dropLast(5)) : file.room
@@ -66,7 +66,7 @@ struct FloorTests {
         }
     }
 
-    @Test func `only Storage and the Store and Schema files of services know GRDB`() throws {
+    @Test func `only Storage and the Store and Schema files of services import GRDB`() throws {
         for file in house.productFiles where file.imports.contains("GRDB") {
             #expect(file.room == "Storage" || Manners.mayHoldSQL(file), "\(file.path) imports GRDB")
         }
@@ -78,13 +78,13 @@ struct FloorTests {
             let planned = house.manifest.rooms.filter { $0.path.hasPrefix("\(folder)/") }.map(\.name)
             let found = Set(try house.names(in: folder)).subtracting(others)
             let strays = found.symmetricDifference(planned).sorted()
-            #expect(strays.isEmpty, "\(folder): \(strays.joined(separator: ", ")) is a folder or a room, but not both")
+            #expect(strays.isEmpty, "\(folder): \(strays.joined(separator: ", ")) is a folder or a module, not both")
         }
     }
 
-    @Test func `the top level holds what DESIGN says and nothing else`() throws {
+    @Test func `the top level contains only the agreed names`() throws {
         let allowed: Set<String> = ["Package.swift", "Services", "Shared", "Tests", "compose", "Makefile", "README.md"]
-        // Ignored by git: the pins of the packages, and what `make demo` leaves behind.
+        // Ignored by git: the pinned package versions, and the output of `make demo`.
         let left: Set<String> = ["Package.resolved", "demo"]
         #expect(Set(try house.names(in: "")).subtracting(allowed).subtracting(left).isEmpty)
     }

@@ -1,11 +1,11 @@
 import Foundation
 
-/// The source tree as files: what the Tidy tests look at. Nothing here builds or runs anything.
+/// The source tree as files, for the Tidy tests. Files are only read; nothing is built or run.
 struct House: Sendable {
-    /// A Swift file with its three kinds of text apart.
+    /// A Swift file, separated into code, strings and comments.
     struct File: Sendable {
         let room: String
-        /// Path below the root, for messages.
+        /// The path below the root, for messages.
         let path: String
         let source: SourceText
         let imports: Set<String>
@@ -37,10 +37,10 @@ struct House: Sendable {
         self.files = files
     }
 
-    /// Files of Services and Shared: what people run and import.
+    /// The files of Services and Shared.
     var productFiles: [File] { files.filter { !$0.path.hasPrefix("Tests/") } }
 
-    /// The names directly below a folder of the root, without dotfiles.
+    /// Returns the names directly below a folder of the root, without dotfiles.
     func names(in folder: String) throws -> [String] {
         let url = folder.isEmpty ? root : root.appending(path: folder)
         return try FileManager.default.contentsOfDirectory(atPath: url.path).filter { !$0.hasPrefix(".") }.sorted()
@@ -58,7 +58,7 @@ struct House: Sendable {
     }
 }
 
-/// The table of rooms as Package.swift writes it.
+/// The table of modules in Package.swift.
 struct Manifest: Sendable {
     struct Room: Sendable {
         let floor: Int
@@ -67,7 +67,7 @@ struct Manifest: Sendable {
         let leansOn: Set<String>
         let isTests: Bool
         let isC: Bool
-        /// Only the headers of an installed library.
+        /// True if the module consists only of the headers of an installed library.
         let isSystemLibrary: Bool
     }
 
@@ -113,7 +113,7 @@ struct Manifest: Sendable {
         )
     }
 
-    /// The text between `[` and its `]` after a phrase.
+    /// Returns the text between `[` and the matching `]` after a phrase.
     private static func group(after phrase: String, in text: String) -> String? {
         guard let start = text.range(of: phrase + "[") else { return nil }
         let rest = text[start.upperBound...]

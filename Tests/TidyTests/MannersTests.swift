@@ -1,15 +1,15 @@
 import Foundation
 import Testing
 
-/// What may stand where.
+/// Rules that allow certain code in certain files only.
 enum Manners {
-    /// SQL is written in these files alone.
+    /// Returns true if the file may contain SQL.
     static func mayHoldSQL(_ file: House.File) -> Bool {
         file.room == "Storage" || file.name.contains("Store") || file.name.contains("Schema")
             || file.path.contains("/Store/")
     }
 
-    /// Where waiting has its names; and the end of libzmq, which has no task to wait in.
+    /// Returns true if the file may sleep: the named delays, and the shutdown of libzmq, which runs outside of tasks.
     static func mayWait(_ file: House.File) -> Bool {
         ["Waiting.swift", "MessagingContext.swift"].contains(file.name)
     }
@@ -17,14 +17,14 @@ enum Manners {
     static let longestFile = 450
 }
 
-/// Habits that a compiler does not check.
+/// Rules that the compiler does not check.
 @Suite(.timeLimit(.minutes(5)))
 struct MannersTests {
     let house: House
 
     init() throws { house = try House.read() }
 
-    /// Fails once for each line of a part of the files that holds the pattern.
+    /// Records an issue for each line of a part of the files that matches the pattern.
     private func expectNone(
         _ pattern: some RegexComponent,
         in part: (SourceText) -> String,
@@ -38,17 +38,17 @@ struct MannersTests {
         }
     }
 
-    @Test func `no notes are left over`() throws {
+    @Test func `no TODO or FIXME is left in the source`() throws {
         let files = house.files.filter { $0.room != "TidyTests" }
-        expectNone(/\b(TODO|FIXME|XXX|HACK)\b/, in: \.comments, of: files, "a left-over note")
+        expectNone(/\b(TODO|FIXME|XXX|HACK)\b/, in: \.comments, of: files, "a note is left in the source")
     }
 
-    @Test func `nothing traps on purpose where an error could be thrown`() throws {
+    @Test func `nothing traps where an error could be thrown`() throws {
         expectNone(/\btry!/, in: \.code, of: house.files, "try! traps")
         expectNone(/\bas!/, in: \.code, of: house.files, "as! traps")
     }
 
-    @Test func `nothing sleeps in place of an event`() throws {
+    @Test func `nothing sleeps instead of waiting for an event`() throws {
         expectNone(
             /(^|[^.\w])(u|nano)?sleep\(|Glibc\.sleep|Thread\.sleep/,
             in: \.code,
@@ -59,7 +59,7 @@ struct MannersTests {
             /\.sleep\(|\basyncAfter\(/,
             in: \.code,
             of: house.productFiles.filter { !Manners.mayWait($0) },
-            "it sleeps: wait for an event, or say by a function of Waiting for what"
+            "it sleeps: wait for an event, or use one of the named delays"
         )
     }
 
@@ -68,27 +68,27 @@ struct MannersTests {
         expectNone(/(^|[^.\w])(debugPrint|print|dump)\(/, in: \.code, of: shared, "a library prints")
     }
 
-    @Test func `SQL stands in Store and Schema files alone`() throws {
+    @Test func `SQL appears only in Store and Schema files`() throws {
         let others = house.productFiles.filter { !Manners.mayHoldSQL($0) }
         let words =
             /\b(SELECT\s+\S+.*\bFROM|INSERT\s+(OR\s+\w+\s+)?INTO|UPDATE\s+\w+\s+SET|DELETE\s+FROM|CREATE\s+(TABLE|INDEX)|PRAGMA\s)/
         expectNone(words, in: \.strings, of: others, "SQL outside a Store or Schema file")
     }
 
-    @Test func `a file is one idea and fits a sitting`() throws {
+    @Test func `no file is longer than the limit`() throws {
         for file in house.files {
             #expect(file.source.lineCount <= Manners.longestFile, "\(file.path) is too long")
         }
     }
 
-    @Test func `every test has an end`() throws {
+    @Test func `every suite has a time limit`() throws {
         let suites = house.files.filter { $0.room.hasSuffix("Tests") && $0.source.code.contains(/@Test\b/) }
         for file in suites where !file.source.code.contains(/\bextension\b/) {
             #expect(file.source.code.contains(".timeLimit("), "\(file.path): give its suites a .timeLimit")
         }
     }
 
-    @Test func `every verb of the Makefile says what it does`() throws {
+    @Test func `every public target of the Makefile is documented`() throws {
         let text = try String(contentsOf: house.root.appending(path: "Makefile"), encoding: .utf8)
         let phony = text.matches(of: /(?m)^\.PHONY:(.*)$/).flatMap { $0.1.split(separator: " ").map(String.init) }
         let documented = Set(text.matches(of: /(?m)^([a-z-]+):.*##/).map { String($0.1) })

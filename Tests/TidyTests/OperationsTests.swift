@@ -16,7 +16,7 @@ struct OperationsTests {
         pages = try Documentation.pages(of: house).map { try Documentation.text($0, of: house) }.joined()
     }
 
-    /// The rows of a table below a heading, cell by cell, without its head.
+    /// Returns the rows of a table below a heading, as cells, without the table's header.
     private func rows(below heading: String) -> [[String]] {
         guard let start = page.range(of: "\n\(heading)\n") else { return [] }
         let section = page[start.upperBound...].components(separatedBy: "\n#")[0]
@@ -26,7 +26,7 @@ struct OperationsTests {
         }
     }
 
-    @Test func `every error has a meaning and a cure, and there is no other`() throws {
+    @Test func `every error is in the README with its meaning and remedy, and no other`() throws {
         let file = try #require(house.files.first { $0.path == "Shared/Contracts/Refusal.swift" })
         let text = try String(contentsOf: house.root.appending(path: file.path), encoding: .utf8)
         let names = text.matches(of: /case \w+ = "(\w+)"/).map { String($0.1) }
@@ -43,7 +43,7 @@ struct OperationsTests {
         let source = house.productFiles.reduce(into: Set<String>()) { found, file in
             found.formUnion(variables(file.source.strings))
         }
-        // What services and their workers tell each other, and commands of `watch`.
+        // Variables between services and their workers, and those that `watch` passes to its commands.
         let inner: Set<String> = [
             "SAFELIGHT_WORKER_LIMITS", "SAFELIGHT_SUPERVISED", "SAFELIGHT_SEQUENCE", "SAFELIGHT_TOKEN",
             "SAFELIGHT_TOPICS", "SAFELIGHT_DATE", "SAFELIGHT_ORIGIN", "SAFELIGHT_EXPIRED",
@@ -59,7 +59,7 @@ struct OperationsTests {
         #expect(limits.isSubset(of: source), "no program reads \(limits.subtracting(source).sorted())")
     }
 
-    @Test func `a service in a container ends itself before the kernel ends it`() throws {
+    @Test func `a service in a container exits on its own before the kernel kills it`() throws {
         let compose = try String(contentsOf: house.root.appending(path: "compose/compose.yaml"), encoding: .utf8)
         for name in ["catalog", "thumbnailer", "editor", "change-broker"] {
             let start = try #require(compose.range(of: "\n  \(name):\n"))
@@ -70,7 +70,7 @@ struct OperationsTests {
         }
     }
 
-    @Test func `every flag of the limits is one that a service has`() {
+    @Test func `every flag of the limits table is one that a service has`() {
         let source = house.productFiles.map(\.source.code).joined(separator: "\n")
         let strings = house.productFiles.map(\.source.strings).joined(separator: "\n")
         for row in rows(below: "## Limits") {

@@ -1,13 +1,14 @@
-/// Swift source taken apart: code without comments and without the content of strings, the strings, and the comments.
+/// Swift source, separated into code, strings and comments. The code contains neither comments nor the content of
+/// strings.
 ///
-/// Each part keeps the line breaks of the whole, so that line numbers fit. It knows line and nested block comments,
-/// plain, multi-line and raw strings; an interpolation counts as part of its string.
+/// Each part keeps all line breaks, so that line numbers match the file. Line comments, nested block comments, and
+/// plain, multi-line and raw strings are recognized; an interpolation is part of its string.
 struct SourceText: Sendable {
     let lineCount: Int
     let code: String
     let strings: String
     let comments: String
-    /// Code and strings together.
+    /// Code and strings.
     let withoutComments: String
 
     init(_ text: String) {
@@ -20,14 +21,14 @@ struct SourceText: Sendable {
         withoutComments = String(decoding: reader.all, as: UTF8.self)
     }
 
-    /// The numbers of the lines of a part that hold a pattern, counted from 1.
+    /// Returns the numbers of the lines of a part that match a pattern, counted from 1.
     static func lines(of part: String, holding pattern: some RegexComponent) -> [Int] {
         part.split(separator: "\n", omittingEmptySubsequences: false).enumerated()
             .filter { $0.element.contains(pattern) }
             .map { $0.offset + 1 }
     }
 
-    /// The modules that are imported.
+    /// The imported modules.
     var imports: Set<String> {
         let statement =
             /^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:\w+\s+)?import\s+(?:(?:struct|class|enum|func|protocol|typealias|var|let|actor)\s+)?(\w+)/
@@ -88,7 +89,7 @@ struct SourceText: Sendable {
             position += 1
         }
 
-        /// Line breaks belong to every part.
+        /// Appends a line break to every part. Returns false for other bytes.
         private mutating func newline(_ byte: UInt8) -> Bool {
             guard byte == Byte.newline else { return false }
             code.append(byte)
@@ -118,14 +119,14 @@ struct SourceText: Sendable {
             } while depth > 0 && position < bytes.count
         }
 
-        /// The number of `#` before a string that starts here; nil where none does.
+        /// Returns the number of `#` before a string that starts here; nil if none starts here.
         private func stringStart() -> Int? {
             var hashes = 0
             while at(hashes) == Byte.hash { hashes += 1 }
             return at(hashes) == Byte.quote ? hashes : nil
         }
 
-        /// So many of one byte stand at an offset.
+        /// Returns true if a byte occurs `count` times in a row at an offset.
         private func repeats(_ byte: UInt8, _ count: Int, at offset: Int) -> Bool {
             (0..<count).allSatisfy { at(offset + $0) == byte }
         }

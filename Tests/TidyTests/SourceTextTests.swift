@@ -1,9 +1,9 @@
 import Testing
 
-/// The eyes of the Tidy tests see what is there.
+/// Checks of the parser that the Tidy tests use.
 @Suite(.timeLimit(.minutes(5)))
 struct SourceTextTests {
-    @Test func `comments, strings and code are told apart`() {
+    @Test func `comments, strings and code are separated`() {
         let source = SourceText(
             #"""
             let a = "x // no comment \(f("in", (1))) y" // a comment
@@ -20,14 +20,14 @@ struct SourceTextTests {
         #expect(source.strings.contains("in"))
     }
 
-    @Test func `line numbers survive`() {
+    @Test func `line numbers are kept`() {
         let source = SourceText("let a = \"\"\"\n  one\n  two\n  \"\"\"\n// note\nsleep(1)\n")
         #expect(SourceText.lines(of: source.code, holding: /sleep/) == [6])
         #expect(SourceText.lines(of: source.comments, holding: /note/) == [5])
         #expect(SourceText.lines(of: source.strings, holding: /two/) == [3])
     }
 
-    @Test func `all forms of import are seen`() {
+    @Test func `all forms of import are recognized`() {
         let source = SourceText(
             """
             import Alpha

@@ -2,16 +2,16 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The rows of the specification: which tests show which, by their `.spec("S-16", …)` marks.
+/// Checks of the specification rows that tests cover, by their `.spec("S-16", …)` marks.
 ///
-/// A test that is disabled, or that needs what this machine lacks, shows nothing.
+/// A test that is disabled, or that needs something this machine lacks, covers nothing.
 @Suite(.timeLimit(.minutes(5)))
 struct SpecTests {
     let house: House
 
     init() throws { house = try House.read() }
 
-    /// A row and the tests that show it, as `Room: name of the test`.
+    /// The covered rows with their tests, as `Module: name of the test`.
     private var shown: [String: [String]] {
         var shown: [String: [String]] = [:]
         for file in house.files where file.path.hasPrefix("Tests/") && file.room != "TidyTests" {
@@ -39,7 +39,7 @@ struct SpecTests {
     @Test func `the rows with a test are told by name`() {
         let rows = shown.keys.sorted(by: SpecMark.areInOrder)
         print("spec rows with a test: \(rows.count): \(rows.joined(separator: " "))")
-        for row in rows { #expect(row.wholeMatch(of: SpecMark.name) != nil, "\"\(row)\" is no row") }
+        for row in rows { #expect(row.wholeMatch(of: SpecMark.name) != nil, "\"\(row)\" is not a row name") }
     }
 
     private func table() throws -> [SpecRow] {
@@ -77,7 +77,7 @@ struct SpecTests {
         let marks = SpecMark.all(in: source)
         #expect(marks.map(\.rows) == [["S-16", "T-07"], ["D10"]])
         #expect(marks.map(\.test) == ["members keep their order", "Orders"])
-        #expect(marks.map(\.isEnabled) == [true, false], "a suite without tests shows nothing")
+        #expect(marks.map(\.isEnabled) == [true, false], "a suite without tests covers nothing")
         let others = """
             @Suite(.serialized)
             struct Things {
@@ -101,13 +101,13 @@ struct SpecTests {
     }
 }
 
-/// A `.spec(…)` and the test that it stands at.
+/// A `.spec(…)` mark and the test it belongs to.
 struct SpecMark {
     let rows: [String]
     let test: String
-    /// Whether it stands in the attribute of a test, or of a suite with tests, that is not disabled.
+    /// True if it is in the attribute of a test, or of a suite with tests, that is not disabled.
     let isEnabled: Bool
-    /// Whether this machine has the programs and photographs that the test asks for.
+    /// True if this machine has the programs and photos that the test requires.
     let canRun: Bool
 
     static var name: Regex<Substring> { /[STP]-\d\d|D\d\d?/ }
@@ -140,7 +140,7 @@ struct SpecMark {
         }
     }
 
-    /// Whether everything is there that a test asks ``Needed`` for.
+    /// Returns true if everything that a test requires with ``Needed`` is present.
     private static func hasAll(_ body: Substring) -> Bool {
         let programs = body.matches(of: /Needed\.program\("([^"]+)"\)/).map { String($0.1) }
         guard programs.allSatisfy({ TestPlace.program($0) != nil || Tool.path($0) != nil }) else { return false }

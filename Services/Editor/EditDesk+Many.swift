@@ -274,6 +274,6 @@ extension EditDesk {
         }
     }
 
-    /// The most assets of one request in work at a time.
+    /// The most assets of one request processed at a time.
     private static let width = 4
 }

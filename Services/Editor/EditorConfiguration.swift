@@ -25,8 +25,8 @@ struct EditorConfiguration: Sendable {
     var executable = WorkerPool.ownExecutable
     var workerLimits = EditorConfiguration.usualWorkerLimits
 
-    /// The default limits: an image of 100 megapixels and its resampled copy must fit in memory, and workers write one
-    /// small file, ImageMagick's policy.
+    /// The default limits: an image of 100 megapixels and its resampled copy must fit in memory, and a worker must be
+    /// able to write one small file, ImageMagick's policy.
     static var usualWorkerLimits: WorkerLimits {
         var limits = WorkerLimits()
         limits.memoryBytes = 4 << 30

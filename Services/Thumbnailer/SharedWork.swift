@@ -56,8 +56,7 @@ final class SharedWork<Key: Hashable & Sendable, Group: Hashable & Sendable, Val
     ///   - width: the most batches running at a time
     ///   - batch: the most items in one batch
     ///   - group: returns the group of a key; items of one group may run together
-    ///   - work: runs items of one group and returns an outcome for each; cancelled when no caller waits for any of
-    /// them
+    ///   - work: runs items of one group and returns an outcome for each; cancelled when no caller waits any more
     init(
         limit: Int,
         width: Int,

@@ -23,8 +23,8 @@ struct ThumbnailerConfiguration: Sendable {
     var executable = WorkerPool.ownExecutable
     var workerLimits = ThumbnailerConfiguration.usualWorkerLimits
 
-    /// The default limits: an image of 100 megapixels must fit in memory, and workers write one small file,
-    /// ImageMagick's policy.
+    /// The default limits: an image of 100 megapixels must fit in memory, and a worker must be able to write one
+    /// small file, ImageMagick's policy.
     static var usualWorkerLimits: WorkerLimits {
         var limits = WorkerLimits()
         limits.memoryBytes = 3 << 30

@@ -180,6 +180,6 @@ struct PictureHouseTests {
         await library.close()
         #expect(house.stop() == [])
         let verified = try RunningProgram.run("thumbnailer", ["--verify-cache"], environment: house.environment)
-        #expect(verified.status == 0 && verified.output.contains("pictures"), "\(verified.output) \(verified.errors)")
+        #expect(verified.status == 0 && verified.output.contains("renditions"), "\(verified.output) \(verified.errors)")
     }
 }

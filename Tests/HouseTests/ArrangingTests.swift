@@ -10,7 +10,7 @@ struct ArrangingTests {
     private struct Line {
         let house: RunningHouse
 
-        /// Runs `safelight … --json`, which must succeed, and gives its lines.
+        /// Runs `safelight … --json`, requires success, and returns the printed lines.
         func json(_ words: String...) throws -> [JSON] {
             let run = try house.safelight(words + ["--json"])
             try #require(run.status == 0, "\(words): \(run.errors)")
@@ -23,7 +23,7 @@ struct ArrangingTests {
             return run.output
         }
 
-        /// The identifiers that a fetch gives.
+        /// Returns the identifiers that a fetch prints.
         func ids(_ words: String...) throws -> [String] {
             let run = try house.safelight(["fetch", "--ids"] + words)
             try #require(run.status == 0, "\(words): \(run.errors)")
@@ -32,7 +32,7 @@ struct ArrangingTests {
     }
 
     @Test(.spec("S-16", "S-18", "S-20", "S-80", "T-13"))
-    func `albums, folders, smart albums, moments, the trash and predicates are at hand in the shell`() throws {
+    func `the command line offers albums, folders, smart albums, moments, the trash and predicates`() throws {
         let house = try RunningHouse("arranging")
         for number in 1...5 {
             let bytes = TestPictures.jpeg(

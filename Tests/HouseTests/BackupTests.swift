@@ -8,7 +8,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// A backup that is taken while the library is written to, and the library that is made of it.
+/// A backup made while the library is written to, and the library restored from it.
 @Suite(.serialized, .timeLimit(.minutes(10)))
 struct BackupTests {
     private static func integrity(_ path: String) throws {
@@ -20,7 +20,8 @@ struct BackupTests {
         #expect(check.output == "ok\n", "\(path): \(check.errors)")
     }
 
-    /// Imports and changes until it is told to stop; what was acknowledged, by transaction.
+    /// A load that imports and changes assets until it is stopped. It records the sequence of each acknowledged
+    /// transaction.
     private final class Load: Sendable {
         let acknowledged = Recording<[Int64]>([])
         let assets = Recording<[ObjectID]>([])
@@ -81,7 +82,9 @@ struct BackupTests {
     }
 
     @Test(.spec("P-22"))
-    func `a backup during writes becomes a library with everything that was acknowledged before it`() async throws {
+    func `a backup made during writes restores to a library with every transaction acknowledged before it`()
+        async throws
+    {
         let house = try RunningHouse("backup")
         try house.start([.catalog, .changeBroker])
         let library = try house.library("load")
@@ -97,12 +100,12 @@ struct BackupTests {
         #expect(second.resources > first.resources)
         #expect(
             before.allSatisfy { $0 <= second.token.sequence },
-            "acknowledged before the backup began, and not in it"
+            "acknowledged before the backup began but missing from it"
         )
         await load.wait(for: load.acknowledged.withLock { $0.count } + 20)
         try await load.stop()
 
-        // What the records up to that moment come to.
+        // The state that results from the records up to that sequence.
         var expected: [ObjectID: Asset] = [:]
         var cursor = ChangeToken(library: second.token.library, sequence: 0)
         while cursor.sequence < second.token.sequence {
@@ -135,7 +138,7 @@ struct BackupTests {
             let digest = SHA256.hash(data: bytes).hexadecimal
             #expect(digest == asset.originalResource?.digest)
         }
-        // No moment of the lost library is one of this.
+        // No token of the lost library is valid in the restored one.
         let token = try await new.currentToken().token
         #expect(token.library != second.token.library && token.sequence > second.token.sequence + 1000)
         for old in [second.token, ChangeToken(library: second.token.library, sequence: token.sequence)] {
@@ -144,7 +147,7 @@ struct BackupTests {
             let broker = await #expect(throws: RPCError.self) { try await new.changeBroker.ask(FeedSince(token: old)) }
             #expect(broker?.refusal == .tokenExpired)
         }
-        // It is a library like any other.
+        // The restored library accepts writes like any other.
         if let id = stored.keys.first {
             let change = try await new.perform([.updateAsset(.init(id: .id(id), set: AssetPatch(isFavorite: true)))])
             #expect(change.sequence == token.sequence + 1)
@@ -153,7 +156,7 @@ struct BackupTests {
         #expect(newHouse.stop() == [])
     }
 
-    @Test func `a backup broken off by a kill leaves the one before whole, and the next one is whole again`()
+    @Test func `a backup interrupted by a kill leaves the previous one intact, and the next one is complete`()
         async throws
     {
         var random = SeededRandom(named: "backup kill")
@@ -179,7 +182,7 @@ struct BackupTests {
             try house.restart(.catalog)
             running.killHard()
             _ = running.wait(seconds: 10)
-            // Whatever was reached, what the manifest names is a library.
+            // However far the backup came, the manifest names a complete library.
             let target = house.folder.file("from-\(UInt32.random(in: 0 ... .max, using: &random))")
             let restored = try house.safelight(["restore", house.folder.file("backup"), "--library", target, "--json"])
             #expect(restored.status == 0, "\(restored.errors)")

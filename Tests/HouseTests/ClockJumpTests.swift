@@ -9,15 +9,15 @@ import Testing
 /// A wall clock that is years ahead at one start.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct ClockJumpTests {
-    /// Where libfaketime is, by the loader's own search.
+    /// The path of libfaketime in the loader's directories; nil if it is not installed.
     private static let faketime: String? = {
         let folders = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib"]
         return folders.map { $0 + "/faketime/libfaketime.so.1" }.first(where: FileManager.default.fileExists)
     }()
 
-    @Test func `a clock that is set far ahead at one start empties neither the trash nor the history`() async throws {
+    @Test func `a clock set far ahead at one start empties neither the trash nor the history`() async throws {
         guard let faketime = Self.faketime else {
-            return TestPlace.say("libfaketime is missing: a start with a wrong clock is not tried")
+            return TestPlace.say("libfaketime is missing: the start with a wrong clock is not tested")
         }
         let house = try RunningHouse("clock")
         try house.start([.catalog])
@@ -52,7 +52,7 @@ struct ClockJumpTests {
         catalog.signal(SIGTERM)
         #expect(catalog.wait(seconds: 20) == 0, "\(catalog.errorText)")
 
-        // With the right clock it is as it was.
+        // With the right clock the library is unchanged.
         try house.start([.catalog])
         let right = try house.library()
         #expect(try await right.currentToken().oldest == before.oldest)

@@ -7,17 +7,17 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Stored bytes to which nothing refers are removed, and no others.
+/// Removal of stored bytes to which nothing refers, and of no others.
 @Suite(.serialized, .timeLimit(.minutes(20)))
 struct CollectorTests {
     private static let count = TestEnvironment.rounds(1) > 1 ? 2000 : 400
 
-    /// The digests of the files in the store.
+    /// Returns the digests of the files in the store.
     private static func stored(_ house: RunningHouse) throws -> Set<String> {
         Set(try DamagedStoreTests.stored(house).map { ($0 as NSString).lastPathComponent })
     }
 
-    /// The digests that the assets of a library have.
+    /// Returns the digests that the assets of a library refer to.
     private static func named(_ library: PhotoLibrary) async throws -> Set<String> {
         var digests: Set<String> = []
         for try await asset in library.allAssets(FetchDescription(.assets)) {
@@ -30,13 +30,13 @@ struct CollectorTests {
         TestPictures.jpeg(width: 32, height: 24, seed: UInt64(seed))
     }
 
-    @Test func `after an import of which half is broken the store holds what the database names, and no more`()
+    @Test func `after an import in which half the files are broken the store holds only what the database refers to`()
         async throws
     {
         let house = try RunningHouse("collect", environment: ["SAFELIGHT_COLLECT_AFTER_SECONDS": "1"])
         for number in 0..<Self.count {
             let whole = Self.picture(number)
-            // Broken where only reading the whole tells.
+            // These are damaged where only reading the whole file finds it.
             let bytes = number % 2 == 0 ? whole : Array(whole.dropLast(200 + number % 100))
             try house.folder.write(bytes, to: "photos/\(number % 7)/\(number).jpg")
         }
@@ -44,9 +44,9 @@ struct CollectorTests {
         let library = try house.library()
         let arguments = ["import", house.folder.file("photos"), "--parallel", "8"]
         let client = try RunningProgram("safelight", arguments, environment: house.environment)
-        // Killed in between: what was on its way has no transaction.
+        // The catalog is killed during the import: files being copied then have no transaction.
         for share in [8, 4] {
-            try await FeedChecker.until("a part is in the library") {
+            try await FeedChecker.until("some of the files are in the library") {
                 try await library.currentToken().token.sequence >= Int64(Self.count / share)
             }
             try house.restart(.catalog)
@@ -54,12 +54,12 @@ struct CollectorTests {
         #expect(client.wait(seconds: 600) == 3, "\(client.errorText.suffix(2000))")
         let named = try await Self.named(library)
         #expect(named.count == Self.count / 2)
-        try await FeedChecker.until("the store holds what the database names") {
+        try await FeedChecker.until("the store holds what the database refers to") {
             try Self.stored(house) == named
         }
         let incoming = house.folder.file("library/resources/.incoming")
         #expect(try FileManager.default.contentsOfDirectory(atPath: incoming).isEmpty)
-        // And it stays so.
+        // The store remains in that state.
         let collected = try house.safelight(["doctor", "--collect"])
         #expect(try Self.stored(house) == named, "\(collected.output)")
         let deep = try house.safelight(["doctor", "--deep"])
@@ -68,7 +68,7 @@ struct CollectorTests {
         #expect(house.stop() == [])
     }
 
-    @Test func `a refused request leaves no bytes`() async throws {
+    @Test func `a refused request leaves no bytes in the store`() async throws {
         let house = try RunningHouse("refused")
         try house.start([.catalog])
         let library = try house.library()
@@ -81,7 +81,7 @@ struct CollectorTests {
         }
         #expect(error?.refusal == .invalidResource)
         #expect(try Self.stored(house).isEmpty)
-        // What an asset has stays, whoever else is refused with the same bytes.
+        // The bytes of an existing asset stay even if another request with the same bytes is refused.
         _ = try await library.perform([create(0)], attachments: [Self.picture(1)])
         await #expect(throws: RPCError.self) {
             try await library.perform([create(0), create(1)], attachments: [Self.picture(1), broken])
@@ -92,7 +92,7 @@ struct CollectorTests {
         #expect(house.stop() == [])
     }
 
-    @Test func `deleted assets, cancelled uploads and what nobody took go; adjustments that can be undone stay`()
+    @Test func `deleted assets, cancelled and unused uploads are removed; adjustments that can be undone stay`()
         async throws
     {
         let house = try RunningHouse("orphans")
@@ -112,7 +112,8 @@ struct CollectorTests {
         let cancelled = try await library.upload(Self.picture(51))
         _ = try await library.catalog.ask(CancelUpload(upload: cancelled))
         let named = try await Self.named(library)
-        // The render and the original that no asset has any more; the first edit's adjustments; an upload.
+        // No asset refers to these: the replaced render, the deleted asset's original, the first edit's adjustment
+        // data, and an upload.
         #expect(try Self.stored(house).count == named.count + 4)
 
         let doctor = try house.safelight(["doctor"])
@@ -128,7 +129,7 @@ struct CollectorTests {
         let history = try await library.editor.ask(EditHistory(asset: ids[0])).result
         #expect(history.steps.count == 2 && history.steps.allSatisfy { $0.adjustments != nil })
         _ = try await library.editor.ask(UndoEdits(asset: ids[0]))
-        // An upload that was not used yet is held.
+        // An upload that was not used yet stays.
         let late = try await library.perform([
             .createAsset(.init(ref: "late", resources: [NewResource(source: .upload(kept))]))
         ])
@@ -138,7 +139,7 @@ struct CollectorTests {
         #expect(house.stop() == [])
     }
 
-    @Test func `a photo beyond the limits is refused before a byte of it is copied`() async throws {
+    @Test func `a photo beyond the limits is refused before any byte of it is copied`() async throws {
         let house = try RunningHouse("large")
         try house.start([.catalog])
         let library = try house.library()

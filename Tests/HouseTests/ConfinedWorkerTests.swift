@@ -6,7 +6,7 @@ import PhotoClient
 import TestSupport
 import Testing
 
-/// Workers of the real executables try what hostile bytes would have them do.
+/// Workers of the real executables attempt what hostile bytes could make them do.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct ConfinedWorkerTests {
     private static let refusals = ["Operation not permitted", "Permission denied", "Function not implemented"]
@@ -33,7 +33,9 @@ struct ConfinedWorkerTests {
     }
 
     @Test(arguments: ["thumbnailer", "editor", "catalog"])
-    func `a worker can neither open, connect, run nor reach anything`(program: String) async throws {
+    func `a worker can neither open files, connect, run programs nor reach other processes`(program: String)
+        async throws
+    {
         let house = try RunningHouse("confined")
         try house.start([.catalog])
         let key = try house.folder.write(Array("secret".utf8), to: "keys/server.key_secret")
@@ -55,7 +57,7 @@ struct ConfinedWorkerTests {
         #expect(attempts.count > 70)
         for attempt in attempts {
             let text = attempt.value.stringValue ?? ""
-            // Where there is no folder nothing could be listed.
+            // Listing a path that is a regular file fails with ENOTDIR even without confinement.
             let isFile = attempt.name.hasPrefix("list") && files.contains { attempt.name.hasSuffix($0) }
             #expect(Self.refusals.contains(text) || isFile && text == "Not a directory", "\(attempt.name): \(text)")
         }
@@ -69,7 +71,7 @@ struct ConfinedWorkerTests {
         #expect(house.stop() == [])
     }
 
-    @Test func `figures, checks and the doctor say what confines workers`() async throws {
+    @Test func `figures, --check and doctor report how workers are confined`() async throws {
         let house = try RunningHouse("confinement")
         try house.start()
         let library = try house.library()

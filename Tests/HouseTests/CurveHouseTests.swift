@@ -9,10 +9,10 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// The real services with their door to the network open, on this machine's loopback address.
+/// The real services with CURVE over TCP enabled, on this machine's loopback address.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct CurveHouseTests {
-    @Test func `over the network a listed key asks, writes under its name and hears the feed`() async throws {
+    @Test func `over the network a listed key reads, writes under its identity and receives the feed`() async throws {
         let open = try OpenHouse()
         #expect(try open.house.safelight(["keys", "create", "ann"]).status == 0)
         let library = try open.library("ann")
@@ -35,13 +35,13 @@ struct CurveHouseTests {
         }
         #expect(path?.name == "access_denied")
 
-        // The command line from afar, and the same host for everyone.
+        // The command line of a remote client, and one host for all services.
         let variables = open.variables("ann")
         let list = try RunningProgram.run("safelight", ["album", "list"], environment: variables)
         #expect(list.status == 0, "\(list.errors)")
         #expect(list.output.contains("From afar"))
 
-        // Revoked: refused where it is connected, and unheard where it connects.
+        // After revocation its requests on the open connection are refused, and new connections get no answer.
         let told = try open.house.safelight(["keys", "revoke", "ann"])
         #expect(told.status == 0, "\(told.errors)")
         while (try? await library.currentToken(deadline: .seconds(1))) != nil { await Task.yield() }
@@ -53,7 +53,7 @@ struct CurveHouseTests {
         #expect(open.house.stop() == [])
     }
 
-    @Test func `only services act for others`() async throws {
+    @Test func `only keys on the services list may act on behalf of others`() async throws {
         let open = try OpenHouse()
         #expect(try open.house.safelight(["keys", "create", "ann", "--domain", "requests"]).status == 0)
         #expect(try open.house.safelight(["keys", "create", "helper", "--domain", "requests,services"]).status == 0)
@@ -70,7 +70,7 @@ struct CurveHouseTests {
         #expect(open.house.stop() == [])
     }
 
-    @Test func `plain pyzmq loads the keys, gets an answer, and none where its key is on no list`() throws {
+    @Test func `plain pyzmq with the project's key files is answered, and with an unlisted key it is not`() throws {
         let python = try Needed.python("zmq.auth")
         let open = try OpenHouse()
         #expect(try open.house.safelight(["keys", "create", "script", "--domain", "requests"]).status == 0)
@@ -79,7 +79,7 @@ struct CurveHouseTests {
             import json, sys, zmq, zmq.auth
             address, server, client = sys.argv[1:4]
             socket = zmq.Context().socket(zmq.REQ)
-            # Who is refused before it sends has nobody to send to: that waits, too.
+            # A client refused before it sends has no peer to send to, so sending times out as well.
             socket.linger, socket.sndtimeo, socket.rcvtimeo = 0, int(sys.argv[4]), int(sys.argv[4])
             socket.curve_serverkey, none = zmq.auth.load_certificate(server)
             assert none is None
@@ -101,7 +101,7 @@ struct CurveHouseTests {
             return run.output.trimmingCharacters(in: .whitespacesAndNewlines)
         }
         #expect(try run(folder + "/script.key_secret", patience: 20_000) == "True")
-        // And the other way round: pyzmq makes the keys, `keys admit` takes them.
+        // The other direction: pyzmq creates the keys and `keys admit` lists them.
         let maker = "import sys, zmq.auth; zmq.auth.create_certificates(sys.argv[1], 'theirs')"
         #expect(try RunningProgram.run(python, ["-c", maker, open.keys.path]).status == 0)
         let theirs = open.keys.file("theirs.key")
@@ -112,7 +112,7 @@ struct CurveHouseTests {
         #expect(open.house.stop() == [])
     }
 
-    @Test func `keys are made once, listed, shown for copying, and refused by name`() throws {
+    @Test func `keys are created once, listed, shown for copying, and errors name what to do`() throws {
         let folder = try TemporaryFolder("keys")
         let variables = ["SAFELIGHT_KEYS": folder.file("keys")]
         func keys(_ arguments: String...) throws -> (status: Int32?, output: String, errors: String) {
@@ -134,7 +134,7 @@ struct CurveHouseTests {
         #expect(try keys("show", "server").output.contains("public-key"))
         #expect(try keys("revoke", "ann", "--domain", "feed").output.contains("feed"))
         #expect(try keys("revoke", "nobody").status == 1)
-        // A service without keys does not open the door.
+        // A service without keys does not listen on TCP.
         let catalog = try RunningProgram.run(
             "catalog",
             [],
@@ -148,15 +148,15 @@ struct CurveHouseTests {
     }
 }
 
-/// A house whose door is open, with its keys.
+/// Running services that listen on TCP with CURVE, and their keys.
 struct OpenHouse {
     let keys: TemporaryFolder
     let house: RunningHouse
     let catalog: String
     let broker: [String]
-    /// Requests to the editor and published edits, where it was started.
+    /// The editor's addresses over TCP, for requests and published edits; empty unless it was started.
     let editor: [String]
-    /// Where it was started.
+    /// The thumbnailer's address over TCP; nil unless it was started.
     let thumbnailer: String?
 
     init(withEditor: Bool = false, withThumbnailer: Bool = false) throws {
@@ -175,7 +175,7 @@ struct OpenHouse {
                 String($0.output)
             }
         }
-        // The log and the word that all is ready come by two pipes.
+        // The log and the readiness line arrive over two pipes, in no particular order.
         _ = house.program(.changeBroker)?.wait { _ in addresses(.changeBroker).count == 2 }
         _ = house.program(.catalog)?.wait { _ in !addresses(.catalog).isEmpty }
         if withThumbnailer { _ = house.program(.thumbnailer)?.wait { _ in !addresses(.thumbnailer).isEmpty } }
@@ -192,10 +192,10 @@ struct OpenHouse {
         self.catalog = catalog
     }
 
-    /// Where `keys create` puts a client's keys.
+    /// Returns the folder in which `keys create` puts a client's keys.
     func made(_ name: String) -> String { keys.file("keys/made/\(name)") }
 
-    /// What a client on another machine sets.
+    /// Returns the environment that a client on another machine sets.
     func variables(_ name: String) -> [String: String] {
         [
             "SAFELIGHT_CATALOG": catalog, "SAFELIGHT_BROKER": broker[0], "SAFELIGHT_FEED": broker[1],

@@ -7,10 +7,10 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// A picture that lost something inside: taken in as it is, and said to be damaged wherever one looks.
+/// A photo with damaged image data: it is imported as it is, and every report marks it as damaged.
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct DamagedPictureTests {
-    /// Follows the records until one marks a picture.
+    /// Follows the records until one marks an asset as damaged.
     private func mark(_ library: PhotoLibrary) async throws -> ChangeRecord {
         let beginning = ChangeToken(library: try await library.currentToken().token.library, sequence: 0)
         for try await event in library.changes(since: beginning) {
@@ -19,7 +19,8 @@ struct DamagedPictureTests {
         throw HouseError(description: "the feed ended")
     }
 
-    @Test func `it is imported, and marked behind the import, also where the catalog is killed meanwhile`() async throws
+    @Test func `a damaged photo is imported and marked after the import, even if the catalog is killed meanwhile`()
+        async throws
     {
         let house = try RunningHouse("damaged")
         try house.start([.catalog, .changeBroker])
@@ -49,10 +50,10 @@ struct DamagedPictureTests {
         }
         #expect(try await damages() == [damage])
         #expect(try house.safelight(["show", marked.id.text]).output.contains(damage))
-        // The bytes are the user's, every one.
+        // The stored original is byte for byte the imported file.
         #expect(try await library.resource(asset: marked.id).readAll(limit: 1 << 20) == cut)
 
-        // Once: neither a restart nor another picture does it again.
+        // It is marked once: neither a restart nor another import repeats it.
         try house.restart(.catalog)
         #expect(try await damages() == [damage])
         try house.folder.write(TestPictures.jpeg(seed: 99), to: "q/99.jpg")

@@ -7,19 +7,19 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Stored files that the disk damaged, and good bytes that are imported again.
+/// Stored files that the disk damaged, and their repair by importing good bytes again.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct DamagedStoreTests {
     private static let good = TestPictures.jpeg(width: 64, height: 48, seed: 1)
 
-    /// The stored files of a library.
+    /// Returns the paths of the stored files of a library.
     static func stored(_ house: RunningHouse) throws -> [String] {
         let root = house.folder.file("library/resources")
         return try FileManager.default.subpathsOfDirectory(atPath: root).map { root + "/" + $0 }
             .filter { ($0 as NSString).lastPathComponent.count == 64 }.sorted()
     }
 
-    /// Changes a byte in the middle of a file in its place; its size stays, and its times too where it is `isTraceless`.
+    /// Changes a byte in the middle of a file in place. The size stays, and with `isTraceless` the timestamps too.
     private static func rot(_ path: String, isTraceless: Bool) throws {
         var status = stat()
         #expect(stat(path, &status) == 0)
@@ -43,7 +43,7 @@ struct DamagedStoreTests {
     }
 
     @Test(.spec("T-21"))
-    func `a move keeps its file until the stored copy is right, and says that it healed it`() async throws {
+    func `a move keeps its source file until the stored copy is repaired, and reports the repair`() async throws {
         let house = try RunningHouse("move")
         try house.start([.catalog])
         let library = try house.library()
@@ -54,14 +54,14 @@ struct DamagedStoreTests {
 
         let second = try house.folder.write(Self.good, to: "in/second.jpg")
         let moved = try await library.perform([Self.create(second, isMoved: true)])
-        #expect(try Self.bytes(stored) == Self.good, "the last good copy may not be gone")
+        #expect(try Self.bytes(stored) == Self.good, "the last good copy must not be removed")
         #expect(access(second, F_OK) != 0)
         #expect(moved.healed == [(stored as NSString).lastPathComponent] && moved.duplicates == ["p"])
         await library.close()
         #expect(house.stop() == [])
     }
 
-    @Test func `importing a file again heals what was written to, and with verify what was damaged without a trace`()
+    @Test func `importing a file again repairs a modified copy, and with verify one damaged without a trace`()
         async throws
     {
         let house = try RunningHouse("heal")
@@ -84,7 +84,7 @@ struct DamagedStoreTests {
         #expect(lines.last?["summary"]?["healed"] == 1)
         #expect(try Self.bytes(stored) == Self.good)
 
-        // What a deep look finds is known from then on.
+        // Damage found by a deep check is recorded, and a later import without verify repairs it.
         try Self.rot(stored, isTraceless: true)
         #expect(try house.safelight(["doctor", "--deep"]).status == 2)
         #expect(try house.safelight(["import", file]).output.contains("1 damaged and replaced"))
@@ -93,7 +93,7 @@ struct DamagedStoreTests {
         #expect(house.stop() == [])
     }
 
-    @Test func `what a failed read found out, an upload and an attachment heal`() async throws {
+    @Test func `an upload and an attachment repair what a failed read found damaged`() async throws {
         let house = try RunningHouse("upload")
         try house.start([.catalog])
         let library = try house.library()
@@ -132,7 +132,7 @@ struct DamagedStoreTests {
         #expect(house.stop() == [])
     }
 
-    @Test func `a start on a library whose files are away says so in one line, and the doctor names them`()
+    @Test func `a start with missing library files logs one line, and doctor lists the files`()
         async throws
     {
         let house = try RunningHouse("away", environment: ["SAFELIGHT_COLLECT_AFTER_SECONDS": "3600"])
@@ -142,7 +142,7 @@ struct DamagedStoreTests {
         try house.start([.catalog])
         #expect(try house.safelight(["import", house.folder.file("p")]).status == 0)
         #expect(house.stop() == [])
-        // Looked into once more: as after a kill before the position was kept.
+        // Resets the scan position, as if the catalog was killed before it saved it.
         if let sqlite = TestPlace.program("sqlite3") {
             let database = house.folder.file("library/library.sqlite")
             let run = try RunningProgram.run(sqlite, [database, "DELETE FROM counter WHERE name = 'examined'"])
@@ -154,7 +154,7 @@ struct DamagedStoreTests {
 
         try house.start([.catalog])
         let library = try house.library()
-        try await FeedChecker.until("it has looked for all of them") {
+        try await FeedChecker.until("the scan has looked for all files") {
             try await library.catalog.figures()["examiner"]?["sequence"] == 20
         }
         await library.close()

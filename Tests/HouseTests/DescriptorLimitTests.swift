@@ -5,12 +5,12 @@ import PhotoClient
 import TestSupport
 import Testing
 
-/// Services with few descriptors, and peers that open more connections than there are.
+/// Services with a low descriptor limit, and peers that open more connections than it allows.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct DescriptorLimitTests {
     private static let connections = 1500
 
-    /// A catalog and a change-broker that may open 512 files, listening on TCP too.
+    /// A catalog and a change-broker that may open 512 files and also listen on TCP.
     private struct Services {
         let keys: TemporaryFolder
         let house: RunningHouse
@@ -33,7 +33,7 @@ struct DescriptorLimitTests {
                     environment: house.environment
                 )
                 #expect(program.waitForOutput("ready"), "\(program.errorText)")
-                // The log and the word that all is ready come by two pipes.
+                // The log and the readiness line arrive over two pipes, in no particular order.
                 _ = program.wait { Self.ports($0).count == endpoints }
                 programs.append(program)
             }
@@ -49,7 +49,7 @@ struct DescriptorLimitTests {
         var catalogPort: UInt16 { Self.ports(programs[0]).first ?? 0 }
         var feedPort: UInt16 { Self.ports(programs[1]).last ?? 0 }
 
-        /// What the command line sets to reach the catalog over TCP.
+        /// The environment with which the command line reaches the catalog over TCP.
         var remote: [String: String] {
             let made = keys.file("keys/made/ann")
             return house.environment.merging([
@@ -58,7 +58,7 @@ struct DescriptorLimitTests {
             ]) { $1 }
         }
 
-        /// A client that connects anew asks both services.
+        /// Calls both services with a new connection.
         func askLocally() async throws {
             let library = try house.library()
             _ = try await library.catalog.health(deadline: .seconds(10))
@@ -85,7 +85,7 @@ struct DescriptorLimitTests {
             #expect(services.areRunning, "\(services.logs)")
             withExtendedLifetime(peers) {}
         }
-        // The flood is over: whoever has a key is served as before.
+        // After the flood a client with a key is served as before.
         let run = try RunningProgram.run("safelight", ["album", "list", "--wait", "20"], environment: services.remote)
         #expect(run.status == 0, "\(run.errors)")
         let figures = try await connections(services)
@@ -100,7 +100,7 @@ struct DescriptorLimitTests {
             let path = services.house.folder.file("run/\(name).sock")
             let peers = (0..<Self.connections).compactMap { _ in try? RawZMTP(path: path) }
             #expect(peers.count > 400)
-            // Those that were refused have been told so.
+            // Refused connections have been closed by the service.
             _ = peers.last?.waitForEnd(seconds: 10)
             #expect(services.areRunning, "\(services.logs)")
         }

@@ -7,13 +7,13 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// A disk that fails at the n-th call on the database's files, for one n after the other (fault F15).
-///
-/// A small library stands before the C library's calls (`LD_PRELOAD`) of a real catalog and fails one of them, or all from
-/// there on. `SAFELIGHT_SOAK` goes through more calls.
+/// A disk that fails at the n-th call on the database's files, for increasing n (fault F15).
+/// A small library is preloaded (`LD_PRELOAD`) into a real catalog. It fails one of the C library's calls, or all from
+/// that one on. `SAFELIGHT_SOAK` covers more calls.
 @Suite(.serialized, .timeLimit(.minutes(20)))
 struct DiskFaultTests {
-    /// Armed by a file that names the call, the error and whether it stays; counts calls on `library.sqlite` and its log.
+    /// The preloaded library. A control file names the call, the error and whether it persists; calls on
+    /// `library.sqlite` and its WAL are counted.
     private static let source = """
         #define _GNU_SOURCE
         #include <dlfcn.h>
@@ -70,7 +70,7 @@ struct DiskFaultTests {
         int ftruncate64(int file, off64_t size) { return fault(file) < 0 ? -1 : REAL(ftruncate64)(file, size); }
         """
 
-    /// Builds the library.
+    /// Compiles the library.
     private static func build(in folder: TemporaryFolder) throws -> String {
         let compiler = try Needed.program(oneOf: "cc", "clang")
         let source = try folder.write(source.utf8, to: "faults.c")
@@ -103,7 +103,7 @@ struct DiskFaultTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func `F15: whichever call fails, nothing is acknowledged that is not kept, and nothing is done twice`(
+    func `F15: whichever call fails, everything acknowledged is stored and nothing is applied twice`(
         _ kind: Kind
     ) async throws {
         let tools = try TemporaryFolder("f15-tools")
@@ -129,7 +129,7 @@ struct DiskFaultTests {
                 try faulty.start([.catalog])
                 _ = try await library.catalog.health()
                 try tools.write("\(call) \(kind.number) \(stays ? 1 : 0)\n".utf8, to: "trigger")
-                // Several, so that later calls are reached; each asked once.
+                // Several requests, so that later calls are reached; each is sent once.
                 var outcomes: [(title: String, isAcknowledged: Bool)] = []
                 for number in 0..<3 {
                     let title = "\(kind.rawValue) \(call) \(stays) \(number)"
@@ -145,16 +145,16 @@ struct DiskFaultTests {
                 }
                 unlink(trigger)
                 if faulty.program(.catalog)?.isRunning == false { ended += 1 }
-                // The power fails, too: what counts is what is on the disk.
+                // Power fails as well: only what is on the disk counts.
                 faulty.killHard(.catalog)
                 try whole.start([.catalog])
                 let kept = try await Self.titles(library)
-                #expect(Set(kept).count == kept.count, "\(what): something is there twice")
-                #expect(kept.starts(with: titles), "\(what): what was there is gone or in disorder")
+                #expect(Set(kept).count == kept.count, "\(what): an album exists twice")
+                #expect(kept.starts(with: titles), "\(what): earlier albums are missing or out of order")
                 for (title, isAcknowledged) in outcomes where isAcknowledged {
-                    #expect(kept.contains(title), "\(what): acknowledged, and gone")
+                    #expect(kept.contains(title), "\(what): acknowledged but lost")
                 }
-                // Under its own name each is asked for again, and is there once.
+                // Sent again under its own transaction name, each is applied exactly once.
                 for (title, _) in outcomes { _ = try await library.catalog.ask(Self.request(title)) }
                 titles = try await Self.titles(library)
                 #expect(
@@ -175,7 +175,7 @@ struct DiskFaultTests {
         #expect(try RunningProgram.run(sqlite, [path, "PRAGMA integrity_check"]).output == "ok\n")
     }
 
-    /// The albums' titles, in the order in which they were made.
+    /// Returns the albums' titles in order of creation.
     private static func titles(_ library: PhotoLibrary) async throws -> [String] {
         var records: [ChangeRecord] = []
         let start = try await library.currentToken()

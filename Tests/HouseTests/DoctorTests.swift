@@ -3,7 +3,7 @@ import JSONValue
 import TestSupport
 import Testing
 
-/// `safelight doctor` beside running services, and over a library whose files were damaged.
+/// `safelight doctor` beside running services, and on a library with damaged files.
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct DoctorTests {
     private func doctor(_ house: RunningHouse, _ arguments: String...) throws -> (status: Int32?, findings: [JSON]) {
@@ -16,7 +16,9 @@ struct DoctorTests {
         findings.filter { $0["level"] == "problem" }.compactMap { $0["text"]?.stringValue }
     }
 
-    @Test func `it finds nothing wrong with a house that is well, and what was done to the files of another`() throws {
+    @Test func `doctor reports no problem for healthy services, and names what was done to the files of a library`()
+        throws
+    {
         let house = try RunningHouse("doctor")
         for seed in 1...4 { try house.folder.write(TestPictures.jpeg(seed: UInt64(seed)), to: "p/\(seed).jpg") }
         try house.start()
@@ -27,7 +29,7 @@ struct DoctorTests {
         for subject in ["catalog", "editor", "policy", "store", "libzmq"] {
             #expect(well.findings.contains { $0["subject"] == .string(subject) && $0["level"] == "ok" }, "\(subject)")
         }
-        // One that is missing among those that run.
+        // One of the running services is missing.
         house.killHard(.editor)
         #expect(try problems(doctor(house).findings).contains { $0.contains("does not answer") })
         #expect(house.stop() == [])

@@ -7,22 +7,23 @@ import PictureFormats
 import TestSupport
 import Testing
 
-/// What an edited file says of itself, by exiftool; and that the original stays what was imported.
+/// What exiftool reports of an edited file, and that the original stays byte for byte as imported.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct EditedFileTests {
-    /// Facts that an edit does not change, as exiftool names them without groups.
+    /// Metadata that an edit does not change, under exiftool's tag names without groups.
     private static let kept = [
         "DateTimeOriginal", "CreateDate", "OffsetTimeOriginal", "SubSecTimeOriginal", "GPSLatitude", "GPSLatitudeRef",
         "GPSLongitude", "GPSLongitudeRef", "GPSAltitude", "GPSAltitudeRef", "GPSDateStamp", "GPSTimeStamp", "Make",
         "Model",
         "LensModel", "ExposureTime", "FNumber", "ISO", "FocalLength",
     ]
-    /// Pictures inside a picture that would show it as it was.
+    /// Tags of embedded previews that would still show the unedited photo.
     private static let stale = [
         "ThumbnailImage", "PreviewImage", "JpgFromRaw", "MPImage2", "PhotoshopThumbnail", "OtherImage",
     ]
 
-    /// Real photos, a few of each maker, and one made here that has everything, as JPEG and where it can be as JPEG XL.
+    /// Returns some real photos of each maker and a generated one with all metadata, as JPEG and, if supported, JPEG
+    /// XL.
     private static func pictures() throws -> [(name: String, bytes: [UInt8])] {
         let made = TestPictures.jpeg(
             width: 320,
@@ -51,7 +52,7 @@ struct EditedFileTests {
     }
 
     @Test(.spec("S-85", "S-89"))
-    func `an edited file keeps date, place and camera, has its own size, and shows nothing of the old picture`()
+    func `an edited file keeps date, location and camera, has its own size, and contains no preview of the original`()
         async throws
     {
         let exiftool = try Needed.program("exiftool")
@@ -74,7 +75,7 @@ struct EditedFileTests {
             let render = try await library.resource(asset: id, type: .fullSizePhoto).readAll(limit: 64 << 20)
             let downloaded = try await library.resource(asset: id).readAll(limit: 64 << 20)
             #expect(downloaded == picture.bytes, "\(picture.name): the original is the imported file")
-            // Crop, then a quarter turn.
+            // A crop, then a rotation by 90 degrees.
             let (across, down) = (Double(original.pixelHeight) * 0.6, Double(original.pixelWidth) * 0.5)
             #expect(abs(Double(asset.pixelWidth) - across) <= 1 && abs(Double(asset.pixelHeight) - down) <= 1)
             #expect(asset.creationDate == original.creationDate && asset.location == original.location)
@@ -82,7 +83,7 @@ struct EditedFileTests {
             before.append(try house.folder.write(picture.bytes, to: "before/\(index).jpg"))
             after.append(try house.folder.write(render, to: "after/\(index).jpg"))
         }
-        // Makers repeat facts in notes of their own, rounded otherwise; what counts is EXIF.
+        // Maker notes repeat values with other rounding; only EXIF is compared.
         let (told, kept) = (try Self.facts(exiftool, before, "-EXIF:all"), try Self.facts(exiftool, after, "-EXIF:all"))
         let found = try Self.facts(exiftool, after, "-all")
         #expect(told.count == before.count && found.count == after.count)
@@ -103,7 +104,7 @@ struct EditedFileTests {
             }
         }
         #expect(compared >= 6)
-        TestPlace.say("\(compared) facts of \(assets.count) pictures are equal before and after an edit")
+        TestPlace.say("\(compared) metadata values of \(assets.count) photos are equal before and after an edit")
         await library.close()
         #expect(house.stop() == [])
     }

@@ -7,7 +7,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Editing through the real services: other programs' edits, lists, history and copies.
+/// Editing through the real services: edits by other programs, operation lists, history and copies.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct EditingTests {
     private func list(_ operations: Adjustment...) -> AdjustmentList { AdjustmentList(operations: operations) }
@@ -44,7 +44,7 @@ struct EditingTests {
         return (house, library, try (0..<pictures).map { try #require(made.id("p\($0)")) })
     }
 
-    /// Another program: begins, renders what it likes, and commits with the token.
+    /// Edits as another program: begins editing, supplies a render of its own, and commits with the token.
     private func edit(
         _ library: PhotoLibrary,
         _ id: ObjectID,
@@ -72,7 +72,9 @@ struct EditingTests {
     }
 
     @Test(.spec("S-85", "S-86", "S-88", "S-89", "S-90", "S-92", "T-09", "T-23", "P-27", "P-28", "D4"))
-    func `two programs edit in turn, each is given what section 9 says, and a revert ends both`() async throws {
+    func `two programs edit in turn, each receives the input that its format allows, and a revert discards both edits`()
+        async throws
+    {
         let (house, library, ids) = try await house("editors", pictures: 1)
         let id = ids[0]
         let original = try await bytes(library, id, .photo)
@@ -83,7 +85,7 @@ struct EditingTests {
         #expect(given.result.input.map { given.attachments[$0] } == original)
         #expect(given.result.supportedRenderTypes.first == "public.jpeg")
         #expect(given.result.displaySizeImage != nil && given.result.orientation == 1)
-        #expect(try await bytes(library, id, .adjustmentData) == opaque, "kept byte for byte")
+        #expect(try await bytes(library, id, .adjustmentData) == opaque, "stored byte for byte")
         let first = try await bytes(library, id, .fullSizePhoto)
 
         given = try await edit(library, id, as: "org.example.a", seed: 12, data: [0, 1, 0])
@@ -98,7 +100,7 @@ struct EditingTests {
         #expect(try await bytes(library, id, .adjustmentBasePhoto) == second)
 
         given = try await edit(library, id, as: "org.example.b", seed: 14, data: [3])
-        #expect(given.result.version == .previous, "not the original")
+        #expect(given.result.version == .previous, "the previous version, not the original")
         #expect(given.result.input.map { given.attachments[$0] } == second)
         #expect(given.result.adjustmentData.map { given.attachments[$0] } == [2])
         let fourth = try await bytes(library, id, .fullSizePhoto)
@@ -106,7 +108,7 @@ struct EditingTests {
         given = try await edit(library, id, as: "org.example.a", seed: 15, data: [4])
         #expect(given.result.version == .current && given.result.input.map { given.attachments[$0] } == fourth)
 
-        // A token that came too late is a conflict that tells the present state.
+        // A token that is no longer current is a conflict whose error data has the present state.
         let edit = ChangeRequest.EditAsset(
             id: id,
             render: NewResource(type: .fullSizePhoto, source: .attachment(0)),
@@ -134,7 +136,7 @@ struct EditingTests {
     }
 
     @Test(.spec("S-87", "S-89"))
-    func `of a video no earlier version is kept: each program is given what is shown`() async throws {
+    func `earlier versions of a video are not kept: each program receives the current version`() async throws {
         let (house, library, _) = try await house("films", pictures: 0)
         let original = TestFilms.film(width: 640, height: 480, duration: 2500)
         let made = try await library.catalog.ask(
@@ -146,7 +148,7 @@ struct EditingTests {
         let id = try #require(made.id("film"))
         let untouched = try await library.asset(id)
 
-        /// Edits the video as a program that reads data of its own format.
+        /// Edits the video as a program that reads adjustment data of its own format.
         func edit(as format: String, _ render: Bytes, data: Bytes) async throws -> Answer<BeginEditing.Result> {
             let input = try await library.editor.ask(
                 BeginEditing(asset: id, canHandle: [HandledFormat(formatIdentifier: format)])
@@ -170,7 +172,7 @@ struct EditingTests {
         #expect(!given.result.previousAvailable && given.result.displaySizeImage == nil)
         #expect(given.result.supportedRenderTypes == ["com.apple.quicktime-movie", "public.mpeg-4"])
 
-        // A itself, again: its data, but what is shown and no version before it.
+        // Program A again: it receives its own data, but the current version and no earlier one.
         given = try await library.editor.ask(
             BeginEditing(asset: id, canHandle: [HandledFormat(formatIdentifier: "org.example.a")])
         )
@@ -185,7 +187,7 @@ struct EditingTests {
             BeginEditing(asset: id, canHandle: [HandledFormat(formatIdentifier: "org.example.a")])
         )
         #expect(given.result.version == .current && input(given) == byB)
-        #expect(given.result.adjustmentData == nil, "A's data is of no use any more")
+        #expect(given.result.adjustmentData == nil, "A's adjustment data no longer applies")
 
         let edited = try await library.asset(id)
         #expect(edited.resources.map(\.type) == [.video, .fullSizeVideo, .adjustmentData])
@@ -198,11 +200,11 @@ struct EditingTests {
         let picture = await #expect(throws: RPCError.self) {
             try await edit(as: "org.example.b", TestPictures.jpeg(seed: 3), data: [3])
         }
-        #expect(picture?.refusal == .requestNotSupported, "a picture is no render of a video")
+        #expect(picture?.refusal == .requestNotSupported, "an image is not a valid render of a video")
         let own = await #expect(throws: RPCError.self) {
             try await library.editor.ask(ApplyEdit(asset: id, adjustments: list(.exposure(1))))
         }
-        #expect(own?.refusal == .missingResource, "the editor's own operations are those of a picture")
+        #expect(own?.refusal == .missingResource, "the editor's own operations apply to photos only")
 
         _ = try await library.editor.ask(RevertEdit(asset: id))
         let reverted = try await library.asset(id)
@@ -214,7 +216,7 @@ struct EditingTests {
     }
 
     @Test(.spec("S-83", "S-89", "T-23"))
-    func `several edits are one transaction: a bad render among them, and none is made`() async throws {
+    func `several edits are one transaction: with one bad render none is applied`() async throws {
         let (house, library, ids) = try await house("several", pictures: 3)
         func edit(_ index: Int, _ attachment: Int) -> ChangeRequest {
             .editAsset(
@@ -255,7 +257,8 @@ struct EditingTests {
     }
 
     @Test(.spec("S-91", "S-92"))
-    func `a resumed edit is rendered from the original, history goes back, copies and batches are the same bytes`()
+    func
+        `a resumed edit renders from the original, history can be restored, and copied and batched edits have equal bytes`()
         async throws
     {
         let (house, library, ids) = try await house("history", pictures: 4)
@@ -280,13 +283,13 @@ struct EditingTests {
         _ = try await editor.ask(UndoEdits(asset: ids[0], step: 0))
         #expect(try await !library.asset(ids[0]).hasAdjustments)
         _ = try await editor.ask(UndoEdits(asset: ids[0]))
-        #expect(try await render(ids[0]) == strong, "one step back from the revert")
+        #expect(try await render(ids[0]) == strong, "restored the step before the revert")
         history = try await editor.ask(EditHistory(asset: ids[0])).result
-        #expect(history.steps.count == 7, "going back is a step like any other")
+        #expect(history.steps.count == 7, "restoring a step is itself a step")
         let far = await #expect(throws: RPCError.self) { try await editor.ask(UndoEdits(asset: ids[0], step: 99)) }
         #expect(far?.refusal == .rangeError)
 
-        // A copy is the edit of each one's own original; a batch says how each went.
+        // A copied edit is rendered from each target's own original; a batch reports the outcome of each asset.
         let crop = Adjustment.crop(UnitRect(x: 0, y: 0, width: 0.5, height: 0.5))
         _ = try await editor.ask(ApplyEdit(asset: ids[0], adjustments: list(crop, .exposure(0.5))))
         let copied = try await editor.ask(CopyEdits(from: ids[0], to: Array(ids[1...2]), geometry: false)).result
@@ -307,13 +310,13 @@ struct EditingTests {
         let again = try await editor.ask(
             ApplyEdits(assets: [ids[1]], adjustments: list(.saturation(-1)), mode: .append, transaction: "batch")
         ).result
-        #expect(again.results[0]["sequence"] == batch.results[0]["sequence"], "once for each transaction")
+        #expect(again.results[0]["sequence"] == batch.results[0]["sequence"], "applied once per transaction")
         let dry = try await editor.ask(
             ApplyEdits(fetch: FetchDescription(.assets), adjustments: list(.exposure(1)), dryRun: true)
         ).result
         #expect(dry.done == 4 && dry.dryRun && !dry.isChanged)
 
-        // Of two with the same revision one wins, the other learns the present one.
+        // Of two edits with the same revision one succeeds, and the other's error has the present revision.
         let revision = try await library.asset(ids[3]).revision
         async let left = try? editor.ask(
             ApplyEdits(asset: ids[3], adjustments: list(.exposure(1)), ifRevision: revision)

@@ -15,7 +15,7 @@ struct ExampleTests {
             .count { !$0.trimmingCharacters(in: .whitespaces).hasPrefix("#") }
     }
 
-    @Test func `a REQ script of under fifteen lines saves a picture of each of the five newest photos`() throws {
+    @Test func `a REQ script of under fifteen lines saves an image of each of the five newest photos`() throws {
         let python = try Needed.python()
         #expect(try lines(of: "newest_five.py") < 15)
         let house = try RunningHouse("five")
@@ -78,7 +78,7 @@ struct ExampleTests {
     }
 
     @Test(.spec("S-63", "S-70", "P-04"))
-    func `a subscriber of under forty lines keeps an exactly right list through broker restarts`() async throws {
+    func `a subscriber of under forty lines keeps a list exactly right through broker restarts`() async throws {
         let python = try Needed.python()
         #expect(try lines(of: "live_fetch.py") < 40)
         try await withGeneratedHouse { house, library, ids in
@@ -94,13 +94,15 @@ struct ExampleTests {
             let wanted = try await Self.wanted(library).map(\.text)
             let isRight = program.waitForOutput(wanted.joined(separator: " ") + "\n", seconds: 30)
             #expect(isRight, "\(program.outputText.suffix(2000))\n\(program.errorText)")
-            // It printed lists and nothing else, never longer than the limit, each another than the one before.
+            // Every printed line is a list, never longer than the limit, and differs from the line before.
             let lists = program.outputText.split(separator: "\n").map { $0.split(separator: " ").dropFirst() }
             #expect(lists.allSatisfy { $0.count <= 7 } && lists.count > 10)
         }
     }
 
-    @Test func `the Python package follows changes and keeps live lists, blocking and with asyncio`() async throws {
+    @Test func `the Python package follows changes and keeps live lists current, blocking and with asyncio`()
+        async throws
+    {
         let python = try Needed.python()
         try await withGeneratedHouse { house, library, ids in
             let script = try house.folder.write(Array(Self.follower.utf8), to: "follower.py")
@@ -152,7 +154,7 @@ struct ExampleTests {
         {"predicate": "rating >= 2", "sort": [{"key": "rating", "ascending": False}], "limit": 7, "offset": 2}
         """
 
-    /// Says every change and every list, in two threads or two tasks.
+    /// Prints every change and every list, from two threads or two tasks.
     private static let follower = """
         import asyncio, sys, threading
         from safelight import Library
@@ -197,7 +199,7 @@ struct ExampleTests {
         #expect(house.stop() == [])
     }
 
-    /// Changes ratings, with the broker killed and started again twice in between.
+    /// Changes ratings; meanwhile the broker is killed and started again twice.
     private static func change(_ ids: [ObjectID], _ library: PhotoLibrary, _ house: RunningHouse) async throws {
         var random = SeededRandom(named: "ratings")
         for index in 0..<80 {

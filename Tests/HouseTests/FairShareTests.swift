@@ -7,12 +7,14 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Long work of one client beside short work of another one, in the real catalog: nobody waits for more than a step of it.
+/// Long work of one client beside short work of another in the real catalog: short requests wait for at most one step
+/// of it.
 @Suite(.serialized, .timeLimit(.minutes(10)))
 struct FairShareTests {
     private static let digest = String(repeating: "ab", count: 32)
 
-    /// A film with a real container whose content is a hole in the file: it costs no space until it is copied.
+    /// Writes a video with a real container whose media data is a hole in the file: it uses no disk space until it is
+    /// copied.
     private func film(_ folder: TemporaryFolder, _ name: String, mebibytes: Int, width: Int) throws -> String {
         let path = try folder.write(TestFilms.film(brand: "mp42", width: width), to: name)
         let size = UInt64(mebibytes) << 20
@@ -37,7 +39,7 @@ struct FairShareTests {
         return try #require(result.id("a"))
     }
 
-    /// The slowest answer to a short read, asked for again and again until other work has ended.
+    /// Returns the slowest response time of a short read that is repeated until other work has ended.
     private func slowestRead(_ library: PhotoLibrary, of asset: ObjectID, until ended: Recording<Bool>) async throws
         -> (
             time: Duration, count: Int
@@ -54,7 +56,7 @@ struct FairShareTests {
         return (slowest, count)
     }
 
-    /// How much of the file that is being taken in has been copied.
+    /// Returns how many bytes have been copied of the file that is being imported.
     private func copied(_ house: RunningHouse) -> Int {
         let folder = house.folder.file("library/resources/.incoming")
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
@@ -64,8 +66,7 @@ struct FairShareTests {
         }
     }
 
-    @Test func `a read of 100 bytes waits neither for a large import, nor for a stream, nor for a rescan`() async throws
-    {
+    @Test func `a read of 100 bytes waits neither for a large import nor for a stream nor for a rescan`() async throws {
         let photos = try TemporaryFolder("large")
         let house = try RunningHouse("share", environment: ["SAFELIGHT_IMPORT_ROOTS": photos.path])
         try house.start([.catalog])
@@ -85,22 +86,22 @@ struct FairShareTests {
             let (slowest, count) = try await slowestRead(library, of: small, until: ended)
             let value = try await worked
             let time = ContinuousClock().now - begun
-            TestPlace.say("\(name) took \(time), the slowest of \(count) short reads beside it \(slowest)")
+            TestPlace.say("\(name) took \(time), the slowest of \(count) short reads meanwhile \(slowest)")
             #expect(slowest < .seconds(1), "\(name)")
             #expect(time > .seconds(1), "\(name) is too short to show anything")
             return value
         }
-        // Two at a time: as many as there are processors.
-        let ids = try await during("the import of two films") { [self] in
+        // Two at a time, one per processor.
+        let ids = try await during("the import of two videos") { [self] in
             async let first = take(hungry, NewResource(source: .path(large[0])))
             async let second = take(hungry, NewResource(source: .path(large[1])))
             return try await [first, second]
         }
-        try await during("a stream of a whole film") {
+        try await during("a stream of a whole video") {
             let whole = ReadResource(asset: ids[0], type: .video)
             for try await _ in hungry.catalog.stream(whole, credit: 4 << 20) {}
         }
-        // Other bytes than those that are stored.
+        // Replaces the files with content that differs from the stored bytes.
         for path in large {
             let file = try FileHandle(forWritingTo: URL(filePath: path))
             try file.seek(toOffset: 1 << 20)
@@ -118,7 +119,7 @@ struct FairShareTests {
         #expect(house.stop() == [])
     }
 
-    @Test func `a rescan says how far it is, and ends within a second when it is cancelled`() async throws {
+    @Test func `a rescan reports its progress, and ends within a second when it is cancelled`() async throws {
         let photos = try TemporaryFolder("large")
         let house = try RunningHouse("rescan", environment: ["SAFELIGHT_IMPORT_ROOTS": photos.path])
         try house.start([.catalog])
@@ -144,13 +145,13 @@ struct FairShareTests {
         }
         await progress.wait { !$0.isEmpty }
         #expect(progress.current.allSatisfy { $0.0 <= $0.1 && $0.1 == 4 }, "\(progress.current)")
-        // A second one is refused while the first is under way.
+        // A second rescan is refused while the first is running.
         let refused = await library.catalog.refusal(of: RescanLibrary())
         #expect(refused?.refusal == .busy, "\(refused as Any)")
         task.cancel()
         let begun = ContinuousClock().now
         _ = await task.result
-        // Free again: the first one has really ended.
+        // A new rescan is accepted: the first has really ended.
         while await library.catalog.refusal(of: RescanLibrary(root: photos.file("0")))?.refusal == .busy {
             await Task.yield()
         }
@@ -163,7 +164,7 @@ struct FairShareTests {
         #expect(house.stop() == [])
     }
 
-    /// Keeps so many transactions of a client waiting until other work has ended.
+    /// Keeps `outstanding` transactions of a client waiting until other work has ended.
     private func write(
         _ library: PhotoLibrary,
         outstanding: Int,
@@ -186,7 +187,7 @@ struct FairShareTests {
         }
     }
 
-    @Test func `quarantine is lifted within a second while 64 transactions wait at any time`() async throws {
+    @Test func `quarantine is lifted within a second while 64 transactions are always waiting`() async throws {
         let house = try RunningHouse("lift")
         try house.start([.catalog])
         let (hungry, library) = (try house.library("hungry"), try house.library())
@@ -217,20 +218,22 @@ struct FairShareTests {
         }
         ended.withLock { $0 = true }
         let count = try await written
-        TestPlace.say("beside \(count) transactions the slowest of 10 changes of the quarantine took \(slowest)")
+        TestPlace.say("during \(count) transactions the slowest of 10 changes of the quarantine took \(slowest)")
         #expect(slowest < TestPlace.bound(.seconds(1)))
         await hungry.close()
         await library.close()
         #expect(house.stop() == [])
     }
 
-    @Test func `a change of one client does not wait for the many large ones that another has waiting`() async throws {
+    @Test func `a change of one client does not wait for the many large ones that another client has queued`()
+        async throws
+    {
         let house = try RunningHouse("bulk")
         try house.start([.catalog])
         let (hungry, library) = (try house.library("hungry"), try house.library())
         let ids = try await pictures(library, count: 200)
         let ended = Recording(false)
-        // Each of them changes all.
+        // Each transaction changes all assets.
         async let written = write(hungry, outstanding: 64, until: ended) { number in
             ids.map { .updateAsset(.init(id: .id($0), set: AssetPatch(rating: number % 6))) }
         }
@@ -247,7 +250,7 @@ struct FairShareTests {
         ended.withLock { $0 = true }
         let count = try await written
         let slowest = times.max() ?? .zero
-        TestPlace.say("beside \(count) transactions of 200 changes the slowest of 10 small ones took \(slowest)")
+        TestPlace.say("during \(count) transactions of 200 changes the slowest of 10 small ones took \(slowest)")
         #expect(slowest < TestPlace.bound(.seconds(1)))
         await hungry.close()
         await library.close()

@@ -7,7 +7,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Faults of the disk and of the database under a running catalog. `SAFELIGHT_SOAK` gives the long forms.
+/// Faults of the disk and of the database under a running catalog. `SAFELIGHT_SOAK` selects the long forms.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct FaultTests {
     private static func integrity(_ house: RunningHouse, _ library: String? = nil) throws {
@@ -34,7 +34,7 @@ struct FaultTests {
         return ids
     }
 
-    @Test func `F2: an edit of many rows is there wholly or not at all after a kill at any moment`() async throws {
+    @Test func `F2: after a kill at any point an edit of many rows is applied completely or not at all`() async throws {
         var random = SeededRandom(named: "F2")
         let house = try RunningHouse("f2")
         try house.start([.catalog])
@@ -48,7 +48,7 @@ struct FaultTests {
                 ChangeRequest.updateAsset(.init(id: .id($0), set: AssetPatch(caption: .some(caption))))
             }
             let name = "f2-\(round)"
-            // Asked once, not again: what became of it shall be seen before anybody repeats it.
+            // The request is sent once: its outcome is checked before any client repeats it.
             let edit = PerformChanges(requests: requests, client: "f2", transaction: name)
             async let answer = library.catalog.ask(edit, deadline: .seconds(20)).result
             try await Task.sleep(for: .milliseconds(Int.random(in: 0...80, using: &random)))
@@ -56,11 +56,11 @@ struct FaultTests {
             let acknowledged = try? await answer
 
             let captions = try await Set(library.assets(FetchDescription(.assets), count: 200).assets.map(\.caption))
-            #expect(captions.count == 1, "round \(round): half of an edit")
+            #expect(captions.count == 1, "round \(round): the edit was applied in part")
             let head = try await library.currentToken().token.sequence
             let isThere = captions == [caption]
             #expect(isThere || captions == [confirmed.isEmpty ? nil : confirmed])
-            #expect(acknowledged == nil || isThere, "round \(round): acknowledged, and gone")
+            #expect(acknowledged == nil || isThere, "round \(round): acknowledged but lost")
             #expect(head == sequence + (isThere ? 1 : 0), "round \(round): the feed and the tables disagree")
             let repeated = try await library.catalog.ask(edit, deadline: .seconds(20)).result
             #expect(repeated.sequence == sequence + 1)
@@ -74,12 +74,14 @@ struct FaultTests {
         try Self.integrity(house)
     }
 
-    @Test func `F14: on a full disk changes are refused by name, reading goes on, and space heals it`() async throws {
+    @Test func `F14: on a full disk changes are refused by name, reads continue, and freed space resumes writes`()
+        async throws
+    {
         let house = try RunningHouse("f14")
         let disk = house.folder.file("disk")
         try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
         let isMounted = mount("tmpfs", disk, "tmpfs", 0, "size=6m") == 0
-        _ = try Needed.found(isMounted ? true : nil, "the right to mount a small disk, as root has it,")
+        _ = try Needed.found(isMounted ? true : nil, "the privilege to mount a small disk (root)")
         defer { umount2(disk, 2) }
         let small = try RunningHouse("f14-small", environment: ["SAFELIGHT_LIBRARY": disk + "/library"])
         try small.start([.catalog, .changeBroker])
@@ -95,7 +97,7 @@ struct FaultTests {
         while write(file, bytes, bytes.count) > 0 {}
         close(file)
 
-        // Space inside the database and its log may still serve a few.
+        // Free space inside the database and its WAL may still serve a few changes.
         var refusal: RPCError?
         var accepted = before.sequence
         for number in 0..<2000 where refusal == nil {
@@ -156,7 +158,7 @@ struct FaultTests {
         library = try house.library()
         let head = try await library.currentToken().token
         #expect(head.library != tokens[0].library)
-        // No number is given twice.
+        // No sequence is assigned twice.
         #expect(head.sequence >= tokens.last?.sequence ?? 0)
         for token in tokens {
             let error = await #expect(throws: RPCError.self) {
@@ -170,7 +172,7 @@ struct FaultTests {
         try Self.integrity(house)
     }
 
-    @Test func `F23: commits, checkpoints and readers together leave the database whole`() async throws {
+    @Test func `F23: concurrent commits, checkpoints and readers leave the database intact`() async throws {
         let house = try RunningHouse("f23")
         try house.start([.catalog])
         let library = try house.library()
@@ -195,7 +197,7 @@ struct FaultTests {
                 }
             }
             group.addTask {
-                // Another process that only reads, as a backup tool would.
+                // Another process that only reads, like a backup tool.
                 while Date() < end {
                     try Self.integrity(house)
                     try await Task.sleep(for: .milliseconds(500))

@@ -257,8 +257,7 @@ struct EditingTests {
     }
 
     @Test(.spec("S-91", "S-92"))
-    func
-        `a resumed edit renders from the original, history can be restored, and copied and batched edits have equal bytes`()
+    func `a resumed edit renders from the original, history restores, copied and batched edits have equal bytes`()
         async throws
     {
         let (house, library, ids) = try await house("history", pictures: 4)

@@ -6,12 +6,12 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// One subscriber's record of what it was told.
+/// A record of what one subscriber received.
 struct FeedReader: Sendable {
     let told = Recording<[Int64: [UInt8]]>([:])
-    /// Changes that were out of order or left something out.
+    /// Changes that were out of order or left a gap.
     let problems = Recording<[String]>([])
-    /// Where it was told to begin anew.
+    /// The tokens from which the reader had to begin anew after `token_expired`.
     let expired = Recording<[ChangeToken]>([])
     let task: Task<Void, any Error>
 
@@ -36,10 +36,10 @@ struct FeedReader: Sendable {
     }
 }
 
-/// Holds what subscribers were told to the catalog's own table, which it reads from the database file itself: neither
-/// the catalog nor the broker nor a client of theirs has a say in it.
+/// Compares what subscribers received with the catalog's change table, read from the database file itself and so
+/// independently of the catalog, the broker and the clients.
 enum FeedChecker {
-    /// A catalog and a broker over a generated library, while the body runs.
+    /// Runs the body with a catalog and a broker over a generated library.
     static func withHouse(
         assets: Int = 50,
         environment: [String: String] = [:],
@@ -60,7 +60,7 @@ enum FeedChecker {
         #expect(house.stop() == [])
     }
 
-    /// Captions, so many at a time.
+    /// Commits `count` caption changes, `lanes` at a time.
     static func commit(_ count: Int, _ ids: [ObjectID], _ library: PhotoLibrary, lanes: Int = 8) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for lane in 0..<lanes {
@@ -77,14 +77,14 @@ enum FeedChecker {
         }
     }
 
-    /// The records after a moment, as they stand in the database file.
+    /// Returns the records after a token, as stored in the database file, by sequence.
     static func table(_ house: RunningHouse, after token: ChangeToken) throws -> [Int64: [UInt8]] {
         let query = "SELECT sequence || ' ' || hex(record) FROM change WHERE sequence > \(token.sequence)"
         let read = try RunningProgram.run(
             "/usr/bin/sqlite3",
             ["-readonly", "-cmd", ".timeout 10000", house.folder.file("library/library.sqlite"), query]
         )
-        guard read.status == 0 else { throw HouseError(description: "the table cannot be read: \(read.errors)") }
+        guard read.status == 0 else { throw HouseError(description: "the change table cannot be read: \(read.errors)") }
         var table: [Int64: [UInt8]] = [:]
         for line in read.output.split(separator: "\n") {
             guard let space = line.firstIndex(of: " "), let sequence = Int64(line[..<space]) else { continue }
@@ -109,7 +109,7 @@ enum FeedChecker {
         return bytes
     }
 
-    /// Every reader has exactly the catalog's records, byte for byte, in order, within a minute.
+    /// Expects that within a minute every reader has exactly the catalog's records, byte for byte and in order.
     static func expectComplete(_ readers: [FeedReader], _ house: RunningHouse, after token: ChangeToken) async throws {
         let table = try table(house, after: token)
         for (number, reader) in readers.enumerated() {
@@ -122,7 +122,7 @@ enum FeedChecker {
         }
     }
 
-    /// Waits for what has no event of its own.
+    /// Polls a condition that has no event of its own.
     static func until(_ what: String, seconds: Int = 60, _ condition: () async throws -> Bool) async throws {
         let clock = ContinuousClock()
         let end = clock.now + .seconds(seconds)
@@ -132,7 +132,7 @@ enum FeedChecker {
         }
     }
 
-    /// KiB of memory that a service holds.
+    /// Returns the resident memory of a service, in KiB.
     static func resident(_ house: RunningHouse, _ service: RunningHouse.Service = .changeBroker) -> Int {
         guard let program = house.program(service),
             let status = try? String(contentsOfFile: "/proc/\(program.processIdentifier)/status", encoding: .utf8),

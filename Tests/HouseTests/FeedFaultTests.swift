@@ -8,10 +8,10 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Faults of the feed against the real processes: kills, standstills, floods, old copies, doubles.
+/// Faults of the feed against the real processes: kills, stopped processes, floods, old copies, duplicate brokers.
 ///
-/// What each subscriber got is held to the catalog's own table of records afterwards. Short by default; `SAFELIGHT_SOAK`
-/// makes it long.
+/// Afterwards each subscriber's changes are compared with the catalog's change table. Short by default;
+/// `SAFELIGHT_SOAK` makes the tests long.
 @Suite(.serialized, .timeLimit(.minutes(TestEnvironment.rounds(4))))
 struct FeedFaultTests {
     @Test(.spec("T-35", "T-38"))
@@ -31,7 +31,7 @@ struct FeedFaultTests {
                 house.killHard(.changeBroker)
                 try house.start([.changeBroker])
                 try await work
-                // Back within two seconds of the broker's return: the last change has reached everybody.
+                // Within two seconds of the broker's return the last change has reached every subscriber.
                 let clock = ContinuousClock()
                 let returned = clock.now
                 let head = try await library.currentToken().token.sequence
@@ -41,13 +41,13 @@ struct FeedFaultTests {
                 slowest = max(slowest, clock.now - returned)
             }
             try await FeedChecker.expectComplete(readers, house, after: start)
-            TestPlace.say("\(kills) kills under 100 subscribers; all had everything \(slowest) after the last commit")
+            TestPlace.say("\(kills) kills under 100 subscribers; all were complete \(slowest) after the last commit")
             #expect(slowest < .seconds(10))
             await listeners.close()
         }
     }
 
-    @Test func `a subscriber that stands still costs the broker little and the others nothing, and is complete later`()
+    @Test func `a stopped subscriber costs the broker little memory, delays no other, and is complete later`()
         async throws
     {
         let python = try Needed.python()
@@ -71,16 +71,20 @@ struct FeedFaultTests {
             #expect(stopped.waitForOutput("\n\(head) ", seconds: 60))
             let told = stopped.outputText.split(separator: "\n").compactMap { Int64($0.prefix { $0.isNumber }) }
             #expect(Array(told.drop { $0 <= start.sequence }) == Array(start.sequence + 1...head))
-            TestPlace.say("a stopped subscriber and \(head - start.sequence) changes: the broker grew by \(grown) KiB")
+            TestPlace.say(
+                "a stopped subscriber during \(head - start.sequence) changes: the broker grew by \(grown) KiB"
+            )
             await listeners.close()
         }
     }
 
-    @Test func `broker and catalog that stand still for a while go on, and everybody is complete`() async throws {
+    @Test func `a broker and catalog that are stopped for a while continue, and every subscriber is complete`()
+        async throws
+    {
         try await FeedChecker.withHouse { house, library, ids in
             let start = try await library.currentToken().token
             let readers = (0..<10).map { _ in FeedReader(library, since: start) }
-            // In the long form longer than heartbeats are waited for, and the catalog too.
+            // In the long form this exceeds the heartbeat timeout, and the catalog is stopped too.
             let standstill = Duration.seconds(TestEnvironment.rounds(1) > 1 ? 20 : 2)
             for _ in 0..<min(3, TestEnvironment.rounds(1)) {
                 house.program(.changeBroker)?.signal(SIGSTOP)
@@ -95,7 +99,7 @@ struct FeedFaultTests {
         }
     }
 
-    @Test func `floods of subscriptions, observations, connections and absurd numbers meet their bounds`() async throws
+    @Test func `floods of subscriptions, observations, connections and absurd numbers reach their limits`() async throws
     {
         try await FeedChecker.withHouse { house, library, ids in
             let start = try await library.currentToken().token
@@ -116,7 +120,7 @@ struct FeedFaultTests {
             #expect(
                 refused == ["invalid_params", "invalid_params", "invalid_params", "token_expired", "token_expired"]
             )
-            // Observations beyond the bound of one identity.
+            // More observations than one identity may have.
             let broker = try house.library("observer")
             var (taken, limited) = (0, 0)
             try await withThrowingTaskGroup(of: Bool.self) { group in
@@ -125,7 +129,7 @@ struct FeedFaultTests {
                 }
                 for try await isLimited in group { if isLimited { limited += 1 } else { taken += 1 } }
             }
-            #expect(limited > 0, "\(taken) lanes met no bound")
+            #expect(limited > 0, "\(taken) lanes reached no limit")
             await broker.close()
             let sockets = (0..<300).map { _ in zmq_socket(context, ZMQ_DEALER) }
             for socket in sockets {
@@ -154,7 +158,7 @@ struct FeedFaultTests {
         return false
     }
 
-    /// What is said to numbers that no client should send.
+    /// Sends numbers that no client should send, and returns the errors.
     private func absurd(_ library: PhotoLibrary, _ token: ChangeToken) async throws -> [String] {
         let client = library.changeBroker
         var names: [String] = []
@@ -170,7 +174,9 @@ struct FeedFaultTests {
     }
 
     @Test(.spec("P-30", "T-36"))
-    func `an old copy put back is another history: tokens expire, readers and live lists go on with it`() async throws {
+    func `an old copy put back is another history: tokens expire, readers and live lists continue with it`()
+        async throws
+    {
         let house = try RunningHouse("restore")
         let made = try RunningProgram.run("catalog", ["generate", "--assets", "30"], environment: house.environment)
         #expect(made.status == 0, "\(made.errors)")
@@ -194,11 +200,11 @@ struct FeedFaultTests {
         }
         try await FeedChecker.commit(20, ids, library)
         let old = try await library.currentToken().token
-        try await FeedChecker.until("both are there") {
+        try await FeedChecker.until("both are current") {
             events.current.contains { $0.token == old } && !lists.current.isEmpty
         }
         #expect(house.stop() == [])
-        // The head file stays: it is what remembers how far the library had come.
+        // The head file stays: it records how far the library had come.
         try FileManager.default.removeItem(atPath: live + "/library.sqlite")
         for suffix in ["-wal", "-shm"] {
             try? FileManager.default.removeItem(atPath: live + "/library.sqlite" + suffix)
@@ -207,12 +213,12 @@ struct FeedFaultTests {
         try house.start([.catalog, .changeBroker])
         let current = try await library.currentToken().token
         #expect(current.library != old.library && current.sequence >= old.sequence)
-        try await FeedChecker.until("the token expires") {
+        try await FeedChecker.until("the token is expired") {
             events.current.contains { if case .expired = $0 { true } else { false } }
         }
         _ = try await library.perform([.deleteAssets(.init(ids: [ids[0]]))])
         let last = try await library.currentToken().token
-        try await FeedChecker.until("both go on") {
+        try await FeedChecker.until("both continue") {
             events.current.last?.token == last && lists.current.last?.ids.contains(ids[0]) == false
         }
         let fresh = try await library.assets(FetchDescription(.assets), count: 100).assets.map(\.id)
@@ -227,7 +233,8 @@ struct FeedFaultTests {
         #expect(house.stop() == [])
     }
 
-    @Test func `a second broker says who is there and ends, and a killed one's socket files are replaced`() async throws
+    @Test func `a second broker names the running one and ends; a killed broker's socket files are replaced`()
+        async throws
     {
         try await FeedChecker.withHouse { house, library, ids in
             let second = try RunningProgram.run("change-broker", [], environment: house.environment, seconds: 20)
@@ -236,7 +243,7 @@ struct FeedFaultTests {
             try await FeedChecker.commit(5, ids, library)
             house.killHard(.changeBroker)
             try house.start([.changeBroker])
-            // It answers before it has reached the catalog; whoever follows waits for that.
+            // The broker answers before it has caught up with the catalog; a subscriber to the feed waits for that.
             var feed = library.changes(since: nil).makeAsyncIterator()
             guard case .caughtUp(let token) = try await feed.next() else {
                 Issue.record("no feed")
@@ -248,7 +255,7 @@ struct FeedFaultTests {
         }
     }
 
-    @Test func `whoever takes another's routing id gets nothing of its answers`() async throws {
+    @Test func `a connection that claims another's routing id receives none of its responses`() async throws {
         try await FeedChecker.withHouse { house, _, _ in
             func ask(_ socket: ScriptSocket, _ id: Int, milliseconds: Int32 = 5000) -> Int64? {
                 socket.send(#"{"jsonrpc":"2.0","id":\#(id),"method":"health"}"#)

@@ -9,14 +9,15 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Faults of the feed where messages get lost, readers are slow, or history is cut off, against the real processes and
-/// held to the catalog's own table.
+/// Faults of the feed in which messages are lost, readers are slow, or history is trimmed, against the real processes
+/// and compared with the catalog's change table.
 @Suite(.serialized, .timeLimit(.minutes(TestEnvironment.rounds(4))))
 struct FeedLossTests {
     @Test(.spec("T-38"))
-    func `readers that take a millisecond for a change hold up nobody, and miss nothing`() async throws {
+    func `readers that need a millisecond per change delay no other, and miss nothing`() async throws {
         try await FeedChecker.withHouse { house, library, ids in
-            // Their inbox holds next to nothing: what does not fit is lost on the live path, and read from history.
+            // Their receive queue holds almost nothing: messages that do not fit are lost on the live path and read
+            // from history.
             var limits = MessagingLimits()
             limits.inboxMessages = 8
             let slow = try PhotoLibrary(
@@ -36,14 +37,14 @@ struct FeedLossTests {
             let begun = clock.now
             try await FeedChecker.commit(count, ids, library)
             let committed = clock.now
-            try await FeedChecker.until("the fast are there") { fast.allSatisfy { $0.told.current.count >= count } }
+            try await FeedChecker.until("the fast are complete") { fast.allSatisfy { $0.told.current.count >= count } }
             let lag = clock.now - committed
             try await FeedChecker.expectComplete(fast + lagging, house, after: start)
             let grown = FeedChecker.resident(house) - memory
             let repairs = try await Self.requests(library) - asked
             TestPlace.say(
-                "\(count) changes in \(committed - begun), the fast \(lag) behind, the slow complete after "
-                    + "\(clock.now - begun) with \(repairs) questions; the broker grew by \(grown) KiB"
+                "\(count) changes in \(committed - begun), the fast readers \(lag) behind, the slow ones complete after "
+                    + "\(clock.now - begun) with \(repairs) requests; the broker grew by \(grown) KiB"
             )
             #expect(lag < .seconds(2))
             #expect(grown < lagging.count * 16 << 10)
@@ -52,18 +53,18 @@ struct FeedLossTests {
         }
     }
 
-    /// Requests that the broker has answered so far.
+    /// Returns the number of requests that the broker has answered so far.
     private static func requests(_ library: PhotoLibrary) async throws -> Int64 {
         try await library.changeBroker.figures()["requests"]?["requests"]?.intValue ?? 0
     }
 
     @Test(.spec("T-38", "P-07"))
-    func `what the live path loses in a burst is noticed at the next message or head, and made up for`() async throws {
+    func `what the live path loses in a burst is noticed at the next message or head, and repaired`() async throws {
         try await FeedChecker.withHouse { house, library, ids in
             let start = try await library.currentToken().token
             let socket = ScriptSocket(ZMQ_SUB, house, "feed", [ZMQ_RCVHWM: 1])
             for topic in [FeedTopic.changes, FeedTopic.head] { socket.subscribe(topic) }
-            // Who has just subscribed is sent a head.
+            // A new subscriber is sent a head.
             #expect(Self.next(socket) != nil)
             let count = 2500
             try await FeedChecker.commit(count, ids, library, lanes: 32)
@@ -83,7 +84,7 @@ struct FeedLossTests {
             while position < head.sequence, let (topic, json) = Self.next(socket) {
                 let sequence = json["sequence"]?.intValue ?? 0
                 if topic == FeedTopic.head {
-                    // Everything at or below a head was sent before it: what is missing now is lost.
+                    // Everything at or below a head was sent before it: a message missing now is lost.
                     if sequence > position { try await repair(upTo: sequence) }
                 } else if sequence > position {
                     let previous = json["previous"]?.intValue ?? 0
@@ -96,13 +97,13 @@ struct FeedLossTests {
                     (position, live) = (sequence, live + 1)
                 }
             }
-            TestPlace.say("\(count) changes in a burst: \(live) came, \(gaps) gaps noticed, \(repaired) made up for")
-            #expect(gaps > 0 && live > 0, "nothing was lost: the test shows nothing")
+            TestPlace.say("\(count) changes in a burst: \(live) arrived, \(gaps) gaps noticed, \(repaired) repaired")
+            #expect(gaps > 0 && live > 0, "nothing was lost, so the test proves nothing")
             #expect(try FeedChecker.table(house, after: start) == told)
         }
     }
 
-    /// The next message of a subscriber.
+    /// Returns the next message of a subscriber.
     private static func next(_ socket: ScriptSocket) -> (topic: String, json: JSON)? {
         guard let frames = socket.receive(), frames.count == 2, let json = try? JSON(parsing: frames[1]) else {
             return nil
@@ -111,31 +112,31 @@ struct FeedLossTests {
     }
 
     @Test(.spec("T-36"))
-    func `history that is cut off under load expires tokens before it, and leaves readers after it complete`()
+    func `history trimmed under load expires tokens before it, and readers after it stay complete`()
         async throws
     {
         try await FeedChecker.withHouse(environment: ["SAFELIGHT_HISTORY_BYTES": "\(1 << 20)"]) { house, library, ids in
             let start = try await library.currentToken().token
             let reader = FeedReader(library, since: start)
             try await FeedChecker.commit(1500, ids, library)
-            // What is kept in memory reaches further back than the table: a broker that has just begun has none. A catalog
-            // that has just begun looks at once for what is too old.
+            // The broker's memory reaches further back than the table, and a restarted broker's is empty. A restarted
+            // catalog trims history at once.
             try house.restart(.changeBroker)
             try house.restart(.catalog)
-            try await FeedChecker.until("history is cut off") {
+            try await FeedChecker.until("history is trimmed") {
                 try await FeedChecker.commit(50, ids, library)
                 return try await library.currentToken().oldest.sequence > start.sequence + 100
             }
             let late = FeedReader(library, since: start)
-            try await FeedChecker.until("whoever slept is told so") { late.expired.current.count == 1 }
+            try await FeedChecker.until("the reader that was behind is notified") { late.expired.current.count == 1 }
             let again = try #require(late.expired.current.first)
-            // Fetched anew at a moment at or after the one named, and followed from there: nothing is missed.
+            // Fetched anew at or after the token of the error and followed from there, nothing is missed.
             let fetched = try await library.currentToken().token
             #expect(fetched.sequence >= again.sequence)
             try await FeedChecker.commit(100, ids, library)
             let head = try await library.currentToken().token
             for reader in [reader, late] {
-                try await FeedChecker.until("the head is there") { reader.told.current[head.sequence] != nil }
+                try await FeedChecker.until("the head has arrived") { reader.told.current[head.sequence] != nil }
                 #expect(reader.problems.current == [])
             }
             #expect(reader.expired.current == [])
@@ -144,7 +145,7 @@ struct FeedLossTests {
             let table = try FeedChecker.table(house, after: start)
             #expect(table.count < reader.told.current.count)
             for (sequence, record) in table where reader.told.current[sequence] != record {
-                Issue.record("\(sequence) is not what the table says")
+                Issue.record("\(sequence) differs from the table")
             }
             let error = await #expect(throws: RPCError.self) {
                 try await library.changeBroker.ask(FeedSince(token: start))
@@ -155,7 +156,8 @@ struct FeedLossTests {
         }
     }
 
-    @Test func `thousands of connections, silent ones and a churn of them, leave readers complete`() async throws {
+    @Test func `thousands of connections, silent and short-lived ones among them, leave readers complete`() async throws
+    {
         let wanted = min(9000, TestEnvironment.rounds(2000))
         let limit = TestPlace.raiseDescriptors(to: 20_000)
         let count = min(wanted, limit - 2000)
@@ -166,7 +168,7 @@ struct FeedLossTests {
             let path = house.folder.file("run/feed.sock")
             try await FeedChecker.commit(20, ids, library)
             let before = FeedChecker.resident(house)
-            // A third subscribes and never reads, a third stops within the greeting, a third says nothing.
+            // A third subscribes and never reads, a third stops within the ZMTP greeting, a third sends nothing.
             let peers = try (0..<count).map { _ in try RawZMTP(path: path) }
             for (number, peer) in peers.enumerated() where number % 3 != 0 {
                 if number % 3 == 1 { peer.subscribe("changes") } else { peer.send([0xFF, 0, 0]) }
@@ -176,12 +178,12 @@ struct FeedLossTests {
             let held = FeedChecker.resident(house) - before
             let silent = peers.enumerated().filter { $0.offset % 3 != 1 }
             let ended = silent.count { $0.element.waitForEnd(seconds: 20) }
-            #expect(ended == silent.count, "those that never greet are ended after the handshake's time")
+            #expect(ended == silent.count, "connections that never greet are closed after the handshake timeout")
             let clock = ContinuousClock()
             let end = clock.now + .seconds(TestEnvironment.rounds(1) > 1 ? 60 : 2)
             var churn = 0
             while clock.now < end {
-                // As they go out of scope they are closed.
+                // They are closed when they go out of scope.
                 for number in 0..<50 {
                     let peer = try RawZMTP(path: path)
                     if number % 2 == 0 { peer.subscribe("changes") }
@@ -194,7 +196,7 @@ struct FeedLossTests {
             let health = try await library.changeBroker.health(deadline: .seconds(10))
             #expect(health.isHealthy)
             TestPlace.say(
-                "\(count) connections held \(held) KiB, \(ended) silent ones ended, \(churn) came and went; "
+                "\(count) connections held \(held) KiB, \(ended) silent ones closed, \(churn) short-lived ones; "
                     + "\(FeedChecker.resident(house) - before) KiB more at the end"
             )
             #expect(held < count * 128)
@@ -202,14 +204,13 @@ struct FeedLossTests {
         }
     }
 
-    @Test func `a broker that may open no more files loses nothing, and serves again when some are free`() async throws
-    {
+    @Test func `a broker at its limit of open files loses nothing, and serves again when some are free`() async throws {
         let prlimit = try Needed.program("prlimit")
         try await FeedChecker.withHouse { house, library, ids in
             let start = try await library.currentToken().token
             let reader = FeedReader(library, since: start)
             try await FeedChecker.commit(5, ids, library)
-            try await FeedChecker.until("the reader is there") { reader.told.current.count == 5 }
+            try await FeedChecker.until("the reader is current") { reader.told.current.count == 5 }
             let broker = try #require(house.program(.changeBroker))
             let limited = try RunningProgram.run(
                 prlimit,
@@ -218,9 +219,9 @@ struct FeedLossTests {
             #expect(limited.status == 0, "\(limited.errors)")
             var peers: [RawZMTP]? = try (0..<300).map { _ in try RawZMTP(path: house.folder.file("run/feed.sock")) }
             try await FeedChecker.commit(50, ids, library)
-            // libzmq 4.3.4 aborts where an ipc listener may open no more files (ipc_listener.cpp); the house then starts
-            // the broker again, and nothing is lost.
-            try await FeedChecker.until("those who were there are served, or the broker has ended") {
+            // libzmq 4.3.4 aborts if an ipc listener may open no more files (ipc_listener.cpp); the supervisor then
+            // starts the broker again, and nothing is lost.
+            try await FeedChecker.until("earlier subscribers are served, or the broker has ended") {
                 reader.told.current.count == 55 || !broker.isRunning
             }
             withExtendedLifetime(peers) {}
@@ -235,13 +236,13 @@ struct FeedLossTests {
     }
 
     @Test(.spec("S-64"))
-    func `the same question three times at once over two connections has three equal answers`() async throws {
+    func `the same request three times at once over two connections has three equal responses`() async throws {
         try await FeedChecker.withHouse { house, library, ids in
             let start = try await library.currentToken().token
             try await FeedChecker.commit(30, ids, library)
             let other = try house.library("other")
             let head = try await library.currentToken().token
-            try await FeedChecker.until("the broker is there") {
+            try await FeedChecker.until("the broker is current") {
                 try await library.changeBroker.ask(FeedHeadRequest()).result.token == head
             }
             async let one = library.changeBroker.ask(FeedSince(token: start)).result
@@ -250,7 +251,7 @@ struct FeedLossTests {
             let answers = try await [one, two, three]
             #expect(Set(answers.map(\.json)).count == 1)
             #expect(answers[0].records.count == 30)
-            // The same observation, asked for by both, is one, and given up by one it is the other's still.
+            // The same fetch observed by both clients is one observation; after one gives it up, the other keeps it.
             var fetch = FetchDescription(.assets)
             fetch.predicate = "caption != nil"
             async let first = library.changeBroker.ask(FetchObserve(fetch: fetch)).result

@@ -8,21 +8,21 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// What `topics` mean to the real catalog, the real broker and every client: one rule.
+/// The meaning of `topics` is the same for the real catalog, the real broker and every client.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct FeedTopicTests {
-    /// Topics that are everything.
+    /// Topic lists that select every change.
     private static func everything(_ asset: ObjectID) -> [[String]] {
         [[], [FeedTopic.changes], [FeedTopic.changes, FeedTopic.object(asset)]]
     }
 
-    /// Topics that are refused, and what the refusal names.
+    /// Topics that are refused, and what the error suggests instead.
     private static let refused = [
         ("head", "feed.head"), ("fetch.x", "fetch.details"), ("fetch.", "fetch.details"), ("asset.", "asset.<id>"),
         ("changes.x", "asset.<id>"), ("", "asset.<id>"), ("nothing", "asset.<id>"), ("assets.a", "asset.<id>"),
     ]
 
-    /// The sequences that `changes.since` and `feed.since` answer, page by page.
+    /// Returns the sequences that `changes.since` or `feed.since` returns, page by page.
     private func pages(
         _ library: PhotoLibrary,
         _ ask: (ChangeToken) async throws -> ChangePage,
@@ -38,7 +38,7 @@ struct FeedTopicTests {
         }
     }
 
-    /// The sequences that `feed.follow` sends, up to one.
+    /// Returns the sequences that `feed.follow` sends, up to `last`.
     private func followed(
         _ library: PhotoLibrary,
         _ topics: [String],
@@ -59,7 +59,7 @@ struct FeedTopicTests {
         return found
     }
 
-    /// The sequences that the client library's feed tells, up to one.
+    /// Returns the sequences that the client library's feed delivers, up to `last`.
     private func told(
         _ library: PhotoLibrary,
         _ topics: [String],
@@ -74,7 +74,7 @@ struct FeedTopicTests {
         return found
     }
 
-    @Test func `changes among the topics is everything, to the catalog, the broker and the client library`()
+    @Test func `changes among the topics selects everything, for the catalog, the broker and the client library`()
         async throws
     {
         try await FeedChecker.withHouse { house, library, ids in
@@ -83,7 +83,7 @@ struct FeedTopicTests {
             let all = try FeedChecker.table(house, after: start).keys.sorted()
             let last = try #require(all.last)
             #expect(all.count == 20)
-            // The second round asks a broker that has nothing in memory, and so the catalog.
+            // In the second round the broker's memory is empty, so it reads from the catalog.
             for round in 0..<2 {
                 for topics in Self.everything(ids[0]) {
                     let ofCatalog = try await pages(
@@ -115,7 +115,7 @@ struct FeedTopicTests {
         }
     }
 
-    @Test func `live changes reach a feed that was opened for changes by name`() async throws {
+    @Test func `live changes reach a feed that was opened with the topic changes`() async throws {
         try await FeedChecker.withHouse { house, library, ids in
             let start = try await library.currentToken().token
             for topics in Self.everything(ids[0]) {
@@ -137,7 +137,8 @@ struct FeedTopicTests {
         }
     }
 
-    @Test func `head, fetches and unknown topics are refused by name by everybody`() async throws {
+    @Test func `the catalog, the broker and every client refuse head, fetches and unknown topics by name`() async throws
+    {
         try await FeedChecker.withHouse { house, library, ids in
             let start = try await library.currentToken().token
             for (topic, hint) in Self.refused {
@@ -203,7 +204,7 @@ struct FeedTopicTests {
                     print(error.name)
         """
 
-    @Test func `the Python client reads topics by the same rule`() async throws {
+    @Test func `the Python client selects topics by the same rule`() async throws {
         let python = try #require(TestPlace.program("python3"))
         try await FeedChecker.withHouse { house, library, ids in
             let start = try await library.currentToken().token

@@ -7,7 +7,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Requests for more work than a worker may do: each fails by name, and the bytes are not blamed for it.
+/// Requests for more work than a worker may do: each fails by name, and the image bytes are not quarantined.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct GreedyRequestTests {
     private func asset(_ house: RunningHouse, _ library: PhotoLibrary, _ width: Int = 64) async throws -> ObjectID {
@@ -27,7 +27,7 @@ struct GreedyRequestTests {
         }
     }
 
-    @Test func `enormous AVIFs of a photo are refused, and everyone else still gets the photo`() async throws {
+    @Test func `enormous AVIFs of a photo are refused, and other clients still get the photo`() async throws {
         let house = try RunningHouse("greedy", environment: ["SAFELIGHT_JOB_SECONDS": "1"])
         try house.start()
         let (greedy, honest) = (try house.library("greedy"), try house.library("honest"))
@@ -42,8 +42,11 @@ struct GreedyRequestTests {
             let started = ContinuousClock.now
             let error = await refusal(request, greedy.thumbnailer)
             #expect(error?.refusal == .limitExceeded, "\(side): \(String(describing: error))")
-            #expect(error?.message.contains("ask for") == true, "it says what to ask for: \(error?.message ?? "")")
-            #expect(ContinuousClock.now - started < .milliseconds(900), "refused before it is begun")
+            #expect(
+                error?.message.contains("ask for") == true,
+                "the message says what to request instead: \(error?.message ?? "")"
+            )
+            #expect(ContinuousClock.now - started < .milliseconds(900), "refused before any work began")
         }
         let small = ImageRequest(asset: id, targetSize: .size(width: 50, height: 50), format: .avif)
         #expect(await refusal(small, honest.thumbnailer) == nil)
@@ -54,7 +57,7 @@ struct GreedyRequestTests {
         #expect(house.stop() == [])
     }
 
-    @Test func `an edit that takes too long fails as limit_exceeded, and nothing is set aside`() async throws {
+    @Test func `an edit that takes too long fails as limit_exceeded, and nothing is quarantined`() async throws {
         let house = try RunningHouse("slow-edit", environment: ["SAFELIGHT_JOB_SECONDS": "1"])
         try house.start()
         let library = try house.library()

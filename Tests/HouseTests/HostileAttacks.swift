@@ -7,9 +7,9 @@ import Messaging
 import PhotoModel
 import TestSupport
 
-/// What a hostile client does to the services, again and again until a time; each on threads of its own.
+/// The attacks of a hostile client on the services. Each repeats until its time is over, on threads of its own.
 enum Attack: String, CaseIterable, Sendable {
-    /// Pictures as large as may be asked for, in the format that costs most.
+    /// Images of the largest size that may be requested, in the most expensive format.
     case enormousImages
     /// Requests of 16 MiB, as many as one connection may have open.
     case largeRequests
@@ -17,14 +17,14 @@ enum Attack: String, CaseIterable, Sendable {
     case subscriptions
     /// Connections over TCP that never finish their handshake, and some that do.
     case connections
-    /// Observed fetches, each another one.
+    /// Observed fetches, each of them different.
     case observedFetches
-    /// Transactions that change everything.
+    /// Transactions that change every asset.
     case bulkChanges
-    /// JSON of 9 MiB.
+    /// Requests with 9 MiB of JSON.
     case largeJSON
 
-    /// Those to be tried: all, or the names in `SAFELIGHT_ATTACKS`, separated by commas; `none` for none.
+    /// The attacks to run: all, or those named in `SAFELIGHT_ATTACKS`, separated by commas; `none` for none.
     static let chosen: [Attack] =
         TestEnvironment.text("SAFELIGHT_ATTACKS").map {
             $0.split(separator: ",").compactMap { Attack(rawValue: "\($0)") }
@@ -33,7 +33,7 @@ enum Attack: String, CaseIterable, Sendable {
 
     /// Attacks until the time is over.
     ///
-    /// - Returns: how many messages, or connections, were sent
+    /// - Returns: the number of messages or connections
     func run(_ target: AttackTarget, until end: Date) async -> Int {
         switch self {
         case .enormousImages: await thread { Self.enormousImages(target, end) }
@@ -105,7 +105,8 @@ enum Attack: String, CaseIterable, Sendable {
         var admitted: [RawCurve] = []
         var count = 0
         defer { for socket in sockets { close(socket) } }
-        // First those with a key, while there is room for them; the first that gets none is the last of its port.
+        // Connections with a listed key come first, while there are free descriptors; a port is left after its first
+        // failure.
         if let server = CurvePublicKey(target.keys.server) {
             for port in target.ports {
                 for _ in 0..<10 where Date() < end {
@@ -127,13 +128,13 @@ enum Attack: String, CaseIterable, Sendable {
                 for socket in sockets.prefix(500) { close(socket) }
                 sockets.removeFirst(500)
             }
-            // As fast as a service that takes them all could: the rest of the time is the others'.
+            // This is as fast as a service could accept them all; the rest of the time belongs to the other threads.
             usleep(20_000)
         }
         return count + admitted.count
     }
 
-    /// A connection that is not waited for, and that begins to greet.
+    /// Opens a connection without waiting for it, and sends the beginning of a greeting.
     private static func connect(_ port: UInt16) -> Int32? {
         let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
         let descriptor = socket(AF_INET, kind, 0)
@@ -183,10 +184,10 @@ enum Attack: String, CaseIterable, Sendable {
     }
 }
 
-/// What is attacked, and what the hostile client knows of it.
+/// The services under attack, and what the hostile client knows about them.
 struct AttackTarget: Sendable {
     let house: RunningHouse
-    /// Ports over TCP, and an admitted key.
+    /// The services' TCP ports; the attacker has a listed key.
     let ports: [UInt16]
     let keys: Keys
     let assets: [ObjectID]
@@ -196,7 +197,7 @@ struct AttackTarget: Sendable {
     func socket(_ name: String) -> String { "ipc://" + house.folder.file("run") + "/\(name).sock" }
 }
 
-/// Requests on a few connections, each with as many open as it may have, answered or not.
+/// Requests on a few connections, each with the allowed number open, whether they are answered or not.
 private final class RequestFlood {
     private struct Connection {
         let address: String
@@ -210,7 +211,7 @@ private final class RequestFlood {
     private let queued: Int32
     private var connections: [Connection]
 
-    /// - Parameter queued: messages that libzmq keeps for each connection; each may be large
+    /// - Parameter queued: libzmq's send queue for each connection, in messages, which may be large
     init(_ addresses: [String], outstanding: Int, queued: Int32 = 300) {
         self.outstanding = outstanding
         self.queued = queued
@@ -222,7 +223,7 @@ private final class RequestFlood {
         zmq_ctx_term(context)
     }
 
-    /// Asks until the time is over; the number of requests.
+    /// Sends requests until the time is over, and returns their number.
     func run(until end: Date, _ message: (Int) -> [Bytes]) -> Int {
         var count = 0
         while Date() < end {
@@ -246,7 +247,7 @@ private final class RequestFlood {
         return count
     }
 
-    /// A new connection where there is none, or where one was given up by the other side.
+    /// Opens a connection if there is none, or if the peer gave up the present one.
     private func connect(_ connection: inout Connection) {
         let isSilent = connection.open >= outstanding && Date().timeIntervalSince(connection.heardAt) > 3
         guard connection.socket == nil || isSilent else { return }
@@ -270,7 +271,7 @@ private final class RequestFlood {
         return true
     }
 
-    /// Whether the next message that has arrived is an answer; nil where there is none.
+    /// Returns whether the next message that has arrived is a response; nil if none has arrived.
     private func receive(_ socket: UnsafeMutableRawPointer?) -> Bool? {
         var isFirst = true
         var isAnswer = false
@@ -288,7 +289,7 @@ private final class RequestFlood {
         }
     }
 
-    /// Until something arrives on the first connection, or 20 ms.
+    /// Waits until something arrives on the first connection, at most 20 ms.
     private func wait() {
         var item = zmq_pollitem_t(socket: connections[0].socket, fd: 0, events: Int16(ZMQ_POLLIN), revents: 0)
         zmq_poll(&item, 1, 20)

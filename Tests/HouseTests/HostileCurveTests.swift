@@ -8,7 +8,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// A client whose key is admitted, and that breaks ZeroMQ's own rules over the network (fault F8).
+/// A client with a listed key that violates ZeroMQ's protocol over the network (fault F8).
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct HostileCurveTests {
     private static func resident(_ pid: Int32) -> Int {
@@ -23,7 +23,7 @@ struct HostileCurveTests {
         return figures?.members["process"]?["pid"]?.intValue.map { Int32($0) }
     }
 
-    @Test func `giant frames of an admitted key end its connection and nothing else`() async throws {
+    @Test func `giant frames from a listed key end its connection and nothing else`() async throws {
         let open = try OpenHouse(withEditor: true, withThumbnailer: true)
         #expect(try open.house.safelight(["keys", "create", "ann"]).status == 0)
         let server = try Certificate(readingPublic: open.made("ann") + "/server.key").publicKey
@@ -44,7 +44,7 @@ struct HostileCurveTests {
                 peer.sendPlain(RawZMTP.head(length: length, more: false) + [UInt8](repeating: 7, count: 1000))
                 #expect(peer.waitForEnd(seconds: 5), "\(address) \(length)")
             }
-            // A box that says one thing and holds another, and one that was sent before.
+            // A CURVE box with invalid content, and one that repeats an old nonce.
             let peer = try RawCurve(port: port, as: kind, server: server, pair: ann)
             peer.sendPlain([0, 40, 7] + Array("MESSAGE".utf8) + [UInt8](repeating: 0xFF, count: 32))
             #expect(peer.waitForEnd(seconds: 5), "\(address)")
@@ -56,7 +56,7 @@ struct HostileCurveTests {
         #expect(open.house.stop() == [])
     }
 
-    @Test func `messages without an end of an admitted key cost bounded memory, and nothing is lost`() async throws {
+    @Test func `endless messages from a listed key cost bounded memory, and nothing is lost`() async throws {
         let keys = try TemporaryFolder("endless-keys")
         let house = try RunningHouse(
             "endless",
@@ -82,7 +82,7 @@ struct HostileCurveTests {
             up.errorText.split(separator: "\n").filter { $0.contains("\(service) service started") }.last
                 .map { $0.matches(of: /tcp:\/\/127\.0\.0\.1:([0-9]+)/).compactMap { UInt16($0.1) } } ?? []
         }
-        // A frame may be larger where requests are taken than where edits are.
+        // Request sockets accept larger frames than the socket for published edits.
         for (service, client, kind, number, size) in [
             ("catalog", library.catalog, "DEALER", 0, 1 << 20), ("editor", library.editor, "PUSH", 1, 1 << 15),
         ] {
@@ -104,14 +104,16 @@ struct HostileCurveTests {
                 if ContinuousClock().now - died > .seconds(20) { break }
             }
             let away = ContinuousClock().now - died
-            TestPlace.say("\(service): \(sent) MiB of one message, it held \(peak) MiB, and was away for \(away)")
+            TestPlace.say(
+                "\(service): \(sent) MiB of one message sent, peak memory \(peak) MiB, unavailable for \(away)"
+            )
             #expect(sent < 4096)
             #expect(peak < 800)
             #expect(after != nil && after != before)
-            #expect(away < .seconds(2), "a second, and what a loaded machine adds")
+            #expect(away < .seconds(2), "one second, and a margin for a loaded machine")
             #expect(up.errorText.contains("\(service) service ended hard"))
         }
-        // What was acknowledged is there, and an edit goes its way.
+        // What was acknowledged is stored, and an edit is applied.
         #expect(try await library.currentToken().token == created.token)
         let publisher = try EditPublisher(library: library)
         async let running: Void = publisher.run()

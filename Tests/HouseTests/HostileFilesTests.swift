@@ -7,12 +7,12 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Files that mean harm, from `safelight import` to the picture and the edit, through the real executables.
+/// Malicious files, from `safelight import` to the image and the edit, through the real executables.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct HostileFilesTests {
     private static let rounds = ProcessInfo.processInfo.environment["SAFELIGHT_SOAK"].flatMap(Int.init) ?? 1
 
-    @Test func `each hostile file is a named error or a right import, and harms nobody`() async throws {
+    @Test func `each hostile file is a named error or a correct import, and harms no other work`() async throws {
         let started = ContinuousClock().now
         let house = try RunningHouse("evil")
         try house.start()
@@ -23,7 +23,7 @@ struct HostileFilesTests {
         let watching = Task { await peaks.watch(clients) }
 
         let files = try plant(in: house.folder)
-        // No user's name may be read as an option of `safelight` itself.
+        // A user's file name must not be parsed as an option of `safelight`.
         let imported = try house.safelight(["import", "--json", "--parallel", "4", "--"] + files)
         #expect(imported.status == 3, "\(imported.errors)")
         var assets: [(id: ObjectID, file: String)] = []
@@ -59,7 +59,7 @@ struct HostileFilesTests {
         TestPlace.say("then: \(outcomes)")
         #expect(slowest.time < .seconds(30), "\(slowest.file)")
 
-        // Whoever asks next is served, by the same processes.
+        // The next client is served by the same processes.
         let good = try await asset(house.folder.write(TestPictures.jpeg(seed: 4711), to: "good.jpg"), library)
         #expect(await picture(good, library) == nil)
         #expect(await edit(good, library) == nil)
@@ -83,10 +83,10 @@ struct HostileFilesTests {
         #expect(house.stop() == [])
     }
 
-    @Test func `no name of a file speaks to the terminal`() async throws {
+    @Test func `no file name sends control characters to the terminal`() async throws {
         let house = try RunningHouse("names")
         try house.start([.catalog])
-        // Nothing else ends in a Q: identifiers are in small letters.
+        // No other output ends in an upper-case Q: identifiers are lower case.
         let name = "Q\n\u{1B}[31mred\u{1B}]0;title\u{07}\u{202E}gpj.jpg"
         let good = try house.folder.write(TestPictures.jpeg(seed: 1), to: "p/" + name)
         try house.folder.write(Array("nothing".utf8), to: "p/broken " + name)
@@ -103,7 +103,7 @@ struct HostileFilesTests {
             }
             #expect((run.output + run.errors).contains("red"), "\(arguments): \(run)")
         }
-        // The log's lines stay lines, too.
+        // The log's lines stay whole and free of escapes too.
         #expect(!house.logs.unicodeScalars.contains { $0.value == 0x1B })
         await library.close()
         #expect(house.stop() == [])
@@ -111,7 +111,7 @@ struct HostileFilesTests {
 
     // MARK: Killed workers
 
-    /// What became of each file and of its picture and edit, by its name.
+    /// Returns the outcomes of each file's import, image and edit, by path.
     private func outcomes(_ files: [String], _ house: RunningHouse, _ library: PhotoLibrary) async throws
         -> [String: [String]]
     {
@@ -121,7 +121,7 @@ struct HostileFilesTests {
         for line in imported.output.split(separator: "\n") {
             let json = try JSON(parsing: Array(line.utf8))
             guard let file = json["file"]?.stringValue else { continue }
-            #expect(outcomes[file] == nil, "\(file) is answered twice")
+            #expect(outcomes[file] == nil, "\(file) is reported twice")
             outcomes[file] = [json["error"]?["name"]?.stringValue ?? "taken in"]
             if let id = json["id"]?.stringValue.flatMap({ ObjectID($0) }) { assets.append((file, id)) }
         }
@@ -134,7 +134,7 @@ struct HostileFilesTests {
         return outcomes
     }
 
-    /// Asks again where for a moment there was no worker at all, as that error says to.
+    /// Repeats a request that failed because there was no worker for a moment, as the error advises.
     private func patiently(_ ask: () async -> String?) async -> String? {
         for _ in 0..<100 {
             let end = await ask()
@@ -144,7 +144,7 @@ struct HostileFilesTests {
         return "unavailable"
     }
 
-    @Test func `killed workers lose no request, and what they worked on ends as it would have, or by name (F4)`()
+    @Test func `killed workers lose no request, and each job ends as without kills or by name (F4)`()
         async throws
     {
         var random = SeededRandom(named: "hostile files and killed workers")
@@ -183,9 +183,10 @@ struct HostileFilesTests {
         }
         let list = try await library.catalog.ask(ListQuarantine()).result
         TestPlace.say(
-            "\(files.count) hostile files, \(kills) workers killed: \(unlucky) outcomes differ, \(list.count) set aside"
+            "\(files.count) hostile files, \(kills) workers killed: \(unlucky) outcomes differ, \(list.count) quarantined"
         )
-        // Whoever was killed over twice is set aside, and comes back when that is lifted: then all is as it would have been.
+        // Bytes whose workers were killed twice are quarantined. After the quarantine is lifted all outcomes are as
+        // expected.
         for entry in list.resources { _ = try await library.catalog.ask(LiftQuarantine(digest: entry.digest)) }
         let after = try await outcomes(files, house, library)
         for (file, ends) in after { #expect(ends == expected[file], "\(file)") }
@@ -257,7 +258,7 @@ struct HostileFilesTests {
         }
         for _ in 0..<(20 * Self.rounds) {
             try add("cut \(files.count).jpg", photo.prefix(Int.random(in: 0..<photo.count, using: &random)))
-            // Cut inside, with an end mark: as cards and careful recovery programs leave them.
+            // Truncated inside but with an end marker, as memory cards and recovery programs leave them.
             let cut = Int.random(in: 1000..<photo.count - 2, using: &random)
             try add("mended \(files.count).jpg", Array(photo.prefix(cut)) + [0xFF, 0xD9])
             var mutated = photo
@@ -283,11 +284,11 @@ struct HostileFilesTests {
     }
 }
 
-/// The most memory that any worker of a service has had.
+/// The peak memory of any worker of the services.
 private actor PeakMemory {
     private(set) var mebibytes: [String: Int] = [:]
 
-    /// Looks again and again until the task is cancelled: workers are replaced, and their peaks go with them.
+    /// Samples until the task is cancelled: a replaced worker's peak is otherwise lost.
     func watch(_ clients: [ServiceClient]) async {
         while !Task.isCancelled {
             for client in clients {

@@ -12,7 +12,7 @@ import Testing
 struct HostileFramesTests {
     private static let seconds = ProcessInfo.processInfo.environment["SAFELIGHT_FUZZ_SECONDS"].flatMap(Double.init) ?? 2
 
-    @Test func `services answer throughout and their memory returns to where it was`() async throws {
+    @Test func `services answer throughout, and their memory returns to its earlier size`() async throws {
         let house = try RunningHouse("fuzz")
         try house.start()
         let library = try house.library()
@@ -23,7 +23,7 @@ struct HostileFramesTests {
         let context = zmq_ctx_new()
         defer { zmq_ctx_term(context) }
         let names = ["catalog", "thumbnailer", "editor", "change-broker"]
-        // One short run first, so that buffers which grow once are grown before memory is measured.
+        // One short run first, so that buffers that grow once have grown before memory is measured.
         try await storm(house, context, names, seconds: min(1, Self.seconds), random: &random, library: library)
         let before = names.map { resident(house, $0) }
         try await storm(house, context, names, seconds: Self.seconds, random: &random, library: library)

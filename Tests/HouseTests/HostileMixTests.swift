@@ -8,28 +8,28 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// A hostile client that does everything at once, beside ten honest ones.
+/// A hostile client that runs every attack at once beside ten honest clients.
 ///
-/// Eight seconds in the short form; `SAFELIGHT_FUZZ_SECONDS=120` is the long one. `SAFELIGHT_ATTACKS` names some of the
-/// attacks. The bound of one second is that of a release build; see ``TestPlace/bound(_:)``.
+/// Eight seconds in the short form; `SAFELIGHT_FUZZ_SECONDS=120` is the long one. `SAFELIGHT_ATTACKS` selects some of
+/// the attacks. The limit of one second is for a release build; see ``TestPlace/bound(_:)``.
 @Suite(.serialized, .timeLimit(.minutes(10)))
 struct HostileMixTests {
     private static let seconds = ProcessInfo.processInfo.environment["SAFELIGHT_FUZZ_SECONDS"].flatMap(Double.init) ?? 8
     private static let honest = 10
 
-    /// What honest clients ask for, with the slowest answer to each.
+    /// The honest clients' response counts and slowest response times, by kind of request.
     private struct Answers: Sendable {
         var slowest: [String: Duration] = [:]
         var counts: [String: Int] = [:]
         var errors: [String: Int] = [:]
 
         var lines: [String] {
-            slowest.keys.sorted().map { "\($0): \(counts[$0] ?? 0) answers, the slowest after \(slowest[$0] ?? .zero)" }
+            slowest.keys.sorted().map { "\($0): \(counts[$0] ?? 0) responses, slowest after \(slowest[$0] ?? .zero)" }
                 + errors.sorted { $0.key < $1.key }.map { "\($0.key): \($0.value) times" }
         }
     }
 
-    @Test func `nobody honest waits more than a second, and no service ends`() async throws {
+    @Test func `no honest client waits more than a second, and no service ends`() async throws {
         let keys = try TemporaryFolder("mix-keys")
         let house = try RunningHouse(
             "mix",
@@ -37,7 +37,8 @@ struct HostileMixTests {
         )
         #expect(try house.safelight(["keys", "server"]).status == 0)
         #expect(try house.safelight(["keys", "create", "eve", "--domain", "requests"]).status == 0)
-        // Before this process may open more files itself: the services have the limit that users have.
+        // Start before this process raises its own descriptor limit, so that the services have the limit that users
+        // have.
         try house.start()
         _ = TestPlace.raiseDescriptors(to: 4096)
         let library = try house.library()
@@ -84,14 +85,14 @@ struct HostileMixTests {
         #expect(result.errors.isEmpty)
         #expect(RunningHouse.Service.allCases.allSatisfy { house.program($0)?.isRunning == true }, "\(house.logs)")
         let after = try? await pids(library)
-        #expect(after == before, "the same processes answer")
+        #expect(after == before, "the same processes are running")
         let quarantined = try? await library.catalog.ask(ListQuarantine()).result.count
-        #expect(quarantined == 0, "no picture was set aside")
+        #expect(quarantined == 0, "no image was quarantined")
         await library.close()
         #expect(house.stop() == [])
     }
 
-    /// One honest client: connects, and asks for one thing after the other until the time is over.
+    /// Runs one honest client: it connects, then sends one request after another until the time is over.
     private func honest(
         _ house: RunningHouse,
         _ number: Int,
@@ -155,7 +156,7 @@ struct HostileMixTests {
         )
     }
 
-    /// Two hundred pictures, whose thumbnails are made.
+    /// Imports two hundred photos, renders their thumbnails, and returns their identifiers.
     private func pictures(_ library: PhotoLibrary) async throws -> [ObjectID] {
         var ids: [ObjectID] = []
         for start in stride(from: 0, to: 200, by: 50) {
@@ -178,7 +179,7 @@ struct HostileMixTests {
                 program.errorText.matches(of: /tcp:\/\/127\.0\.0\.1:([0-9]+)/).compactMap { UInt16($0.1) }
             }
             guard let program = house.program(service) else { return [] }
-            // The log and the word that all is ready come by two pipes.
+            // The log and the readiness line arrive over two pipes, in no particular order.
             _ = program.wait { found($0).count >= count }
             return Array(found(program).prefix(count))
         }

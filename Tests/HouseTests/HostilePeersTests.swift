@@ -6,10 +6,10 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Peers that break ZeroMQ's own rules, against the real services (faults F8 and F9 in part).
+/// Peers that violate ZeroMQ's protocol, against the real services (faults F8 and part of F9).
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct HostilePeersTests {
-    /// Every socket of the house, the service behind it, and what speaks to it.
+    /// Every socket of the services: its name, the service behind it, and the socket type that connects to it.
     private static let sockets = [
         ("catalog", "catalog", "DEALER"), ("thumbnailer", "thumbnailer", "DEALER"), ("editor", "editor", "DEALER"),
         ("change-broker", "change-broker", "DEALER"), ("feed", "change-broker", "SUB"), ("edits", "editor", "PUSH"),
@@ -24,7 +24,7 @@ struct HostilePeersTests {
         return Self.resident(program.processIdentifier)
     }
 
-    /// MiB
+    /// Returns the resident memory of a process, in MiB.
     private static func resident(_ pid: Int32) -> Int {
         guard let status = try? String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8),
             let line = status.split(separator: "\n").first(where: { $0.hasPrefix("VmRSS") })
@@ -32,7 +32,7 @@ struct HostilePeersTests {
         return (Int(line.filter(\.isNumber)) ?? 0) / 1024
     }
 
-    @Test func `a frame that says to be giant ends its connection and nothing else`() async throws {
+    @Test func `a frame with a giant length ends its connection and nothing else`() async throws {
         let house = try RunningHouse("giant")
         try house.start()
         let library = try house.library()
@@ -55,7 +55,7 @@ struct HostilePeersTests {
         #expect(house.stop() == [])
     }
 
-    @Test func `a message without an end costs bounded memory, and the service is back within a second`() async throws {
+    @Test func `an endless message costs bounded memory, and the service is back within a second`() async throws {
         let house = try RunningHouse("endless", environment: ["SAFELIGHT_SERVICE_MEMORY_MIB": "400"])
         let up = try RunningProgram("safelight", ["up", "--ready-fd", "1"], environment: house.environment)
         #expect(up.waitForOutput("ready"), "\(up.errorText)")
@@ -71,7 +71,7 @@ struct HostilePeersTests {
             peak = max(peak, Self.resident(before))
         }
         let died = ContinuousClock().now
-        TestPlace.say("an endless message: \(sent) MiB were taken, the catalog held \(peak) MiB at most")
+        TestPlace.say("an endless message: \(sent) MiB were received, the catalog's peak memory was \(peak) MiB")
         #expect(sent < 4096)
         #expect(peak < 800)
         var after: Int32?
@@ -80,9 +80,9 @@ struct HostilePeersTests {
             if ContinuousClock().now - died > .seconds(20) { break }
         }
         let away = ContinuousClock().now - died
-        TestPlace.say("the catalog was away for \(away)")
+        TestPlace.say("the catalog was unavailable for \(away)")
         #expect(after != nil && after != before)
-        #expect(away < .seconds(2), "a second, and what a loaded machine adds")
+        #expect(away < .seconds(2), "one second, and a margin for a loaded machine")
         #expect(try await library.currentToken().token == created.token, "nothing is lost")
         await library.close()
         up.signal(SIGINT)
@@ -95,7 +95,7 @@ struct HostilePeersTests {
         }
     }
 
-    @Test func `a thousand connections that never greet are ended, over ipc and over TCP`() async throws {
+    @Test func `a thousand connections that never greet are closed, over ipc and over TCP`() async throws {
         let limit = TestPlace.raiseDescriptors(to: 4096)
         let count = min(1000, limit - 500)
         if count < 1000 { TestPlace.say("only \(count) connections: this process may open \(limit) files") }
@@ -115,7 +115,7 @@ struct HostilePeersTests {
             let peers = try (0..<count).map { _ in
                 try isTCP ? RawZMTP(port: port) : RawZMTP(path: house.folder.file("run/catalog.sock"))
             }
-            // Half of them begin to greet, and stop.
+            // Half of them begin a greeting and stop.
             for peer in peers.prefix(count / 2) { peer.send([0xFF, 0, 0, 0]) }
             var slowest = Duration.zero
             for _ in 0..<50 {
@@ -127,7 +127,7 @@ struct HostilePeersTests {
             #expect(ended == count, "\(isTCP ? "TCP" : "ipc")")
             let held = resident(house, "catalog") - before.1
             TestPlace.say(
-                "\(isTCP ? "TCP" : "ipc"): \(ended) ended, slowest answer \(slowest), memory \(held) MiB more"
+                "\(isTCP ? "TCP" : "ipc"): \(ended) closed, slowest response \(slowest), memory \(held) MiB more"
             )
             #expect(slowest < .seconds(2))
             #expect(held < 64)

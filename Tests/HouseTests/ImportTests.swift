@@ -8,7 +8,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Imports of many files: killed anywhere and gone on with, each file is in the library once.
+/// Imports of many files: wherever an import is killed and resumed, each file is in the library once.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct ImportTests {
     private static let count = TestEnvironment.rounds(1) > 1 ? 2000 : 200
@@ -28,7 +28,7 @@ struct ImportTests {
     }
 
     @Test(.spec("P-23"))
-    func `an import goes on after a kill of the client and of the catalog, and each file is there once`()
+    func `an import resumes after kills of the client and of the catalog, and each file is there once`()
         async throws
     {
         var random = SeededRandom(named: "import kill")
@@ -49,7 +49,7 @@ struct ImportTests {
             #expect(head >= reached)
             reached = head
         }
-        // The catalog is killed under a client, which goes on by itself.
+        // The catalog is killed under a client, which continues by itself.
         let client = try RunningProgram("safelight", arguments + ["--json"], environment: house.environment)
         for _ in 0..<2 {
             try await Task.sleep(for: .milliseconds(Int.random(in: 50...300, using: &random)))
@@ -75,7 +75,7 @@ struct ImportTests {
     }
 
     @Test(.spec("P-15", "S-78"))
-    func `pairs, sidecars, broken and unreadable things of a folder are told for what they are`() async throws {
+    func `pairs, sidecars, broken and unreadable files of a folder are reported as what they are`() async throws {
         let house = try RunningHouse("folder")
         func picture(_ seed: UInt64, date: String? = nil) -> [UInt8] {
             TestPictures.jpeg(width: 32, height: 24, date: date, seed: seed)
@@ -114,7 +114,7 @@ struct ImportTests {
         #expect(house.stop() == [])
     }
 
-    @Test func `referenced files are seen by every service, and rescan says how they fare`() async throws {
+    @Test func `every service can read referenced files, and rescan reports their state`() async throws {
         let folder = try TemporaryFolder("originals")
         let house = try RunningHouse("reference", environment: ["SAFELIGHT_IMPORT_ROOTS": folder.path])
         for seed in 1...3 {

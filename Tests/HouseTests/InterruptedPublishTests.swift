@@ -7,7 +7,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// `safelight publish` that is stopped in the middle.
+/// `safelight publish` that is interrupted.
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct InterruptedPublishTests {
     private static func line(_ asset: ObjectID, _ exposure: Double) -> String {
@@ -26,7 +26,7 @@ struct InterruptedPublishTests {
         return try #require(made.id("a"))
     }
 
-    @Test func `ctrl-C says what was accepted and what was not, and another run does the rest once`() async throws {
+    @Test func `ctrl-C reports what was accepted and what was not, and another run does the rest once`() async throws {
         let house = try RunningHouse("stopped")
         try house.start()
         let library = try house.library()
@@ -34,7 +34,7 @@ struct InterruptedPublishTests {
         let lines = [
             Self.line(first, 0.5), Self.line(first, 1), Self.line(second, 0.25), Self.line(second, 0.75), "no json\n",
         ]
-        // A pipe that stays open: more lines could come.
+        // A named pipe that stays open, so that more lines could follow.
         let pipe = house.folder.file("lines")
         #expect(mkfifo(pipe, 0o600) == 0)
         let writing = try FileHandle(forUpdating: URL(filePath: pipe))
@@ -45,7 +45,8 @@ struct InterruptedPublishTests {
             "\(running.errorText)"
         )
 
-        // One is accepted and cannot be applied, one finds no editor. The broken line behind them tells that they were read.
+        // One edit is accepted and cannot be applied, one reaches no editor. The broken line after them shows that both
+        // were read.
         let workers = try await library.editor.figures()["workers"]?["pids"]?.arrayValue?.compactMap(\.intValue) ?? []
         #expect(!workers.isEmpty)
         for pid in workers { kill(Int32(pid), SIGSTOP) }
@@ -71,13 +72,13 @@ struct InterruptedPublishTests {
         }
         #expect(summary?["isStopped"] == true)
 
-        // What it said is so.
+        // The report is correct.
         let ids = open.compactMap { $0["id"]?.stringValue }
         let status = try await library.catalog.ask(EditsStatus(ids: ids)).result
         #expect(status.edits.map(\.edit.id) == [ids[0]])
         #expect(status.unknown == [ids[1]])
 
-        // The same lines again: the rest is done, and nothing twice.
+        // The same lines again: the remaining edits are applied, and none twice.
         try house.start([.editor])
         let file = try house.folder.write(lines.joined().utf8, to: "lines.jsonl")
         let again = try house.safelight(["publish", file])
@@ -94,12 +95,12 @@ struct InterruptedPublishTests {
             .filter { $0["line"]?.intValue == line }.compactMap { $0["state"]?.stringValue }
     }
 
-    @Test func `a reader that takes nothing stops the publishing, and memory does not grow`() async throws {
+    @Test func `a reader that does not read stops the publishing, and memory does not grow`() async throws {
         let house = try RunningHouse("slow")
         try house.start()
         let library = try house.library()
         let asset = try await Self.picture(library, seed: 1)
-        // Broken lines are told at once, each in a hundred bytes and more; nobody reads what is told.
+        // A broken line is reported at once in more than a hundred bytes, and the output is not read.
         let lines = String(repeating: "no json\n", count: 400_000) + Self.line(asset, 0.5)
         let file = try house.folder.write(lines.utf8, to: "lines.jsonl")
         let shell = "safelight publish \(file) --json | (sleep 2; cat >/dev/null; echo end)"
@@ -109,7 +110,7 @@ struct InterruptedPublishTests {
             peak = max(peak, Self.resident(named: file))
             try await Task.sleep(for: .milliseconds(50))
         }
-        TestPlace.say("publishing to a reader that waits: \(peak) MiB at most")
+        TestPlace.say("publishing to a stalled reader: peak memory \(peak) MiB")
         #expect(running.outputText.contains("end"))
         #expect(peak > 0 && peak < 128)
         #expect(try await library.asset(asset).hasAdjustments)
@@ -117,7 +118,7 @@ struct InterruptedPublishTests {
         #expect(house.stop() == [])
     }
 
-    /// MiB of the `safelight` that was given this argument.
+    /// Returns the resident memory, in MiB, of the `safelight` process that has this argument.
     private static func resident(named argument: String) -> Int {
         for entry in (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? [] where Int32(entry) != nil {
             guard let line = try? String(contentsOfFile: "/proc/\(entry)/cmdline", encoding: .utf8),

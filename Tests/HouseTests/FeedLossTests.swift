@@ -43,7 +43,7 @@ struct FeedLossTests {
             let grown = FeedChecker.resident(house) - memory
             let repairs = try await Self.requests(library) - asked
             TestPlace.say(
-                "\(count) changes in \(committed - begun), the fast readers \(lag) behind, the slow ones complete after "
+                "\(count) changes in \(committed - begun), the fast readers \(lag) behind, the slow complete after "
                     + "\(clock.now - begun) with \(repairs) requests; the broker grew by \(grown) KiB"
             )
             #expect(lag < .seconds(2))

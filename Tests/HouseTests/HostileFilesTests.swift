@@ -183,7 +183,7 @@ struct HostileFilesTests {
         }
         let list = try await library.catalog.ask(ListQuarantine()).result
         TestPlace.say(
-            "\(files.count) hostile files, \(kills) workers killed: \(unlucky) outcomes differ, \(list.count) quarantined"
+            "\(files.count) hostile files, \(kills) workers killed: \(unlucky) other outcomes, \(list.count) quarantined"
         )
         // Bytes whose workers were killed twice are quarantined. After the quarantine is lifted all outcomes are as
         // expected.

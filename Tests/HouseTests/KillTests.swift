@@ -8,14 +8,15 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// `kill -9` of each service at random while an import, changes and edits are under way.
+/// `kill -9` of random services during an import, changes and edits.
 ///
-/// One round in the short form; `SAFELIGHT_SOAK=50` is the long one. The seed is printed, `SAFELIGHT_SEED` repeats a run.
+/// One round in the short form; `SAFELIGHT_SOAK=50` is the long one. The seed is printed, and `SAFELIGHT_SEED` repeats
+/// a run.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct KillTests {
     private static let rounds = TestEnvironment.rounds(1)
 
-    @Test func `killing any service at any moment loses nothing acknowledged and invents nothing`() async throws {
+    @Test func `killing any service at any time loses nothing acknowledged and adds nothing`() async throws {
         var random = SeededRandom(named: "kill -9")
         for round in 1...Self.rounds {
             let result = try await Self.round(random: &random)
@@ -58,7 +59,7 @@ struct KillTests {
         let library = try house.library("kill-test")
         let subscriber = try house.library("kill-subscriber")
 
-        // A first asset for the changes that run beside the import.
+        // A first asset, for the changes that run beside the import.
         let first = try await library.perform(
             [.createAsset(.init(ref: "a", resources: [NewResource(source: .path(paths[0]))]))],
             transaction: "import-0"
@@ -149,18 +150,18 @@ struct KillTests {
         }
         try await end.value
 
-        // What the library says now.
+        // The catalog's present state and complete history.
         let token = try await library.currentToken()
         result.head = token.token.sequence
         let history = try await library.history(after: beginning)
         #expect(history.map(\.sequence) == Array(1...result.head))
 
-        // Every subscriber saw the same, each once, in order.
+        // Every subscriber received the same records, each once, in order.
         await seen.wait { $0.count >= history.count }
         let observed = seen.withLock { $0 }
         #expect(observed.map(\.bytes) == history.map(\.bytes))
 
-        // Everything acknowledged is there once, under the sequence that was acknowledged.
+        // Everything acknowledged is recorded once, under the acknowledged sequence.
         var bySequence: [Int64: ChangeRecord] = [:]
         for record in history { bySequence[record.sequence] = record }
         let named = Dictionary(grouping: history.filter { $0.origin.transaction != nil }) {
@@ -170,15 +171,18 @@ struct KillTests {
         result.acknowledged = outcomes.count
         #expect(outcomes.count == imports + changes + edits)
         for (name, sequence) in outcomes {
-            #expect(named[name]?.count == 1, "\(name) stands \(named[name]?.count ?? 0) times in the history")
+            #expect(named[name]?.count == 1, "\(name) is \(named[name]?.count ?? 0) times in the history")
             #expect(bySequence[sequence]?.origin.transaction == name, "\(name) at \(sequence)")
         }
 
-        // Nothing is half there: the records alone rebuild what the tables hold.
+        // Nothing was applied in part: the records alone rebuild what the tables contain.
         var replayed: [ObjectID: Asset] = [:]
         for record in history {
             for change in record.assets {
-                #expect(change.before == replayed[change.id], "record \(record.sequence) begins from another state")
+                #expect(
+                    change.before == replayed[change.id],
+                    "record \(record.sequence) has a different state before it"
+                )
                 replayed[change.id] = change.after
             }
         }
@@ -189,7 +193,7 @@ struct KillTests {
         for try await asset in library.allAssets(everything) { stored[asset.id] = asset }
         #expect(stored == replayed)
 
-        // No original has changed by one bit.
+        // The originals are bit for bit unchanged.
         #expect(stored.count == imports)
         for asset in stored.values {
             let name = try #require(asset.originalFilename)
@@ -210,7 +214,7 @@ struct KillTests {
         return result
     }
 
-    /// Sends the same again until it is answered: only these failures leave the outcome open.
+    /// Repeats a request while the error leaves its outcome open, and returns its result.
     private static func persist<Value: Sendable>(_ body: @Sendable () async throws -> Value) async throws -> Value {
         while true {
             do {

@@ -8,7 +8,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Live fetches of a real catalog and a real broker, held to fresh fetches of the same moment.
+/// Live fetches of a real catalog and a real broker, compared with fresh fetches at the same token.
 ///
 /// The short form makes 300 transactions and 60 fetches; `SAFELIGHT_SOAK=50` makes 15,000 and 200.
 @Suite(.serialized, .timeLimit(.minutes(TestEnvironment.rounds(3))))
@@ -16,7 +16,7 @@ struct LiveFetchTests {
     private static let fetches = min(200, TestEnvironment.rounds(60))
     private static let transactions = min(20_000, TestEnvironment.rounds(300))
 
-    /// A list that is kept current by the messages of its topic alone.
+    /// A list kept current only by the messages of its topic.
     private struct LiveList {
         let fetch: FetchDescription
         var observation = ""
@@ -26,7 +26,7 @@ struct LiveFetchTests {
     }
 
     @Test(.spec("S-63", "S-65", "S-67", "S-69", "P-03", "P-04", "P-05", "P-07", "P-08", "P-17", "D6"))
-    func `each live result equals the same fetch made afresh, through random transactions`() async throws {
+    func `each live result equals a fresh run of the same fetch, through random transactions`() async throws {
         var random = SeededRandom(named: "live fetches")
         let house = try RunningHouse("live")
         let generated = try RunningProgram.run(
@@ -61,7 +61,7 @@ struct LiveFetchTests {
         for number in 1...Self.transactions {
             let token = try await clock.time(\.performing) { try await work.perform(&random) }
             guard number % 100 == 0 || number == Self.transactions else { continue }
-            // Heads come after everything at or below them: then every list is where the catalog is.
+            // A head comes after everything at or below it: from then on every list is current with the catalog.
             let reading = clock.start()
             while let message = await messages.next() {
                 let json = try JSON(parsing: message.frames.first ?? [])
@@ -79,18 +79,18 @@ struct LiveFetchTests {
                 }
                 #expect(moment == token)
                 guard list.ids == wanted else {
-                    Issue.record("after \(number), \(list.fetch.json.text): \(list.ids) is not \(wanted)")
+                    Issue.record("after \(number), \(list.fetch.json.text): \(list.ids) differs from \(wanted)")
                     return
                 }
-                // Whoever was away since the beginning gets one correct answer too.
+                // The details since a current list's token are empty and move the token.
                 let whole = try await library.changeBroker.ask(
                     FetchDetails(observation: list.observation, token: list.token)
                 ).result
                 guard whole.details == nil, whole.token == token else {
                     Issue.record(
                         """
-                        after \(number), \(topic), \(list.fetch.json.text): since \(list.token) \(list.ids) was told \
-                        \(whole.json.text), and not that it is the same up to \(token)
+                        after \(number), \(topic), \(list.fetch.json.text): since \(list.token) \(list.ids) received \
+                        \(whole.json.text), expected no details up to \(token)
                         """
                     )
                     return
@@ -100,7 +100,7 @@ struct LiveFetchTests {
         let figures = try await library.changeBroker.figures()
         let live = figures["feed"]?["fetches"]
         TestPlace.say(
-            "live fetches: \(live?["candidates"]?.intValue ?? 0) asked, \(live?["messages"]?.intValue ?? 0) told, "
+            "fetches: \(live?["candidates"]?.intValue ?? 0) candidates, \(live?["messages"]?.intValue ?? 0) messages, "
                 + "\(work.refused) refused; \(clock.text)"
         )
         #expect(live?["broken"] == 0)
@@ -111,7 +111,7 @@ struct LiveFetchTests {
 
     // MARK: Parts
 
-    /// What the test's own time goes into.
+    /// How the test's own time is spent.
     private struct Spent {
         var performing = Duration.zero
         var reading = Duration.zero

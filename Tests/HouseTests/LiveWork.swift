@@ -7,21 +7,22 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Random fetches of a library, and random transactions that change it: its assets, and how they are arranged.
+/// Random fetches of a library, and random transactions that change its assets and how they are organized.
 struct LiveWork {
     private let library: PhotoLibrary
     private var assets: [ObjectID] = []
     private var albums: [ObjectID] = []
     private var folders: [ObjectID] = []
     private var trashed: [ObjectID] = []
-    /// Smart albums and moments hold what assets say of themselves; lists of moments hold moments.
+    /// Collections whose members are derived: smart albums and moments contain assets, lists of moments contain
+    /// moments.
     private let derived: [ObjectID]
     private let momentLists: [ObjectID]
     private var made = 0
-    /// How many transactions were refused, by what.
+    /// The number of refused transactions, by error name.
     private(set) var refused: [String: Int] = [:]
 
-    /// - Parameter library: one with hundreds of assets and some albums
+    /// - Parameter library: a library with hundreds of assets and some albums
     init(_ library: PhotoLibrary) async throws {
         self.library = library
         for try await asset in library.allAssets(FetchDescription(.assets)) { assets.append(asset.id) }
@@ -32,7 +33,7 @@ struct LiveWork {
         folders = lists.filter { $0.type == .folder }.map(\.id)
         momentLists = lists.filter { $0.type == .momentList }.map(\.id)
         #expect(assets.count > 300 && albums.count >= 6 && derived.count > 20 && !momentLists.isEmpty)
-        // Fetches name these: some are renamed, moved and deleted later.
+        // Fetches refer to these; later some are renamed, moved and deleted.
         for number in 0..<4 {
             let parent = folders.isEmpty || number < 2 ? nil : ObjectReference.id(folders[0])
             let done = try await library.perform([
@@ -149,7 +150,7 @@ struct LiveWork {
         }
     }
 
-    /// The result as the catalog makes it now.
+    /// Returns the result as the catalog computes it now, and its token.
     static func fresh(_ fetch: FetchDescription, _ library: PhotoLibrary) async throws -> ([ObjectID], ChangeToken) {
         do throws(RPCError) {
             switch fetch.kind {
@@ -168,7 +169,7 @@ struct LiveWork {
             }
         } catch {
             guard error.refusal == .identifierNotFound else { throw error }
-            // What held them is gone, a moment with its last asset: what it held is nothing now.
+            // The collection is gone, like a moment with its last asset: the fetch is empty.
             return ([], try await library.currentToken().token)
         }
     }
@@ -177,7 +178,7 @@ struct LiveWork {
 
     /// Performs one random transaction.
     ///
-    /// - Returns: the moment after it
+    /// - Returns: the token after it
     mutating func perform(_ random: inout SeededRandom) async throws -> ChangeToken {
         made += 1
         let requests: [ChangeRequest]
@@ -193,8 +194,8 @@ struct LiveWork {
             if let folder = done.id("folder") { folders.append(folder) }
             return done.token
         } catch {
-            // One of its requests deletes what another changes; what was picked is gone; a folder would hold itself; what
-            // stands in the root cannot be taken out.
+            // A request deletes what another changes; a chosen object is gone; a folder would contain itself; or an
+            // object at the top level is removed from its folder.
             let expected: [Refusal] = [.identifierNotFound, .cycle, .changeNotSupported]
             guard error.refusal.map(expected.contains) == true else { throw error }
             refused[error.name, default: 0] += 1
@@ -213,7 +214,7 @@ struct LiveWork {
         case 6: patch.keywords = Self.words.filter { _ in Bool.random(using: &random) }
         case 7: patch.creationDate = .some(1_600_000_000_000_000 + Int64.random(in: 0...9, using: &random))
         case 8:
-            // Another day, another place: moments come and go, and with them clusters and years.
+            // Another day and location: moments appear and disappear, and with them clusters and years.
             let day = Int64.random(in: 0...400, using: &random)
             patch.creationDate = .some(random.one(in: 5) ? nil : 1_600_000_000_000_000 + day * 86_400_000_000)
         case 9:
@@ -235,7 +236,7 @@ struct LiveWork {
         return .updateAsset(.init(id: .id(id), set: patch))
     }
 
-    /// Renames and moves of albums and folders, and another order of what they hold.
+    /// Returns a rename or move of an album or folder, or a new order of its content.
     private func arranging(_ random: inout SeededRandom) async throws -> ChangeRequest {
         let title = Bool.random(using: &random) ? random.pick(Self.titles) : nil
         let (album, folder) = (random.pick(albums), random.pick(folders))
@@ -292,7 +293,8 @@ struct LiveWork {
             return [.deleteCollections(.init(ids: [album]))]
         }
         let folder = random.pick(folders)
-        // With a folder goes all that is below it: what is picked of that later is refused, and fetches of it are empty.
+        // Deleting a folder deletes everything below it: later changes to that are refused, and fetches of it are
+        // empty.
         if folders.count > 3 { folders.removeAll { $0 == folder } }
         return [.deleteLists(.init(ids: [folder]))]
     }

@@ -7,15 +7,15 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// What is left of the database's files after a fault below it (fault F16): nothing acknowledged is silently missing.
+/// Database files damaged below the database (fault F16): no acknowledged transaction is lost silently.
 ///
-/// Each round works on the files that a killed catalog left, in their place: in a copy the library would begin a new
-/// history for that alone. `SAFELIGHT_SOAK` gives more rounds of chance.
+/// Each round works in place on the files that a killed catalog left: in a copy the library would begin a new history
+/// for that reason alone. `SAFELIGHT_SOAK` runs more random rounds.
 @Suite(.serialized, .timeLimit(.minutes(20)))
 struct LogSurgeryTests {
     private static let transactions = 12
 
-    /// The files of a catalog that was killed after its last acknowledgement, and what it had said.
+    /// The files of a catalog that was killed after its last acknowledgement, and what it acknowledged.
     private struct Remains {
         let folder: TemporaryFolder
         let library: String
@@ -41,9 +41,9 @@ struct LogSurgeryTests {
         Array(try Data(contentsOf: URL(filePath: remains.library + "/library.sqlite-wal")))
     }
 
-    /// Starts a catalog on files that were operated on, and holds what it says against what was acknowledged.
+    /// Starts a catalog on damaged files, and compares its state with what was acknowledged.
     ///
-    /// - Returns: whether the history goes on as it was
+    /// - Returns: whether the history continues
     @discardableResult
     private static func check(
         _ what: String,
@@ -62,25 +62,25 @@ struct LogSurgeryTests {
             count: 1000
         ).collections
         let titles = Set(albums.compactMap(\.title).compactMap { Int($0) })
-        // Whatever is left is a beginning of what there was: no hole, and no half of a transaction.
+        // The remaining transactions are a prefix of the original ones: no hole, and none applied in part.
         #expect(titles == Set(0..<titles.count), "\(what): \(titles.sorted())")
         let goesOn = head.library == last.library
         if goesOn {
-            #expect(head.sequence == last.sequence && titles.count == transactions, "\(what): acknowledged, and gone")
+            #expect(head.sequence == last.sequence && titles.count == transactions, "\(what): acknowledged but lost")
             let records = try await library.changeBroker.ask(FeedSince(token: remains.tokens[0])).result.records
             #expect(records.count == transactions - 1, "\(what)")
         } else {
-            #expect(head.sequence >= last.sequence, "\(what): a number would be given twice")
+            #expect(head.sequence >= last.sequence, "\(what): a sequence would be assigned twice")
             for token in [remains.tokens[0], last] {
                 let error = await #expect(throws: RPCError.self, "\(what)") {
                     try await library.changeBroker.ask(FeedSince(token: token))
                 }
                 #expect(error?.refusal == .tokenExpired, "\(what)")
             }
-            // Who follows is told, and does not silently diverge.
+            // Subscribers are notified, and do not diverge silently.
             var feed = library.changes(since: last).makeAsyncIterator()
             guard case .expired = try await feed.next() else {
-                Issue.record("\(what): a subscriber was not told")
+                Issue.record("\(what): a subscriber was not notified")
                 return false
             }
         }
@@ -93,10 +93,12 @@ struct LogSurgeryTests {
         return goesOn
     }
 
-    @Test func `F16: a log cut, flipped or gone leaves a whole beginning, and what is missing is told`() async throws {
+    @Test func `F16: a WAL cut, flipped or removed leaves a whole prefix, and what is missing is reported`()
+        async throws
+    {
         var random = SeededRandom(named: "F16")
         let size = try Self.log(try await Self.remains()).count
-        #expect(size > 32 + Self.transactions * 4120, "the log holds the transactions")
+        #expect(size > 32 + Self.transactions * 4120, "the WAL contains the transactions")
         func write(_ bytes: [UInt8], _ database: String) throws {
             try Data(bytes).write(to: URL(filePath: database + "-wal"))
         }
@@ -123,13 +125,13 @@ struct LogSurgeryTests {
             let goesOn = try await Self.check(what, operate)
             #expect(!goesOn, "\(what)")
         }
-        // A frame has 24 bytes and a page of 4,096 behind a head of 32.
+        // A WAL has a header of 32 bytes; each frame is a header of 24 bytes and a page of 4,096.
         var cuts = [31, 32, 33, size - 1, size - 4096, size - 4120, size - 4121]
         let rounds = TestEnvironment.rounds(3)
         cuts += (0..<rounds).map { _ in Int.random(in: 1..<size, using: &random) }
         var (went, new) = (0, 0)
         for cut in cuts {
-            let goesOn = try await Self.check("cut at \(cut) of \(size)") { path, log in
+            let goesOn = try await Self.check("WAL cut at \(cut) of \(size)") { path, log in
                 try write(Array(log.prefix(cut)), path)
             }
             if goesOn { went += 1 } else { new += 1 }
@@ -144,11 +146,11 @@ struct LogSurgeryTests {
             }
             if goesOn { went += 1 } else { new += 1 }
         }
-        TestPlace.say("a log of \(size) bytes, cut or flipped: \(went) histories went on whole, \(new) began anew")
+        TestPlace.say("a WAL of \(size) bytes, cut or flipped: \(went) histories continued, \(new) began anew")
         #expect(new > 0)
     }
 
-    @Test func `F16: one spoiled half of the head's own file is made up for by the other`() async throws {
+    @Test func `F16: if one of the two slots of the head file is damaged the other is used`() async throws {
         for slot in [0, 4096] {
             let goesOn = try await Self.check("head's slot at \(slot)") { database, _ in
                 let path = (database as NSString).deletingLastPathComponent + "/head"

@@ -11,7 +11,7 @@ import Testing
 /// Edits of every kind from four scripts, while the editor and its workers are killed.
 ///
 /// Eighty edits of twelve assets in the short form; `SAFELIGHT_SOAK=13` and more is the long one: 1,000 edits of fifty
-/// assets. The seed is printed, `SAFELIGHT_SEED` repeats a run.
+/// assets. The seed is printed, and `SAFELIGHT_SEED` repeats a run.
 @Suite(.serialized, .timeLimit(.minutes(20)))
 struct MixedEditsTests {
     private static let scripts = 4
@@ -30,14 +30,15 @@ struct MixedEditsTests {
         var step: Step
     }
 
-    /// What a script was told of a step.
+    /// The outcome of a step, as its script received it.
     private enum Answer: Sendable, Equatable {
         case done(isChanged: Bool)
         case refused(String)
     }
 
     @Test(.spec("S-85", "S-91", "S-92"))
-    func `mixed edits of four scripts are a sequence that can be replayed, whatever is killed`() async throws {
+    func `mixed edits of four scripts form a sequence that can be replayed, whichever process is killed`() async throws
+    {
         var random = SeededRandom(named: "mixed edits")
         let house = try RunningHouse("mixed")
         try house.start([.catalog, .changeBroker, .editor])
@@ -102,7 +103,7 @@ struct MixedEditsTests {
             let copy = try #require(made.id("a"))
             _ = try await other.editor.ask(ApplyEdit(asset: copy, adjustments: list))
             let again = try await other.resource(asset: copy, type: .fullSizePhoto).readAll(limit: 1 << 20)
-            #expect(render == again, "\(id) shows another picture than its list makes")
+            #expect(render == again, "\(id) shows another image than its operation list renders")
         }
         let refused = told.values.filter { if case .refused = $0 { true } else { false } }
         TestPlace.say(
@@ -208,7 +209,7 @@ struct MixedEditsTests {
         }
     }
 
-    /// Sends the same again while its outcome is open; other refusals are its outcome.
+    /// Repeats a request while its outcome is open; any other error is the outcome.
     private static func persist(
         _ library: PhotoLibrary,
         _ body: () async throws(RPCError) -> Answer
@@ -220,7 +221,7 @@ struct MixedEditsTests {
                 switch error.refusal {
                 case .connectionLost, .deadlineExceeded, .unavailable, .busy, .workerCrashed, .conflict:
                     try await Task.sleep(for: .milliseconds(20))
-                // The test killed the workers, not the bytes.
+                // The workers died by the test's kills, not because of the bytes.
                 case .quarantined: _ = try await library.catalog.ask(LiftQuarantine(digest: nil))
                 default: return .refused(error.name)
                 }
@@ -228,7 +229,7 @@ struct MixedEditsTests {
         }
     }
 
-    /// The processes that the editor has started.
+    /// Returns the processes that the editor has started.
     private static func workers(of house: RunningHouse) -> [pid_t] {
         guard let editor = house.program(.editor), editor.isRunning else { return [] }
         let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? []
@@ -242,9 +243,9 @@ struct MixedEditsTests {
 
     // MARK: - Replaying
 
-    /// Carries out the plans once more, without pictures, in the order of the feed.
+    /// Replays the plans without images, in the order of the feed.
     ///
-    /// - Returns: the list that each asset ends with; nil where it has none
+    /// - Returns: the operation list that each asset ends with; nil if it has none
     private static func replay(
         _ plans: [Plan],
         _ answers: [String: Answer],
@@ -273,7 +274,7 @@ struct MixedEditsTests {
                 let transaction = record.origin.transaction?.split(separator: ".").first.map(String.init)
                 let name = published ?? transaction ?? ""
                 changes[name, default: 0] += 1
-                let step = try #require(steps[name], "#\(record.sequence) was made by nobody")
+                let step = try #require(steps[name], "#\(record.sequence) belongs to no script's step")
                 let list = try made[record.sequence].map { try AdjustmentList(json: $0) }
                 switch step {
                 case .apply(let asset, let given, let mode), .publish(let asset, let given, let mode, _):
@@ -282,7 +283,7 @@ struct MixedEditsTests {
                     #expect(list?.operations == present + given.operations, "\(name) #\(record.sequence)")
                 case .copy(let from, let to, let geometry):
                     #expect(to == change.id)
-                    // What was copied is what the other had at some moment before.
+                    // The copied list is one that the source asset had at some earlier time.
                     let possible = (ever[from] ?? []).map { list in
                         geometry ? list.operations : list.operations.filter { !$0.kind.isGeometric }
                     }

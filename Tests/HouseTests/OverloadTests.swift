@@ -7,11 +7,12 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Clients within every limit of a single message that together ask for more than a service can hold.
+/// Clients that respect every limit of a single message but together request more than a service can hold in memory.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct OverloadTests {
-    /// What a service may hold above what it held before: the requests under way of one connection (64 MiB), what
-    /// libzmq has read of one connection (16 messages of 16 MiB), a message in copy, and freed memory not given back.
+    /// The memory in MiB that a service may use above what it used before: the open requests of one connection (64
+    /// MiB), what libzmq has read of one connection (16 messages of 16 MiB), the copy of a message, and freed memory
+    /// not yet returned.
     private static let bound = 512
 
     @Test func `256 requests of 16 MiB to a method without attachments are refused and cost bounded memory`()
@@ -29,9 +30,9 @@ struct OverloadTests {
         #expect(Set(names.keys).isSubset(of: ["busy", "no error"]), "\(names)")
     }
 
-    /// Sends 256 requests of nearly 16 MiB by one connection while another client asks.
+    /// Sends 256 requests of nearly 16 MiB over one connection while another client sends short requests.
     ///
-    /// - Returns: how often each error was answered
+    /// - Returns: the number of responses by error name
     private func flood(_ request: String) async throws -> [String: Int] {
         let house = try RunningHouse("flood")
         try house.start([.catalog])
@@ -64,7 +65,7 @@ struct OverloadTests {
             peak = max(peak, resident(program.processIdentifier))
             asked += 1
         }
-        TestPlace.say("memory \(peak - before) MiB more, \(asked) answers meanwhile, the slowest took \(slowest)")
+        TestPlace.say("memory \(peak - before) MiB more, \(asked) responses meanwhile, the slowest took \(slowest)")
         #expect(program.isRunning, "\(house.logs)")
         #expect(peak - before < Self.bound)
         #expect(slowest < .seconds(2))
@@ -75,12 +76,12 @@ struct OverloadTests {
     }
 
     @Test(arguments: [false, true])
-    func `JSON frames of 9 MiB on four connections do not hold up others`(isAllowed: Bool) async throws {
+    func `JSON frames of 9 MiB on four connections do not delay other clients`(isAllowed: Bool) async throws {
         let house = try RunningHouse("large-json")
         try house.start([.catalog])
         let library = try house.library()
         _ = try await library.catalog.health()
-        // Escapes are the slowest to read.
+        // Escapes are the slowest text to parse.
         let text = #"""# + String(repeating: #"\u00e4\n"#, count: 16) + #"""#
         let values = Array(repeating: text, count: 75_000).joined(separator: ",")
         let method = isAllowed ? "changes.perform" : "health"
@@ -103,7 +104,7 @@ struct OverloadTests {
             slowest = max(slowest, ContinuousClock().now - begun)
             asked += 1
         }
-        TestPlace.say("\(method): \(asked) answers meanwhile, the slowest took \(slowest)")
+        TestPlace.say("\(method): \(asked) responses meanwhile, the slowest took \(slowest)")
         #expect(slowest < .seconds(2))
         for sender in senders {
             let name = await sender.value
@@ -113,7 +114,7 @@ struct OverloadTests {
         #expect(house.stop() == [])
     }
 
-    /// Runs what waits without giving its thread back.
+    /// Runs a blocking body on a thread of its own, outside the cooperative pool.
     private static func onThread<Value: Sendable>(_ body: @escaping @Sendable () -> Value) -> Task<Value, Never> {
         Task {
             await withCheckedContinuation { continuation in
@@ -132,7 +133,7 @@ struct OverloadTests {
         func countDown() { left.subtract(1, ordering: .relaxed) }
     }
 
-    /// MiB
+    /// Returns the resident memory of a process, in MiB.
     private func resident(_ pid: Int32) -> Int {
         guard let status = try? String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8),
             let line = status.split(separator: "\n").first(where: { $0.hasPrefix("VmRSS") })

@@ -7,10 +7,10 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// The path of one picture through the real executables.
+/// The way of one photo through the real executables.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct PathTests {
-    @Test func `a picture is imported, shown, edited and reverted, and each change is seen`() async throws {
+    @Test func `a photo is imported, displayed, edited and reverted, and subscribers see each change`() async throws {
         let house = try RunningHouse("path")
         try house.folder.write(
             TestPictures.jpeg(
@@ -25,11 +25,11 @@ struct PathTests {
             ),
             to: "photos/a.jpg"
         )
-        try house.folder.write(Array("no picture".utf8), to: "photos/broken.jpg")
+        try house.folder.write(Array("no image".utf8), to: "photos/broken.jpg")
         try house.folder.write(TestPictures.jpeg(width: 320, height: 200, seed: 2).dropLast(900), to: "photos/cut.jpg")
         try house.start()
         let imported = try house.safelight(["import", house.folder.file("photos")])
-        #expect(imported.status == 3, "a broken file is named, not fatal: \(imported.errors)")
+        #expect(imported.status == 3, "a broken file is reported, not fatal: \(imported.errors)")
         #expect(imported.errors.contains("broken.jpg") || imported.output.contains("broken.jpg"))
 
         #expect(imported.errors.contains("cut.jpg") || imported.output.contains("cut.jpg"))
@@ -97,7 +97,7 @@ struct PathTests {
         throw HouseError(description: "the feed ended")
     }
 
-    @Test func `the same transaction sent three times is one change with three equal outcomes, also across a kill`()
+    @Test func `the same transaction sent three times is one change with three equal outcomes, even across a kill`()
         async throws
     {
         let house = try RunningHouse("same")
@@ -127,7 +127,7 @@ struct PathTests {
         #expect(house.stop() == [])
     }
 
-    @Test func `up starts the four services, restarts one that dies and stops all`() async throws {
+    @Test func `safelight up starts the four services, restarts one that dies and stops all`() async throws {
         let house = try RunningHouse("up")
         let up = try RunningProgram("safelight", ["up", "--ready-fd", "1"], environment: house.environment)
         #expect(up.waitForOutput("ready"), "\(up.errorText)")

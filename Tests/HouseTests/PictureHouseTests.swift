@@ -9,14 +9,14 @@ import Testing
 
 @testable import Thumbnailer
 
-/// The thumbnailer among the other services: how fresh it is, and what `kill -9` leaves of its cache.
+/// The thumbnailer with the other services: how current its images are, and what `kill -9` leaves of its cache.
 ///
-/// The short form kills four times; `SAFELIGHT_SOAK=50` two hundred times.
+/// The short form kills four times; `SAFELIGHT_SOAK=50` kills two hundred times.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct PictureHouseTests {
     private static func photo(_ seed: UInt64) -> Bytes { TestPictures.jpeg(width: 240, height: 160, seed: seed) }
 
-    /// A running house with some photos, and a client.
+    /// Starts the services with some photos, and returns a client and the assets' identifiers.
     private static func house(_ name: String, photos: Int) async throws -> (RunningHouse, PhotoLibrary, [ObjectID]) {
         let house = try RunningHouse(name)
         try house.start()
@@ -52,7 +52,7 @@ struct PictureHouseTests {
         while try await !isSo() { try await Task.sleep(for: .milliseconds(20)) }
     }
 
-    @Test func `what is answered at once is what a render answered, and errors keep their names`() async throws {
+    @Test func `a cached response equals the rendered one, and errors keep their names`() async throws {
         let (house, library, ids) = try await Self.house("at-once", photos: 2)
         try await Self.until { try await Self.figure(library, "assets", "isFollowing") == true }
         let cache = try await library.thumbnailer.ask(OpenCache()).result.cache
@@ -98,16 +98,16 @@ struct PictureHouseTests {
         #expect(error?.refusal == refusal)
     }
 
-    @Test func `the catalog is asked once, and what changes is known without asking`() async throws {
+    @Test func `the catalog is asked once per asset, and later changes arrive by the feed`() async throws {
         let (house, library, ids) = try await Self.house("fresh", photos: 2)
         try await Self.until { try await Self.figure(library, "assets", "isFollowing") == true }
         let first = try await library.image(Self.image(ids[0], 60)).result
         let asked = try await Self.figure(library, "assetsAsked")?.intValue ?? 0
         for _ in 0..<50 { _ = try await library.image(Self.image(ids[0], 60)) }
         let atOnce = try await Self.figure(library, "requests", "answersAtOnce")?.intValue ?? 0
-        #expect(atOnce >= 45, "\(atOnce) of 50: from memory, without a task")
+        #expect(atOnce >= 45, "\(atOnce) of 50: answered from memory, without a task")
         let askedLater = try await Self.figure(library, "assetsAsked")?.intValue ?? 0
-        #expect(askedLater - asked <= 5, "\(askedLater - asked) of 50: only a late confirmation asks again")
+        #expect(askedLater - asked <= 5, "\(askedLater - asked) of 50: only a late confirmation asks the catalog again")
 
         let edit = try await library.editor.ask(
             ApplyEdit(asset: ids[0], adjustments: AdjustmentList(operations: [.rotate(.quarter)]))
@@ -119,7 +119,7 @@ struct PictureHouseTests {
                 return image
             }()
         ).result
-        #expect(turned.pixelWidth == 40 && turned.pixelHeight == 60, "with the token at once")
+        #expect(turned.pixelWidth == 40 && turned.pixelHeight == 60, "current at once with the token")
         #expect(turned.contentRevision != first.contentRevision)
         try await Self.until { try await library.image(Self.image(ids[0], 60)).result.pixelWidth == 40 }
         _ = try await library.perform([.deleteAssets(.init(ids: [ids[1]]))], transaction: "gone")
@@ -130,14 +130,17 @@ struct PictureHouseTests {
             } catch { return error.refusal == .identifierNotFound }
         }
         house.killHard(.changeBroker)
-        #expect(try await library.image(Self.image(ids[0], 50)).result.pixelHeight == 50, "it does without the feed")
+        #expect(
+            try await library.image(Self.image(ids[0], 50)).result.pixelHeight == 50,
+            "images are served without the feed"
+        )
         try await Self.until { try await Self.figure(library, "assets", "isFollowing") == false }
         #expect(try await library.image(Self.image(ids[0], 60)).result.isCacheHit)
         await library.close()
         _ = house.stop()
     }
 
-    @Test func `killing the thumbnailer and its workers leaves a cache of which every entry is what its name says`()
+    @Test func `killing the thumbnailer and its workers leaves only cache entries that match their names`()
         async throws
     {
         var random = SeededRandom(named: "kill -9 of the thumbnailer")
@@ -170,7 +173,7 @@ struct PictureHouseTests {
             try house.start([.thumbnailer])
             try await Self.until { try await library.thumbnailer.health().isHealthy }
             let kept = CacheAudit(root: cache)
-            #expect(kept.problems == [], "the start removes what was left over")
+            #expect(kept.problems == [], "the start removes leftover files")
             #expect(kept.entries == left.entries)
             #expect(try await Self.figure(library, "cache", "diskEntries")?.intValue == Int64(kept.entries))
             #expect(try await Self.figure(library, "cache", "diskBytes")?.intValue == kept.bytes)

@@ -7,13 +7,13 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Many clients at once: each request gets exactly one answer, and the thumbnailer neither grows nor leaks.
+/// Many clients at once: each request gets exactly one response, and the thumbnailer neither grows nor leaks.
 ///
-/// The short form has ten clients for three seconds; `SAFELIGHT_SOAK=50` has a hundred with ten requests open each, for
-/// two minutes.
+/// The short form has ten clients for three seconds; `SAFELIGHT_SOAK=50` has a hundred, each with ten open requests,
+/// for two minutes.
 @Suite(.serialized, .timeLimit(.minutes(10)))
 struct PictureLoadTests {
-    /// What a process and its workers hold.
+    /// The memory (PSS, in bytes) of a process with its workers, and the number of its own descriptors.
     private struct Holding {
         var bytes = 0
         var descriptors = 0
@@ -40,7 +40,8 @@ struct PictureLoadTests {
     }
 
     @Test(.spec("P-25", "S-50", "D3", "P-26"))
-    func `a thousand requests at a time get one answer each, none degraded after it, in bounded memory`() async throws {
+    func `a thousand requests at a time get one response each, none degraded after it, in bounded memory`() async throws
+    {
         let python = try Needed.python()
         let isLong = TestEnvironment.rounds(1) >= 50
         let house = try RunningHouse("load")
@@ -78,7 +79,7 @@ struct PictureLoadTests {
         for outcome in ["image", "user_cancelled", "identifier_not_found", "resource_changed"] {
             #expect(told["outcomes"]?[outcome]?.intValue ?? 0 > 0, "\(outcome)")
         }
-        // The memory cache, what waits to leave, and the workers' own.
+        // The bound covers the memory cache, responses waiting to be sent, and the workers' own memory.
         #expect(largest.bytes < before.bytes + 700 << 20)
         var after = Holding(process)
         for _ in 0..<100 where after.descriptors > before.descriptors + 4 {
@@ -93,7 +94,7 @@ struct PictureLoadTests {
         #expect(house.stop() == [])
     }
 
-    /// Good photos, and one whose stored bytes are no longer its own.
+    /// Imports valid photos, and one whose stored bytes are then damaged.
     private func photos(_ house: RunningHouse, _ library: PhotoLibrary) async throws -> ([ObjectID], ObjectID) {
         var ids: [ObjectID] = []
         for seed in 0..<9 {
@@ -120,7 +121,7 @@ struct PictureLoadTests {
         return (Array(ids.prefix(8)), ids[8])
     }
 
-    /// A socket for each client; counts every message of every request until nothing more comes.
+    /// Opens a socket for each client, and counts every message of every request until no more arrive.
     private static let script = """
         import json, random, sys, time, zmq
         given = json.load(sys.stdin)
@@ -167,13 +168,13 @@ struct PictureLoadTests {
             bytes_in += sum(map(len, frames[1:]))
             if "method" in message:
                 number = message["params"]["id"]
-                if number not in state["open"]: problems.append("degraded after the answer")
+                if number not in state["open"]: problems.append("degraded after the response")
                 degraded += 1
                 return
             number = message["id"]
             begun = state["open"].pop(number, None)
             if begun is None:
-                problems.append("second answer" if number in state["done"] else "answer to nothing")
+                problems.append("second response" if number in state["done"] else "response to no request")
                 return
             times.append(time.monotonic() - begun)
             state["done"].add(number)
@@ -205,7 +206,7 @@ struct PictureLoadTests {
                 quiet = quiet or now
                 if now - quiet > 1: break
             if now > end + 60:
-                problems.append("%d without an answer" % sum(len(s["open"]) for s in sockets.values()))
+                problems.append("%d without a response" % sum(len(s["open"]) for s in sockets.values()))
                 break
         times.sort()
         print(json.dumps({"asked": asked, "answered": answered, "degraded": degraded, "outcomes": outcomes,

@@ -8,7 +8,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Published edits that cannot be applied: each fails by name, and the others go on.
+/// Published edits that cannot be applied: each fails by name, and the others continue.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct PoisonEditTests {
     private static let bright = AdjustmentList(operations: [.exposure(0.5)])
@@ -22,7 +22,7 @@ struct PoisonEditTests {
         return try #require(made.id("a"))
     }
 
-    /// Asks until edits are finished; nobody sends them again.
+    /// Polls until the edits are finished, without sending them again.
     private static func ends(_ ids: [String], in library: PhotoLibrary) async throws -> [String: PublishedEdit] {
         var ended: [String: PublishedEdit] = [:]
         for _ in 0..<600 where ended.count < ids.count {
@@ -37,10 +37,10 @@ struct PoisonEditTests {
         try Pusher(address: house.address("edits"), thread: thread)
     }
 
-    @Test func `each broken edit fails by name and the queue goes on`() async throws {
+    @Test func `each broken edit fails by name and the queue continues`() async throws {
         let house = try RunningHouse("poison")
         try house.start([.catalog, .changeBroker])
-        // An editor of little patience.
+        // An editor with a short `--patience`.
         let editor = try RunningProgram(
             "editor",
             ["--ready-fd", "1", "--patience", "1"],
@@ -92,7 +92,7 @@ struct PoisonEditTests {
         #expect(figures?["unreadable"] == 5, "\(String(describing: figures))")
         #expect(figures?["waiting"] == 0)
 
-        // Sent again nothing happens; other content under the id is told once and disturbs nothing.
+        // Sending an edit again changes nothing; other content under a known id is reported once and changes nothing.
         let head = try await library.currentToken().token
         for _ in 0..<3 { try await pusher.push([edit("good", asset).frame]) }
         for _ in 0..<3 { try await pusher.push([edit("good", stranger).frame]) }
@@ -119,7 +119,7 @@ struct PoisonEditTests {
         #expect(house.stop() == [])
     }
 
-    @Test func `an edit whose picture kills the worker fails after two of them, and the next one is applied`()
+    @Test func `an edit whose photo kills the worker fails after two workers, and the next one is applied`()
         async throws
     {
         let house = try RunningHouse("crash")
@@ -128,8 +128,8 @@ struct PoisonEditTests {
         let (large, small) = (try await Self.picture(library, 3600), try await Self.picture(library, seed: 2))
         let thread = try PollThread(name: "test")
         let pusher = try Self.pusher(house, thread)
-        // What a decoder does that crashes: its process is gone in the middle of the work. Workers are stopped as soon as
-        // they are seen, so that one of them always is in the middle when it is killed.
+        // This simulates a decoder that crashes: its process disappears during the job. Workers are stopped as soon as
+        // they appear, so that one of them is always in the middle of a job when it is killed.
         func workers() async throws -> (pids: [Int32], isBusy: Bool) {
             let figures = try await library.editor.figures()["workers"]
             let pids = (figures?["pids"]?.arrayValue ?? []).compactMap { $0.intValue.flatMap(Int32.init(exactly:)) }
@@ -156,7 +156,7 @@ struct PoisonEditTests {
         #expect(house.stop() == [])
     }
 
-    @Test func `over the network a key of the edits domain publishes under its name, another key is not heard`()
+    @Test func `over the network an edits key publishes under its identity, and other keys are ignored`()
         async throws
     {
         let python = try Needed.python("zmq.auth")

@@ -7,10 +7,11 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Published edits reach what requests reach: copies, suggestions, reverts, steps of the history; and presets.
+/// Published edits offer the kinds that requests offer: copies, suggestions, reverts and steps of the history; and
+/// presets.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct PublishedKindsTests {
-    @Test func `a published edit copies, enhances, reverts and goes back to a step, each once`() async throws {
+    @Test func `a published edit copies, enhances, reverts and restores a step, each once`() async throws {
         let house = try RunningHouse("kinds")
         try house.start()
         let library = try house.library()
@@ -33,7 +34,7 @@ struct PublishedKindsTests {
         let publisher = try EditPublisher(library: library)
         let running = Task { try await publisher.run() }
         var news = publisher.news.makeAsyncIterator()
-        /// Publishes and waits for the end.
+        /// Publishes an edit and returns the state in which it ends.
         func publish(_ id: String, _ asset: ObjectID, _ change: (inout PublishEdit) -> Void) async throws -> String {
             var edit = PublishEdit(id: id, asset: asset, adjustments: AdjustmentList())
             change(&edit)
@@ -43,7 +44,7 @@ struct PublishedKindsTests {
                     return status.edit.errorName ?? status.edit.state.rawValue
                 }
             }
-            return "nothing was heard"
+            return "no status arrived"
         }
         #expect(try await publish("copied", ids[1]) { $0.source = ids[0] } == "applied")
         #expect(try await list(ids[1]) == sepia)
@@ -63,13 +64,13 @@ struct PublishedKindsTests {
         await publisher.finish()
         try await running.value
 
-        // Presets are lists under names; their values stand in the edit.
+        // Presets are named lists; the edit contains their values.
         let folder = ["--presets", house.folder.file("presets")]
         func run(_ arguments: String...) throws -> (status: Int32?, output: String, errors: String) {
             try house.safelight(arguments + folder)
         }
         #expect(try run("preset", "save", "Warm evening", "--temperature", "0.3", "--contrast", "0.1").status == 0)
-        #expect(try run("preset", "save", "Warm evening", "--exposure", "1").status == 1, "not in its place unasked")
+        #expect(try run("preset", "save", "Warm evening", "--exposure", "1").status == 1, "not replaced unasked")
         #expect(try run("edit", ids[1].text, "--preset", "Warm evening", "--exposure", "0.2").status == 0)
         let expected = AdjustmentList(operations: [.temperature(0.3), .contrast(0.1), .exposure(0.2)])
         #expect(try await list(ids[1]) == expected)

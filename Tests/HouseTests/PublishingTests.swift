@@ -9,8 +9,8 @@ import Testing
 
 /// Published edits, with the real services and the scripts of `compose/examples`.
 ///
-/// Eighty edits in the short form; `SAFELIGHT_SOAK=13` and more is the long one: 1,000 edits, and twenty kills of the
-/// editor and of the catalog each. The seed is printed, `SAFELIGHT_SEED` repeats a run.
+/// Eighty edits in the short form; `SAFELIGHT_SOAK=13` and more is the long one: 1,000 edits, and twenty kills each of
+/// the editor and of the catalog. The seed is printed, and `SAFELIGHT_SEED` repeats a run.
 @Suite(.serialized, .timeLimit(.minutes(20)))
 struct PublishingTests {
     private static let script = TestPlace.package + "/compose/examples/publish_edits.py"
@@ -19,7 +19,7 @@ struct PublishingTests {
     private static func edits() -> Int { min(1000, TestEnvironment.rounds(80)) }
     private static func kills() -> Int { min(20, TestEnvironment.rounds(2)) }
 
-    /// An edit as it is published, with what is expected of it.
+    /// A published edit and its expected outcome.
     private struct Plan {
         var id: String
         var asset: ObjectID
@@ -79,7 +79,7 @@ struct PublishingTests {
         }
         let seconds = Date().timeIntervalSince(start)
 
-        // Everything that the scripts printed stands in the history, once, and in order.
+        // Every edit that the scripts printed is in the history, once and in order.
         let all = plans.joined().map { $0 }
         let history = try await library.history(after: beginning)
         var states: [String: [(state: PublishedEditState, record: ChangeRecord)]] = [:]
@@ -98,7 +98,7 @@ struct PublishingTests {
                 #expect(before.sequence < applied.sequence, "\(plan.id) stands before \(after)")
             }
         }
-        // Nothing but these edits has changed anything.
+        // No other transaction changed an asset.
         #expect(history.filter { !$0.assets.isEmpty }.count == all.count)
         for (plans, program) in zip(plans, running) {
             let lines = program.outputText.split(separator: "\n").map {
@@ -109,10 +109,10 @@ struct PublishingTests {
                 #expect(lines.count { $0 == "\(plan.id) applied \(sequence)" } == 1, "\(plan.id)")
             }
         }
-        // The feed brought the same, each once.
+        // The feed delivered the same records, each once.
         await seen.wait { $0.count >= history.count }
         #expect(seen.withLock { $0 }.map(\.bytes) == history.map(\.bytes))
-        // The last edit of each asset is what it shows; no original has changed.
+        // Each asset shows its last edit; no original has changed.
         for asset in assets {
             let bytes = try await library.resource(asset: asset).readAll(limit: 1 << 20)
             #expect(bytes == originals[asset])
@@ -135,7 +135,7 @@ struct PublishingTests {
         }
     }
 
-    /// The edits of each script: of every asset, in chains along `after`.
+    /// Returns the edits of each script: for every asset a chain along `after`.
     private static func plans(_ assets: [ObjectID], _ random: inout SeededRandom) -> [[Plan]] {
         (0..<scripts).map { script in
             var last: [ObjectID: String] = [:]
@@ -155,7 +155,7 @@ struct PublishingTests {
 
     // MARK: The command line
 
-    @Test func `safelight publish chains, names each failure, and does nothing twice`() async throws {
+    @Test func `safelight publish chains edits, names each failure, and applies nothing twice`() async throws {
         var random = SeededRandom(named: "safelight publish")
         let house = try RunningHouse("line")
         try house.start()
@@ -194,12 +194,12 @@ struct PublishingTests {
             .first { $0.id == assets[1] }
         #expect(asset?.hasAdjustments == true)
 
-        // The same file again: everything is known, nothing is done.
+        // Publishing the same file again applies nothing: every edit is known.
         let again = try house.safelight(["publish", file])
         #expect(again.status == 3)
         #expect(again.output.contains("4 applied"), "\(again.output)")
         #expect(try await library.currentToken().token == head)
-        // Under another name they are other edits.
+        // Under another name they are new edits.
         let other = try house.safelight(["publish", file, "--name", "again", "--until", "accepted"])
         #expect(other.status == 3)
         #expect(try await library.currentToken().token.sequence > head.sequence)
@@ -211,7 +211,8 @@ struct PublishingTests {
         #expect(house.stop() == [])
     }
 
-    @Test func `the shell example publishes, and ctrl-C leaves open what is not accepted`() async throws {
+    @Test func `the shell example publishes, and without an editor safelight publish exits with status 1`() async throws
+    {
         var random = SeededRandom(named: "shell example")
         let house = try RunningHouse("shell")
         try house.start()
@@ -228,7 +229,7 @@ struct PublishingTests {
             to: "one.jsonl"
         )
         let none = try house.safelight(["publish", file, "--wait", "0.5"])
-        #expect(none.status == 1, "the editor is away: \(none.output)")
+        #expect(none.status == 1, "the editor is not running: \(none.output)")
         await library.close()
         #expect(house.stop() == [])
     }

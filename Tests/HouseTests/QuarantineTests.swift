@@ -7,11 +7,11 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Bytes that hang or kill workers, in the real house (fault F4; DESIGN 4.4). What hangs is a picture that takes longer to
-/// decode than a worker has; what is killed from outside is nobody's fault.
+/// Bytes that hang or kill workers, with the real services (fault F4). An image that takes longer to decode than a job
+/// may take hangs a worker; a worker killed from outside is not held against the bytes.
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct QuarantineTests {
-    /// All workers of a service, once each of them has nothing to do: those that start or were ended are waited for.
+    /// Returns all workers of a service once they are idle; workers that start or end are waited for.
     private func workers(_ client: ServiceClient) async throws -> [Int32] {
         while true {
             let figures = try #require(try await client.figures()["workers"])
@@ -35,7 +35,7 @@ struct QuarantineTests {
         return try #require(result.id("a"))
     }
 
-    /// A picture whose decoding takes a worker some seconds.
+    /// Imports an image whose decoding takes a worker some seconds.
     private func slowAsset(_ house: RunningHouse, _ library: PhotoLibrary) async throws -> ObjectID {
         let path = try house.folder.write(TestPictures.largeBlackPNG(side: 9900), to: "slow.png")
         let result = try await library.perform([
@@ -55,7 +55,9 @@ struct QuarantineTests {
         }
     }
 
-    @Test func `a job whose worker is killed is done by another one, and the request is answered once`() async throws {
+    @Test func `a job whose worker is killed is repeated by another one, and the request is answered once`()
+        async throws
+    {
         let house = try RunningHouse("redo")
         try house.start()
         let library = try house.library()
@@ -69,7 +71,8 @@ struct QuarantineTests {
             while try await number("busy", client) == 0 { await Task.yield() }
             let service = try #require(house.program(name == "picture" ? .thumbnailer : .editor))
             while !isWaitingForWorkers(service) { await Task.yield() }
-            // All at one moment for the service, or the job would go to one that is killed next, and twice is too often.
+            // To the service they must die at the same time: otherwise the job could go to a worker that is killed
+            // next, and after two deaths it fails.
             try await stop([service.processIdentifier])
             for pid in stopped { kill(pid, SIGKILL) }
             while !stopped.allSatisfy(isGone) { await Task.yield() }
@@ -79,7 +82,7 @@ struct QuarantineTests {
             #expect(ContinuousClock().now - started < .seconds(3))
             #expect(try await number("crashed", client) == 1)
         }
-        // The edit is there once.
+        // The edit is applied once.
         #expect(try await library.asset(id).hasAdjustments)
         #expect(try await library.currentToken().token.sequence == 2)
         #expect(try await library.catalog.ask(ListQuarantine()).result.count == 0)
@@ -87,13 +90,14 @@ struct QuarantineTests {
         #expect(house.stop() == [])
     }
 
-    /// Has processes stand still, each with every thread: one takes the signal, and the others run until it has.
+    /// Stops processes and waits until each of their threads is stopped: one thread takes the signal, and the others
+    /// run until it has.
     private func stop(_ processes: [Int32]) async throws {
         for process in processes { kill(process, SIGSTOP) }
         while !processes.allSatisfy({ threads(of: $0).allSatisfy { $0.state == "T" } }) { await Task.yield() }
     }
 
-    /// Whether no thread that has a worker is at work: what it had to send it has sent.
+    /// Returns whether all threads that serve a worker are asleep, so that they have sent everything they had to send.
     private func isWaitingForWorkers(_ service: RunningProgram) -> Bool {
         threads(of: service.processIdentifier).allSatisfy { !$0.name.hasPrefix("worker-") || $0.state == "S" }
     }
@@ -109,8 +113,8 @@ struct QuarantineTests {
         }
     }
 
-    /// Whether a process has ended with all of its threads, though its parent has not heard of it: until the last one is
-    /// gone its socket is open, and takes a job.
+    /// Returns whether a process has ended with all of its threads, even if its parent has not reaped it: while one of
+    /// them is left its socket is open and accepts a job.
     private func isGone(_ pid: Int32) -> Bool {
         let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/task").count) ?? 0
         return threads <= 1
@@ -128,7 +132,7 @@ struct QuarantineTests {
         }
     }
 
-    @Test func `bytes that hang twice are set aside, by name, through restarts, until it is lifted`() async throws {
+    @Test func `bytes that hang twice are quarantined by name, across restarts, until it is lifted`() async throws {
         let house = try RunningHouse("poison", environment: ["SAFELIGHT_JOB_SECONDS": "1"])
         try house.start()
         let library = try house.library()
@@ -143,7 +147,7 @@ struct QuarantineTests {
             }
             timeouts += 1
         }
-        // More only where the machine was so busy that the worker hardly ran in its time.
+        // There are more timeouts only on a machine so busy that the worker hardly ran in its time.
         #expect((2..<60).contains(timeouts))
         let before = try await number("started", library.thumbnailer)
         for side in 70..<90 {
@@ -151,9 +155,9 @@ struct QuarantineTests {
             #expect(error?.refusal == .quarantined)
             #expect(error?.data["reason"]?.stringValue?.contains("1 s") == true, "\(String(describing: error))")
         }
-        #expect(await edit(id, library)?.refusal == .quarantined, "the editor knows it from the catalog")
+        #expect(await edit(id, library)?.refusal == .quarantined, "the editor learns it from the catalog")
         #expect(await image(good, side: 50, library) == nil)
-        // Only those that were killed were replaced; the refusals cost none.
+        // Only killed workers were replaced; refused requests cost none.
         #expect(try await number("started", library.thumbnailer) <= before + 1)
 
         let shown = try house.safelight(["show", id.text])
@@ -165,12 +169,12 @@ struct QuarantineTests {
         let list = try house.safelight(["quarantine", "list"])
         #expect(list.output.contains(id.text) && list.output.contains("thumbnailer"), "\(list.output)")
 
-        // The same bytes again: the import says why, and no worker opens them.
+        // Importing the same bytes again reports the reason, and no worker opens them.
         let again = try house.safelight(["import", house.folder.file("slow.png")])
         #expect(again.status == 0 || again.errors.contains("quarantined"), "\(again.errors)")
 
         #expect(try house.safelight(["quarantine", "lift", id.text]).output.contains("1 file"))
-        // With more time the same bytes are good.
+        // With more time the same bytes are decoded.
         house.killHard(.thumbnailer)
         let patient = try RunningProgram(
             "thumbnailer",

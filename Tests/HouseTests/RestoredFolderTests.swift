@@ -6,7 +6,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// An older copy of the whole library folder, head file and all, in the place of the library.
+/// An older copy of the whole library folder, including the head file, put back in place of the library.
 @Suite(.serialized, .timeLimit(.minutes(5)))
 struct RestoredFolderTests {
     private static func change(_ count: Int, _ library: PhotoLibrary) async throws -> [ChangeToken] {
@@ -23,7 +23,7 @@ struct RestoredFolderTests {
         #expect(run.status == 0, "\(arguments): \(run.errors)")
     }
 
-    /// A house whose library has a copy from before its last five changes; the tokens of those.
+    /// Returns running services whose library was copied before its last five changes, and the tokens of those.
     private static func houseWithCopy() async throws -> (house: RunningHouse, lost: [ChangeToken]) {
         let house = try RunningHouse("folder")
         try house.start([.catalog])
@@ -41,12 +41,12 @@ struct RestoredFolderTests {
     }
 
     @Test(arguments: [true, false])
-    func `an older copy of the folder begins a new history, in which no number is given twice`(isNew: Bool)
+    func `an older copy of the folder begins a new history, in which no sequence is assigned twice`(isNew: Bool)
         async throws
     {
         let (house, lost) = try await Self.houseWithCopy()
         let folder = house.folder.file("library")
-        // Put back whole, or written over the files that are there.
+        // The folder is replaced as a whole, or the copy is written over the existing files.
         if isNew { try Self.run(["rm", "-r", folder]) }
         for ending in ["-wal", "-shm"] { unlink(folder + "/library.sqlite" + ending) }
         try Self.run(["cp", "-aT", house.folder.file("copy"), folder])
@@ -70,7 +70,7 @@ struct RestoredFolderTests {
         let log = house.program(.catalog)?.errorText ?? ""
         #expect(log.contains("begins a new history") && log.contains("restored"), "\(log)")
 
-        // Once: after that it is the library of this folder.
+        // This happens once: afterwards the library belongs to this folder.
         try house.start([.catalog])
         let again = try house.library()
         #expect(try await again.currentToken().token.library == head.library)
@@ -78,7 +78,7 @@ struct RestoredFolderTests {
         #expect(house.stop() == [])
     }
 
-    @Test func `a folder that is renamed, a restart and a kill go on with the history`() async throws {
+    @Test func `after a rename of the folder, a restart and a kill the history continues`() async throws {
         let house = try RunningHouse("folder")
         try house.start([.catalog])
         let library = try house.library()
@@ -100,7 +100,7 @@ struct RestoredFolderTests {
         #expect(moved.stop() == [])
     }
 
-    @Test func `a head file that was taken away begins a new history`() async throws {
+    @Test func `a missing head file begins a new history`() async throws {
         let (house, lost) = try await Self.houseWithCopy()
         unlink(house.folder.file("library/head"))
         try house.start([.catalog])

@@ -1,7 +1,7 @@
 import CZeroMQ
 import TestSupport
 
-/// A socket as a script has it: libzmq and nothing of this project's own.
+/// A socket as a script uses it: libzmq without the project's own code.
 final class ScriptSocket {
     private let context = zmq_ctx_new()
     private let socket: UnsafeMutableRawPointer?
@@ -9,7 +9,7 @@ final class ScriptSocket {
     /// - Parameters:
     ///   - kind: `ZMQ_SUB`, `ZMQ_DEALER`
     ///   - options: numbers by their libzmq names, set before connecting
-    ///   - identity: the routing id that it asks for
+    ///   - identity: the routing id that it requests
     init(_ kind: Int32, _ house: RunningHouse, _ name: String, _ options: [Int32: Int32] = [:], identity: String = "") {
         socket = zmq_socket(context, kind)
         set(ZMQ_LINGER, 0)
@@ -32,7 +32,7 @@ final class ScriptSocket {
 
     func send(_ text: String) { _ = zmq_send(socket, text, text.utf8.count, 0) }
 
-    /// Sends one message of several frames; waits while libzmq's queue is full.
+    /// Sends one message of several frames; blocks while libzmq's queue is full.
     func send(_ frames: [[UInt8]]) -> Bool {
         for (index, frame) in frames.enumerated() {
             let flags = index + 1 < frames.count ? ZMQ_SNDMORE : 0
@@ -41,7 +41,7 @@ final class ScriptSocket {
         return true
     }
 
-    /// The next message's frames; nil where none comes in time.
+    /// Returns the next message's frames; nil if none arrives in time.
     func receive(milliseconds: Int32 = 5000) -> [[UInt8]]? {
         set(ZMQ_RCVTIMEO, milliseconds)
         var frames: [[UInt8]] = []

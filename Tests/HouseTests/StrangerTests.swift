@@ -9,10 +9,10 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// Who may not come in, at every socket that clients see, of the real services over TCP (fault F22).
+/// CURVE clients that are not allowed, at every client-facing socket of the real services over TCP (fault F22).
 @Suite(.serialized, .timeLimit(.minutes(3)))
 struct StrangerTests {
-    /// Where a client comes in, and the list that its key must be on.
+    /// A client-facing socket, with the list that its clients' keys must be on.
     private enum Door: String, CaseIterable, Sendable {
         case catalog, thumbnailer, editor, broker, feed, edits
 
@@ -50,13 +50,13 @@ struct StrangerTests {
 
     private static let question = Bytes(#"{"jsonrpc":"2.0","id":1,"method":"health"}"#.utf8)
 
-    /// The names of all edits that the history tells of.
+    /// Returns the ids of all edits in the history.
     private static func edits(_ library: PhotoLibrary) async throws -> Set<String> {
         let records = try await library.changeBroker.ask(FeedSince(token: nil, limit: 500)).result.records
         return Set(try records.flatMap { try ChangeRecord(json: $0).edits.map(\.id) })
     }
 
-    @Test func `no key, a wrong one, a revoked one, and one of another list: no answer, no feed, no edit`()
+    @Test func `no key, a wrong, a revoked or another list's key: no response, no feed, no edit`()
         async throws
     {
         let open = try OpenHouse(withEditor: true, withThumbnailer: true)
@@ -95,7 +95,8 @@ struct StrangerTests {
                 sockets.append((name, door, socket, client.lists.contains(door.list)))
             }
         }
-        // Three seconds and more, with a change for the feed in each tenth; until all who may have been answered.
+        // At least three seconds, with a change for the feed every tenth of a second, until every allowed client was
+        // answered.
         var heard: Set<String> = []
         let welcome = Set(sockets.filter { $0.isWelcome && $0.door != .edits }.map { "\($0.client) \($0.door)" })
         let patient = Set(clients.filter { $0.value.lists.contains("edits") }.keys)
@@ -117,7 +118,7 @@ struct StrangerTests {
         for entry in sockets where entry.door != .edits && !entry.isWelcome {
             #expect(entry.socket.receive() == nil, "\(entry.client) at \(entry.door)")
         }
-        // They knocked ten times a second each. The log has a line a second for each list.
+        // Refused clients retried ten times a second; the log has at most one line a second for each list.
         let seconds = Int(Date().timeIntervalSince(began)) + 1
         var lines: [String: Int] = [:]
         for service in RunningHouse.Service.allCases {
@@ -133,12 +134,12 @@ struct StrangerTests {
         }
         TestPlace.say("\(clients.count) clients at \(Door.allCases.count) sockets for \(seconds) s: log lines \(lines)")
         #expect(lines.values.allSatisfy { $0 <= seconds + 1 })
-        #expect(lines.count == 6, "each list of each service says so")
+        #expect(lines.count == 6, "each list of each service logs refusals")
         await library.close()
         #expect(house.stop() == [])
     }
 
-    @Test func `a key that is revoked while it is connected hears and does nothing more, and its successor does`()
+    @Test func `a key revoked while connected receives and does nothing more, and its successor works`()
         async throws
     {
         let open = try OpenHouse(withEditor: true)
@@ -178,13 +179,13 @@ struct StrangerTests {
             guard ContinuousClock().now - revoked < .seconds(10) else { break }
         }
         TestPlace.say("a revoked key was refused after \(ContinuousClock().now - revoked)")
-        #expect(ContinuousClock().now - revoked < .seconds(5), "two seconds, and what a loaded machine adds")
-        // The editor and the broker look at their lists as often.
+        #expect(ContinuousClock().now - revoked < .seconds(5), "two seconds, and a margin for a loaded machine")
+        // The editor and the broker read their lists at the same interval.
         try await Task.sleep(for: .seconds(2))
         while feed.receive() != nil {}
         edits.send(Self.edit("after", of: asset))
 
-        // Meanwhile the next key comes in, without a restart.
+        // Meanwhile the new key is accepted without a restart.
         let new = try keys("new")
         let (asking, pushing) = (
             KeyedSocket(context, ZMQ_DEALER, open.catalog, new), KeyedSocket(context, ZMQ_PUSH, open.editor[1], new)
@@ -201,7 +202,7 @@ struct StrangerTests {
         #expect(house.stop() == [])
     }
 
-    @Test func `who is refused is told so at once, and who does not greet is ended in the handshake's time`() throws {
+    @Test func `a refused client is told at once, and a silent one is ended at the handshake timeout`() throws {
         let open = try OpenHouse()
         #expect(try open.house.safelight(["keys", "create", "ann", "--domain", "requests"]).status == 0)
         let server = try Certificate(readingPublic: open.made("ann") + "/server.key").publicKey
@@ -216,7 +217,7 @@ struct StrangerTests {
         let unlisted = try knock(server, .generate())
         let wrong = try knock(CurveKeyPair.generate().publicKey, ann)
         #expect(welcome.isIn && !unlisted.isIn && !wrong.isIn)
-        TestPlace.say("in after \(welcome.time), refused after \(unlisted.time); wrong server \(wrong.time)")
+        TestPlace.say("accepted after \(welcome.time), refused after \(unlisted.time); wrong server \(wrong.time)")
         #expect(unlisted.time < .seconds(5) && wrong.time < .seconds(6))
         let began = ContinuousClock().now
         let keyless = try RawZMTP(port: port)
@@ -227,14 +228,14 @@ struct StrangerTests {
     }
 }
 
-/// What a CURVE client needs.
+/// The server key and key pair that a CURVE client needs.
 struct Keys: Sendable {
     let server: String
     let pair: CurveKeyPair
 }
 
 extension KeyFolder {
-    /// Both keys of a file.
+    /// Returns the key pair in a file; nil if it has none.
     static func pair(_ path: String) -> CurveKeyPair? {
         guard let text = try? String(contentsOfFile: path, encoding: .utf8) else { return nil }
         func key(_ name: String) -> String? {
@@ -265,11 +266,11 @@ extension RawCurve {
     }
 }
 
-/// A socket as other people's programs have it: libzmq, and nothing of ours.
+/// A socket as other programs have it: libzmq without the project's own code.
 struct KeyedSocket {
     private let socket: UnsafeMutableRawPointer?
 
-    /// Connects; with keys over CURVE, and a subscription to everything where it is a subscriber.
+    /// Connects, over CURVE if there are keys; a subscriber subscribes to everything.
     init(_ context: UnsafeMutableRawPointer?, _ kind: Int32, _ address: String, _ keys: Keys?) {
         socket = zmq_socket(context, kind)
         var zero: Int32 = 0
@@ -284,10 +285,10 @@ struct KeyedSocket {
         zmq_connect(socket, address)
     }
 
-    /// Hands a message to libzmq, which keeps it until there is a connection.
+    /// Hands a message to libzmq, which queues it until there is a connection.
     func send(_ bytes: Bytes) { zmq_send(socket, bytes, bytes.count, ZMQ_DONTWAIT) }
 
-    /// A message that has arrived.
+    /// Returns a message that has arrived; nil if there is none.
     func receive() -> [Bytes]? {
         var frames: [Bytes] = []
         while true {

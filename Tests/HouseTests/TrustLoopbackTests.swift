@@ -2,10 +2,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// TCP without keys, also on this machine's own address: every local user could connect.
+/// TCP without keys, even on the loopback address: every local user could connect.
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct TrustLoopbackTests {
-    @Test func `a service refuses a loopback address without keys, and says what to do`() throws {
+    @Test func `a service refuses a loopback address without keys, and its error names the remedy`() throws {
         let house = try RunningHouse("loopback")
         for (name, flag) in [("catalog", "--catalog"), ("change-broker", "--feed"), ("editor", "--edits")] {
             let run = try RunningProgram.run(
@@ -20,7 +20,7 @@ struct TrustLoopbackTests {
         }
     }
 
-    @Test func `with --trust-loopback a service listens there with a warning, and clients need it too`() throws {
+    @Test func `with --trust-loopback a service listens there with a warning, and clients need the flag too`() throws {
         let house = try RunningHouse("loopback")
         let catalog = try RunningProgram(
             "catalog",

@@ -24,12 +24,12 @@ struct WatchTests {
     private func until(_ what: String, _ condition: () -> Bool) async throws {
         let end = ContinuousClock().now + .seconds(30)
         while !condition() {
-            guard ContinuousClock().now < end else { throw HouseError(description: "\(what) did not come about") }
+            guard ContinuousClock().now < end else { throw HouseError(description: "\(what) did not happen in time") }
             try await Task.sleep(for: .milliseconds(10))
         }
     }
 
-    @Test func `a command sees every change once and in order, through kills of the watch`() async throws {
+    @Test func `a command receives every change once and in order, across kills of the watch`() async throws {
         let house = try RunningHouse("watch")
         try house.start([.catalog, .changeBroker])
         let library = try house.library()
@@ -57,7 +57,7 @@ struct WatchTests {
         #expect(program.wait(seconds: 20) == 0, "\(program.errorText)")
 
         let sequences = lines(seen).compactMap { $0.split(separator: " ").first.flatMap { Int64($0) } }
-        // A change whose command had ended when the watch was killed, but not been remembered, comes again; nothing else.
+        // A change whose command had ended before the kill but was not yet saved is repeated; no other.
         #expect(sequences.count - Set(sequences).count <= 5, "\(sequences)")
         #expect(sequences == sequences.sorted())
         #expect(Set(sequences) == Set(1...last))
@@ -67,7 +67,7 @@ struct WatchTests {
         #expect(house.stop() == [])
     }
 
-    @Test func `a failing command stops the watch with its status and is run again; or is passed over`() async throws {
+    @Test func `a failing command stops the watch with its status and is repeated, or is skipped`() async throws {
         let house = try RunningHouse("fail")
         try house.start([.catalog, .changeBroker])
         let library = try house.library()
@@ -90,7 +90,7 @@ struct WatchTests {
         #expect(program.wait(seconds: 20) == 0, "\(program.errorText)")
         #expect(lines(seen) == ["1", "2", "again 2", "again 3"])
 
-        // On, whatever happens; none of these reads its input.
+        // `--exec-failure continue` goes on after any failure; none of these commands reads its input.
         program = try watch(
             house,
             "--since",
@@ -105,7 +105,7 @@ struct WatchTests {
         #expect(program.wait(seconds: 20) == 0, "\(program.errorText)")
         #expect(program.errorText.split(separator: "\n").count { $0.contains("signal 9") } == 3)
 
-        // One that hangs, with all that it started, is ended.
+        // A command that hangs is ended with all its child processes.
         program = try watch(
             house,
             "--since",
@@ -122,7 +122,7 @@ struct WatchTests {
         #expect(house.stop() == [])
     }
 
-    @Test func `ctrl-C lets the command finish, remembers it, and ends well`() async throws {
+    @Test func `ctrl-C lets the command finish, saves its token, and exits successfully`() async throws {
         let house = try RunningHouse("stop")
         try house.start([.catalog, .changeBroker])
         let library = try house.library()
@@ -140,7 +140,7 @@ struct WatchTests {
         #expect(lines(seen) == ["begin", "end"])
         #expect(lines(token).first?.isEmpty == false)
 
-        // What is printed is remembered too, and a file that holds something else is left alone.
+        // Printed changes are saved too, and a file with other content is left alone.
         let printed = try house.safelight(["watch", "--token-file", token, "--count", "1", "--json"])
         #expect(printed.output.contains(#""sequence":2"#), "\(printed.output)")
         try house.folder.write(Array("precious\n".utf8), to: "mine")
@@ -152,7 +152,7 @@ struct WatchTests {
     }
 
     @Test(.spec("S-63", "S-70"))
-    func `the result of a fetch is followed: the list first, then what changes in it`() async throws {
+    func `the result of a fetch is followed: the list first, then its changes`() async throws {
         let house = try RunningHouse("list")
         let made = try RunningProgram.run("catalog", ["generate", "--assets", "30"], environment: house.environment)
         #expect(made.status == 0, "\(made.errors)")
@@ -180,7 +180,7 @@ struct WatchTests {
             }
         }
         let wanted = try await library.assets(description, count: 100)
-        // Applied one after the other, the lines are the list.
+        // Applied in order, the lines give the list.
         func list() throws -> [ObjectID] {
             var list: [ObjectID] = []
             for line in printed.outputText.split(separator: "\n") {

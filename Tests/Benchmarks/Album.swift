@@ -2,14 +2,14 @@ import Foundation
 import Imaging
 import TestSupport
 
-/// Photos of 8, 12 and 24 megapixels, made by enlarging real ones; no two files have the same bytes.
+/// JPEG photos of 8, 12 and 24 megapixels, made by enlarging real ones; no two files have the same bytes.
 struct Album {
-    /// The files, JPEG.
+    /// The paths of the JPEG files.
     let photos: [String]
-    /// HEIC files of real phones, each with an embedded preview; empty where there are none.
+    /// The paths of HEIC files of real phones, each with an embedded preview; empty if there are none.
     let phones: [String]
 
-    /// Width and height of 8, 12 and 24 megapixels.
+    /// Widths and heights of photos of 8, 12 and 24 megapixels.
     private static let sizes = [(3464, 2310), (4000, 3000), (6000, 4000)]
 
     init(_ bench: Bench, count: Int) async throws {
@@ -17,7 +17,7 @@ struct Album {
             throw BenchmarkError("vipsthumbnail is not installed (Debian: libvips-tools)")
         }
         guard let folder = bench.place.photos else {
-            throw BenchmarkError("there is no folder ../shared/photos; --photos names another")
+            throw BenchmarkError("there is no folder ../shared/photos; set another with --photos")
         }
         let target = try bench.place.folder("album")
         let real = Self.files(folder, ["jpg", "jpeg"], least: 700_000).filter { !$0.contains("corrupted") }
@@ -29,7 +29,7 @@ struct Album {
             let path = "\(target)/photo-\(index).jpg"
             try await runProgram(vips, [source, "--size", "\(width)x\(height)!", "-o", "\(path)[Q=90]"])
             var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
-            // A comment of its own, so that none shares a rendition with another.
+            // A comment segment of its own, so that no two photos share a rendition.
             bytes.insert(contentsOf: [0xFF, 0xFE, 0x00, 0x04, UInt8(index >> 8), UInt8(index & 0xFF)], at: 2)
             try Data(bytes).write(to: URL(fileURLWithPath: path))
             photos.append(path)
@@ -60,7 +60,7 @@ struct Album {
     }
 }
 
-/// The most memory that processes took while something ran.
+/// Returns the peak memory of some processes while something ran, in bytes.
 func peakBytes(
     of processes: @escaping @Sendable () -> [Int32],
     during work: () async throws -> Void

@@ -1,14 +1,14 @@
 import CZeroMQ
 import Glibc
 
-/// What libzmq says is wrong.
+/// An error that libzmq reports.
 struct BareError: Error, CustomStringConvertible {
     let description: String
 
     init(_ what: String) { description = "\(what): \(String(cString: zmq_strerror(zmq_errno())))" }
 }
 
-/// A libzmq context with nothing around it.
+/// A libzmq context without any layer above it.
 final class BareContext {
     let pointer: UnsafeMutableRawPointer
 
@@ -21,7 +21,7 @@ final class BareContext {
     deinit { zmq_ctx_term(pointer) }
 }
 
-/// A libzmq socket with nothing around it: what every peer over ZeroMQ is made of. For one thread.
+/// A libzmq socket without any layer above it, from which every ZeroMQ peer is built. Used by one thread at a time.
 final class BareSocket {
     let pointer: UnsafeMutableRawPointer
     private let context: BareContext
@@ -63,15 +63,15 @@ final class BareSocket {
         guard zmq_connect(pointer, endpoint) == 0 else { throw BareError("connect \(endpoint)") }
     }
 
-    /// Sends one frame; waits for room.
+    /// Sends one frame; blocks while the queue is full.
     func send(_ bytes: some ContiguousBytesOfFrame, more: Bool = false) throws {
         let sent = bytes.withFrame { zmq_send(pointer, $0.baseAddress, $0.count, more ? ZMQ_SNDMORE : 0) }
         guard sent >= 0 else { throw BareError("send") }
     }
 
-    /// Takes one frame and looks at it; nil where there is none and `wait` is false.
+    /// Receives one frame and passes it to `look`; nil if there is none and `wait` is false.
     ///
-    /// - Returns: what `look` says, and whether further frames of the message follow
+    /// - Returns: the result of `look`, and whether further frames of the message follow
     func receive<Value>(
         wait: Bool = true,
         _ look: (UnsafeRawBufferPointer) throws -> Value
@@ -84,7 +84,7 @@ final class BareSocket {
         return (try look(frame), zmq_msg_more(&message) != 0)
     }
 
-    /// Takes a whole message.
+    /// Receives a whole message.
     func receiveAll() throws -> [[UInt8]] {
         var frames: [[UInt8]] = []
         while let (frame, more) = try receive({ [UInt8]($0) }) {
@@ -95,7 +95,7 @@ final class BareSocket {
     }
 }
 
-/// Bytes that lie in one piece.
+/// Contiguous bytes that can be sent as a frame.
 protocol ContiguousBytesOfFrame {
     func withFrame<Value>(_ body: (UnsafeRawBufferPointer) -> Value) -> Value
 }
@@ -113,10 +113,10 @@ extension String: ContiguousBytesOfFrame {
 
 /// The system's clocks.
 enum Clocks {
-    /// Microseconds since 1970.
+    /// Returns microseconds since 1970.
     static func wallMicroseconds() -> Int64 { microseconds(CLOCK_REALTIME) }
 
-    /// Microseconds since some moment; never goes back.
+    /// Returns microseconds of the monotonic clock, whose origin is arbitrary.
     static func microseconds() -> Int64 { microseconds(CLOCK_MONOTONIC) }
 
     private static func microseconds(_ clock: clockid_t) -> Int64 {

@@ -1,6 +1,6 @@
 import JSONValue
 
-/// What the subscribers got of one batch.
+/// The messages that subscribers received of one batch.
 struct Batch {
     let count: Int
     private var received: [Int]
@@ -9,7 +9,7 @@ struct Batch {
     private var delivered = 0
     private var bytes = 0
     private var first: Int64 = 0
-    /// When the newest message came, or the batch began.
+    /// The time of the newest message, or of the batch's beginning.
     private var newest: Int64 = Clocks.microseconds()
     private var delays: [Int64] = []
     private var open: Int
@@ -21,12 +21,13 @@ struct Batch {
         open = subscribers
     }
 
-    /// Whether everybody has everything, or nothing has come for long: what was lost at the very end nobody tells.
+    /// Whether every subscriber is complete or messages have stopped: losses at the very end have no later message that
+    /// would reveal them.
     var isDone: Bool { open == 0 || Clocks.microseconds() - newest > Self.longestSilence }
 
     private static let longestSilence: Int64 = 3_000_000
 
-    /// Takes in one message of a subscriber.
+    /// Records one message of a subscriber.
     mutating func take(_ index: Int, _ frame: UnsafeRawBufferPointer) {
         let now = Clocks.microseconds()
         let sequence = LiveFrame.number(LiveFrame.sequence, in: frame) ?? 0

@@ -1,14 +1,14 @@
 import Foundation
 
-/// What every benchmark is given, and where it puts what it found.
+/// The options that every benchmark receives, and the results that it collects.
 final class Bench {
     let place: Place
     let libraries: Libraries
     let pairs: Int
-    /// Short forms: to see that everything runs, not to measure.
+    /// Short forms, which show that everything runs and measure nothing.
     let isQuick: Bool
     let isLarge: Bool
-    /// Where generated libraries are kept from run to run.
+    /// The folder in which generated libraries are kept between runs; nil if they are generated anew.
     let keptLibraries: String?
     private let only: [String]
     private(set) var report = Report(machine: Machine())
@@ -23,20 +23,20 @@ final class Bench {
         self.only = only
     }
 
-    /// So much work, or a little of it in the short form.
+    /// Returns the usual amount of work, or the small one in the short form.
     func amount(_ usual: Int, quick: Int) -> Int { isQuick ? quick : usual }
 
-    /// Whether one of the names is asked for.
+    /// Returns whether one of the names was selected.
     func wants(_ names: String...) -> Bool {
         only.isEmpty || names.contains { name in only.contains { name.hasPrefix($0) } }
     }
 
-    /// Whether one of the names in a group is asked for, or all of them: `feed` has `feed.live.10`.
+    /// Returns whether a group or one of its names was selected, as `feed.live.10` of `feed`.
     func wants(group: String) -> Bool { wants(group) || only.contains { $0.hasPrefix(group + ".") } }
 
-    /// Measures, unless other names were asked for.
+    /// Measures comparisons, unless only others were selected.
     ///
-    /// - Parameter notes: asked after the runs
+    /// - Parameter notes: called after the runs
     func compare(
         _ comparisons: [Comparison],
         pairs: Int? = nil,

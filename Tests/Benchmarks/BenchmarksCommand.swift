@@ -2,12 +2,12 @@ import ArgumentParser
 import Foundation
 import JSONValue
 
-/// `make bench`: every figure of the house as a ratio against a named peer or limit of the same run.
+/// `make bench`: every figure of the project as a ratio to a named peer or limit measured in the same run.
 @main
 struct BenchmarksCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "Benchmarks",
-        abstract: "Measures the house against named peers and limits.",
+        abstract: "Measures the services against named peers and limits.",
         subcommands: [
             MeasureCommand.self, EchoCommand.self, PublishCommand.self, SubscribeCommand.self, WireCommand.self,
         ],
@@ -15,7 +15,7 @@ struct BenchmarksCommand: AsyncParsableCommand {
     )
 }
 
-/// What is measured, in this order.
+/// The benchmark groups, in the order in which they run.
 private let groups: [(name: String, measure: @Sendable (Bench) async throws -> Void)] = [
     ("memory-rates", InMemoryBenchmarks.run),
     ("thumbnails", ThumbnailBenchmarks.run),
@@ -41,7 +41,7 @@ struct MeasureCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Only benchmarks whose name begins so, as requests or fetch.first; may be given several times.",
+            "Only benchmarks whose name has this prefix, for example requests or fetch.first. Repeatable.",
             valueName: "name"
         )
     )
@@ -50,34 +50,34 @@ struct MeasureCommand: AsyncParsableCommand {
     @Option(help: "A/B pairs of each comparison.")
     var pairs = 10
 
-    @Flag(help: "Short runs of two pairs: shows that everything works, measures nothing.")
+    @Flag(help: "Short runs of two pairs, which show that everything works and measure nothing.")
     var quick = false
 
-    @Flag(help: "Fetches from a library of 1,000,000 assets too.")
+    @Flag(help: "Also fetch from a library of 1,000,000 assets.")
     var large = false
 
-    @Flag(help: "Writes JSON in place of the table.")
+    @Flag(help: "Write JSON instead of the table.")
     var json = false
 
-    @Option(help: "Writes the table to a file too.")
+    @Option(help: "Also write the table to a file.")
     var output: String?
 
     @Option(
         help: ArgumentHelp(
-            "Where the large libraries of scale are made, and found again; else they are made anew.",
+            "The folder that keeps the large libraries of scale between runs; without it they are generated anew.",
             valueName: "folder"
         )
     )
     var libraries: String?
 
-    @Option(help: "The folder of the built services; else beside this program.")
+    @Option(help: "The folder of the built services. Default: the folder of this program.")
     var programs: String?
 
-    @Option(help: "A folder with real photos; else ../shared/photos beside the checkout, where it is there.")
+    @Option(help: "A folder with real photos. Default: ../shared/photos beside the checkout, if it exists.")
     var photos: String?
 
     func validate() throws {
-        guard (1...1000).contains(pairs) else { throw ValidationError("--pairs is a number from 1 to 1000") }
+        guard (1...1000).contains(pairs) else { throw ValidationError("--pairs must be from 1 to 1000") }
     }
 
     func run() async throws {
@@ -93,7 +93,7 @@ struct MeasureCommand: AsyncParsableCommand {
             do {
                 try await group.measure(bench)
             } catch {
-                // One that cannot run leaves the others their turn, and the table says so.
+                // If one group cannot run the others still do, and the table reports it.
                 bench.gap(group.name, "\(error)")
             }
         }

@@ -1,14 +1,14 @@
 import Foundation
 import JSONValue
 
-/// What stops a benchmark.
+/// An error that ends a benchmark.
 struct BenchmarkError: Error, CustomStringConvertible {
     let description: String
 
     init(_ description: String) { self.description = description }
 }
 
-/// A process of a benchmark's own that takes commands and answers by lines. Used by one task at a time.
+/// A child process of a benchmark that takes commands and responds in lines. Used by one task at a time.
 final class Child {
     let process = Process()
     private let input = Pipe()
@@ -16,9 +16,9 @@ final class Child {
     private var buffer = Data()
     private let ending: Int32
 
-    /// Starts one of the hidden subcommands, or any other program.
+    /// Starts one of the hidden subcommands, or another program.
     ///
-    /// - Parameter ending: the signal that ends it. A program of others inherits blocked signals, and needs SIGKILL.
+    /// - Parameter ending: the signal that ends it. A foreign program inherits blocked signals and needs SIGKILL.
     init(_ arguments: [String], program: String? = nil, ending: Int32 = SIGTERM) throws {
         self.ending = ending
         process.executableURL = URL(fileURLWithPath: program ?? Place.ownProgram)
@@ -38,7 +38,7 @@ final class Child {
         try input.fileHandleForWriting.write(contentsOf: Data("\(line)\n".utf8))
     }
 
-    /// The next line; blocks a thread of its own.
+    /// Reads the next line, blocking a thread of its own.
     func line() async throws -> String {
         while true {
             if let end = buffer.firstIndex(of: 0x0A) {
@@ -55,26 +55,26 @@ final class Child {
 
     func expect(_ wanted: String) async throws {
         let found = try await line()
-        guard found == wanted else { throw BenchmarkError("a peer said \"\(found)\" in place of \"\(wanted)\"") }
+        guard found == wanted else { throw BenchmarkError("a peer said \"\(found)\" instead of \"\(wanted)\"") }
     }
 }
 
-/// Runs on a thread of its own what would block a task's.
+/// Runs work that would block a task on a thread of its own.
 func blocking<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
     await withCheckedContinuation { continuation in
         Thread.detachNewThread { continuation.resume(returning: work()) }
     }
 }
 
-/// The same for what can fail.
+/// Runs throwing work that would block a task on a thread of its own.
 func blocking<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
     let result = await blocking { Result { try work() } }
     return try result.get()
 }
 
-/// Runs a program to its end.
+/// Runs a program until it ends.
 ///
-/// - Throws: where it cannot be started or ends with another status than those allowed
+/// - Throws: an error if it cannot be started, or ends with a status that is not allowed
 @discardableResult
 func runProgram(_ path: String, _ arguments: [String], allowed: Set<Int32> = [0]) async throws -> String {
     let process = Process()

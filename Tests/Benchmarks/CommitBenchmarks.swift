@@ -7,7 +7,7 @@ import PhotoClient
 import PhotoModel
 import Synchronization
 
-/// Durable changes: the real catalog against bare SQLite with the same promise.
+/// Durable changes: the real catalog against bare SQLite with the same durability.
 enum CommitBenchmarks {
     static func run(_ bench: Bench) async throws {
         guard bench.wants(group: "commits") else { return }
@@ -71,7 +71,7 @@ enum CommitBenchmarks {
         await services.stop()
     }
 
-    /// As many connections as clients, each of which waits for its change before it sends the next.
+    /// Measures as many connections as clients, each of which waits for its change before it sends the next.
     private static func clients(
         _ bench: Bench,
         _ services: Services,
@@ -103,7 +103,7 @@ enum CommitBenchmarks {
         for client in clients { await client.close() }
     }
 
-    /// A run of so many changes, and what the changes of all its runs cost.
+    /// Returns a run of `count` changes, and a function that reports the processor time of all its runs' changes.
     private static func rate(
         of favourites: Favourites,
         _ count: Int,
@@ -121,13 +121,13 @@ enum CommitBenchmarks {
         }
         let cost = {
             let each = { (seconds: Double) in Figure.text(seconds / Double(max(1, spent.commits)) * 1e6) }
-            return ["catalog \(each(spent.seconds)) µs of processor a change, client \(each(spent.own)) µs"]
+            return ["catalog \(each(spent.seconds)) µs of processor time per change, client \(each(spent.own)) µs"]
         }
         return (run, cost)
     }
 }
 
-/// Turns favourites on and off, so that each change changes something.
+/// Toggles favorites, so that every change modifies an asset.
 final class Favourites: Sendable {
     private let client: PhotoLibrary
     private let assets: [ObjectID]
@@ -143,7 +143,7 @@ final class Favourites: Sendable {
 
     /// Changes the next asset.
     ///
-    /// - Parameter another: asks for it in place of the usual client
+    /// - Parameter another: the client to use instead of the usual one
     func change(by another: PhotoLibrary? = nil) async throws {
         let number = next.withLock { number in
             defer { number += 1 }
@@ -152,14 +152,15 @@ final class Favourites: Sendable {
         let patch = AssetPatch(isFavorite: (number / assets.count).isMultiple(of: 2))
         let changes: [ChangeRequest] = [.updateAsset(.init(id: .id(assets[number % assets.count]), set: patch))]
         let done = try await (another ?? client).perform(changes)
-        guard done.isChanged else { throw BenchmarkError("a change changed nothing") }
+        guard done.isChanged else { throw BenchmarkError("a change modified nothing") }
     }
 
     func rate(_ count: Int, outstanding: Int) async throws -> Double {
         try await rate(count, by: Array(repeating: client, count: outstanding))
     }
 
-    /// Changes a second, of clients each of which has one outstanding; a client that stands there often has as many.
+    /// Returns changes per second of clients with one outstanding each; a client listed several times has as many
+    /// outstanding.
     func rate(_ count: Int, by clients: [PhotoLibrary]) async throws -> Double {
         let time = try await seconds {
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -179,7 +180,7 @@ final class Favourites: Sendable {
     }
 }
 
-/// SQLite in WAL mode with `synchronous=FULL` and nothing around it: rows of 1 KiB.
+/// Bare SQLite in WAL mode with `synchronous=FULL`, and rows of 1 KiB.
 private final class BareDatabase: Sendable {
     private let queue: DatabaseQueue
 

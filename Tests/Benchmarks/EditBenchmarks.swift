@@ -4,8 +4,8 @@ import JSONValue
 import PhotoModel
 import TestSupport
 
-/// Ten colour operations and a crop of a JPEG, file in and file out: against decoding and encoding alone, against one
-/// `convert` command and against a libvips pipeline; and a preview at screen size.
+/// Ten color operations and a crop of a JPEG, from file to file, against decoding and encoding alone, one `convert`
+/// command and a libvips pipeline; and a preview at screen size.
 enum EditBenchmarks {
     static func run(_ bench: Bench) async throws {
         guard bench.wants("edits") else { return }
@@ -46,7 +46,7 @@ enum EditBenchmarks {
         try Adjustment(kind, members)
     }
 
-    /// Nine tenths of each side, then ten colour operations.
+    /// Returns a crop to nine tenths of each side, then ten color operations.
     private static func list() throws -> AdjustmentList {
         AdjustmentList(operations: [
             .crop(UnitRect(x: 0.05, y: 0.05, width: 0.9, height: 0.9)), .exposure(0.3), .temperature(0.2),
@@ -94,7 +94,7 @@ enum EditBenchmarks {
                 Comparison(
                     name: "\(job.name).convert",
                     ours: "ten colour operations and a crop, in process",
-                    peer: "one convert command with their like",
+                    peer: "one convert command with similar operations",
                     unit: "pictures/s",
                     aim: .ratio(3)
                 )
@@ -105,7 +105,7 @@ enum EditBenchmarks {
         )
     }
 
-    /// libvips by its Python binding, whose calls build one pipeline; the time is that of the pipeline alone.
+    /// A libvips pipeline built through its Python binding; only the pipeline itself is timed.
     private static let pipeline = """
         import sys, time, math, pyvips
         start = time.perf_counter()
@@ -138,7 +138,7 @@ enum EditBenchmarks {
                 Comparison(
                     name: "\(job.name).libvips",
                     ours: "ten colour operations and a crop, in process",
-                    peer: "their like as one libvips pipeline, without Python's start",
+                    peer: "similar operations as one libvips pipeline, without Python's start",
                     unit: "ms",
                     smallerIsBetter: true,
                     aim: .ratio(1)
@@ -184,20 +184,22 @@ enum EditBenchmarks {
         )
     }
 
-    /// How much resident memory one render takes at its highest, beside what the process has before.
+    /// Returns the peak resident memory of one render, above what the process used before.
     private static func ownMemory(_ job: Job) async throws -> String {
         let list = try list()
-        // Writing 5 forgets the highest mark so far.
+        // Writing 5 resets the peak (VmHWM).
         try Data("5".utf8).write(to: URL(fileURLWithPath: "/proc/self/clear_refs"))
         let before = megabytes("VmRSS:")
         _ = try await blockingSeconds { try job.ours(list) }
-        return "resident memory of a render at its highest: \(max(0, megabytes("VmHWM:") - before)) MiB beside "
+        return "peak resident memory of a render: \(max(0, megabytes("VmHWM:") - before)) MiB above "
             + "\(before) MiB"
     }
 
-    /// How much resident memory a program takes at its highest.
+    /// Returns the peak resident memory of a program.
     private static func memory(of program: String, _ arguments: [String]) async throws -> String {
-        guard let python = TestPlace.program("python3") else { return "memory was not measured: there is no python3" }
+        guard let python = TestPlace.program("python3") else {
+            return "memory was not measured: python3 is not installed"
+        }
         let text = try await runProgram(
             python,
             [
@@ -208,7 +210,7 @@ enum EditBenchmarks {
             ] + arguments
         )
         let kibibytes = Int(text.trimmingCharacters(in: .whitespacesAndNewlines)) ?? 0
-        return "resident memory of the peer at its highest: \(kibibytes >> 10) MiB"
+        return "peak resident memory of the peer: \(kibibytes >> 10) MiB"
     }
 
     private static func megabytes(_ name: String) -> Int {

@@ -2,7 +2,7 @@ import Foundation
 import Messaging
 import PhotoClient
 
-/// Fan-out of the change-broker over a synthetic history, against bare libzmq with the same bytes and the same readers.
+/// Fan-out of the change-broker over a synthetic history, against bare libzmq with the same bytes and subscribers.
 enum FeedBenchmarks {
     static func run(_ bench: Bench) async throws {
         guard bench.wants(group: "feed") else { return }
@@ -64,13 +64,13 @@ enum FeedBenchmarks {
             notes: {
                 [
                     "\(lost) of \(told * subscribers) deliveries lost on the live path; broker "
-                        + "\(Figure.text(spent / Double(max(1, told)) * 1e6)) µs of processor a record"
+                        + "\(Figure.text(spent / Double(max(1, told)) * 1e6)) µs of processor time per record"
                 ]
             }
         )
     }
 
-    /// The same beside another server, which publishes the same bytes to as many subscribers.
+    /// Measures the same beside another server, which publishes the same bytes to as many subscribers.
     private static func fanOut(
         _ bench: Bench,
         _ services: Services,
@@ -90,7 +90,7 @@ enum FeedBenchmarks {
         let ours = try await Subscribers(services.client.endpoints.feed.description, subscribers)
         let theirs = try await Subscribers(broker, subscribers)
         let records = bench.amount(20_000, quick: 500)
-        // What subscribers have not read the server keeps in memory, for each of them.
+        // The server keeps in memory what each subscriber has not read.
         let messages = bench.amount(subscribers > 10 ? 5000 : 20_000, quick: 500)
         let frame = source.liveFrame
         var (lost, theirLost) = (0, 0)
@@ -121,7 +121,7 @@ enum FeedBenchmarks {
         )
     }
 
-    /// What a subscriber that stands still costs the others: the same fan-out with one and without.
+    /// Measures the cost of a stopped subscriber to the others: the same fan-out with it and without it.
     private static func standstill(_ bench: Bench, _ services: Services, _ source: SyntheticCatalog) async throws {
         let name = "feed.standstill"
         guard bench.wants(name) else { return }
@@ -132,7 +132,7 @@ enum FeedBenchmarks {
             [
                 Comparison(
                     name: name,
-                    ours: "change-broker, 10 bare subscribers beside one that stands still",
+                    ours: "change-broker, 10 bare subscribers beside a stopped one",
                     peer: "the same without it",
                     unit: "deliveries/s",
                     aim: .ratio(0.9)

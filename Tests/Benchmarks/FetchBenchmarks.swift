@@ -4,7 +4,8 @@ import JSONValue
 import PhotoClient
 import PhotoModel
 
-/// Cost follows the change and not the library: the same fetch from a large library and from a small one.
+/// The same fetch from a large and a small library, to show that cost depends on the result and not on the library's
+/// size.
 enum FetchBenchmarks {
     private struct Kind {
         let name: String
@@ -75,16 +76,16 @@ enum FetchBenchmarks {
             ours: run(large),
             peer: run(small),
             notes: {
-                let ratio = Served.costRatio(large, small).map(Figure.ratio) ?? "too little to tell"
+                let ratio = Served.costRatio(large, small).map(Figure.ratio) ?? "too small to measure"
                 return [
-                    "\(counts.1) results against \(counts.0); processor time of a fetch, large over small: \(ratio)"
+                    "\(counts.1) results against \(counts.0); processor time per fetch, large over small: \(ratio)"
                 ]
             }
         )
     }
 }
 
-/// A generated library, served.
+/// A generated library and the catalog that serves it.
 final class Served {
     let assets: Int
     let services: Services
@@ -99,8 +100,8 @@ final class Served {
         try await services.start("catalog")
     }
 
-    /// The catalogs' processor time for one fetch, of one library over the other, since ``forgetCost()``; nil below what
-    /// the system's clock ticks can tell.
+    /// Returns the ratio of the catalogs' processor time per fetch since ``forgetCost()``; nil if it is below the
+    /// resolution of the system's clock ticks.
     static func costRatio(_ one: Served, _ other: Served) -> Double? {
         guard min(one.spent, other.spent) >= 0.1 else { return nil }
         return (one.spent / Double(one.fetches)) / (other.spent / Double(other.fetches))
@@ -112,7 +113,7 @@ final class Served {
         try await services.client.assets(fetch, count: 0).count
     }
 
-    /// The rarest keyword of some assets: a plausible search.
+    /// Returns the rarest keyword of a sample of assets, as a plausible search.
     func keyword() async throws -> String {
         var counts: [String: Int] = [:]
         for word in try await services.client.assets(FetchDescription(.assets), count: 1000).assets.flatMap(\.keywords)

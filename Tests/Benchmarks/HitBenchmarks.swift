@@ -8,7 +8,7 @@ import PhotoClient
 import PhotoModel
 import Synchronization
 
-/// How soon something is there: cache hits beside a bare round trip of the same bytes, and the first degraded image.
+/// Latency of cache hits against a bare round trip of the same bytes, and of the first degraded image.
 enum HitBenchmarks {
     static func run(_ bench: Bench) async throws {
         guard bench.wants("hits") else { return }
@@ -33,7 +33,7 @@ enum HitBenchmarks {
         let asset = try await house.take([album.photos[0]])[0]
         let request = Self.text(PictureHouse.request(asset, 256, .exact))
         let address = house.address
-        // Made once; the feed vouches for the asset a second later.
+        // The first request renders the image; a second later the feed confirms the asset.
         _ = try await blocking { try roundTrips(request, at: address, count: 1) }
         try await Task.sleep(for: .seconds(2))
         let bytes = try await blocking { try roundTrips(request, at: address, count: 1) }.bytes
@@ -45,7 +45,7 @@ enum HitBenchmarks {
             [
                 Comparison(
                     name: name,
-                    ours: "image.request of a picture of 256 pixels in \(place), bare DEALER, one at a time",
+                    ours: "image.request of an image of 256 pixels in \(place), bare DEALER, one at a time",
                     peer: "bare DEALER/ROUTER echo, \(request.utf8.count)+\(bytes) bytes, the cores kept awake",
                     unit: "µs",
                     smallerIsBetter: true,
@@ -59,7 +59,7 @@ enum HitBenchmarks {
         await house.stop()
     }
 
-    /// From the request to the first degraded image, of photos that nobody has asked for before.
+    /// Measures the time from the request to the first degraded image, for photos not requested before.
     private static func degraded(_ bench: Bench, _ album: Album) async throws {
         guard bench.wants("hits.degraded") else { return }
         let house = try await PictureHouse(bench, album, name: "degraded")
@@ -71,7 +71,7 @@ enum HitBenchmarks {
             [
                 Comparison(
                     name: "hits.degraded",
-                    ours: "image.request of 1024 pixels, opportunistic: until the embedded preview is there",
+                    ours: "image.request of 1024 pixels, opportunistic: until the embedded preview arrives",
                     peer: "the thumbnailer's `health`, which asks the catalog",
                     unit: "µs",
                     smallerIsBetter: true,
@@ -84,7 +84,7 @@ enum HitBenchmarks {
                 for asset in assets {
                     if let time = try await untilDegraded(client, asset) { times.append(time) }
                 }
-                guard times.count * 2 > assets.count else { throw BenchmarkError("no degraded images came") }
+                guard times.count * 2 > assets.count else { throw BenchmarkError("no degraded images arrived") }
                 return [Spread(times).median]
             },
             peer: { [try await blocking { try roundTrips(health, at: address, count: 50) }.median] }
@@ -92,7 +92,7 @@ enum HitBenchmarks {
         await house.stop()
     }
 
-    /// Microseconds; nil where none came before the image itself.
+    /// Returns microseconds until the first degraded image; nil if none came before the final image.
     private static func untilDegraded(_ client: PhotoLibrary, _ asset: ObjectID) async throws -> Double? {
         var request = PictureHouse.request(asset, 1024, .exact)
         request.deliveryMode = .opportunistic
@@ -111,7 +111,7 @@ enum HitBenchmarks {
         return JSON.object(object).text
     }
 
-    /// Asks again and again, one at a time: the median in microseconds, and the bytes of a reply.
+    /// Repeats a request, one at a time, and returns the median time in microseconds and the bytes of a reply.
     private static func roundTrips(_ request: String, at address: String, count: Int) throws -> (
         median: Double, bytes: Int
     ) {
@@ -128,18 +128,18 @@ enum HitBenchmarks {
                 bytes += size
                 if !more { break }
             }
-            // The first one connects.
+            // The first request includes connecting.
             if index > 0 { times.append(Double(Clocks.microseconds() - start)) }
         }
         return (Spread(times).median, bytes)
     }
 }
 
-/// Keeps the processors from falling asleep between two messages, which would be measured otherwise; gives way to
-/// everything else.
+/// Threads that keep the processors from entering idle states between two messages, which would distort latencies. They
+/// run only if nothing else does.
 final class AwakeCores: Sendable {
     private let isOver = Atomic<Bool>(false)
-    /// `SCHED_IDLE`, which Swift does not see.
+    /// `SCHED_IDLE`, which Glibc's Swift module does not import.
     private static let idlePolicy: Int32 = 5
 
     init() {

@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 
-/// Files into the library, end to end, against the plain tools that do a part of it each.
+/// Import of files from end to end, against plain tools that each do a part of it.
 enum ImportBenchmarks {
     static func run(_ bench: Bench) async throws {
         guard bench.wants("import") else { return }
@@ -28,7 +28,7 @@ enum ImportBenchmarks {
             [
                 Comparison(
                     name: "import",
-                    ours: "safelight import, \(count) new JPEGs of 320x240, durable, facts read",
+                    ours: "safelight import, \(count) new JPEGs of 320x240, durable, metadata read",
                     peer: "cp, fsync of each, sha256sum, exiftool -fast: one process each",
                     unit: "files/s",
                     aim: nil

@@ -3,7 +3,7 @@ import JSONValue
 import PhotoModel
 import TestSupport
 
-/// What every service does in memory: predicates, JSON, change records. One thread.
+/// The in-memory work of every service on one thread: predicates, JSON and change records.
 enum InMemoryBenchmarks {
     static func run(_ bench: Bench) async throws {
         guard bench.wants("predicates", "json", "records") else { return }
@@ -142,7 +142,7 @@ enum InMemoryBenchmarks {
         )
     }
 
-    /// Keeps the compiler from leaving work out whose result nobody wants.
+    /// Keeps the compiler from removing work whose result is unused.
     @inline(never)
     @_optimize(none)
     private static func keep(_ value: Int) {}

@@ -2,7 +2,7 @@ import Foundation
 import Messaging
 import PhotoClient
 
-/// From the commit to the subscriber, at 1,000 real commits a second.
+/// Latency from commit to subscriber, at 1,000 real commits per second.
 enum LatencyBenchmarks {
     private static let perSecond = 1000
 
@@ -17,7 +17,7 @@ enum LatencyBenchmarks {
         for subscribers in [10, 100] {
             guard bench.wants(group: "latency.\(subscribers)") else { continue }
             let ours = try await Subscribers(services.client.endpoints.feed.description, subscribers)
-            // The peer's bytes are as many as those of a real message.
+            // The peer's message has the size of a real one.
             let bytes = try await ours.batch(1) { try await favourites.change() }.bytes
             let peer = try await BarePublisher(services.run, frame: frame(bytes: bytes))
             let theirs = try await Subscribers(peer.address, subscribers)
@@ -63,9 +63,9 @@ enum LatencyBenchmarks {
         await services.stop()
     }
 
-    /// Sends changes at a fixed rate, whether or not earlier ones are answered.
+    /// Sends changes at a fixed rate, whether or not earlier ones were answered.
     ///
-    /// - Returns: seconds until the last answer
+    /// - Returns: seconds until the last response
     private static func pace(_ favourites: Favourites, _ count: Int) async throws -> Double {
         try await seconds {
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -81,7 +81,7 @@ enum LatencyBenchmarks {
         }
     }
 
-    /// A message of a size with the numbers that a publisher writes into it.
+    /// Returns a message of a given size with the members into which a publisher writes its numbers.
     private static func frame(bytes: Int) -> [UInt8] {
         let head = Array(#"{"sequence":1000000000,"date":1700000000000000,"x":""#.utf8)
         return head + [UInt8](repeating: 0x78, count: max(0, bytes - head.count - 2)) + Array(#""}"#.utf8)

@@ -4,7 +4,7 @@ import JSONValue
 import PhotoClient
 import PhotoModel
 
-/// What one change costs the change-broker: against the number of live fetches, and against the size of the library.
+/// The change-broker's cost of one change, by the number of live fetches and by the size of the library.
 enum LiveFetchBenchmarks {
     static func run(_ bench: Bench) async throws {
         guard bench.wants(group: "live") else { return }
@@ -39,7 +39,7 @@ enum LiveFetchBenchmarks {
         try await sizes(bench)
     }
 
-    /// The same whole-library lists over a small library and over a large one.
+    /// Measures the same whole-library lists over a small and a large library.
     private static func sizes(_ bench: Bench) async throws {
         let assets = bench.isLarge ? 1_000_000 : 100_000
         guard bench.wants("live.library") else { return }
@@ -52,7 +52,7 @@ enum LiveFetchBenchmarks {
         bench.remark(
             Remark(
                 name: "live.memory",
-                text: "memory of the broker for each object of \(Watched.whole.count) whole-library lists of \(assets) "
+                text: "memory of the broker per object of \(Watched.whole.count) whole-library lists of \(assets) "
                     + "assets; it counts \(Figure.text(Double(figures["bytes"]?.intValue ?? 0) / Double(max(1, rows))))",
                 value: Double(memory) / Double(max(1, rows)),
                 unit: "bytes"
@@ -85,7 +85,7 @@ enum LiveFetchBenchmarks {
                     name: name,
                     ours: "broker, one change of a favourite, " + ours.text,
                     peer: peer.text,
-                    unit: "µs of processor a change",
+                    unit: "µs of processor time per change",
                     smallerIsBetter: true,
                     aim: aim
                 )
@@ -103,7 +103,7 @@ private final class Watched {
     private let favourites: Favourites
     private let sample: [Asset]
     private(set) var memoryBefore = 0
-    /// The fetches that were looked at, the predicates evaluated and the messages made, since ``forget()``.
+    /// The records, fetches examined, predicates evaluated and messages made since ``forget()``.
     private var spent = (records: 0.0, candidates: 0.0, predicates: 0.0, messages: 0.0)
 
     init(_ bench: Bench, assets: Int, _ name: String) async throws {
@@ -128,7 +128,8 @@ private final class Watched {
 
     // MARK: Fetches
 
-    /// Of mixed kinds, each reading something of its own: the number that one asset touches does not grow with them.
+    /// Returns fetches of mixed kinds, each with a value of its own: the number that one asset affects does not grow
+    /// with them.
     static func indexed(_ count: Int, of house: Watched) -> [FetchDescription] {
         (0..<count).map { number in
             var fetch = FetchDescription(.assets)
@@ -140,7 +141,7 @@ private final class Watched {
             default: fetch.predicate = .string("burstIdentifier == \"burst \(number)\" AND isFavorite == TRUE")
             }
             fetch.sort = [SortDescription(key: "creationDate", ascending: number % 2 == 0)]
-            // Lists of one identifier come again beyond the sample: a limit tells them apart.
+            // Fetches by identifier repeat beyond the sample; the limit makes them distinct.
             fetch.limit = 10 + number
             return fetch
         }
@@ -154,7 +155,7 @@ private final class Watched {
         }
     }
 
-    /// Lists of everything, of different orders and windows.
+    /// Fetches of the whole library, with different orders and windows.
     static let whole: [FetchDescription] = (0..<4).map { number in
         var fetch = FetchDescription(.assets)
         fetch.sort = [SortDescription(key: number < 2 ? "creationDate" : "addedDate", ascending: number % 2 == 0)]
@@ -180,13 +181,13 @@ private final class Watched {
 
     func forget() { spent = (0, 0, 0, 0) }
 
-    /// Microseconds of the broker's processor time for one change.
+    /// Returns the broker's processor time per change, in microseconds.
     func cost(of changes: Int) async throws -> Double {
         try await settled()
         let (before, time) = (try await figures(), ProcessTable.threadSeconds(broker))
         _ = try await favourites.rate(changes, outstanding: 8)
         try await settled()
-        // Before the figures, which cost the more the more fetches there are.
+        // Read before the figures, which cost more with more fetches.
         let end = ProcessTable.threadSeconds(broker)
         let after = try await figures()
         func grown(_ name: String) -> Double {
@@ -196,7 +197,7 @@ private final class Watched {
         spent.candidates += grown("candidates")
         spent.predicates += grown("predicatesEvaluated")
         spent.messages += grown("messages")
-        guard after["broken"] == 0 else { throw BenchmarkError("a live fetch was given up") }
+        guard after["broken"] == 0 else { throw BenchmarkError("the broker gave up a live fetch") }
         return (end - time) / Double(changes) * 1e6
     }
 
@@ -206,7 +207,7 @@ private final class Watched {
 
     var counts: String {
         func each(_ number: Double) -> String { Figure.text(number / max(1, spent.records)) }
-        return "\(each(spent.candidates)) fetches looked at, \(each(spent.predicates)) predicates evaluated, "
+        return "\(each(spent.candidates)) fetches examined, \(each(spent.predicates)) predicates evaluated, "
             + "\(each(spent.messages)) messages a change"
     }
 }

@@ -1,10 +1,8 @@
 import Glibc
 
-/// Where the numbers of a live message stand, in its JSON bytes.
+/// Access to the numbers in the JSON bytes of a live message.
 enum LiveFrame {
-    /// The number after a member's name; nil where there is none.
-    ///
-    /// - Parameter from: where to look first
+    /// Returns the number after a member's name; nil if there is none.
     static func number(_ name: StaticString, in frame: UnsafeRawBufferPointer) -> Int64? {
         guard let start = offset(after: name, in: frame) else { return nil }
         var value: Int64 = 0
@@ -15,7 +13,7 @@ enum LiveFrame {
         return value
     }
 
-    /// Overwrites the number after a member's name with one of the same number of digits.
+    /// Overwrites the number after a member's name, keeping its number of digits.
     static func write(_ value: Int64, to name: StaticString, in frame: inout [UInt8]) {
         guard let start = frame.withUnsafeBytes({ offset(after: name, in: $0) }) else { return }
         var end = start
@@ -31,7 +29,7 @@ enum LiveFrame {
         guard let base = frame.baseAddress else { return nil }
         let length = name.utf8CodeUnitCount
         var position = 0
-        // The numbers stand near the beginning, so looking from quote to quote is quick.
+        // The numbers are near the beginning, so a scan from quote to quote is fast.
         while position + length <= frame.count,
             let quote = memchr(base + position, 0x22, frame.count - position - length + 1)
         {

@@ -1,25 +1,25 @@
-/// What a figure is measured against.
+/// The aim of a comparison.
 enum Aim: Sendable {
-    /// A over B at least, or at most where a smaller figure is the better one.
+    /// A over B: a minimum, or a maximum if smaller is better.
     case ratio(Double)
     /// A itself.
     case figure(Double)
-    /// A itself, or where that is missed A over B.
+    /// A itself, or A over B if A misses its aim.
     case figureOrRatio(Double, Double)
 }
 
-/// Ours (A) against a named peer or limit (B), in the same run.
+/// A measurement of ours (A) against a named peer or limit (B), in the same run.
 struct Comparison: Sendable {
-    /// What `--only` selects by, as in `requests.one`.
+    /// The name that `--only` selects by, for example `requests.one`.
     var name: String
     var ours: String
     var peer: String
-    /// Of both figures.
+    /// The unit of both figures.
     var unit: String
     var smallerIsBetter = false
     var aim: Aim?
 
-    /// The words of the aim for the table.
+    /// The aim's text for the table.
     var aimText: String {
         let sign = smallerIsBetter ? "≤" : "≥"
         return switch aim {
@@ -32,7 +32,7 @@ struct Comparison: Sendable {
     }
 }
 
-/// Median with minimum and maximum.
+/// A median with minimum and maximum.
 struct Spread: Sendable {
     let median: Double
     let minimum: Double
@@ -47,12 +47,12 @@ struct Spread: Sendable {
     }
 }
 
-/// The outcome of a comparison: as many A/B pairs as A/A pairs.
+/// The outcome of a comparison, with as many A/B pairs as A/A pairs.
 struct Outcome: Sendable {
     enum Verdict: String, Sendable {
         case met, missed
         case notResolved = "not resolved"
-        /// There was nothing to reach.
+        /// The comparison has no aim.
         case noAim = "–"
     }
 
@@ -61,19 +61,19 @@ struct Outcome: Sendable {
     let peer: Spread
     /// A over B, pair by pair.
     let ratio: Spread
-    /// A over A, pair by pair: what the machine does by itself.
+    /// A over A, pair by pair: the noise of the machine.
     let same: Spread
     let pairs: Int
-    /// The machine's load when the runs ended: high where somebody else was at work too.
+    /// The machine's load when the runs ended, high if something else ran too.
     var load = ""
-    /// What explains the figures.
+    /// Remarks that explain the figures.
     var notes: [String] = []
 
     init(_ comparison: Comparison, ours: [Double], peer: [Double], again: [Double]) {
         self.comparison = comparison
         self.ours = Spread(ours + again)
         self.peer = Spread(peer)
-        // Each pair's A stood before its B in even rounds and after it in odd ones.
+        // In even rounds a pair's A ran just before its B, in odd ones just after.
         ratio = Spread(
             peer.indices.map { ($0.isMultiple(of: 2) ? ours[$0] : again[$0]) / peer[$0] }
         )
@@ -81,7 +81,7 @@ struct Outcome: Sendable {
         pairs = peer.count
     }
 
-    /// A figure and what it is to reach; of two ways the one that is met, else the nearer one.
+    /// The value and what it should reach. If there are two aims it is the one that is met, or else the nearer one.
     private var goal: (value: Double, wanted: Double) {
         switch comparison.aim {
         case .ratio(let wanted): return (ratio.median, wanted)
@@ -95,10 +95,11 @@ struct Outcome: Sendable {
         }
     }
 
-    /// Whether the A/A spread exceeds half of what separates the figure from its aim, or from the peer where it has none.
+    /// Whether the A/A spread is at most half the distance of the figure from its aim, or from the peer if it has none.
     var isResolved: Bool {
         let (value, wanted) = goal
-        // One that came out differently from itself every time the same way is no better known.
+        // The spread includes 1: a run that always differs from its repetition in the same direction is no more
+        // reliable.
         let spread = max(same.maximum, 1) - min(same.minimum, 1)
         return spread * value <= abs(value - wanted) / 2
     }
@@ -111,12 +112,12 @@ struct Outcome: Sendable {
     }
 }
 
-/// One run: a rate or a time for each comparison that is measured together, in its unit.
+/// One run, which returns a rate or time, in its unit, for each comparison measured together.
 typealias Run = () async throws -> [Double]
 
-/// Measures one or several comparisons that the same runs answer.
+/// Measures one or several comparisons with the same runs.
 ///
-/// Runs A, B, A again, round by round after a warm-up; so every A/B pair and every A/A pair is of one sitting.
+/// After a warm-up each round runs A, B and A again, so that the pairs A/B and A/A are measured close together.
 func measure(
     _ comparisons: [Comparison],
     pairs: Int,
@@ -144,7 +145,7 @@ func measure(
     }
 }
 
-/// Seconds that a piece of work takes.
+/// Returns the seconds that a piece of work takes.
 func seconds(_ work: () async throws -> Void) async rethrows -> Double {
     let clock = ContinuousClock()
     let start = clock.now

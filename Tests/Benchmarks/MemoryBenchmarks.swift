@@ -4,7 +4,7 @@ import PhotoClient
 import PhotoModel
 import TestSupport
 
-/// The memory of the whole house after some work: each service with its workers.
+/// The memory of all services after some work, each with its workers.
 enum MemoryBenchmarks {
     static func run(_ bench: Bench) async throws {
         guard bench.wants("memory") else { return }
@@ -39,7 +39,7 @@ enum MemoryBenchmarks {
         )
     }
 
-    /// The services that `safelight up` runs, by name.
+    /// Returns the names and processes of the services that `safelight up` runs.
     private static func members(_ services: Services) -> [(String, Int32)] {
         ProcessTable.children(of: services.process("up")).map { (ProcessTable.name($0), $0) }.sorted { $0.0 < $1.0 }
     }

@@ -2,17 +2,17 @@ import CZeroMQ
 import Foundation
 import PhotoModel
 
-/// Reads a history in pieces, without looking into the records. For one thread.
+/// A reader of a history in pages that does not parse the records. Used by one thread at a time.
 protocol PageReader: AnyObject {
-    /// Asks for the next piece, where pieces are asked for.
+    /// Requests the next page, if pages have to be requested.
     func ask() throws
-    /// Waits for a piece.
+    /// Waits for a page.
     ///
-    /// - Returns: how many records it has
+    /// - Returns: the number of its records
     func take() throws -> Int
 }
 
-/// Deliveries a second to some readers, each of which reads so many records.
+/// Returns deliveries per second to readers that each read `records` records.
 func replayRate(_ readers: [any PageReader], records: Int) throws -> Double {
     var left = Array(repeating: records, count: readers.count)
     var total = 0
@@ -29,11 +29,11 @@ func replayRate(_ readers: [any PageReader], records: Int) throws -> Double {
     return Double(total) / (Double(Clocks.microseconds() - start) / 1e6)
 }
 
-/// Pages through `feed.since`.
+/// A reader that pages through `feed.since`.
 final class SinceReader: PageReader {
     private let socket: BareSocket
     private var token: String
-    /// Bytes of the newest page.
+    /// The size of the newest page, in bytes.
     private(set) var bytes = 0
 
     init(_ address: String, _ token: String, _ context: BareContext) throws {
@@ -59,7 +59,7 @@ final class SinceReader: PageReader {
     }
 }
 
-/// Follows by `feed.follow`, with credit for all that it reads.
+/// A reader that uses `feed.follow`, with credit for everything it reads.
 final class FollowReader: PageReader {
     private let socket: BareSocket
     private var token: String
@@ -86,11 +86,11 @@ final class FollowReader: PageReader {
     }
 }
 
-/// A page's own token stands behind its records.
+/// The token at the end of a page, after its records.
 private enum PageTail {
     static func token(_ frame: UnsafeRawBufferPointer) throws -> String {
         let tail = String(decoding: frame.suffix(400), as: UTF8.self)
-        // Behind it stand the tokens of the oldest record and of the head, under other names.
+        // The tokens of the oldest record and of the head follow it, under other member names.
         guard let start = tail.range(of: #""token":""#, options: .backwards),
             let token = tail[start.upperBound...].split(separator: "\"").first
         else { throw BenchmarkError("no page: \(String(decoding: frame.prefix(300), as: UTF8.self))") }
@@ -105,7 +105,7 @@ private enum PageTail {
     }
 }
 
-/// Gets pages of the same size from a bare ROUTER.
+/// A reader that gets pages of the same size from a bare ROUTER.
 final class BareReader: PageReader {
     private let socket: BareSocket
     private let records: Int
@@ -124,7 +124,7 @@ final class BareReader: PageReader {
     }
 }
 
-/// Pages through a stream of Redis by `XREAD`.
+/// A reader that pages through a Redis stream by `XREAD`.
 final class StreamReader: PageReader {
     static let stream = "records"
     private let socket: WireSocket
@@ -139,7 +139,7 @@ final class StreamReader: PageReader {
     func ask() throws { try socket.command("XREAD", "COUNT", "\(count)", "STREAMS", Self.stream, last) }
 
     func take() throws -> Int {
-        // Each entry has three texts, its identifier, a name and the record; before them stands the stream's name.
+        // Each entry has three texts (identifier, name, record); the stream's name precedes them.
         var (open, texts) = (1, 0)
         while open > 0 {
             try socket.wait { piece in
@@ -157,7 +157,7 @@ final class StreamReader: PageReader {
         return (texts - 1) / 3
     }
 
-    /// Fills the stream.
+    /// Fills the stream with records.
     static func fill(_ endpoint: String, _ record: [UInt8], count: Int) throws {
         let socket = try WireSocket(.redis, endpoint)
         let add = WireSocket.command(["XADD", stream, "*", "r"].map { Array($0.utf8) } + [record])

@@ -3,7 +3,7 @@ import CZeroMQ
 import Foundation
 import JSONValue
 
-/// `Benchmarks peer-echo`: bare ROUTER that answers every message with the same bytes.
+/// `Benchmarks peer-echo`: a bare ROUTER that answers every message with the same bytes.
 struct EchoCommand: ParsableCommand {
     static let configuration = CommandConfiguration(commandName: "peer-echo", shouldDisplay: false)
 
@@ -25,13 +25,13 @@ struct EchoCommand: ParsableCommand {
     }
 }
 
-/// `Benchmarks peer-publish`: bare XPUB that loses nothing. Commands come by standard input: `burst COUNT` and
+/// `Benchmarks peer-publish`: a bare XPUB that loses nothing. Commands arrive on standard input: `burst COUNT` and
 /// `rate COUNT PER-SECOND`.
 struct PublishCommand: ParsableCommand {
     static let configuration = CommandConfiguration(commandName: "peer-publish", shouldDisplay: false)
 
     @Option var endpoint: String
-    @Option(help: "A file with the JSON frame that is published.")
+    @Option(help: "A file with the JSON frame to publish.")
     var frame: String
 
     func run() throws {
@@ -64,7 +64,7 @@ struct PublishCommand: ParsableCommand {
 }
 
 /// `Benchmarks peer-subscribe`: bare SUB sockets on one thread. The command `batch COUNT` waits for as many messages on
-/// each of them and tells what came.
+/// each of them and prints what arrived.
 struct SubscribeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(commandName: "peer-subscribe", shouldDisplay: false)
 
@@ -81,7 +81,7 @@ struct SubscribeCommand: ParsableCommand {
             return socket
         }
         var items = sockets.map { zmq_pollitem_t(socket: $0.pointer, fd: 0, events: Int16(ZMQ_POLLIN), revents: 0) }
-        // Who has heard a head hears everything after it.
+        // A subscriber that has received a head receives everything after it.
         for socket in sockets {
             while true {
                 let isHead = try socket.receive { $0.count == 4 }?.value ?? false
@@ -98,7 +98,7 @@ struct SubscribeCommand: ParsableCommand {
         }
     }
 
-    /// Takes one message; false where there is none.
+    /// Receives one message; returns false if there is none.
     private static func take(_ index: Int, _ socket: BareSocket, into batch: inout Batch) throws -> Bool {
         guard let (isChange, _) = try socket.receive(wait: false, { $0.count == 7 }) else { return false }
         if isChange { return try socket.receive({ batch.take(index, $0) }) != nil }
@@ -107,20 +107,20 @@ struct SubscribeCommand: ParsableCommand {
     }
 }
 
-/// What the peers have in common.
+/// Functions that the peers share.
 enum Peer {
-    /// A line to whoever started this process.
+    /// Prints a line for the parent process.
     static func say(_ line: String) {
         print(line)
         fflush(nil)
     }
 
-    /// How long a subscriber waits for a message before it looks at the clock, in milliseconds.
+    /// The time that a subscriber waits for a message before it checks the clock, in milliseconds.
     static let patience = 500
 
-    /// Measures the batches that are asked for on the standard input.
+    /// Measures the batches that are requested on standard input.
     ///
-    /// - Parameter turn: takes what has come, and waits no longer than ``patience`` for it
+    /// - Parameter turn: records what has arrived, and waits at most ``patience`` for it
     static func measureBatches(subscribers: Int, turn: (inout Batch) throws -> Void) throws {
         while let command = readLine() {
             guard let count = command.split(separator: " ").last.flatMap({ Int($0) }) else { continue }
@@ -131,7 +131,7 @@ enum Peer {
         }
     }
 
-    /// Ends this process when its standard input ends: a peer never outlives the benchmark.
+    /// Ends this process when its standard input ends, so that a peer never outlives the benchmark.
     static func endWithInput() {
         Thread.detachNewThread {
             while readLine() != nil {}
@@ -139,7 +139,7 @@ enum Peer {
         }
     }
 
-    /// The next line of the standard input, answering new subscribers of a publisher meanwhile.
+    /// Returns the next line of standard input; meanwhile it answers new subscribers of a publisher.
     static func nextCommand(while socket: BareSocket) throws -> String? {
         var items = [
             zmq_pollitem_t(socket: socket.pointer, fd: 0, events: Int16(ZMQ_POLLIN), revents: 0),
@@ -157,7 +157,7 @@ enum Peer {
         }
     }
 
-    /// Waits until a moment of the monotonic clock.
+    /// Sleeps until a time of the monotonic clock, in microseconds.
     static func pause(until due: Int64) {
         let left = due - Clocks.microseconds()
         guard left > 0 else { return }

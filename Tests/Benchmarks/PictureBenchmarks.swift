@@ -4,7 +4,7 @@ import Messaging
 import PhotoClient
 import PhotoModel
 
-/// Pictures end to end, from the request to the bytes in the client, against libvips on as many processors.
+/// Images end to end, from the request to the bytes in the client, against libvips on as many processors.
 enum PictureBenchmarks {
     static func run(_ bench: Bench) async throws {
         guard bench.wants("pictures") else { return }
@@ -41,7 +41,7 @@ enum PictureBenchmarks {
             )
         )
         if album.phones.isEmpty {
-            bench.gap("pictures.heic", "there is no HEIC in the folder of photos")
+            bench.gap("pictures.heic", "there is no HEIC file in the folder of photos")
         } else {
             try await throughput(
                 bench,
@@ -102,8 +102,8 @@ enum PictureBenchmarks {
             during: { try await vips.run(work.files, sizes: work.sizes) }
         )
         for (name, bytes, words) in [
-            ("service", ours, "the most that service and workers took at a time, PSS"),
-            ("vips", theirs, "the most that the peer took at a time, PSS, Python's own included"),
+            ("service", ours, "peak memory of service and workers together, PSS"),
+            ("vips", theirs, "peak memory of the peer, PSS, with Python's own"),
         ] {
             bench.remark(
                 Remark(name: "\(work.name).\(name)", text: words, value: Double(bytes) / 1_048_576, unit: "MiB")
@@ -128,14 +128,14 @@ final class PictureHouse {
         try await services.start("catalog")
         try await services.start("change-broker")
         try await services.start("thumbnailer", options)
-        // The same bytes at another size wake the workers up.
+        // Images of these at another size start the workers.
         warmers = try await take([album.photos[0], album.photos[0]])
     }
 
     var process: Int32 { services.process("thumbnailer") }
     var address: String { services.client.thumbnailer.address.description }
 
-    /// Takes files into the library.
+    /// Imports files, and returns the identifiers of their assets.
     func take(_ paths: [String]) async throws -> [ObjectID] {
         var ids: [ObjectID] = []
         for path in paths {
@@ -144,13 +144,13 @@ final class PictureHouse {
                 [.createAsset(.init(ref: "a", resources: [NewResource(source: .path(path))]))],
                 transaction: "take-\(imports)"
             )
-            guard let id = result.id("a") else { throw BenchmarkError("no asset was made of \(path)") }
+            guard let id = result.id("a") else { throw BenchmarkError("no asset was created from \(path)") }
             ids.append(id)
         }
         return ids
     }
 
-    /// A thumbnailer that has no picture and is awake.
+    /// Restarts the thumbnailer with an empty cache and running workers.
     func forget() async throws {
         await services.stop("thumbnailer")
         try? FileManager.default.removeItem(atPath: services.run + "/cache")
@@ -174,7 +174,7 @@ final class PictureHouse {
         )
     }
 
-    /// Seconds until all pictures are there, all asked for at once.
+    /// Returns the seconds until all images have arrived, all requested at once.
     func seconds(_ assets: [ObjectID], _ sizes: [Int], _ resizeMode: ImageResizeMode) async throws -> Double {
         let client = services.client
         return try await Benchmarks.seconds {
@@ -183,7 +183,7 @@ final class PictureHouse {
                     for size in sizes.sorted(by: >) {
                         group.addTask {
                             let image = try await client.image(Self.request(asset, size, resizeMode))
-                            guard !image.result.isCacheHit else { throw BenchmarkError("a picture was cached") }
+                            guard !image.result.isCacheHit else { throw BenchmarkError("an image was cached") }
                         }
                     }
                 }

@@ -2,13 +2,13 @@ import Foundation
 import Glibc
 import TestSupport
 
-/// Where programs and files of a benchmark are.
+/// The paths of a benchmark's programs and files.
 struct Place {
     /// The folder of the built services.
     let programs: String
-    /// Everything that a run writes; on the disk that is measured.
+    /// The folder of everything that a run writes, on the disk that is measured.
     let scratch: TemporaryFolder
-    /// Real photos, where there are any.
+    /// A folder with real photos; nil if there is none.
     let photos: String?
 
     init(programs: String?, photos: String?) throws {
@@ -17,7 +17,7 @@ struct Place {
         scratch = try TemporaryFolder("bench")
     }
 
-    /// This program.
+    /// The path of this program.
     static let ownProgram: String = {
         guard let path = realpath("/proc/self/exe", nil) else { return CommandLine.arguments[0] }
         defer { free(path) }
@@ -26,7 +26,7 @@ struct Place {
 
     func program(_ name: String) -> String { programs + "/" + name }
 
-    /// A new folder in the scratch folder, readable by nobody else.
+    /// Creates a folder in the scratch folder with access for its owner only.
     func folder(_ name: String) throws -> String {
         let path = scratch.file(name)
         try FileManager.default.createDirectory(
@@ -38,9 +38,9 @@ struct Place {
     }
 }
 
-/// The processor time and the memory of processes.
+/// The processor time and memory of processes.
 enum ProcessTable {
-    /// Seconds of processor time of a process so far, its threads and its dead children included.
+    /// Returns the processor time of a process so far, in seconds, with its threads and reaped children.
     static func processorSeconds(_ process: Int32) -> Double {
         guard let text = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8),
             let end = text.lastIndex(of: ")")
@@ -51,7 +51,8 @@ enum ProcessTable {
         return ticks / Double(sysconf(Int32(_SC_CLK_TCK)))
     }
 
-    /// The same of its living threads, in the scheduler's nanoseconds; where it keeps none, in clock ticks.
+    /// Returns the processor time of a process's living threads, in seconds: from the scheduler's nanoseconds or,
+    /// without those, from clock ticks.
     static func threadSeconds(_ process: Int32) -> Double {
         let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task")) ?? []
         let times = tasks.compactMap { task in
@@ -61,7 +62,7 @@ enum ProcessTable {
         return times.isEmpty ? processorSeconds(process) : times.reduce(0, +) / 1e9
     }
 
-    /// The processes that a process started itself.
+    /// Returns the direct children of a process.
     static func children(of process: Int32) -> [Int32] {
         let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/task")) ?? []
         return tasks.flatMap { task in
@@ -70,10 +71,10 @@ enum ProcessTable {
         }
     }
 
-    /// A process and everything that it started.
+    /// Returns a process and all its descendants.
     static func family(of process: Int32) -> [Int32] { [process] + children(of: process).flatMap { family(of: $0) } }
 
-    /// Bytes of memory, what is shared counted in parts (PSS).
+    /// Returns the memory of a process in bytes, with shared pages counted proportionally (PSS).
     static func proportionalBytes(_ process: Int32) -> Int {
         let text = (try? String(contentsOfFile: "/proc/\(process)/smaps_rollup", encoding: .utf8)) ?? ""
         let line = text.split(separator: "\n").first { $0.hasPrefix("Pss:") } ?? ""

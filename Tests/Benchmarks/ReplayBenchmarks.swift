@@ -4,16 +4,16 @@ import Messaging
 import PhotoClient
 import PhotoModel
 
-/// The durable feed out of the broker's memory, beside a bare ROUTER and streams of Redis.
+/// Replay from the broker's memory, against a bare ROUTER and Redis streams.
 extension FeedBenchmarks {
-    /// What is read, and by how many.
+    /// The records that are read, and the number of readers.
     private struct Reading {
         let name: String
         let text: String
         let readers: Int
-        /// How many records each of them reads.
+        /// The number of records that each of them reads.
         let records: Int
-        /// How many of them a page has, and its bytes.
+        /// The number of records in a page, and its size in bytes.
         let page: (records: Int, bytes: Int)
         let make: @Sendable (BareContext) throws -> any PageReader
     }
@@ -99,7 +99,8 @@ extension FeedBenchmarks {
         withExtendedLifetime(broker) {}
     }
 
-    /// All readers on one thread, in this process, whoever serves them; connected before the clock starts.
+    /// Returns the rate of readers that all run on one thread of this process, whichever server they read from; they
+    /// connect before the clock starts.
     private static func rate(
         _ reading: Reading,
         _ make: @escaping @Sendable (BareContext) throws -> any PageReader

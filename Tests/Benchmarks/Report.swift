@@ -1,11 +1,11 @@
 import Foundation
 import JSONValue
 
-/// Numbers as the table writes them.
+/// Numbers as the table formats them.
 enum Figure {
     static func ratio(_ value: Double) -> String { String(format: value < 0.1 ? "%.3f" : "%.2f", value) }
 
-    /// Three or more digits that say something.
+    /// Returns a number with at least three significant digits.
     static func text(_ value: Double) -> String {
         guard value.isFinite else { return "–" }
         let digits = abs(value) >= 100 ? 0 : abs(value) >= 10 ? 1 : 2
@@ -24,7 +24,7 @@ enum Figure {
     }
 }
 
-/// A figure that stands alone: memory, what was lost.
+/// A figure without a peer, for example memory or losses.
 struct Remark: Sendable {
     var name: String
     var text: String
@@ -37,13 +37,13 @@ struct Report {
     var machine: Machine
     var outcomes: [Outcome] = []
     var remarks: [Remark] = []
-    /// What could not be measured, and why.
+    /// Benchmarks that could not run, and why.
     var gaps: [(name: String, reason: String)] = []
 
     var markdown: String {
         var lines = [
             "# Safelight benchmarks", "",
-            "\(machine.text). Every ratio is A over B, pair by pair in one sitting; figures are median "
+            "\(machine.text). Every ratio is A over B, pair by pair in one run; figures are median "
                 + "(minimum–maximum). A/A is the machine against itself; where its spread exceeds half of what separates "
                 + "the figure from its aim (or from the peer, where it has none), the result is not resolved.", "",
             "| name | A: ours | B: peer or limit | unit | A | B | A/B | A/A | pairs | load | aim | verdict |",
@@ -102,7 +102,7 @@ extension Outcome {
     }
 }
 
-/// Where it was measured.
+/// The machine on which the figures were measured.
 struct Machine {
     let text: String
 
@@ -112,7 +112,7 @@ struct Machine {
             info.split(separator: "\n").first { $0.hasPrefix("model name") }?.split(separator: ":").last?
             .trimmingCharacters(in: .whitespaces) ?? "unknown processor"
         #if DEBUG
-            let build = "debug build: figures mean nothing"
+            let build = "debug build: figures are meaningless"
         #else
             let build = "release build"
         #endif
@@ -120,7 +120,7 @@ struct Machine {
             "\(ProcessInfo.processInfo.activeProcessorCount) cores, \(model), load \(Self.load) at the start, \(build)"
     }
 
-    /// The mean number of processes that wanted a processor in the last minute.
+    /// The mean number of runnable processes in the last minute, as text.
     static var load: String {
         ((try? String(contentsOfFile: "/proc/loadavg", encoding: .utf8)) ?? "?").split(separator: " ").first
             .map(String.init) ?? "?"

@@ -4,7 +4,7 @@ import Foundation
 import Messaging
 import PhotoClient
 
-/// A request there and back over ipc: the whole house's protocol against libzmq's bare echo of the same bytes.
+/// A request and its response over ipc: the project's protocol stack against a bare libzmq echo of the same bytes.
 enum RequestBenchmarks {
     static func run(_ bench: Bench) async throws {
         guard bench.wants("requests") else { return }
@@ -74,7 +74,7 @@ enum RequestBenchmarks {
         let time = try await blocking {
             let socket = try BareSocket(ZMQ_DEALER, BareContext(), highWaterMark: 100_000)
             try socket.connect(address)
-            // Ids that are open at one time differ; the same digits, so the same bytes.
+            // Concurrent requests have different ids with equally many digits, so that all have the same size.
             let requests = (0..<max(1, window)).map { index in
                 request.replacingOccurrences(of: "\"id\":1", with: "\"id\":\(window == 1 ? 1 : 10 + index)")
             }.map { Array($0.utf8) }
@@ -86,7 +86,7 @@ enum RequestBenchmarks {
             for _ in 0..<count {
                 let reply = try socket.receive { $0.count > 60 ? LiveFrame.number(id, in: $0) ?? -1 : -1 }
                 guard sent < count else { continue }
-                // An echo has no id: any of them will do.
+                // An echo has no id; any of the open requests matches.
                 let index = reply.map { window == 1 ? 0 : Int($0.value) - 10 } ?? 0
                 try socket.send(requests.indices.contains(index) ? requests[index] : requests[0])
                 sent += 1

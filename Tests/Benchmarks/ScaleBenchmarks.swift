@@ -5,8 +5,8 @@ import JSONValue
 import PhotoClient
 import PhotoModel
 
-/// What the catalog's answers cost at 1,000,000 assets, beside the same answers at 10,000 and beside plain SQL on the same
-/// file. `--large` takes the large library; without it 100,000 assets stand for it.
+/// The cost of the catalog's responses at 1,000,000 assets, against the same responses at 10,000 and plain SQL on the
+/// same file. `--large` uses the large library; without it the large one has 100,000 assets.
 enum ScaleBenchmarks {
     static func run(_ bench: Bench) async throws {
         guard bench.wants(group: "scale") else { return }
@@ -23,7 +23,7 @@ enum ScaleBenchmarks {
             bench.remark(
                 Remark(
                     name: "scale.memory.\(served.assets)",
-                    text: "PSS of the catalog and its workers after all of scale",
+                    text: "PSS of the catalog and its workers after the whole group",
                     value: Double(bytes) / 1_048_576,
                     unit: "MiB"
                 )
@@ -33,7 +33,7 @@ enum ScaleBenchmarks {
         await large.services.stop()
     }
 
-    /// Members of the largest album: a tenth of the library.
+    /// Returns the sizes of the albums; the largest has a tenth of the library.
     private static func sizes(_ assets: Int) -> [Int] { [10, 1000, assets / 10] }
 
     private static func library(_ bench: Bench, _ assets: Int) async throws -> String {
@@ -46,7 +46,7 @@ enum ScaleBenchmarks {
             withIntermediateDirectories: true,
             attributes: [.posixPermissions: 0o700]
         )
-        bench.say("making a library of \(assets) assets")
+        bench.say("generating a library of \(assets) assets")
         let time = try await seconds {
             try await runProgram(
                 bench.place.program("catalog"),
@@ -210,7 +210,8 @@ enum ScaleBenchmarks {
 
     // MARK: Plain SQL
 
-    /// What no index and no counter answers, beside the same SQL on the same file: as fast as SQLite goes through it.
+    /// Measures queries that no index and no counter answers, against the same SQL on the same file: the aim is
+    /// SQLite's own scan.
     private static func plain(_ bench: Bench, _ large: Served) async throws {
         var configuration = Configuration()
         configuration.readonly = true
@@ -224,7 +225,7 @@ enum ScaleBenchmarks {
         let member =
             "FROM membership m JOIN asset a ON a.row = m.asset WHERE m.shown = 1 AND m.collection = "
             + "(SELECT row FROM collection WHERE id = '\(identifier)')"
-        // Another constant each time: what was counted once is known afterwards.
+        // Each query has another constant: the count of a repeated one would be cached.
         var number: Int64 = 0
         func next() -> Int64 {
             number += 1

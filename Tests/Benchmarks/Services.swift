@@ -5,7 +5,7 @@ import Messaging
 import PhotoClient
 import TestSupport
 
-/// Real services on a library of their own, and a client of them.
+/// Real services on a library of their own, and a client.
 final class Services {
     let place: Place
     let run: String
@@ -13,7 +13,7 @@ final class Services {
     let client: PhotoLibrary
     private(set) var running: [String: RunningProgram] = [:]
 
-    /// - Parameter library: the folder of an existing library; nil: a new one
+    /// - Parameter library: the folder of an existing library; nil for a new one
     init(_ place: Place, _ name: String, library: String? = nil) throws {
         self.place = place
         run = try place.folder("\(name).run")
@@ -21,7 +21,7 @@ final class Services {
         client = try Self.connect(run)
     }
 
-    /// A further client, with connections of its own; whoever asks for it closes it.
+    /// Returns another client with connections of its own, which the caller closes.
     func connect() throws -> PhotoLibrary { try Self.connect(run) }
 
     private static func connect(_ run: String) throws -> PhotoLibrary {
@@ -55,7 +55,7 @@ final class Services {
             place.program(name == "up" ? "safelight" : name),
             (name == "up" ? ["up"] : []) + ["--run", run, "--log", "warning"]
                 + (isKeeper ? ["--library", library] : []) + options,
-            // Generated records are years old: trimming them would be measured too.
+            // Generated records are years old, and trimming them would be measured too.
             environment: [
                 "SAFELIGHT_LIBRARY": library, "SAFELIGHT_CACHE": run + "/cache",
                 "SAFELIGHT_HISTORY_DAYS": "36500", "SAFELIGHT_HISTORY_BYTES": "17179869184",
@@ -79,14 +79,14 @@ final class Services {
         }
     }
 
-    /// Returns once the change-broker has a sequence. A head message would tell it too, but up to a second later.
+    /// Returns once the change-broker has published a sequence. A head message would show it only up to a second later.
     func published(_ sequence: Int64) async throws {
         while try await client.changeBroker.ask(FeedHeadRequest()).result.sequence < sequence {
             await Waiting.beforeNextLook(.milliseconds(20))
         }
     }
 
-    /// Stops everything and waits for it.
+    /// Stops all services and waits until they have ended.
     func stop() async {
         await client.close()
         for program in running.values {
@@ -96,7 +96,7 @@ final class Services {
         running = [:]
     }
 
-    /// Stops one and waits for it.
+    /// Stops one service and waits until it has ended.
     func stop(_ name: String) async {
         guard let program = running.removeValue(forKey: name) else { return }
         program.signal(SIGTERM)
@@ -106,7 +106,7 @@ final class Services {
     func process(_ name: String) -> Int32 { running[name]?.processIdentifier ?? 0 }
 }
 
-/// Libraries by `catalog generate`, each made once a run.
+/// Libraries made by `catalog generate`, each once per run.
 actor Libraries {
     private let place: Place
     private var made: [Int: String] = [:]
@@ -115,7 +115,7 @@ actor Libraries {
 
     static let seed = 7
 
-    /// A library of so many assets. Whoever changes it says so by a purpose of its own.
+    /// Returns the folder of a library with `assets` assets. A benchmark that changes it passes a `purpose` of its own.
     func folder(assets: Int, for purpose: String) async throws -> String {
         if let folder = made[assets] { return try await copy(folder, purpose, assets) }
         let folder = try place.folder("generated-\(assets)")
@@ -124,7 +124,7 @@ actor Libraries {
             ["generate", "--assets", "\(assets)", "--seed", "\(Self.seed)", "--library", folder]
         )
         guard FileManager.default.subpaths(atPath: folder)?.isEmpty == false else {
-            throw BenchmarkError("catalog generate makes nothing")
+            throw BenchmarkError("catalog generate failed")
         }
         made[assets] = folder
         return try await copy(folder, purpose, assets)

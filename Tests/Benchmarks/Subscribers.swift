@@ -41,7 +41,7 @@ final class Subscribers {
         try await child.expect("ready")
     }
 
-    /// Those of another server.
+    /// Connects subscribers to another server.
     init(_ broker: WireBroker, _ count: Int) async throws {
         child = try Child([
             "peer-wire", "--server", broker.server.rawValue, "--endpoint", broker.endpoint, "--subscribers", "\(count)",
@@ -49,12 +49,12 @@ final class Subscribers {
         try await child.expect("ready")
     }
 
-    /// Stands still: reads nothing, and its connection stays.
+    /// Stops the process: it reads nothing, and its connections stay open.
     func stop() { kill(child.process.processIdentifier, SIGSTOP) }
 
     func goOn() { kill(child.process.processIdentifier, SIGCONT) }
 
-    /// What they got of a batch that `begin` sets off.
+    /// Returns what the subscribers received of a batch that `begin` starts.
     func batch(_ count: Int, _ begin: () async throws -> Void) async throws -> Result {
         try child.say("batch \(count)")
         try await child.expect("go")

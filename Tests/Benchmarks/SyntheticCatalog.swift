@@ -7,9 +7,9 @@ import PhotoModel
 import Synchronization
 import TestSupport
 
-/// A catalog that has nothing but a history, which grows when it is told to: what the change-broker is measured with.
+/// A catalog that consists of a history, which grows on request. The change-broker is measured with it.
 final class SyntheticCatalog: RequestHandler {
-    /// A favourite change of one asset, about as a camera's photo looks.
+    /// A favorite change of one asset, like that of a camera's photo.
     let template: ChangeRecord
     private let library = String(repeating: "ab", count: 16)
     private let state = Mutex(State())
@@ -22,9 +22,9 @@ final class SyntheticCatalog: RequestHandler {
         var followers = 0
     }
 
-    /// Numbers have as many digits at the end of a run as at its beginning, so that all messages have one size.
+    /// Sequences have the same number of digits throughout a run, so that all messages have one size.
     private static let first: Int64 = 1_000_000_000
-    /// Records in one notification, about what the catalog sends.
+    /// The number of records in one notification, about what the catalog sends.
     private static let batch: Int64 = 128
 
     init() throws {
@@ -58,7 +58,7 @@ final class SyntheticCatalog: RequestHandler {
 
     func shutdown() async { await thread.shutdown() }
 
-    /// Commits so many records at once.
+    /// Commits `count` records at once.
     func grow(by count: Int) {
         let waiting = state.withLock { state in
             state.head += Int64(count)
@@ -93,7 +93,7 @@ final class SyntheticCatalog: RequestHandler {
 
     private func tell(after token: ChangeToken?, _ notifier: Notifier) async throws(RPCError) -> Reply {
         var position = token?.sequence ?? head
-        // Encoded once: what is measured is who passes them on, not who makes them.
+        // Encoded once: the benchmark measures delivery, not encoding.
         var record = template.bytes
         state.withLock { $0.followers += 1 }
         while !Task.isCancelled {

@@ -2,7 +2,7 @@ import Foundation
 import Imaging
 import TestSupport
 
-/// Thumbnails of 256 pixels, files in and files out, one thread on both sides.
+/// Thumbnails of 256 pixels, from file to file, with one thread on both sides.
 enum ThumbnailBenchmarks {
     static func run(_ bench: Bench) async throws {
         guard bench.wants("thumbnails") else { return }
@@ -26,7 +26,7 @@ enum ThumbnailBenchmarks {
             aim: .ratio(0.9)
         )
         guard let photos = bench.place.photos else {
-            return bench.gap("thumbnails.photos", "there is no folder ../shared/photos; --photos names another")
+            return bench.gap("thumbnails.photos", "there is no folder ../shared/photos; set another with --photos")
         }
         let real = try readable(in: photos)
         try await compare(
@@ -89,7 +89,7 @@ enum ThumbnailBenchmarks {
         quality: 85
     )
 
-    /// A JPEG of 12 megapixels, unless said otherwise, with about the detail of a photo: soft tones, edges and a little
+    /// Returns a JPEG, by default of 12 megapixels, with about the detail of a photo: soft tones, edges and a little
     /// noise, seeded.
     static func largePicture(
         _ folder: String,
@@ -119,7 +119,7 @@ enum ThumbnailBenchmarks {
         return try Data(contentsOf: URL(fileURLWithPath: "\(folder)/source.jpg"))
     }
 
-    /// The JPEGs of a folder that our renderer can read; broken ones belong to tests.
+    /// Returns the JPEGs of a folder that the project's renderer can read; some test photos are broken.
     private static func readable(in folder: String) throws -> [String] {
         let names = FileManager.default.subpaths(atPath: folder) ?? []
         return names.sorted().map { "\(folder)/\($0)" }.filter { path in
@@ -131,7 +131,7 @@ enum ThumbnailBenchmarks {
     }
 }
 
-/// Seconds of work that would block a task's thread.
+/// Returns the seconds of work that would block a task's thread.
 func blockingSeconds(_ work: @escaping @Sendable () throws -> Void) async throws -> Double {
     try await blocking {
         let start = Clocks.microseconds()

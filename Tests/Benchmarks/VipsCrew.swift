@@ -1,9 +1,9 @@
 import Foundation
 import TestSupport
 
-/// libvips in one process with a thread for each processor, each picture by `vips_thumbnail`, one size after the other.
+/// libvips in one process with a thread per processor; each image is made by `vips_thumbnail`, one size after another.
 ///
-/// By libvips' own Python binding, which lets go of Python's lock within each call; Python's start is not measured.
+/// It uses libvips' own Python binding, which releases Python's lock during each call; Python's start is not measured.
 final class VipsCrew {
     let threads = ProcessInfo.processInfo.activeProcessorCount
     private let child: Child
@@ -21,7 +21,7 @@ final class VipsCrew {
 
     var process: Int32 { child.process.processIdentifier }
 
-    /// Seconds for all files at all sizes.
+    /// Returns the seconds for all files at all sizes.
     func seconds(_ files: [String], sizes: [Int]) async throws -> Double {
         try await Benchmarks.seconds { try await run(files, sizes: sizes) }
     }

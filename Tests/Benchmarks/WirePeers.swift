@@ -3,13 +3,13 @@ import Foundation
 import Glibc
 import TestSupport
 
-/// A server of others in a process of its own, which keeps nothing on disk.
+/// A foreign server in a process of its own that stores nothing on disk.
 final class WireBroker {
     let server: WireServer
     private(set) var endpoint = ""
     private let child: Child
 
-    /// Where a server's program is; nil where it is not installed.
+    /// Returns the path of a server's program; nil if it is not installed.
     static func program(_ server: WireServer) -> String? {
         TestPlace.program(server.program)
             ?? ["/usr/bin/", "/usr/sbin/"].map { $0 + server.program }
@@ -20,7 +20,7 @@ final class WireBroker {
         "\(server.program) is not installed (Debian: \(server.program))"
     }
 
-    /// Starts it, and waits until it takes connections.
+    /// Starts the server and waits until it accepts connections.
     init(_ server: WireServer, program: String, in folder: String) async throws {
         self.server = server
         let options: [String]
@@ -29,7 +29,7 @@ final class WireBroker {
             endpoint = "\(folder)/redis.sock"
             options = [
                 "--port", "0", "--unixsocket", endpoint, "--save", "", "--appendonly", "no", "--dir", folder,
-                // Its subscribers lose nothing either: without a limit it keeps for them what they have not read.
+                // Subscribers lose nothing here either: without a limit the server keeps what they have not read.
                 "--client-output-buffer-limit", "pubsub 0 0 0", "--logfile", "\(folder)/redis.log",
             ]
         case .nats:
@@ -44,7 +44,7 @@ final class WireBroker {
         throw BenchmarkError("\(program) does not start")
     }
 
-    /// The port that NATS has found for itself.
+    /// Returns the port that NATS chose.
     private static func port(in folder: String) -> String? {
         let files = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
         guard let file = files.first(where: { $0.hasSuffix(".ports") }),
@@ -53,14 +53,14 @@ final class WireBroker {
         return text.split(separator: ":").last.map { String($0.prefix(while: \.isNumber)) }
     }
 
-    /// Publishes so many messages as fast as the server takes them.
+    /// Publishes messages as fast as the server accepts them.
     static func burst(_ count: Int, _ frame: [UInt8], to server: WireServer, _ endpoint: String) throws {
         var frame = frame
         let socket = try WireSocket(server, endpoint)
         var sequence = frame.withUnsafeBytes { LiveFrame.number(LiveFrame.sequence, in: $0) } ?? 0
         var left = count
         while left > 0 {
-            // What the server has not taken yet is bounded, as libzmq's queue is.
+            // What the server has not read yet is bounded, like libzmq's queue.
             let window = min(left, 1000)
             var bytes: [UInt8] = []
             for number in 1...window {
@@ -82,7 +82,7 @@ final class WireBroker {
         }
     }
 
-    /// Waits until NATS has read everything before.
+    /// Waits until NATS has read everything sent before.
     static func greet(_ socket: WireSocket) throws {
         try socket.send(Array("PING\r\n".utf8))
         while try !socket.wait({ piece in
@@ -92,7 +92,7 @@ final class WireBroker {
     }
 }
 
-/// `Benchmarks peer-wire`: bare subscribers of another server on one thread, as `peer-subscribe` are of ours.
+/// `Benchmarks peer-wire`: bare subscribers of a foreign server on one thread, like those of `peer-subscribe`.
 struct WireCommand: ParsableCommand {
     static let configuration = CommandConfiguration(commandName: "peer-wire", shouldDisplay: false)
 
@@ -106,7 +106,7 @@ struct WireCommand: ParsableCommand {
             switch server {
             case .redis:
                 try socket.command("SUBSCRIBE", "changes")
-                // A list of three: what it is, the channel, how many there are.
+                // The reply is a list of three: its kind, the channel and the number of subscriptions.
                 for _ in 0..<4 { try socket.wait { _ in } }
             case .nats:
                 try socket.send(Array("SUB changes 1\r\n".utf8))
@@ -114,7 +114,7 @@ struct WireCommand: ParsableCommand {
             }
         }
         var items = sockets.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
-        // Of Redis's three texts of a message the last is its content.
+        // A Redis message has three texts; the last is its content.
         var texts = Array(repeating: 0, count: subscribers)
         Peer.say("ready")
         try Peer.measureBatches(subscribers: subscribers) { batch in

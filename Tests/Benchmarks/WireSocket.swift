@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import Glibc
 
-/// Brokers of others that are measured beside ours, where Debian's packages of them are installed.
+/// Foreign brokers that are measured for comparison, if their Debian packages are installed.
 enum WireServer: String, CaseIterable, ExpressibleByArgument {
     case redis, nats
 
@@ -10,15 +10,15 @@ enum WireServer: String, CaseIterable, ExpressibleByArgument {
     var title: String { self == .redis ? "Redis pub/sub" : "NATS" }
 }
 
-/// A connection to one of them: lines and counted bytes. For one thread.
+/// A connection to one of them that reads lines and counted bytes. Used by one thread at a time.
 final class WireSocket {
-    /// One piece of what a server says.
+    /// One piece of a server's output.
     enum Piece {
-        /// The head of a list of so many pieces (Redis).
+        /// The header of a list, with its number of pieces (Redis).
         case list(Int)
-        /// Counted bytes: a message, an identifier.
+        /// Counted bytes: a message or an identifier.
         case bytes(UnsafeRawBufferPointer)
-        /// Anything else that stands on a line of its own.
+        /// Any other line.
         case line(UnsafeRawBufferPointer)
     }
 
@@ -75,24 +75,24 @@ final class WireSocket {
         }
         guard status == 0 else {
             close(descriptor)
-            throw BenchmarkError("a server cannot be reached: \(String(cString: strerror(errno)))")
+            throw BenchmarkError("cannot connect to the server: \(String(cString: strerror(errno)))")
         }
         return descriptor
     }
 
-    /// Sends all of it; waits for room.
+    /// Sends all bytes; blocks while the socket is full.
     func send(_ bytes: [UInt8]) throws {
         var sent = 0
         while sent < bytes.count {
             let count = bytes.withUnsafeBytes {
                 Glibc.send(descriptor, $0.baseAddress?.advanced(by: sent), $0.count - sent, 0)
             }
-            guard count > 0 else { throw BenchmarkError("a server does not take what is sent to it") }
+            guard count > 0 else { throw BenchmarkError("the server no longer accepts data") }
             sent += count
         }
     }
 
-    /// A command of Redis.
+    /// Encodes a Redis command.
     static func command(_ words: [[UInt8]]) -> [UInt8] {
         var bytes = Array("*\(words.count)\r\n".utf8)
         for word in words { bytes += Array("$\(word.count)\r\n".utf8) + word + [0x0D, 0x0A] }
@@ -101,9 +101,9 @@ final class WireSocket {
 
     func command(_ words: String...) throws { try send(Self.command(words.map { Array($0.utf8) })) }
 
-    /// Reads what has come.
+    /// Reads what has arrived.
     ///
-    /// - Returns: whether anything did, where it does not wait
+    /// - Returns: whether anything has; always true if it waits
     @discardableResult
     func fill(wait: Bool = true) throws -> Bool {
         if start > 0 {
@@ -113,17 +113,17 @@ final class WireSocket {
             }
             (start, end) = (0, end - start)
         }
-        guard end < buffer.count else { throw BenchmarkError("a server sends more than fits") }
+        guard end < buffer.count else { throw BenchmarkError("the server sent a message larger than the buffer") }
         let count = buffer.withUnsafeMutableBytes {
             recv(descriptor, $0.baseAddress?.advanced(by: end), $0.count - end, wait ? 0 : Int32(MSG_DONTWAIT))
         }
         if count < 0, !wait, errno == EAGAIN { return false }
-        guard count > 0 else { throw BenchmarkError("a server ended the connection") }
+        guard count > 0 else { throw BenchmarkError("the server closed the connection") }
         end += count
         return true
     }
 
-    /// Takes the next piece, where it has come whole; else nil.
+    /// Returns the next piece if it has arrived completely; otherwise nil.
     func next<Value>(_ look: (Piece) throws -> Value) throws -> Value? {
         try buffer.withUnsafeBytes { bytes -> Value? in
             guard let base = bytes.baseAddress, let found = memchr(base + start, 0x0A, end - start) else { return nil }
@@ -141,7 +141,7 @@ final class WireSocket {
         }
     }
 
-    /// The next piece; waits for it.
+    /// Returns the next piece, and waits for it.
     func wait<Value>(_ look: (Piece) throws -> Value) throws -> Value {
         while true {
             if let value = try next(look) { return value }
@@ -149,7 +149,7 @@ final class WireSocket {
         }
     }
 
-    /// How many bytes a line announces; nil for one that stands alone.
+    /// Returns the number of bytes that a line announces; nil for a line without a payload.
     private func counted(_ line: UnsafeRawBufferPointer) throws -> Int? {
         switch (server, line.first) {
         case (_, UInt8(ascii: "-")): throw BenchmarkError("a server says \(String(decoding: line, as: UTF8.self))")

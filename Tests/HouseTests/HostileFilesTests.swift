@@ -122,7 +122,7 @@ struct HostileFilesTests {
             let json = try JSON(parsing: Array(line.utf8))
             guard let file = json["file"]?.stringValue else { continue }
             #expect(outcomes[file] == nil, "\(file) is reported twice")
-            outcomes[file] = [json["error"]?["name"]?.stringValue ?? "taken in"]
+            outcomes[file] = [json["error"]?["name"]?.stringValue ?? "imported"]
             if let id = json["id"]?.stringValue.flatMap({ ObjectID($0) }) { assets.append((file, id)) }
         }
         #expect(outcomes.count == files.count, "\(imported.errors)")
@@ -183,7 +183,7 @@ struct HostileFilesTests {
         }
         let list = try await library.catalog.ask(ListQuarantine()).result
         TestPlace.say(
-            "\(files.count) hostile files, \(kills) workers killed: \(unlucky) other outcomes, \(list.count) quarantined"
+            "\(files.count) hostile files, \(kills) workers killed: \(unlucky) differ, \(list.count) quarantined"
         )
         // Bytes whose workers were killed twice are quarantined. After the quarantine is lifted all outcomes are as
         // expected.

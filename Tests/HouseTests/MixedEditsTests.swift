@@ -107,8 +107,8 @@ struct MixedEditsTests {
         }
         let refused = told.values.filter { if case .refused = $0 { true } else { false } }
         TestPlace.say(
-            "\(told.count) edits of \(assets.count) assets by \(Self.scripts) scripts, \(refused.count) refused by name; "
-                + "kills: \(kills.editor) of the editor, \(kills.workers) of workers; \(shown) renders equal fresh ones; "
+            "\(told.count) edits of \(assets.count) assets by \(Self.scripts) scripts, \(refused.count) refused; "
+                + "kills: \(kills.editor) of the editor, \(kills.workers) of workers; \(shown) renders equal fresh; "
                 + "\(String(format: "%.1f", seconds)) s"
         )
         await other.close()

@@ -95,7 +95,7 @@ struct PublishingTests {
             #expect(applied.assets.first?.isContentChanged == true)
             #expect(applied.origin.onBehalfOf?.hasPrefix("uid:") == true)
             if let after = plan.after, let before = states[after]?.last?.record {
-                #expect(before.sequence < applied.sequence, "\(plan.id) stands before \(after)")
+                #expect(before.sequence < applied.sequence, "\(plan.id) precedes \(after)")
             }
         }
         // No other transaction changed an asset.

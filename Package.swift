@@ -1,9 +1,9 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// The floor plan of the house. Each room is one line: its floor, its folder, what it leans on.
-// A room leans only on lower floors; the manifest stops the build when an arrow points up or
-// sideways. README.md says what each room is for.
+// The module table. Each line is one module: its layer, its folder, and the modules it depends on. A module depends
+// only on lower layers; the manifest stops the build at a dependency on the same or a higher layer. README.md describes
+// the modules.
 
 // MARK: - Packages
 
@@ -21,7 +21,7 @@ let packages: [String: (url: String, version: Version, products: [String])] = [
     "GRDB.swift": ("https://github.com/groue/GRDB.swift", "7.10.0", ["GRDB"]),
 ]
 
-// MARK: - Rooms
+// MARK: - Modules
 
 enum Kind { case library, c, system(pkgConfig: String?, apt: String), program(name: String), support, tests, bench }
 
@@ -50,7 +50,7 @@ struct Room {
 let programs = ["Catalog", "Thumbnailer", "ChangeBroker", "Editor", "CommandLine"]
 
 let rooms: [Room] = [
-    // 0  ground: C libraries behind small headers, and JSON
+    // Layer 0, foundation: C libraries behind small headers, JSON, and primitives for time and concurrency
     Room(0, "CZeroMQ", .system(pkgConfig: nil, apt: "libzmq3-dev")),
     Room(0, "CMagickWand", .system(pkgConfig: "MagickWand", apt: "libmagickwand-dev")),
     Room(0, "CGExiv2", .system(pkgConfig: "gexiv2", apt: "libgexiv2-dev")),
@@ -68,12 +68,12 @@ let rooms: [Room] = [
     Room(0, "JSONValue"),
     Room(0, "Basics", .library, ["CCrypto"]),
 
-    // 1  words: values only
+    // Layer 1, model: values only
     Room(1, "SamplePictures"),
     Room(1, "PhotoModel", .library, ["JSONValue"]),
     Room(1, "PictureFormats"),
 
-    // 2  trades: none knows another
+    // Layer 2, subsystems: none depends on another
     Room(2, "Messaging", .library, ["CZeroMQ", "JSONValue", "Logging", "DequeModule"]),
     Room(
         2,
@@ -84,10 +84,10 @@ let rooms: [Room] = [
     Room(2, "Metadata", .library, ["CMetadata", "CJPEG", "CJXL", "PictureFormats", "PhotoModel", "JSONValue"]),
     Room(2, "Storage", .library, ["GRDB", "Basics", "Logging", "CProcess"]),
 
-    // 3  speech: every request, reply, feed message and error, once
+    // Layer 3, protocol: every request, response, feed message and error, defined once
     Room(3, "Contracts", .library, ["PhotoModel", "Messaging", "JSONValue"]),
 
-    // 4  callers
+    // Layer 4, clients: typed calls, and what all programs share
     Room(
         4,
         "PhotoClient",
@@ -106,7 +106,7 @@ let rooms: [Room] = [
         ]
     ),
 
-    // 5  programs
+    // Layer 5, programs
     Room(
         5,
         "Catalog",
@@ -163,7 +163,7 @@ let rooms: [Room] = [
         ]
     ),
 
-    // 6  tests
+    // Layer 6, tests
     Room(6, "BasicsTests", .tests, ["Basics", "TestSupport"]),
     Room(6, "JSONValueTests", .tests, ["JSONValue", "TestSupport"]),
     Room(6, "PhotoModelTests", .tests, ["PhotoModel", "JSONValue", "TestSupport"]),
@@ -263,17 +263,17 @@ let rooms: [Room] = [
     ),
 ]
 
-// MARK: - The rules of the house
+// MARK: - Layer rules and build settings
 
 let floors = Dictionary(uniqueKeysWithValues: rooms.map { ($0.name, $0.floor) })
-/// Headers of installed libraries: everything may use them, their own layer too.
+/// Headers of installed libraries. Every module may use them, including those of the same layer.
 let systemLibraries = Set(rooms.compactMap { if case .system = $0.kind { $0.name } else { nil } })
 
 for room in rooms {
     for support in room.leansOn where !systemLibraries.contains(support) {
         guard let floor = floors[support] else { continue }
         if floor >= room.floor {
-            fatalError("\(room.name) (floor \(room.floor)) may not lean on \(support) (floor \(floor))")
+            fatalError("\(room.name) (layer \(room.floor)) must not depend on \(support) (layer \(floor))")
         }
     }
 }
@@ -290,7 +290,7 @@ let house: [SwiftSetting] = [
 func dependency(_ name: String) -> Target.Dependency {
     if floors[name] != nil { return .target(name: name) }
     guard let package = packages.first(where: { $0.value.products.contains(name) }) else {
-        fatalError("no room and no package offers \(name)")
+        fatalError("no module and no package provides \(name)")
     }
     return .product(name: name, package: package.key)
 }
@@ -301,7 +301,7 @@ func target(_ room: Room) -> Target {
     case .library, .support:
         return .target(name: room.name, dependencies: dependencies, path: room.path, swiftSettings: house)
     case .c:
-        // Loops over pixels are meant to be fast in debug builds, too.
+        // Loops over pixels should be fast in debug builds too.
         return .target(
             name: room.name,
             dependencies: dependencies,

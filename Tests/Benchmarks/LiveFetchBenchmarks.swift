@@ -53,7 +53,7 @@ enum LiveFetchBenchmarks {
             Remark(
                 name: "live.memory",
                 text: "memory of the broker per object of \(Watched.whole.count) whole-library lists of \(assets) "
-                    + "assets; it counts \(Figure.text(Double(figures["bytes"]?.intValue ?? 0) / Double(max(1, rows))))",
+                    + "assets; counted: \(Figure.text(Double(figures["bytes"]?.intValue ?? 0) / Double(max(1, rows))))",
                 value: Double(memory) / Double(max(1, rows)),
                 unit: "bytes"
             )

@@ -44,8 +44,8 @@ struct Report {
         var lines = [
             "# Safelight benchmarks", "",
             "\(machine.text). Every ratio is A over B, pair by pair in one run; figures are median "
-                + "(minimum–maximum). A/A is the machine against itself; where its spread exceeds half of what separates "
-                + "the figure from its aim (or from the peer, where it has none), the result is not resolved.", "",
+                + "(minimum–maximum). A/A is the noise of the machine; if its spread exceeds half the distance of "
+                + "the figure from its aim (or from the peer, if it has none), the result is not resolved.", "",
             "| name | A: ours | B: peer or limit | unit | A | B | A/B | A/A | pairs | load | aim | verdict |",
             "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
         ]

@@ -139,7 +139,7 @@ struct ExampleTests {
         TestPlace.say(run.errors.split(separator: "\n").filter { $0.hasPrefix("Ran") }.joined())
     }
 
-    // MARK: Parts
+    // MARK: Helpers
 
     private static var pythonPath: String {
         [TestPlace.package + "/Shared/python", TestEnvironment.text("PYTHONPATH")].compactMap { $0 }

@@ -195,7 +195,7 @@ struct HostileFilesTests {
         #expect(house.stop() == [])
     }
 
-    // MARK: Asking
+    // MARK: Requests
 
     private static func isNamed(_ name: String) -> Bool {
         let faults: [Refusal] = [.internalError, .connectionLost, .deadlineExceeded, .unavailable, .busy]

@@ -109,7 +109,7 @@ struct LiveFetchTests {
         #expect(house.stop() == [])
     }
 
-    // MARK: Parts
+    // MARK: Helpers
 
     /// How the test's own time is spent.
     private struct Spent {

@@ -10,7 +10,7 @@ import Testing
 /// A photo with damaged image data: it is imported as it is, and every report marks it as damaged.
 @Suite(.serialized, .timeLimit(.minutes(2)))
 struct DamagedPictureTests {
-    /// Follows the records until one marks an asset as damaged.
+    /// Follows the records and returns the first one that marks an asset as damaged.
     private func mark(_ library: PhotoLibrary) async throws -> ChangeRecord {
         let beginning = ChangeToken(library: try await library.currentToken().token.library, sequence: 0)
         for try await event in library.changes(since: beginning) {

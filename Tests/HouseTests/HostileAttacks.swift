@@ -247,7 +247,7 @@ private final class RequestFlood {
         return count
     }
 
-    /// Opens a connection if there is none, or if the peer gave up the present one.
+    /// Opens a connection if there is none, and replaces one whose requests are all open without a message for 3 seconds.
     private func connect(_ connection: inout Connection) {
         let isSilent = connection.open >= outstanding && Date().timeIntervalSince(connection.heardAt) > 3
         guard connection.socket == nil || isSilent else { return }

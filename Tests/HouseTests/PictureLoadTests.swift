@@ -202,7 +202,7 @@ struct PictureLoadTests {
                     _, number = state["cancels"].pop(0)
                     if number in state["open"]: send(socket, {"method": "rpc.cancel", "params": {"id": number}})
             if now > end and all(not state["open"] for state in sockets.values()):
-                # What would still come now is one too many.
+                # A message that arrives from here on is a surplus one.
                 quiet = quiet or now
                 if now - quiet > 1: break
             if now > end + 60:

@@ -1,16 +1,17 @@
 import DequeModule
 import Synchronization
 
-/// Bytes that may be spent, by those who wait in line for them: byte credit, or the room of an outbox.
+/// A semaphore that counts bytes, with a first-in, first-out queue of waiters. It is used for byte credit and for the
+/// capacity of an outbox.
 ///
-/// A message passes as soon as anything is left, and may take the rest below zero: so one message larger than the whole
-/// window still passes, and the overshoot is one message.
+/// A message passes as soon as any bytes are left, and may take the count below zero: so a single message larger than
+/// the whole window still passes, and the overshoot is at most one message.
 final class ByteGate: Sendable {
     enum Outcome: Sendable {
         case taken
-        /// Too much is waiting in line already.
+        /// Too many bytes are already waiting in line.
         case refused
-        /// Nothing will be given any more.
+        /// The gate was closed; no more bytes will become available.
         case closed
         /// The waiting task was cancelled.
         case cancelled
@@ -36,7 +37,7 @@ final class ByteGate: Sendable {
 
     /// - Parameters:
     ///   - available: bytes that may be spent at once.
-    ///   - ceiling: giving never lifts the bytes above this.
+    ///   - ceiling: `give` never raises the available bytes above this.
     ///   - lineBound: bytes that may wait in line before `take` refuses.
     init(available: Int, ceiling: Int = .max, lineBound: Int = .max) {
         self.state = Mutex(State(available: min(available, ceiling)))
@@ -49,12 +50,12 @@ final class ByteGate: Sendable {
     /// Bytes waiting in line.
     var lineBytes: Int { state.withLock { $0.lineBytes } }
 
-    /// Takes without asking: for what must be said in any case and is small.
+    /// Takes the bytes without waiting, even if none are left: for small messages that must be sent in any case.
     func takeNow(_ bytes: Int) {
         state.withLock { $0.available = $0.available.addingClamped(-bytes) }
     }
 
-    /// Takes the bytes if nobody has to wait for them.
+    /// Takes the bytes if that is possible without waiting.
     func takeIfOpen(_ bytes: Int) -> Bool {
         state.withLock { state in
             guard !state.isClosed, state.available > 0, state.line.isEmpty else { return false }
@@ -63,7 +64,7 @@ final class ByteGate: Sendable {
         }
     }
 
-    /// Takes the bytes, waiting in line until something is left.
+    /// Takes the bytes, waiting in line until some are available.
     func take(_ bytes: Int) async -> Outcome {
         enum Step { case done(Outcome), wait(UInt64) }
         let step: Step = state.withLock { state in
@@ -111,7 +112,7 @@ final class ByteGate: Sendable {
         waiter?.continuation.resume(returning: .cancelled)
     }
 
-    /// Adds bytes, up to the ceiling, and lets those in line pass.
+    /// Returns bytes, up to the ceiling, and resumes waiters in order.
     func give(_ bytes: Int) {
         let passing: [Waiter] = state.withLock { state in
             state.available = min(state.available.addingClamped(max(bytes, 0)), ceiling)
@@ -126,7 +127,7 @@ final class ByteGate: Sendable {
         for waiter in passing { waiter.continuation.resume(returning: .taken) }
     }
 
-    /// Sends everybody in line away, now and later.
+    /// Resumes all waiters, present and future, with `closed`.
     func close() {
         let leaving = state.withLock { state in
             state.isClosed = true

@@ -1,12 +1,12 @@
 import DequeModule
 
-/// The calls of one client between sending and answer: values only, no sockets.
+/// The calls of one client between request and response. A plain value without sockets.
 struct CallTable {
-    /// Waiting to be sent, in order; calls that were taken back meanwhile are skipped.
+    /// Calls waiting to be sent, in order; cancelled ones are skipped.
     private var waiting: Deque<OutgoingCall> = []
     private var known: [Int64: OutgoingCall] = [:]
     private var sent: Set<Int64> = []
-    /// Taken back, their answer still to come; they count as under way for the service.
+    /// Cancelled calls whose response has not arrived; the service still counts them as running.
     private var abandoned: Set<Int64> = []
     let window: Int
 
@@ -37,7 +37,9 @@ struct CallTable {
         sent.insert(call.id)
     }
 
-    /// - Returns: whether the service knows of it, so that it must be told.
+    /// Cancels a call.
+    ///
+    /// - Returns: whether it was already sent, so that the service must be sent `rpc.cancel`.
     mutating func takeBack(_ call: OutgoingCall) -> Bool {
         guard known.removeValue(forKey: call.id) != nil else { return false }
         guard sent.remove(call.id) != nil else { return false }
@@ -45,17 +47,17 @@ struct CallTable {
         return true
     }
 
-    /// The call that a response ends.
+    /// Removes and returns the call that a response belongs to.
     mutating func answered(_ id: Int64) -> OutgoingCall? {
         if abandoned.remove(id) != nil { return nil }
         guard sent.remove(id) != nil else { return nil }
         return known.removeValue(forKey: id)
     }
 
-    /// The call that a notification is about.
+    /// Returns the call that a notification belongs to.
     func about(_ id: Int64) -> OutgoingCall? { sent.contains(id) ? known[id] : nil }
 
-    /// The connection is gone, and with it every answer.
+    /// Removes and returns all sent calls: the connection is lost, so their responses will not arrive.
     mutating func connectionLost() -> [OutgoingCall] {
         let lost = sent.compactMap { known.removeValue(forKey: $0) }
         sent = []
@@ -69,7 +71,7 @@ struct CallTable {
         return all
     }
 
-    /// The calls whose time is up, and the moment of the next.
+    /// Returns the calls whose deadline has passed, and the next deadline.
     func expired(_ now: Int64) -> (calls: [OutgoingCall], next: Int64) {
         var calls: [OutgoingCall] = []
         var next = Int64.max

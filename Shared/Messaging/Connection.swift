@@ -1,24 +1,24 @@
 import DequeModule
 import JSONValue
 
-/// What a server keeps of one peer; it stays on the poll thread.
+/// The state that a server keeps for one peer; used on the poll thread only.
 final class Connection {
     let id: ConnectionID
     let descriptor: Int32?
     let identity: String
-    /// Its key, over CURVE.
+    /// The peer's key; nil without CURVE.
     let holder: KeyHolder?
-    /// Room for messages on their way to this peer.
+    /// Capacity for messages on their way to this peer.
     let room: ByteGate
-    /// Requests without an answer yet.
+    /// Requests without a response yet.
     var open: [JSON: OpenRequest] = [:]
-    /// Tasks under way for it, those whose answer has gone included.
+    /// Handler tasks that still run for this connection, including those already answered.
     var running = 0
-    /// Messages that libzmq would not take yet.
+    /// Messages that libzmq did not accept yet.
     var queue: Deque<OutgoingMessage> = []
     /// Messages that wait because a large one before them is being parsed.
     var held: Deque<(message: IncomingMessage, prefix: [Bytes])> = []
-    /// What its requests take.
+    /// The memory used by its requests.
     let memory = RequestMemory()
     var isParsing = false
 
@@ -34,8 +34,8 @@ final class Connection {
         )
     }
 
-    /// Who is at the other end: the name of a key, or over ipc libzmq gives `localhost:uid:gid:pid`, as the kernel
-    /// vouches for it.
+    /// Returns the peer's identity: the name of its key over CURVE; over ipc the uid from libzmq's
+    /// `localhost:uid:gid:pid`, which the kernel vouches for; otherwise `loopback`.
     static func identity(of message: IncomingMessage, over transport: EndpointAddress.Transport) -> String {
         if let holder = message.holder { return holder.identity }
         guard transport == .ipc, let peerAddress = message.peerAddress else { return "loopback" }
@@ -44,17 +44,18 @@ final class Connection {
         return "uid:\(uid)"
     }
 
-    /// Whether forgetting it loses nothing.
+    /// Whether the connection can be removed without losing anything.
     var isIdle: Bool { open.isEmpty && running == 0 && queue.isEmpty && held.isEmpty && !isParsing }
 }
 
-/// The connections of one server: found by routing id, and ended by descriptor.
+/// The connections of one server: found by routing id, ended by descriptor.
 struct ConnectionTable {
     private(set) var byRouting: [Bytes: Connection] = [:]
-    /// More than one where leftover messages of an ended connection are read after its descriptor has a new owner:
-    /// which one is the owner cannot be told, so nobody is ended before the descriptor is closed again.
+    /// A descriptor has more than one routing id if leftover messages of an ended connection are read after its
+    /// descriptor was reused. Which of them owns the descriptor is unknown then, so none is ended before the descriptor
+    /// is closed again.
     private var byDescriptor: [Int32: Set<Bytes>] = [:]
-    /// Descriptors whose connection has ended and that no new one has taken yet.
+    /// Closed descriptors that no new connection has reused yet.
     private var gone: Set<Int32> = []
     private var lastSerial: UInt64 = 0
     private(set) var seen = 0
@@ -64,7 +65,7 @@ struct ConnectionTable {
 
     enum Found {
         case connection(Connection)
-        /// The peer has gone already.
+        /// The peer has already disconnected.
         case gone
     }
 
@@ -73,9 +74,9 @@ struct ConnectionTable {
         return connection
     }
 
-    /// The connection that a message came by.
+    /// Returns the connection that a message arrived on, creating it for a new routing id.
     ///
-    /// Where its peer was connected by another descriptor before, that connection is handed to `ended`.
+    /// If the same routing id was on another descriptor or key before, that earlier connection is passed to `ended`.
     mutating func find(
         routing: Bytes,
         message: IncomingMessage,
@@ -114,10 +115,10 @@ struct ConnectionTable {
         return connection
     }
 
-    /// A connection was taken in with this descriptor.
+    /// Records that a connection was accepted with this descriptor.
     mutating func opened(_ descriptor: Int32) { gone.remove(descriptor) }
 
-    /// The connections with this descriptor have ended.
+    /// Removes and returns the connections of a closed descriptor.
     mutating func closed(_ descriptor: Int32) -> [Connection] {
         gone.insert(descriptor)
         let ended = byDescriptor.removeValue(forKey: descriptor) ?? []

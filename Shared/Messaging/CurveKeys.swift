@@ -1,12 +1,12 @@
 import CZeroMQ
 
-/// A public CURVE key: 32 bytes, written as 40 characters of Z85 (ZeroMQ RFC 32). It may be known to everyone.
+/// A public CURVE key: 32 bytes, written as 40 characters of Z85 (ZeroMQ RFC 32). It is not secret.
 public struct CurvePublicKey: Sendable, Hashable, CustomStringConvertible {
-    /// The 40 characters.
+    /// The 40 Z85 characters.
     public let text: String
     let bytes: Bytes
 
-    /// Reads the 40 characters; nil where they are no key.
+    /// Parses the 40 characters; nil if they are not a key.
     public init?(_ text: String) {
         guard let bytes = Z85.decode(text) else { return nil }
         self.text = text
@@ -22,13 +22,13 @@ public struct CurvePublicKey: Sendable, Hashable, CustomStringConvertible {
     public var description: String { text }
 }
 
-/// A secret CURVE key. It is never printed: only ``text`` gives it away.
+/// A secret CURVE key. Descriptions and mirrors do not contain it; only ``text`` does.
 public struct CurveSecretKey: Sendable, Hashable, CustomStringConvertible, CustomReflectable {
-    /// The 40 characters, for the file of their owner.
+    /// The 40 Z85 characters, for the owner's key file.
     public let text: String
     let bytes: Bytes
 
-    /// Reads the 40 characters; nil where they are no key.
+    /// Parses the 40 characters; nil if they are not a key.
     public init?(_ text: String) {
         guard let bytes = Z85.decode(text) else { return nil }
         self.text = text
@@ -39,19 +39,19 @@ public struct CurveSecretKey: Sendable, Hashable, CustomStringConvertible, Custo
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// The two keys of one side.
+/// The public and the secret key of one side of a connection.
 public struct CurveKeyPair: Sendable, Hashable {
     public let publicKey: CurvePublicKey
     public let secretKey: CurveSecretKey
 
-    /// A pair as it was kept; nil where the keys do not belong together.
+    /// Makes a pair from stored keys; nil if they do not belong together.
     public init?(publicKey: CurvePublicKey, secretKey: CurveSecretKey) {
         guard Self.publicText(of: secretKey) == publicKey.text else { return nil }
         self.publicKey = publicKey
         self.secretKey = secretKey
     }
 
-    /// A new pair, by libsodium's random numbers.
+    /// Generates a new pair with libsodium's random numbers; throws ``MessagingError/noCurve`` without CURVE support.
     public static func generate() throws(MessagingError) -> CurveKeyPair {
         var publicText = [CChar](repeating: 0, count: Z85.keyLength + 1)
         var secretText = publicText
@@ -69,7 +69,7 @@ public struct CurveKeyPair: Sendable, Hashable {
     }
 }
 
-/// The text form of keys.
+/// Encoding and decoding of keys as Z85 text.
 private enum Z85 {
     static let keyLength = 40
     static let keyBytes = 32

@@ -2,20 +2,21 @@ public import JSONValue
 import Logging
 import Synchronization
 
-/// Decides who may connect to the CURVE servers of this process: the handler of ZeroMQ's authentication protocol (RFC 27).
+/// Authenticates connections to the CURVE servers of this process: the handler of ZeroMQ's authentication protocol
+/// (ZAP, RFC 27).
 ///
-/// There is one for each context. It fails closed: who is on no list, or asks for a domain without a list, is refused.
-/// Connections are decided when they are made; keys that were admitted are looked up again once a second, and whoever
-/// serves a domain learns which of them are on its list no more.
+/// There is one for each context. It fails closed: a key that is not on the domain's list is refused, and so is every
+/// connection to a domain without a list. Connections are checked when they are made. Admitted keys are checked again
+/// once a second, and the servers of a domain are notified of keys that were removed from its list.
 public final class Doorkeeper: Sendable {
-    /// The name under which a key is on the list of a domain; nil where it is not.
+    /// Returns the name of a key on the list of a domain, or nil if it is not listed.
     ///
-    /// Called on the doorkeeper's own thread; it may read a small file.
+    /// Called on the authenticator's own thread; it may read a small file.
     public typealias Admission = @Sendable (_ domain: String, _ publicKey: String) -> String?
-    /// Told which keys were taken off the list; it must not wait.
+    /// Called with the keys that were removed from the list; it must not block.
     typealias RevocationHook = @Sendable (_ publicKeys: Set<String>) -> Void
 
-    /// Somebody who hears of keys taken off a list, for as long as this lives.
+    /// A registration for keys removed from a list; it ends when this object is deallocated.
     final class Listening: Sendable {
         private weak let doorkeeper: Doorkeeper?
         private let domain: String
@@ -33,7 +34,7 @@ public final class Doorkeeper: Sendable {
     private struct Domain {
         let admission: Admission
         let logger: Logger
-        /// Keys with a connection made since the start, by name.
+        /// Names of the keys that have connected since the start, by key.
         var admitted: [String: String] = [:]
         var admissions = 0
         var refusals = 0
@@ -43,7 +44,7 @@ public final class Doorkeeper: Sendable {
 
     private struct State {
         var domains: [String: Domain] = [:]
-        /// Refusals of domains that have no list.
+        /// Refused connections to domains that have no list.
         var strays = 0
         var lastHook: UInt64 = 0
         var hooks: [String: [UInt64: RevocationHook]] = [:]
@@ -55,10 +56,10 @@ public final class Doorkeeper: Sendable {
 
     init(clock: MonotonicClock = .system) { self.clock = clock }
 
-    /// Names longer than this are refused, so that libzmq can carry them.
+    /// The longest name in UTF-8 bytes; longer ones are refused, because libzmq could not carry them.
     static let longestName = 128
 
-    /// As ``MessagingContext/admit(to:logger:admission:)``.
+    /// Opens a domain; see ``MessagingContext/admit(to:logger:admission:)``.
     func open(
         _ domain: String,
         context: MessagingContext,
@@ -71,7 +72,7 @@ public final class Doorkeeper: Sendable {
         state.withLock { $0.domains[domain] = Domain(admission: admission, logger: logger) }
     }
 
-    /// What happened so far in each domain, by name.
+    /// Returns the counters of each domain, by name.
     public func figures() -> JSONObject {
         state.withLock { state in
             var object = JSONObject()
@@ -86,9 +87,9 @@ public final class Doorkeeper: Sendable {
         }
     }
 
-    // MARK: For the sockets of the room
+    // MARK: For sockets
 
-    /// Whether a key that connected is still on the list.
+    /// Returns whether a connected key is still on the list under the same name.
     func isAdmitted(_ holder: KeyHolder, to domain: String) -> Bool {
         state.withLock { $0.domains[domain]?.admitted[holder.key] == holder.name }
     }
@@ -106,11 +107,11 @@ public final class Doorkeeper: Sendable {
         state.withLock { _ = $0.hooks[domain]?.removeValue(forKey: number) }
     }
 
-    // MARK: For the desk
+    // MARK: For the ZAP handler
 
     /// Decides about one connection.
     ///
-    /// - Returns: the user id for libzmq; nil where it is refused
+    /// - Returns: the user id for libzmq; nil if the connection is refused
     func decide(domain name: String, key: CurvePublicKey?, address: String) -> String? {
         let admission = state.withLock { $0.domains[name]?.admission }
         var holder: KeyHolder?
@@ -136,7 +137,7 @@ public final class Doorkeeper: Sendable {
         }
         if let (logger, count) = report {
             logger.warning(
-                "a connection is refused: its key is not on the list",
+                "connection refused: its key is not on the list of this domain",
                 metadata: [
                     "domain": "\(name)", "key": "\(key?.text ?? "none")", "address": "\(address)",
                     "refusals": "\(count)",
@@ -146,9 +147,9 @@ public final class Doorkeeper: Sendable {
         return holder?.userID
     }
 
-    /// Looks up again the keys that were admitted.
+    /// Checks again the keys that were admitted.
     ///
-    /// - Returns: whether there are any
+    /// - Returns: whether any admitted keys are left to check
     func review() -> Bool {
         let domains = state.withLock { $0.domains }
         var isNeeded = false
@@ -162,7 +163,7 @@ public final class Doorkeeper: Sendable {
                 return state.hooks[name].map { Array($0.values) } ?? []
             }
             domain.logger.notice(
-                "keys were taken off the list",
+                "keys were removed from the list; their connections lose access",
                 metadata: ["domain": "\(name)", "keys": "\(gone.sorted())"]
             )
             for hook in hooks { hook(gone) }
@@ -171,12 +172,12 @@ public final class Doorkeeper: Sendable {
     }
 }
 
-/// Lets one line a second through, which says how many there were.
+/// Limits a log line to one a second; the line reports how many events it counts.
 struct RefusalLog: Sendable {
     private var lastLine: Int64?
     private var since = 0
 
-    /// Counts one; a number says that a line is due, and for how many it stands.
+    /// Counts one event. Returns the number of events since the last line if a line is due, otherwise nil.
     mutating func count(at now: Int64) -> Int? {
         since = since.addingClamped(1)
         if let lastLine, now < lastLine.addingClamped(1_000_000) { return nil }

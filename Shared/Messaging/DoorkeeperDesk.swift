@@ -1,6 +1,6 @@
 import CZeroMQ
 
-/// The doorkeeper's socket: answers libzmq's questions, on a thread of its own because lists are files.
+/// The socket of the ``Doorkeeper``: answers libzmq's ZAP requests, on a thread of its own because lists are files.
 actor DoorkeeperDesk: SocketOwner {
     private weak let doorkeeper: Doorkeeper?
     private let thread: PollThread
@@ -9,14 +9,14 @@ actor DoorkeeperDesk: SocketOwner {
     private let holder: SocketHolder<Socket>
     private var nextReview = Int64.max
 
-    /// Where libzmq asks, by RFC 27.
+    /// The address to which libzmq sends ZAP requests (RFC 27).
     static let address = "inproc://zeromq.zap.01"
     private static let reviewInterval: Int64 = 1_000_000
     private static let budget = 64
 
     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
-    /// Binds; from then on questions are answered.
+    /// Binds; from then on ZAP requests are answered.
     init(doorkeeper: Doorkeeper, context: MessagingContext, clock: MonotonicClock) throws(MessagingError) {
         let thread = try PollThread(name: "doorkeeper", context: context)
         let socket = try Socket(ZMQ_ROUTER, context: context)
@@ -69,16 +69,16 @@ actor DoorkeeperDesk: SocketOwner {
     }
 }
 
-/// One question of libzmq: may this connection be?
+/// A ZAP request: libzmq asks whether a connection may be made.
 struct ZAPQuestion {
     private let routing: Bytes
     private let id: Bytes
     let domain: String
     let address: String
-    /// Nil where the mechanism is not CURVE.
+    /// The client's key; nil if the mechanism is not CURVE.
     let key: CurvePublicKey?
 
-    /// Nil for what is no question that can be answered.
+    /// Parses a request; nil if it is malformed and cannot be answered.
     init?(_ message: IncomingMessage) {
         let frames = message.frames
         guard message.violation == nil, frames.count >= 8, frames[1].isEmpty, frames[2] == Bytes("1.0".utf8) else {

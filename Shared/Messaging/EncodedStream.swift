@@ -1,14 +1,14 @@
 import JSONValue
 
-/// A notification whose params were not read.
+/// A notification whose params have not been parsed.
 public struct EncodedNotification: Sendable, Equatable {
     public let method: String
     /// The whole JSON frame.
     public let frame: Bytes
-    /// Where in it the params stand, an object.
+    /// The byte range of the params, a JSON object, in ``frame``.
     public let range: Range<Int>
 
-    /// - Parameter params: an object
+    /// - Parameter params: an object.
     init(_ method: String, _ params: JSON) {
         self.init(method: method, frame: params.bytes, range: 0..<params.bytes.count)
     }
@@ -19,7 +19,7 @@ public struct EncodedNotification: Sendable, Equatable {
         self.range = range
     }
 
-    /// The params, read.
+    /// Parses the params.
     func params() throws(RPCError) -> JSON {
         do throws(JSONError) {
             return try JSON(parsing: frame[range])
@@ -28,7 +28,8 @@ public struct EncodedNotification: Sendable, Equatable {
         }
     }
 
-    /// What a frame notifies of, and the request that it is about; nil for one that is no such notification.
+    /// Returns the notification in a frame and the id of the request it belongs to; nil if the frame is not such a
+    /// notification.
     static func outline(of frame: Bytes) -> (id: Int64, notification: EncodedNotification)? {
         var (method, id, range): (String?, Int64?, Range<Int>?)
         do throws(JSONError) {
@@ -57,14 +58,14 @@ public struct EncodedNotification: Sendable, Equatable {
     }
 }
 
-/// What a request that streams brings, its notifications as they came.
+/// An element of an ``EncodedStream``: a notification in encoded form, or the reply.
 public enum EncodedElement: Sendable, Equatable {
     case notification(EncodedNotification)
     /// The response, the last element.
     case reply(Reply)
 }
 
-/// A request whose notifications are passed on without being read. Each iteration opens a request of its own.
+/// A request whose notifications are passed on without being parsed. Each iteration sends a request of its own.
 public struct EncodedStream: AsyncSequence, Sendable {
     public typealias Element = EncodedElement
     public typealias Failure = RPCError
@@ -74,11 +75,11 @@ public struct EncodedStream: AsyncSequence, Sendable {
     /// Sends the request.
     public func makeAsyncIterator() -> Iterator { Iterator(inner: stream.makeAsyncIterator()) }
 
-    /// One request under way.
+    /// One open request.
     public struct Iterator: AsyncIteratorProtocol {
         var inner: RequestStream.Iterator
 
-        /// The next notification or the reply; `nil` after the reply.
+        /// Returns the next notification or the reply; `nil` after the reply.
         ///
         /// - Throws: the request's error, `connection_lost`, or `user_cancelled` when the task is cancelled.
         public mutating func next(

@@ -1,9 +1,9 @@
 import JSONValue
 
-/// The frames before the JSON frame that a client wants back as they are.
+/// The frames before the JSON frame that a client expects back unchanged.
 ///
-/// A DEALER sends none. REQ sends an empty delimiter, and with `ZMQ_REQ_CORRELATE` four bytes of its own before it; no
-/// request fits in four bytes, so the two cannot be taken for content.
+/// A DEALER sends none. REQ sends an empty delimiter, and with `ZMQ_REQ_CORRELATE` a request id of four bytes before
+/// it. No JSON-RPC request fits in four bytes, so these frames cannot be mistaken for content.
 enum EnvelopePrefix {
     static func length(in frames: ArraySlice<Bytes>) -> Int {
         guard let first = frames.first else { return 0 }
@@ -13,28 +13,28 @@ enum EnvelopePrefix {
     }
 }
 
-/// What one JSON frame asks for.
+/// The parsed content of one JSON frame.
 enum Envelope: Sendable {
     struct Request: Sendable {
         var id: JSON
         var method: String
         var params: JSONObject
-        /// Microseconds the caller gives; `nil` where it names none.
+        /// The requested deadline in microseconds from now; `nil` if there is none.
         var deadline: Int64?
         var credit: Int?
     }
 
     case request(Request)
-    /// Takes back the request `target`; answered where it has an id of its own.
+    /// Cancels the request `target`; answered if it has an id of its own.
     case cancel(id: JSON?, target: JSON)
-    /// Gives the request `target` further byte credit.
+    /// Adds byte credit to the request `target`; answered if it has an id of its own.
     case credit(id: JSON?, target: JSON, bytes: Int)
-    /// An object without an id: nothing on this protocol, beside the two above.
+    /// An object without an id, other than the two above; the protocol defines none.
     case notification(method: String)
-    /// To be answered with this error, once; `kind` is what it is counted as.
+    /// Must be answered with this error, once; `kind` is the name of its counter.
     case invalid(id: JSON, error: RPCError, kind: String)
 
-    /// Reads the JSON frame of a request.
+    /// Parses the JSON frame of a request.
     init(parsing frame: Bytes, limits: MessagingLimits) {
         let json: JSON
         do throws(JSONError) {
@@ -57,13 +57,13 @@ enum Envelope: Sendable {
         guard case .object(let object) = json else {
             self =
                 json.arrayValue != nil
-                ? refuse(.null, "batch", "batches are not taken; send each request as a message of its own")
-                : refuse(.null, "not_an_object", "a request is a JSON object")
+                ? refuse(.null, "batch", "batches are not supported; send each request as a message of its own")
+                : refuse(.null, "not_an_object", "a request must be a JSON object")
             return
         }
         let id = object["id"].flatMap(Self.validID)
         guard object["jsonrpc"]?.stringValue == "2.0" else {
-            self = refuse(id ?? .null, "no_version", "a request has \"jsonrpc\": \"2.0\"")
+            self = refuse(id ?? .null, "no_version", "a request must have \"jsonrpc\": \"2.0\"")
             return
         }
         if let sent = object["id"], id == nil {
@@ -72,13 +72,13 @@ enum Envelope: Sendable {
             return
         }
         guard let method = object["method"]?.stringValue, !method.isEmpty, method.utf8.count <= 128 else {
-            self = refuse(id ?? .null, "no_method", "a request has a method, a string of 1 to 128 bytes")
+            self = refuse(id ?? .null, "no_method", "a request must have a method, a string of 1 to 128 bytes")
             return
         }
         var params: JSONObject = [:]
         if let sent = object["params"] {
             guard case .object(let members) = sent else {
-                self = refuse(id ?? .null, "bad_params", "params is an object with named members")
+                self = refuse(id ?? .null, "bad_params", "params must be an object with named members")
                 return
             }
             params = members
@@ -108,14 +108,14 @@ enum Envelope: Sendable {
         if let sent = params["deadlineMs"] {
             let longest = limits.maxDeadline.microseconds / 1000
             guard let milliseconds = sent.intValue, milliseconds >= 1, milliseconds <= longest else {
-                return refuse("bad_deadline", "deadlineMs is a whole number from 1 to \(longest)")
+                return refuse("bad_deadline", "deadlineMs must be a whole number from 1 to \(longest)")
             }
             request.deadline = milliseconds * 1000
             request.params["deadlineMs"] = nil
         }
         if let sent = params["credit"] {
             guard let bytes = sent.intValue, bytes >= 0 else {
-                return refuse("bad_credit", "credit is a whole number of bytes from 0 up")
+                return refuse("bad_credit", "credit must be a whole number of bytes from 0 up")
             }
             request.credit = Int(clamping: min(bytes, Int64(limits.maxCredit)))
             request.params["credit"] = nil
@@ -123,7 +123,7 @@ enum Envelope: Sendable {
         return .request(request)
     }
 
-    /// The id of a request: a string of at most 128 bytes or a whole number.
+    /// Returns the value if it can be a request's id: a string of at most 128 bytes or an integer.
     static func validID(_ json: JSON) -> JSON? {
         switch json {
         case .int: json
@@ -133,18 +133,18 @@ enum Envelope: Sendable {
     }
 }
 
-/// The id and the method of a large request, read from its first bytes without reading the whole of it.
+/// The id and the method of a large request, read from its first bytes without parsing all of it.
 struct EnvelopeHead {
     private(set) var id: JSON?
-    /// Nil where it does not stand before `params`, within the first ``length`` bytes.
+    /// Nil if it does not precede `params` within the first ``length`` bytes.
     private(set) var method: String?
 
-    /// Bytes that are looked at: enough for both at their longest, escaped.
+    /// The number of bytes that are read: enough for an id and a method of maximal length, escaped.
     static let length = 4096
 
     init(_ frame: Bytes) {
         let head = Bytes(frame.prefix(Self.length))
-        // Where it is no JSON, parsing it says so.
+        // Invalid JSON is ignored here: the parser reports it.
         try? JSONCursor.reading(head) { cursor throws(JSONError) in
             try cursor.enterObject()
             while let name = try cursor.nextMember() {
@@ -161,7 +161,7 @@ struct EnvelopeHead {
 
 // MARK: - Writing
 
-/// The JSON frames that both ends write.
+/// Encodes the JSON frames of both sides.
 enum EnvelopeWriter {
     static func request(id: JSON, method: String, params: JSONObject) -> Bytes {
         let object: JSON = [
@@ -175,7 +175,7 @@ enum EnvelopeWriter {
         return object.bytes
     }
 
-    /// The same with params that are an object in its encoded form, in pieces; they get one more member, `id`.
+    /// Encodes a notification whose params are an already encoded object, in pieces; a member `id` is added to it.
     static func notification(method: String, encoded params: [Bytes], id: JSON) -> Bytes {
         var bytes: Bytes = []
         let count = params.reduce(0) { $0 + $1.count }
@@ -183,13 +183,13 @@ enum EnvelopeWriter {
         bytes += Array("{\"jsonrpc\":\"2.0\",\"method\":".utf8) + JSON.string(method).bytes
         bytes += Array(",\"params\":".utf8)
         for piece in params { bytes += piece }
-        // In the place of the closing brace; an object without members has two bytes.
+        // Replace the closing brace; an empty object has two bytes and needs no comma.
         bytes.removeLast()
         bytes += Array((count > 2 ? ",\"id\":" : "\"id\":").utf8) + id.bytes + Array("}}".utf8)
         return bytes
     }
 
-    /// The answer whose result is in its encoded form, in pieces.
+    /// Encodes a response whose result is already encoded, in pieces.
     static func result(id: JSON, encoded result: [Bytes]) -> Bytes {
         var bytes: Bytes = []
         bytes.reserveCapacity(result.reduce(256) { $0 + $1.count })
@@ -211,8 +211,8 @@ enum EnvelopeWriter {
 }
 
 extension MessagingLimits {
-    /// Why a message may not be sent, if it may not: the other end would refuse it, and libzmq would close the
-    /// connection.
+    /// Returns the error if a message exceeds these limits, otherwise nil. A peer would refuse such a message, and
+    /// libzmq would close the connection.
     func violation(of frames: [Bytes]) -> RPCError? {
         if frames.count > maxFrames {
             return .limitExceeded("a message has at most \(maxFrames) frames, this one \(frames.count)")

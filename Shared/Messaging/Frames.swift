@@ -1,26 +1,26 @@
 /// The bytes of one frame or attachment.
 public typealias Bytes = [UInt8]
 
-/// One multipart message as it came in, cut off where it passed a limit.
+/// A received multipart message, truncated where it exceeded a limit.
 struct IncomingMessage: Sendable {
-    /// The frames that were kept, copied out: a kept libzmq message pins its 8 KiB receive block.
+    /// The frames within the limits, copied: a retained libzmq message would pin its 8 KiB receive block.
     var frames: [Bytes] = []
-    /// Bytes of all frames, the dropped ones included.
+    /// Bytes of all frames, including dropped ones.
     var totalBytes = 0
-    /// How many frames there were, the dropped ones included.
+    /// Number of frames, including dropped ones.
     var totalFrames = 0
-    /// Which limit was passed, if one was.
+    /// The limit that was exceeded; nil if none was.
     var violation: Violation?
-    /// The descriptor of the connection, where there is one: none over inproc.
+    /// The descriptor of the connection; nil over inproc.
     var descriptor: Int32?
     /// libzmq's `Peer-Address`: `localhost:uid:gid:pid` over ipc, an IP address over tcp.
     var peerAddress: String?
-    /// Who connected, over CURVE.
+    /// The peer's key; nil without CURVE.
     var holder: KeyHolder?
-    /// What it takes of the memory for requests, on a server.
+    /// The memory reserved for it; servers only.
     var reservation: RequestReservation?
 
-    /// Bytes of the frames that were kept.
+    /// Bytes of the frames in ``frames``.
     var keptBytes: Int { frames.reduce(0) { $0 + $1.count } }
 
     enum Violation: String, Sendable {
@@ -29,11 +29,11 @@ struct IncomingMessage: Sendable {
     }
 }
 
-/// One multipart message on its way out.
+/// A multipart message to send.
 struct OutgoingMessage: Sendable {
     var frames: [Bytes]
-    /// Bytes taken from the outboxes; given back when the last holder lets go, which for large frames is libzmq's I/O
-    /// thread after the kernel has them.
+    /// Bytes reserved in the outboxes. They are released with the last reference to the charge, which for large frames
+    /// is dropped on libzmq's I/O thread after the kernel has the data.
     var charge: Charge?
 
     init(_ frames: [Bytes], charge: Charge? = nil) {
@@ -44,12 +44,12 @@ struct OutgoingMessage: Sendable {
     var byteCount: Int { frames.reduce(0) { $0 + $1.count } }
 }
 
-/// Room taken in one or more gates, given back at the end of its life: no path can forget it.
+/// Bytes reserved in one or more gates and released in `deinit`, so that no code path can forget it.
 final class Charge: Sendable {
     let bytes: Int
     let gates: [ByteGate]
 
-    /// The room must have been taken already.
+    /// Wraps bytes that were already taken from each gate.
     init(bytes: Int, gates: [ByteGate]) {
         self.bytes = bytes
         self.gates = gates

@@ -1,33 +1,33 @@
-/// Finds what a lossy subscription lost on one topic.
+/// Detects messages that a lossy subscription missed on one topic.
 ///
-/// Each message has its `sequence` and `previous` = p, which promises that the topic carried nothing after p and before
-/// this message. A reader whose position is below p has a gap. The `head` message, which comes after everything at or
-/// below it, finds a lost last message. Pure: time comes in.
+/// Each message has its `sequence` and `previous` = p, which guarantees that the topic carried nothing after p and
+/// before this message. A reader whose position is below p has a gap. The `head` message, which is sent after
+/// everything at or below it, reveals a missing last message. Pure: the time is a parameter.
 public struct GapDetector: Sendable, Equatable {
-    /// What to do with a message.
+    /// The result for one message.
     public enum Verdict: Sendable, Equatable {
-        /// The next one: use it; the position is at it now.
+        /// The next message: use it. The position has advanced to it.
         case inOrder
-        /// Something between the position and this message is lost: read again what came after `after`.
+        /// Messages between the position and this one were lost: read the changes after `after` again.
         case gap(after: Int64)
-        /// Seen already.
+        /// A message at or below the position.
         case duplicate
     }
 
-    /// What a `head` message says about this reader.
+    /// The result for a `head` message.
     public enum HeadVerdict: Sendable, Equatable {
         case upToDate
-        /// Behind, but perhaps only because nothing on this topic happened: wait.
+        /// Behind, possibly only because this topic had no messages: wait.
         case behind
-        /// Ask once for what came after `after`; the answer moves the position even when it is empty.
+        /// Request the changes after `after` once; the response advances the position even if it is empty.
         case confirm(after: Int64)
     }
 
-    /// Everything on this topic at or below it has been seen.
+    /// All messages on this topic with at most this sequence have been seen.
     public private(set) var position: Int64
-    /// Whether the topic carries every sequence: then being behind head is a gap at once.
+    /// Whether the topic carries every sequence; if so, being behind `head` is a gap at once.
     public let carriesEverything: Bool
-    /// How long a filtered reader may stay behind head before it asks, in microseconds.
+    /// How long a filtered reader may stay behind `head` before it asks for the missing changes, in microseconds.
     public let patienceMicroseconds: Int64
     private var behindSince: Int64?
     private var mustConfirm = false
@@ -35,16 +35,16 @@ public struct GapDetector: Sendable, Equatable {
     /// - Parameters:
     ///   - position: the sequence up to which everything is known, from a token.
     ///   - carriesEverything: `true` for the topic `changes`, `false` for filtered ones.
-    ///   - patienceMicroseconds: five seconds (DESIGN 3.3).
+    ///   - patienceMicroseconds: see ``patienceMicroseconds``; five seconds by default.
     public init(position: Int64, carriesEverything: Bool = false, patienceMicroseconds: Int64 = 5_000_000) {
         self.position = position
         self.carriesEverything = carriesEverything
         self.patienceMicroseconds = patienceMicroseconds
     }
 
-    /// Takes one message.
+    /// Checks one message and advances the position if it is the next one.
     ///
-    /// At a gap the position stays; read again and call ``confirm(upTo:)``.
+    /// After a gap the position is unchanged; read the missing changes and call ``confirm(upTo:)``.
     public mutating func feed(previous: Int64, sequence: Int64) -> Verdict {
         guard sequence > position else { return .duplicate }
         guard previous <= position else { return .gap(after: position) }
@@ -53,11 +53,11 @@ public struct GapDetector: Sendable, Equatable {
         return .inOrder
     }
 
-    /// Takes a `head` message; `now` is in microseconds on a monotonic clock.
+    /// Checks a `head` message; `now` is in microseconds of a monotonic clock.
     public mutating func head(newest: Int64, now: Int64) -> HeadVerdict {
         guard newest > position else {
             behindSince = nil
-            // A new connection may have missed what came before it, but head says there was nothing.
+            // Messages may have been lost before a new connection was made, but `head` shows that there were none.
             mustConfirm = false
             return .upToDate
         }
@@ -67,12 +67,10 @@ public struct GapDetector: Sendable, Equatable {
         return now.addingClamped(-since) >= patienceMicroseconds ? .confirm(after: position) : .behind
     }
 
-    /// The connection is a new one: the next `head` that is ahead asks at once.
+    /// Records a new connection: the next `head` above the position returns `confirm` at once.
     public mutating func reconnected() { mustConfirm = true }
 
-    /// Everything up to the sequence has been read again.
-    ///
-    /// Never goes back.
+    /// Records that everything up to the sequence has been read. The position never decreases.
     public mutating func confirm(upTo sequence: Int64) {
         position = max(position, sequence)
         behindSince = nil

@@ -1,8 +1,8 @@
-/// Who is at the other end of a CURVE connection: a key, and the name under which it stood on the list when it connected.
+/// The peer of a CURVE connection: its key, and the key's name on the list at the time of the connection.
 ///
-/// The doorkeeper gives both to libzmq as the connection's user id, and each message brings them back.
+/// The ``Doorkeeper`` returns both to libzmq as the connection's user id, and libzmq attaches it to each message.
 struct KeyHolder: Sendable, Hashable {
-    /// 40 characters of Z85.
+    /// The public key, 40 characters of Z85.
     let key: String
     let name: String
 
@@ -13,7 +13,7 @@ struct KeyHolder: Sendable, Hashable {
         self.name = name
     }
 
-    /// Reads libzmq's `User-Id`.
+    /// Parses libzmq's `User-Id` property; nil if it is too short.
     init?(userID: String) {
         guard userID.utf8.count > Self.keyLength, let key = String(userID.utf8.prefix(Self.keyLength)),
             let name = String(userID.utf8.dropFirst(Self.keyLength))
@@ -23,6 +23,6 @@ struct KeyHolder: Sendable, Hashable {
 
     var userID: String { key + name }
 
-    /// As handlers see it.
+    /// The identity that handlers see.
     var identity: String { "key:\(name)" }
 }

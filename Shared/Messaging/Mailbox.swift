@@ -1,11 +1,11 @@
 import DequeModule
 import Synchronization
 
-/// A bounded queue between the poll thread and one reader.
+/// A bounded queue from the poll thread to one reader.
 final class Mailbox<Element: Sendable>: Sendable {
     enum Taken: Sendable {
         case element(Element)
-        /// The mailbox was finished and is empty; the error says why, where something went wrong.
+        /// The mailbox was finished and is empty; the error is nil unless something failed.
         case end(RPCError?)
         /// The reading task was cancelled.
         case cancelled
@@ -26,7 +26,7 @@ final class Mailbox<Element: Sendable>: Sendable {
         var failure: RPCError?
         var lastNumber: UInt64 = 0
 
-        /// Set while the mailbox is full; taking something out clears it and says so.
+        /// Set while the mailbox is full; the next `take` clears it and calls `onRoom`.
         var owesRoom = false
 
         mutating func next() -> Taken? {
@@ -50,9 +50,9 @@ final class Mailbox<Element: Sendable>: Sendable {
         self.onRoom = onRoom
     }
 
-    /// Puts an element in; `false` when it is full or finished, and then the element is not in it.
+    /// Appends an element. Returns `false` if the mailbox is full or finished; the element is not appended then.
     ///
-    /// With `always` it is put in also when it is full: for what may not be lost and comes once.
+    /// With `always` it is appended even if the mailbox is full: for elements that must not be lost and occur once.
     func put(_ element: Element, bytes: Int, always: Bool = false) -> Bool {
         let step: Step = state.withLock { state in
             guard !state.isFinished else { return .refused }
@@ -73,7 +73,7 @@ final class Mailbox<Element: Sendable>: Sendable {
         }
     }
 
-    /// Whether there is no room left; if so, `onRoom` is called as soon as there is some.
+    /// Returns whether the mailbox is full; if so, `onRoom` is called as soon as there is space again.
     func isFull() -> Bool {
         state.withLock { state in
             state.owesRoom = state.elements.count >= maxElements || state.bytes >= maxBytes
@@ -81,7 +81,7 @@ final class Mailbox<Element: Sendable>: Sendable {
         }
     }
 
-    /// What is in it can still be taken; after that comes the end.
+    /// Finishes the mailbox. Queued elements can still be read; then readers get the end.
     func finish(_ failure: RPCError? = nil) {
         let waiters = state.withLock { state in
             guard !state.isFinished else { return Deque<Waiter>() }
@@ -93,7 +93,7 @@ final class Mailbox<Element: Sendable>: Sendable {
         for waiter in waiters { waiter.continuation.resume(returning: .end(failure)) }
     }
 
-    /// The next element, waiting for it.
+    /// Removes and returns the next element, waiting for it if there is none.
     func take() async -> Taken {
         let (ready, number, makesRoom): (Taken?, UInt64, Bool) = state.withLock { state in
             defer { state.owesRoom = false }

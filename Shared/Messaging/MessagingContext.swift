@@ -4,9 +4,10 @@ import Glibc
 public import Logging
 import Synchronization
 
-/// libzmq's context: its I/O thread and the names of its `inproc://` addresses.
+/// The libzmq context: its I/O thread and the namespace of `inproc://` addresses.
 ///
-/// One per process: 4.3.4 crashes when one of several contexts with CURVE ends (bcb659e0 is not in it).
+/// One per process: libzmq 4.3.4 can crash when one of several contexts with CURVE is terminated (fixed in libzmq
+/// commit bcb659e0).
 public final class MessagingContext: Sendable {
     /// The context of this process.
     public static let shared = MessagingContext()
@@ -23,7 +24,7 @@ public final class MessagingContext: Sendable {
         let pointer: UnsafeMutableRawPointer
     }
 
-    /// Decides who may connect to the CURVE servers of this context.
+    /// Authenticates connections to the CURVE servers of this context.
     public let doorkeeper = Doorkeeper()
     private let base: Mutex<Base?>
 
@@ -36,15 +37,15 @@ public final class MessagingContext: Sendable {
         self.base = Mutex(base)
     }
 
-    /// A socket, or `nil` where libzmq gives none or the context has ended.
+    /// Makes a socket; `nil` if libzmq cannot make one or the context was terminated.
     func makeSocket(_ kind: Int32) -> UnsafeMutableRawPointer? {
         base.withLock { base in base.flatMap { zmq_socket($0.pointer, kind) } }
     }
 
-    /// The last thing of a process: waits until closed sockets have sent what they took.
+    /// Terminates the context, waiting until closed sockets have sent their messages. Call it last in a process.
     ///
-    /// That is at most their linger time, provided that every ``PollThread`` has been shut down before. Returns after
-    /// the bound in any case. No socket can be opened afterwards.
+    /// The wait takes at most the sockets' linger time, provided that every ``PollThread`` has been shut down before,
+    /// and never longer than `bound`. No socket can be opened afterwards.
     public func finish(within bound: Duration = .seconds(5)) async {
         let base = base.withLock { base in
             defer { base = nil }
@@ -55,7 +56,7 @@ public final class MessagingContext: Sendable {
             let done = FirstCall(continuation)
             let microseconds = Int(clamping: bound.microseconds)
             DispatchQueue.global().asyncAfter(deadline: .now() + .microseconds(microseconds)) { done.call() }
-            // A queue of its own: libzmq waits here, and nobody else should.
+            // A separate queue, because zmq_ctx_term blocks its thread.
             DispatchQueue(label: "messaging-finish").async {
                 while zmq_ctx_term(base.pointer) != 0, zmq_errno() == EINTR {}
                 done.call()
@@ -63,14 +64,14 @@ public final class MessagingContext: Sendable {
         }
     }
 
-    /// Says who may connect to the CURVE servers of a domain; to be called before they are bound.
+    /// Sets the list of keys that may connect to the CURVE servers of a domain; call it before the servers are bound.
     ///
-    /// Another list of the same domain is replaced. Throws where the doorkeeper's socket cannot be made.
+    /// An earlier list of the same domain is replaced. Throws if the ZAP handler's socket cannot be made.
     ///
     /// - Parameters:
     ///   - domain: as in ``SocketSecurity/curveServer(secretKey:domain:)``
-    ///   - logger: hears of refusals, at most once a second
-    ///   - admission: the name of a key that may connect; nil for all others
+    ///   - logger: logs refused connections, at most once a second
+    ///   - admission: returns the name of a key that may connect, nil for all others
     public func admit(
         to domain: String,
         logger: Logger,
@@ -80,7 +81,7 @@ public final class MessagingContext: Sendable {
     }
 }
 
-/// Resumes with the first of several calls.
+/// Resumes a continuation at the first of several calls.
 private final class FirstCall: Sendable {
     private let continuation: Mutex<CheckedContinuation<Void, Never>?>
 

@@ -1,20 +1,21 @@
-/// Why a socket could not be set up.
+/// An error while a socket is set up.
 public enum MessagingError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The text is no endpoint address; `reason` says what is wrong with it.
+    /// The text is not an endpoint address; `reason` says what is wrong with it.
     case invalidAddress(String, reason: String)
-    /// The address is TCP, and that takes CURVE keys.
+    /// The address is TCP, which requires CURVE keys.
     case needsCurve(EndpointAddress)
-    /// The side that listens was given a client's keys, the side that connects a server's, or a domain is empty.
+    /// The security does not fit the side: a listening socket was given a client's keys, a connecting socket a
+    /// server's, or a domain is empty or too long.
     case wrongSecurity(EndpointAddress)
     /// This libzmq was built without CURVE.
     case noCurve
-    /// libzmq has no context or no socket left, usually because file descriptors ran out.
+    /// libzmq cannot make a context or socket, usually because file descriptors ran out.
     case noSocket(reason: String)
-    /// The system has no thread, or no file descriptor for one, left.
+    /// The system cannot start a thread or has no file descriptor for it.
     case noThread(reason: String)
     /// Binding failed.
     case cannotBind(EndpointAddress, reason: String)
-    /// Connecting failed at once; a peer that is merely absent is no error.
+    /// Connecting failed at once; an absent peer is not an error.
     case cannotConnect(EndpointAddress, reason: String)
     /// A socket option was refused.
     case optionRefused(number: Int32, reason: String)
@@ -22,26 +23,26 @@ public enum MessagingError: Error, Sendable, Equatable, CustomStringConvertible 
     public var description: String {
         switch self {
         case .invalidAddress(let text, let reason):
-            "\(text) is no endpoint address: \(reason)"
+            "\(text) is not an endpoint address: \(reason)"
         case .needsCurve(let address):
-            "\(address) needs CURVE keys, since others can connect to a TCP port: make them with `safelight keys`; a service "
-                + "takes them by --listen and --keys, a client by --server-key and --client-key; or use ipc://, or, where "
-                + "every local user is trusted, a loopback address with --trust-loopback"
+            "\(address) needs CURVE keys, because anyone can connect to a TCP port: make them with "
+                + "`safelight keys` and pass them with --listen and --keys to a service, with --server-key and --client-key "
+                + "to a client; or use ipc://, or, if every local user is trusted, a loopback address with --trust-loopback"
         case .wrongSecurity(let address):
-            "the keys for \(address) are those of the other side: who listens has a secret key and a domain, who connects "
-                + "the server's public key and its own pair"
+            "the keys for \(address) are those of the other side: a listening socket needs a secret key and a domain, "
+                + "a connecting socket the server's public key and its own pair"
         case .noCurve:
             "this libzmq has no CURVE; install one that was built with libsodium"
         case .noSocket(let reason):
-            "no ZeroMQ socket can be opened: \(reason); raise the limit of open files"
+            "cannot open a ZeroMQ socket: \(reason); raise the limit of open files"
         case .noThread(let reason):
-            "no thread can be started for sockets: \(reason); raise the limits of open files and of threads"
+            "cannot start a thread for sockets: \(reason); raise the limits of open files and of threads"
         case .cannotBind(let address, let reason):
             "cannot listen at \(address): \(reason)"
         case .cannotConnect(let address, let reason):
             "cannot connect to \(address): \(reason)"
         case .optionRefused(let number, let reason):
-            "libzmq refuses socket option \(number): \(reason)"
+            "libzmq refused socket option \(number): \(reason)"
         }
     }
 }

@@ -1,71 +1,74 @@
 public import JSONValue
 
-/// Every bound of this room, for ipc and tcp alike.
+/// All limits of this module, for ipc and tcp alike.
 public struct MessagingLimits: Sendable {
-    /// One message with all its frames, in bytes; libzmq closes a peer that announces a larger frame.
+    /// Maximum size of one message with all its frames, in bytes; libzmq closes a peer that announces a larger frame.
     public var maxMessageBytes = 16 << 20
-    /// One attachment, in bytes.
+    /// Maximum size of one attachment, in bytes.
     public var maxAttachmentBytes = 8 << 20
-    /// Frames of one message, the JSON frame included.
+    /// Maximum number of frames of one message, including the JSON frame.
     public var maxFrames = 64
-    /// Depth and size of the JSON frame.
+    /// Maximum depth and size of the JSON frame.
     public var json = JSONLimits()
-    /// Requests that one connection may have under way; the client keeps further ones to itself until there is room,
-    /// the server answers `busy`.
+    /// Requests that one connection may have open. A client queues further ones; a server answers them with `busy`.
     public var requestsPerConnection = 256
-    /// Requests that one server has under way altogether.
+    /// Requests that one server may have open on all connections.
     public var requests = 4096
-    /// Memory that the requests of one connection may take, from their receipt to the end of their handlers, in bytes:
-    /// frames as received, and the JSON values read from them.
+    /// Memory that the requests of one connection may use, from their receipt to the end of their handlers, in bytes:
+    /// frames as received, and the JSON values parsed from them.
     ///
-    /// At least ``maxMessageBytes``. A message beyond it is dropped and answered `busy`.
+    /// At least ``maxMessageBytes``. A message beyond it is dropped and answered with `busy`.
     public var requestBytesPerConnection = 64 << 20
-    /// The same of one service, of all its servers together.
+    /// The same for one service, all its servers together.
     ///
-    /// Messages above ``parseInlineBytes`` may take three quarters of it, so that large requests leave room for small
+    /// Messages above ``parseInlineBytes`` may use three quarters of it, so that large requests leave memory for small
     /// ones.
     public var requestBytes = 256 << 20
-    /// Bytes waiting to leave to one peer.
+    /// Bytes queued for one peer.
     ///
-    /// Notifications and replies wait for room; when as much again is waiting, a reply becomes `limit_exceeded`.
+    /// Notifications and replies wait for capacity; once as many bytes again are waiting, a reply becomes
+    /// `limit_exceeded`.
     public var outboxBytesPerConnection = 32 << 20
-    /// Bytes waiting to leave a server or publisher altogether.
+    /// Bytes queued by a server or publisher for all peers.
     public var outboxBytes = 256 << 20
-    /// Messages waiting to leave to one peer that does not read; further ones are dropped and counted.
+    /// Messages queued for one peer that does not read; further ones are dropped and counted.
     public var outboxMessagesPerConnection = 65_536
-    /// The deadline of a request that names none.
+    /// The deadline of a request without `deadlineMs`.
     public var defaultDeadline: Duration = .seconds(30)
     /// The longest deadline a request may ask for.
     public var maxDeadline: Duration = .seconds(600)
-    /// The most byte credit that a request may hold; more is taken as this much.
+    /// The most byte credit that a request may have; larger values are clamped.
     public var maxCredit = 64 << 20
-    /// Messages received from one socket before others get their turn.
+    /// Messages received from one socket before the other sockets are served.
     public var receiveBudget = 64
-    /// Bytes received from one socket before others get their turn.
+    /// Bytes received from one socket before the other sockets are served.
     public var receiveBudgetBytes = 1 << 20
-    /// JSON frames above this size are parsed one after the other on a thread of their own, so that large requests hold
-    /// up neither the poll thread nor the pool.
+    /// JSON frames above this size are parsed one after the other on a separate queue, so that large requests block
+    /// neither the poll thread nor the cooperative pool.
     public var parseInlineBytes = 64 << 10
-    /// Messages that libzmq queues to one peer of a request socket; frames from 64 KiB up count as outbox bytes too.
+    /// libzmq's send high-water mark of a request socket, in messages to one peer; frames of at least 64 KiB also count
+    /// as outbox bytes.
     public var sendHighWaterMark: Int32 = 256
-    /// Messages that libzmq queues from one peer of a client: answers and notifications.
+    /// libzmq's receive high-water mark of a client, in responses and notifications from one peer.
     public var receiveHighWaterMark: Int32 = 128
-    /// Messages that libzmq queues from one peer of a server.
+    /// libzmq's receive high-water mark of a server, in messages from one peer.
     ///
-    /// They are in memory before anything here has seen them, each up to ``maxMessageBytes``.
+    /// These messages are in memory before the server has seen them, each up to ``maxMessageBytes``.
     public var requestHighWaterMark: Int32 = 16
-    /// Messages that a publisher queues for one subscriber before it loses some; at 8 KiB each this is 8 MiB.
+    /// libzmq's send high-water mark of a publisher: messages queued for one subscriber before it loses some. With 8
+    /// KiB each this is 8 MiB.
     public var publishHighWaterMark: Int32 = 1000
-    /// How long a publisher waits for a subscriber whose queue is full, at least; half a millisecond more for each
+    /// The shortest time a publisher waits for a subscriber whose queue is full; half a millisecond is added for each
     /// subscription, up to 360 of them.
     public var publishPatience: Duration = .milliseconds(20)
-    /// Topics of one subscriber; subscriptions are messages and get lost beyond its send mark (libzmq #4064). A publisher
-    /// ends a connection with more.
+    /// Topics of one subscriber. Subscriptions are messages and get lost beyond the subscriber's send high-water mark
+    /// (libzmq #4064). A publisher ends a connection with more.
     public var topicsPerSubscriber = 8192
-    /// Topics of all subscribers of one publisher, each counted for each connection; beyond them the connection with the
-    /// most is ended. A topic of 64 bytes takes some 3 KiB of libzmq's memory.
+    /// Topics of all subscribers of one publisher, counted once per connection; beyond the limit the connection with
+    /// the most topics is ended. A topic of 64 bytes takes about 3 KiB of libzmq's memory.
     public var topics = 100_000
-    /// One message of a subscriber, those of the handshake included; libzmq closes a peer that announces a larger one.
+    /// Maximum size of one message of a subscriber in bytes, handshake included; libzmq closes a peer that announces a
+    /// larger one.
     public var subscriberMessageBytes = 512
     /// Subscriptions that libzmq queues from one peer. With a longer queue a peer that subscribes without a pause keeps one
     /// call of libzmq's busy for as long as it sends, because the queue is filled faster than it is emptied. A peer that
@@ -75,19 +78,19 @@ public struct MessagingLimits: Sendable {
     public var subscriptionHighWaterMark: Int32 = 2
     /// Messages waiting in a subscriber, a puller or a stream without credit.
     public var inboxMessages = 16_384
-    /// Bytes waiting there.
+    /// Bytes queued there.
     public var inboxBytes = 64 << 20
-    /// Heartbeats: how often, and how long a silent peer is believed: long enough for a machine that is overloaded.
+    /// Interval of heartbeats, and how long a silent peer counts as alive: long enough for an overloaded machine.
     public var heartbeatInterval: Duration = .seconds(1)
     public var heartbeatTimeout: Duration = .seconds(15)
-    /// How long a connection may take for ZeroMQ's handshake.
+    /// Time limit of the ZeroMQ handshake.
     public var handshakeInterval: Duration = .seconds(5)
-    /// How long a closed request socket keeps sending what it took.
+    /// How long a closed request socket keeps sending what libzmq had accepted.
     public var linger: Duration = .seconds(2)
-    /// The first and the longest pause between two attempts to connect.
+    /// The shortest and the longest pause between two attempts to connect.
     public var reconnectInterval: Duration = .milliseconds(50)
     public var reconnectIntervalMax: Duration = .seconds(2)
-    /// Connections waiting to be accepted.
+    /// Length of the queue of connections waiting to be accepted.
     public var backlog: Int32 = 4096
     /// How long a stopping server lets running requests finish before it cancels them.
     public var drainTimeout: Duration = .seconds(10)

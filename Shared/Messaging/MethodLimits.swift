@@ -1,14 +1,14 @@
-/// What a request of one method may bring.
+/// The limits for a request of one method.
 public struct MethodLimits: Sendable, Equatable {
-    /// Bytes of the JSON frame.
+    /// Maximum size of the JSON frame, in bytes.
     public var maxJSONBytes: Int
     /// Whether frames may follow the JSON frame.
     public var takesAttachments: Bool
 
-    /// What a method may bring that declares nothing else, and a large request whose method cannot be read before it is
-    /// parsed: 1 MiB of JSON.
+    /// The limits of a method that declares none, and of a large request whose method cannot be read before parsing: 1
+    /// MiB of JSON and no attachments.
     public static let usual = MethodLimits()
-    /// Nothing but the limits of a message.
+    /// No limits except those of every message.
     public static let unlimited = MethodLimits(maxJSONBytes: .max, takesAttachments: true)
 
     public init(maxJSONBytes: Int = 1 << 20, takesAttachments: Bool = false) {

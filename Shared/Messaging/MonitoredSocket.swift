@@ -1,28 +1,28 @@
 import CZeroMQ
 import Synchronization
 
-/// What happened to a socket's connections, in order.
+/// An event of a socket's connections.
 enum ConnectionEvent: Sendable, Equatable {
-    /// A connection was made or taken in; over ipc and tcp with its descriptor.
+    /// A connection was made or accepted; over ipc and tcp with its descriptor.
     case opened(descriptor: Int32)
-    /// ZeroMQ's handshake is done: messages flow.
+    /// The ZeroMQ handshake is complete; messages can be exchanged.
     case ready
-    /// A connection is gone.
+    /// A connection was closed.
     case closed(descriptor: Int32)
-    /// A peer failed the handshake.
+    /// The handshake with a peer failed.
     case refused
 }
 
-/// A socket together with the monitor that tells what happens to its connections.
+/// A socket together with a monitor that reports the events of its connections.
 struct MonitoredSocket: ~Copyable {
     let socket: Socket
     let monitor: Socket
     private static let counter = Atomic<UInt64>(0)
 
-    /// Begins to watch a socket that is not bound or connected yet.
+    /// Starts monitoring a socket that is not bound or connected yet.
     init(_ watched: consuming Socket, context: MessagingContext) throws(MessagingError) {
         let monitor = try Socket(ZMQ_PAIR, context: context)
-        // No mark: libzmq's I/O thread sends events without asking, and a full monitor would stop it.
+        // No high-water mark: libzmq's I/O thread blocks while it sends an event to a full monitor.
         try monitor.set(ZMQ_RCVHWM, 0 as Int32)
         try monitor.set(ZMQ_LINGER, 0 as Int32)
         let number = Self.counter.add(1, ordering: .relaxed).newValue
@@ -43,11 +43,11 @@ struct MonitoredSocket: ~Copyable {
         self.monitor = monitor
     }
 
-    /// The watching ends before either socket closes: an event for a monitor that nobody reads any more would stop
-    /// libzmq's I/O thread for good, and with it every socket of the process.
+    /// Stops monitoring before either socket closes: an event for a monitor that nobody reads would block libzmq's I/O
+    /// thread permanently, and with it every socket of the process.
     deinit { zmq_socket_monitor(socket.pointer, nil, 0) }
 
-    /// All events since the last call.
+    /// Returns all events since the last call.
     func events() -> [ConnectionEvent] {
         var events: [ConnectionEvent] = []
         while let message = monitor.receive(maxFrames: 2, maxBytes: 4096) {

@@ -1,15 +1,15 @@
 import Glibc
 
-/// The time that deadlines are measured with: never set back, unrelated to the date.
+/// The clock for deadlines: monotonic, unrelated to the date.
 public struct MonotonicClock: Sendable {
-    /// Microseconds since some fixed moment.
+    /// Microseconds since an arbitrary fixed point in time.
     public var nowMicroseconds: @Sendable () -> Int64
 
     public init(nowMicroseconds: @escaping @Sendable () -> Int64) {
         self.nowMicroseconds = nowMicroseconds
     }
 
-    /// The machine's own `CLOCK_MONOTONIC`.
+    /// The system's `CLOCK_MONOTONIC`.
     public static let system = MonotonicClock {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
@@ -27,12 +27,12 @@ extension Duration {
         return product.addingClamped(attoseconds / 1_000_000_000_000)
     }
 
-    /// Whole milliseconds as the 32-bit number that libzmq's options take.
+    /// Whole milliseconds as the 32-bit number that libzmq's options use, saturating.
     var optionMilliseconds: Int32 { Int32(clamping: microseconds / 1000) }
 }
 
 extension FixedWidthInteger {
-    /// The sum, or the nearest number that fits: numbers from the wire must not trap.
+    /// Returns the sum, clamped to the type's range: numbers from the wire must not trap.
     func addingClamped(_ other: Self) -> Self {
         let (sum, overflow) = addingReportingOverflow(other)
         guard overflow else { return sum }

@@ -1,6 +1,6 @@
 public import JSONValue
 
-/// Sends notifications about one request before its response: `image.degraded`, `progress` and so on.
+/// Sends notifications about one request before its response, for example `image.degraded` and `progress`.
 public struct Notifier: Sendable {
     private let request: OpenRequest?
     private let outbox: ServerOutbox?
@@ -18,16 +18,16 @@ public struct Notifier: Sendable {
         limits = MessagingLimits()
     }
 
-    /// For tests of handlers: notifies nobody.
+    /// A notifier that sends nothing, for tests of handlers.
     public static let silent = Notifier()
 
-    /// Sends one notification; its params get the request's `id`.
+    /// Sends one notification; the request's `id` is added to its params.
     ///
-    /// Waits until the request's byte credit and the outbox have room; all bytes of a message's frames count.
+    /// Waits until the request's byte credit and the outbox have capacity; the bytes of all frames count.
     ///
-    /// - Returns: whether it was sent: `false` for a REQ client, which takes none.
-    /// - Throws: `user_cancelled` when the request ended while waiting, `limit_exceeded` when the message is larger than
-    ///   a message may be.
+    /// - Returns: whether it was sent: `false` for a REQ client, which cannot receive notifications.
+    /// - Throws: `user_cancelled` if the request ended while waiting, `limit_exceeded` if the message exceeds the size
+    ///   limits or too many messages wait for this peer.
     @discardableResult
     public func notify(
         _ method: String,
@@ -40,13 +40,13 @@ public struct Notifier: Sendable {
         return try await send([EnvelopeWriter.notification(method: method, params: params)] + attachments)
     }
 
-    /// The same with params at hand in their encoded form: the text of one JSON object without an `id`.
+    /// Sends one notification whose params are already encoded: the text of one JSON object without an `id`.
     @discardableResult
     public func notify(_ method: String, encoded params: Bytes) async throws(RPCError) -> Bool {
         try await notify(method, encoded: [params])
     }
 
-    /// The same in pieces, which are put together once, in the message.
+    /// Sends one notification whose encoded params come in pieces; they are joined once, in the message.
     @discardableResult
     public func notify(_ method: String, encoded params: [Bytes]) async throws(RPCError) -> Bool {
         guard let request else { return false }
@@ -65,10 +65,10 @@ public struct Notifier: Sendable {
             outbox.post(.notification(request, OutgoingMessage(request.prefix + frames, charge: charge)))
             return true
         case .failure(let refusal) where refusal.outcome == .refused:
-            throw .limitExceeded("too much is waiting to leave to this peer; it reads too slowly")
+            throw .limitExceeded("too many bytes are queued for this peer; read faster or open the request with credit")
         case .failure: throw Self.ended
         }
     }
 
-    private static let ended = RPCError.cancelled("the request has ended, there is nobody to notify")
+    private static let ended = RPCError.cancelled("the request has ended; the notification was not sent")
 }

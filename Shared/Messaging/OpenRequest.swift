@@ -1,12 +1,12 @@
 import JSONValue
 import Synchronization
 
-/// Why a request's task is to end.
+/// The reason for the end of a request's task.
 enum RequestEnding: Sendable {
     case finished, cancelled, deadline, connectionLost, stopping
 }
 
-/// Told once: ends a request's task.
+/// A one-shot signal that ends a request's task.
 final class RequestSignal: Sendable {
     private struct State {
         var ending: RequestEnding?
@@ -17,7 +17,7 @@ final class RequestSignal: Sendable {
 
     var ending: RequestEnding? { state.withLock { $0.ending } }
 
-    /// The first call counts.
+    /// Signals the end; only the first call has an effect.
     func fire(_ ending: RequestEnding) {
         let task: Task<Void, Never>? = state.withLock { state in
             guard state.ending == nil else { return nil }
@@ -28,7 +28,7 @@ final class RequestSignal: Sendable {
         if ending != .finished, let task { Self.cancel(task) }
     }
 
-    /// The task that is to be ended.
+    /// Sets the task to cancel; cancels it at once if the signal was already fired.
     func guide(_ task: Task<Void, Never>) {
         let isOver = state.withLock { state in
             if state.ending == nil { state.task = task }
@@ -37,21 +37,21 @@ final class RequestSignal: Sendable {
         if isOver { Self.cancel(task) }
     }
 
-    /// Cancelling runs what others do when they are cancelled: on the pool, not on the thread of whoever tells.
+    /// Cancels on the pool instead of the caller's thread, because cancelling runs the handlers' cancellation code.
     private static func cancel(_ task: Task<Void, Never>) { Task.detached { task.cancel() } }
 }
 
-/// A request under way, as its task, its notifier and the poll thread know it.
+/// An open request, shared by its task, its notifier and the poll thread.
 final class OpenRequest: Sendable {
     let incoming: IncomingRequest
-    /// Frames that go before every answer: the routing id and what REQ wants back.
+    /// Frames that precede every message to the client: the routing id and REQ's envelope.
     let prefix: [Bytes]
     let signal = RequestSignal()
-    /// What notifications spend, where the request was opened with credit.
+    /// The credit that notifications use; nil if the request was opened without credit.
     let credit: ByteGate?
-    /// Room in the outbox of its connection, and of the server.
+    /// Outbox capacity of the connection and of the server.
     let rooms: [ByteGate]
-    /// What it takes of the memory for requests.
+    /// Memory reserved for the request.
     private let reservation: RequestReservation?
 
     init(
@@ -68,9 +68,9 @@ final class OpenRequest: Sendable {
         self.reservation = reservation
     }
 
-    /// Takes room for a message in every outbox it passes, waiting for it.
+    /// Reserves capacity for a message in each outbox on its way, waiting if necessary.
     ///
-    /// - Returns: what gives the room back, or the outcome that stopped it.
+    /// - Returns: the charge that releases the capacity, or the outcome that prevented it.
     func takeRoom(_ bytes: Int) async -> Result<Charge, RoomRefused> {
         var taken: [ByteGate] = []
         for gate in rooms {
@@ -84,7 +84,7 @@ final class OpenRequest: Sendable {
         return .success(Charge(bytes: bytes, gates: taken))
     }
 
-    /// Room for what is small and must be said.
+    /// Reserves capacity without waiting: for small messages that must be sent in any case.
     func takeRoomNow(_ bytes: Int) -> Charge {
         for gate in rooms { gate.takeNow(bytes) }
         return Charge(bytes: bytes, gates: rooms)
@@ -95,21 +95,21 @@ struct RoomRefused: Error {
     let outcome: ByteGate.Outcome
 }
 
-/// What tasks tell the poll thread.
+/// An event that tasks send to the poll thread.
 enum ServerEvent: Sendable {
-    /// A message about an open request; dropped when the request has been answered meanwhile.
+    /// A notification about an open request; dropped if the request has been answered meanwhile.
     case notification(OpenRequest, OutgoingMessage)
-    /// The one answer, and the end of the request's task; dropped when the request has been answered meanwhile.
+    /// The response, and the end of the request's task; dropped if the request has been answered meanwhile.
     case answer(OpenRequest, OutgoingMessage, failure: String?)
     /// A large JSON frame has been parsed.
     case parsed(ConnectionID, Envelope, IncomingMessage, prefix: [Bytes])
-    /// These public keys were taken off the list.
+    /// These public keys were removed from the list.
     case revoked(Set<String>)
-    /// No further requests are to be taken.
+    /// The server must not accept further requests.
     case stop
 }
 
-/// The way from tasks to the poll thread: taken over in batches.
+/// The queue of events from tasks to the poll thread, read in batches.
 final class ServerOutbox: Sendable {
     private let events = Mutex<[ServerEvent]>([])
     private let doorbell: Doorbell

@@ -1,26 +1,26 @@
 import JSONValue
 import Synchronization
 
-/// What comes back for a call.
+/// A message that a call receives.
 enum CallElement: Sendable {
     case notification(method: String, params: JSON, attachments: [Bytes], bytes: Int)
-    /// One whose params were not read.
+    /// A notification whose params are not parsed.
     case encoded(EncodedNotification, bytes: Int)
     case reply(Reply)
 }
 
-/// A request on its way and until its answer.
+/// A request from its creation to its response.
 final class OutgoingCall: Sendable {
     let id: Int64
-    /// The request until it is sent; then only libzmq holds its bytes.
+    /// The request until it is sent; afterwards only libzmq holds its bytes.
     private let message: Mutex<OutgoingMessage?>
-    /// Where answers go.
+    /// Receives notifications and the response.
     let inbox: Mailbox<CallElement>
-    /// When this side gives up waiting for a connection, in microseconds on the system's clock.
+    /// When the client gives up waiting for a connection, in microseconds of the system's monotonic clock.
     let deadline: Int64
-    /// Whether notifications are wanted.
+    /// Whether the caller wants notifications.
     let wantsNotifications: Bool
-    /// Whether they are wanted as they came.
+    /// Whether the caller wants notifications unparsed.
     let wantsEncoded: Bool
 
     init(
@@ -41,25 +41,26 @@ final class OutgoingCall: Sendable {
 
     var pending: OutgoingMessage? { message.withLock { $0 } }
 
-    /// Lets go of the request's bytes.
+    /// Releases the request's bytes.
     func dropMessage() { message.withLock { $0 = nil } }
 }
 
-/// What callers tell the poll thread.
+/// A command that callers send to the poll thread.
 enum ClientCommand: Sendable {
     case open(OutgoingCall)
     case takeBack(OutgoingCall)
     case credit(OutgoingCall, bytes: Int)
 }
 
-/// The way from callers to the poll thread, taken over in batches; its bound is the room that each call takes before.
+/// The queue of commands from callers to the poll thread, read in batches. It is bounded by the capacity that each call
+/// acquires before.
 final class ClientOutbox: Sendable {
     private struct State {
         var commands: [ClientCommand] = []
         var isClosed = false
     }
 
-    /// Room for requests that are not sent yet.
+    /// Capacity for requests that are not sent yet, in bytes.
     let room: ByteGate
     private let state = Mutex(State())
     private let lastID = Atomic<Int64>(0)
@@ -72,7 +73,9 @@ final class ClientOutbox: Sendable {
 
     func nextID() -> Int64 { lastID.wrappingAdd(1, ordering: .relaxed).newValue }
 
-    /// - Returns: `false` when the client is closed.
+    /// Appends a command.
+    ///
+    /// - Returns: `false` if the client is closed.
     @discardableResult
     func post(_ command: ClientCommand) -> Bool {
         let isTaken = state.withLock { state in
@@ -91,7 +94,7 @@ final class ClientOutbox: Sendable {
         }
     }
 
-    /// Takes nothing more; hands out what was there.
+    /// Closes the queue and returns what was in it.
     func close() -> [ClientCommand] {
         room.close()
         return state.withLock { state in

@@ -1,27 +1,28 @@
-/// How long a publisher waits for subscribers whose queue is full before it goes on without them.
+/// The policy of a publisher for subscribers whose queue is full: how long it waits for them before it sends without
+/// them.
 ///
-/// libzmq says that *some* queue is full, not whose. A reader that keeps up but was not given a processor for a moment
-/// has room again soon, and should lose nothing; one that stands still should cost the others nothing. So a full queue
-/// is waited for a little; where that does not help, nobody is waited for a hundred times as long.
+/// libzmq reports that *some* queue is full, not whose. A subscriber that keeps up but was not scheduled for a moment
+/// has space again soon and should lose nothing; one that has stopped reading should not delay the others. So the
+/// publisher waits briefly; if that does not help, it does not wait at all for a hundred times as long.
 struct Patience {
-    /// What a wait is at least.
+    /// The minimum of the longest wait.
     let shortest: Duration
-    /// When the wait began that goes on now, and when the next may begin, in microseconds.
+    /// When the current wait began, and the earliest start of the next, in microseconds.
     private var began: Int64?
     private var restsUntil = Int64.min
-    /// How often it went on without somebody.
+    /// How many messages were sent without at least one subscriber.
     private(set) var lost = 0
 
     init(shortest: Duration) { self.shortest = shortest }
 
-    /// How long a wait may be in microseconds, for so many subscriptions: each takes its share of the processors.
+    /// Returns the longest wait in microseconds for a number of subscriptions; each adds its share of CPU time.
     func longest(subscriptions: Int) -> Int64 {
         shortest.microseconds.addingClamped(500 * Int64(min(max(subscriptions, 0), 360)))
     }
 
-    /// Somebody's queue is full.
+    /// Decides about a message that found a full queue.
     ///
-    /// - Returns: whether to wait; else the message goes to those who have room
+    /// - Returns: whether to wait; otherwise the message is sent to those subscribers that have space
     mutating func waits(at now: Int64, subscriptions: Int) -> Bool {
         guard now >= restsUntil else {
             lost += 1
@@ -37,6 +38,6 @@ struct Patience {
         return false
     }
 
-    /// Everybody had room.
+    /// Ends the current wait: a message was sent to all subscribers.
     mutating func moved() { began = nil }
 }

@@ -2,22 +2,22 @@ import CZeroMQ
 import Glibc
 import Synchronization
 
-/// What an owner of sockets wants after its turn.
+/// The result of one `turn` of a socket owner: what the poll loop waits for next.
 struct Turn {
     var wantsInput = true
     var wantsOutput = false
-    /// There is more to do at once; the others come first.
+    /// There is more to do at once, after the other owners of this thread.
     var isHungry = false
-    /// Microseconds until the next turn, whatever happens.
+    /// Microseconds until the next turn, regardless of events.
     var wakeAfter: Int64?
 }
 
-/// Wakes one owner on the thread; cheap when it is awake already.
+/// Wakes one socket owner on the poll thread; cheap if it is already awake.
 final class Doorbell: Sendable {
     private static let counter = Atomic<UInt64>(0)
 
     fileprivate let isRinging = Atomic(false)
-    /// Names the owner; an address could be another's by the time it is read.
+    /// Identifies the owner; an address could have been reused by the time it is read.
     fileprivate let number = counter.add(1, ordering: .relaxed).newValue
     private let loop: PollLoop
 
@@ -30,21 +30,22 @@ final class Doorbell: Sendable {
     fileprivate func answer() -> Bool { isRinging.exchange(false, ordering: .sequentiallyConsistent) }
 }
 
-/// One owner of sockets as the loop sees it.
+/// A registered socket owner.
 private struct PollClient: Sendable {
     let doorbell: Doorbell
     let handles: PollHandles
-    /// One turn on the thread; `nil` when the owner is gone.
+    /// Runs one turn on the thread; `nil` if the owner was deallocated.
     let turn: @Sendable () -> Turn?
-    /// Tells the owner to close, when the thread closes everything.
+    /// Asks the owner to close, when the thread closes everything.
     let close: @Sendable () -> Void
-    /// Closes the sockets, when the owner has left; on the thread, whoever let go of the owner.
+    /// Closes the sockets after the owner was removed; runs on the poll thread, regardless of which thread released the
+    /// owner.
     let dispose: @Sendable () -> Void
 }
 
 /// The body of a ``PollThread``.
 ///
-/// What is not under the lock belongs to the thread alone.
+/// State outside of the lock is used by the thread alone.
 final class PollLoop: Sendable {
     private struct Shared {
         weak var executor: PollThread?
@@ -55,7 +56,7 @@ final class PollLoop: Sendable {
         var isClosed = false
         var isStopped = false
 
-        /// Whether there is something that the thread must not sleep over.
+        /// Whether there is work for which the thread must not sleep.
         var isBusy: Bool {
             !jobs.isEmpty || !arriving.isEmpty || !leaving.isEmpty || !closers.isEmpty || isStopped
         }
@@ -78,7 +79,7 @@ final class PollLoop: Sendable {
 
     func setExecutor(_ executor: PollThread) { shared.withLock { $0.executor = executor } }
 
-    /// Starts the thread with all signals blocked: they belong to others, and each would interrupt libzmq.
+    /// Starts the thread with all signals blocked: other threads handle them, and each would interrupt libzmq's calls.
     func start(name: String) throws(MessagingError) {
         var all = sigset_t()
         var before = sigset_t()
@@ -125,9 +126,9 @@ final class PollLoop: Sendable {
 
     func makeDoorbell() -> Doorbell { Doorbell(self) }
 
-    /// Takes in the owner of a socket, as the last thing that its initialiser does.
+    /// Registers the owner of a socket; the last statement of the owner's initialiser.
     ///
-    /// The owner is not kept alive: with its `deinit` it takes its doorbell away, and then the socket is closed here.
+    /// The owner is not retained: its `deinit` removes the registration, and then the socket is closed on this thread.
     func add<Held: ~Copyable>(_ owner: some SocketOwner, _ holder: SocketHolder<Held>, _ doorbell: Doorbell) {
         let client = PollClient(
             doorbell: doorbell,
@@ -203,12 +204,12 @@ final class PollLoop: Sendable {
             defer { shared.jobs.removeAll(keepingCapacity: true) }
             return (shared.jobs, shared.executor)
         }
-        // A job keeps its actor alive, and the actor its executor.
+        // A job retains its actor, and the actor its executor.
         guard let executor else { return }
         for job in jobs { job.runSynchronously(on: executor.asUnownedSerialExecutor()) }
     }
 
-    /// Takes in who arrived, lets go who left; `false` when the thread is to end.
+    /// Applies registrations and removals; returns `false` if the thread must end.
     private func seat(_ seats: inout [Seat]) -> Bool {
         let (arriving, leaving, closers, isClosed, isStopped) = shared.withLock { shared in
             defer {
@@ -254,7 +255,7 @@ final class PollLoop: Sendable {
         let isBusy = shared.withLock(\.isBusy)
         let rings = seats.contains { $0.client.doorbell.isRinging.load(ordering: .sequentiallyConsistent) }
         if isBusy || rings { nearest = 0 }
-        // A wait of at most a second: an idle socket must still be touched for libzmq to do its own work (#4286).
+        // Wait at most a second: libzmq does some of its own work only when an idle socket is used (#4286).
         let milliseconds = nearest == 0 ? 0 : Int((nearest + 999) / 1000)
         let count = zmq_poll(&items, Int32(items.count), milliseconds)
         isAwake.store(true, ordering: .sequentiallyConsistent)

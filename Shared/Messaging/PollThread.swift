@@ -1,16 +1,16 @@
 import Glibc
 
-/// A thread that owns ZeroMQ sockets, and the executor of the actors around them.
+/// A thread that owns ZeroMQ sockets, and the executor of the actors that use them.
 ///
-/// It waits in `zmq_poll` on all its sockets and one eventfd; work for its actors, messages to send and timers wake it.
-/// Nothing on it may block. It lives as long as this object and the actors on it.
+/// It waits in `zmq_poll` for all its sockets and one eventfd; jobs of its actors, messages to send and timers wake it.
+/// Code on it must not block. It lives as long as this object and the actors on it.
 public final class PollThread: SerialExecutor, Sendable {
     let loop: PollLoop
     let context: MessagingContext
 
     /// Starts the thread; the system shows the first fifteen bytes of `name` for it.
     ///
-    /// Throws ``MessagingError/noThread(reason:)`` where the system has none.
+    /// Throws ``MessagingError/noThread(reason:)`` if the system cannot start one.
     public init(name: String, context: MessagingContext = .shared) throws(MessagingError) {
         self.context = context
         self.loop = try PollLoop()
@@ -25,7 +25,7 @@ public final class PollThread: SerialExecutor, Sendable {
         await loop.closeAll()
     }
 
-    // MARK: The executor
+    // MARK: SerialExecutor
 
     public func enqueue(_ job: consuming ExecutorJob) {
         loop.post(UnownedJob(job))
@@ -35,9 +35,9 @@ public final class PollThread: SerialExecutor, Sendable {
         UnownedSerialExecutor(ordinary: self)
     }
 
-    /// The answer to `assumeIsolated`, for which only a trap says no (`SerialExecutor`): the loop calls it, on the thread.
+    /// Traps outside of the poll thread, as `SerialExecutor` requires; `assumeIsolated` in the loop relies on it.
     public func checkIsolated() {
-        precondition(loop.isCurrent, "this runs on the poll thread only")
+        precondition(loop.isCurrent, "called outside of the poll thread")
     }
 
     public func isIsolatingCurrentContext() -> Bool? {

@@ -4,14 +4,16 @@ public import JSONValue
 public import Logging
 import Synchronization
 
-/// Tells many subscribers at once: XPUB. Lossy by design; whoever needs every message detects gaps and reads again.
+/// Publishes messages to many subscribers: XPUB. Lossy by design; a subscriber that needs every message detects gaps
+/// and reads the missing changes again.
 ///
-/// A reader whose queue is full is waited for a moment, as ``Patience`` says; then it loses what does not fit.
+/// The publisher waits briefly for a subscriber whose queue is full (see ``Patience``); then that subscriber loses what
+/// does not fit.
 public actor Publisher: SocketOwner {
-    /// What subscribers ask for, as the publisher sees it.
+    /// Called when a topic is subscribed to and when its last subscriber leaves.
     public typealias SubscriptionHook = @Sendable (_ topic: String, _ isSubscribed: Bool) -> Void
 
-    /// The longest topic in bytes: from 246 on, 4.3.4 corrupts them.
+    /// The longest topic in bytes. libzmq 4.3.4 corrupts topics from 246 bytes on.
     public static let longestTopic = 64
 
     private let thread: PollThread
@@ -20,20 +22,20 @@ public actor Publisher: SocketOwner {
     private let doorbell: Doorbell
     private nonisolated let queue: PublishQueue
     private nonisolated let hook = Mutex<SubscriptionHook?>(nil)
-    /// Hears of keys that were taken off the list, over CURVE.
+    /// The registration for keys removed from the list; nil without CURVE.
     private let listening: Doorkeeper.Listening?
-    /// Not listening for the moment, after everyone was disconnected.
+    /// Whether the socket is unbound at the moment, after all subscribers were disconnected.
     private var isAway = false
     private let holder: SocketHolder<MonitoredSocket>
     private var subscriptions = SubscriptionTable()
     private var excesses = RefusalLog()
-    /// Messages taken from the queue, and how many of them have left.
+    /// Messages removed from the queue, and how many of them have been sent.
     private var leaving: [OutgoingMessage] = []
     private var left = 0
     private var patience: Patience
     private var counts = (sent: 0, bytes: 0, strange: 0, failed: 0, restarts: 0, ended: 0)
 
-    /// The address with the port that was found, where the given one left it open.
+    /// The bound address, with the actual port if the given one left it open.
     public nonisolated let boundAddress: EndpointAddress
 
     public nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
@@ -54,9 +56,9 @@ public actor Publisher: SocketOwner {
             linger: .zero
         )
         try plain.set(ZMQ_MAXMSGSIZE, Int64(limits.subscriberMessageBytes))
-        // Every subscription and every end of one is reported, not only the first and the last of a topic.
+        // Reports every subscription and every unsubscription, not only the first and the last of a topic.
         try plain.set(ZMQ_XPUB_VERBOSER, 1 as Int32)
-        // Full queues are told; what is done about them is decided here.
+        // Makes `send` report full queues with EAGAIN, so that ``Patience`` decides about them.
         try plain.set(ZMQ_XPUB_NODROP, 1 as Int32)
         let socket = try MonitoredSocket(plain, context: thread.context)
         self.boundAddress = try socket.socket.bind(address, security: security)
@@ -76,12 +78,12 @@ public actor Publisher: SocketOwner {
 
     deinit { thread.loop.remove(doorbell) }
 
-    /// Sends a message to all who subscribed to the topic.
+    /// Publishes a message to all subscribers of the topic.
     ///
-    /// Never waits: what does not fit is counted and dropped.
+    /// Never waits: a message that exceeds the queue's capacity is dropped and counted.
     ///
     /// - Parameters:
-    ///   - topic: at most ``longestTopic`` bytes; a longer one is counted and dropped.
+    ///   - topic: at most ``longestTopic`` bytes; a message with a longer one is dropped and counted.
     ///   - frames: the frames after the topic.
     public nonisolated func publish(_ topic: String, _ frames: [Bytes]) {
         let name = Bytes(topic.utf8)
@@ -93,18 +95,19 @@ public actor Publisher: SocketOwner {
         queue.put(message)
     }
 
-    /// Waits while much is on its way to the subscribers: for those whose records can wait, so that nobody who reads loses
-    /// any of them.
+    /// Waits while many bytes are queued for the subscribers. Used by publishers whose messages can wait, so that no
+    /// subscriber that reads loses any of them.
     public nonisolated func waitForRoom() async { await queue.waitForRoom() }
 
-    /// Has the hook called on the poll thread with each subscription and its end; it must not wait.
+    /// Sets the hook that is called on the poll thread for each subscription and unsubscription; it must not block.
     ///
-    /// It is called again when another reader subscribes to a topic, and with `false` when the last one has left it.
+    /// It is called again if another subscriber subscribes to the same topic, and with `false` when the last one has
+    /// left.
     public nonisolated func setOnSubscribe(_ hook: @escaping SubscriptionHook) {
         self.hook.withLock { $0 = hook }
     }
 
-    /// What happened so far, by name.
+    /// Returns the counters, by name.
     public func figures() -> JSONObject {
         let (waiting, dropped, refused) = queue.figures
         return [
@@ -118,7 +121,7 @@ public actor Publisher: SocketOwner {
         ]
     }
 
-    /// Stops listening; what was not sent is lost.
+    /// Unbinds and closes the socket; messages that were not sent are lost.
     public func close() async { closeNow() }
 
     func closeNow() {
@@ -139,9 +142,9 @@ public actor Publisher: SocketOwner {
         return Turn(isHungry: readSubscriptions(), wakeAfter: wakeAfter)
     }
 
-    /// Sends what there is.
+    /// Sends the queued messages.
     ///
-    /// - Returns: false where it waits for somebody's queue
+    /// - Returns: false if it waits for a full queue
     private func sendLeaving() -> Bool {
         var bytes = 0
         defer { queue.settle(bytes) }
@@ -175,26 +178,27 @@ public actor Publisher: SocketOwner {
         counts.bytes += message.byteCount
     }
 
-    /// Those without lose it, and everything until they have read half of what they have; they are waited for no more.
+    /// Sends to the subscribers that have space. The others lose this message and everything until they have read half
+    /// of their queue; the publisher does not wait for them meanwhile.
     private func sendToThoseWithRoom(_ message: OutgoingMessage) -> Bool {
         guard (try? holder.socket?.socket.set(ZMQ_XPUB_NODROP, 0 as Int32)) != nil else { return false }
         defer { try? holder.socket?.socket.set(ZMQ_XPUB_NODROP, 1 as Int32) }
         return holder.socket?.socket.send(message) == .sent
     }
 
-    /// How long a full queue is left alone.
+    /// Pause in microseconds before a full queue is tried again.
     private static let fullPause: Int64 = 1000
     private static let rebindPause: Int64 = 2000
 
-    /// Ends every connection and listens again: libzmq 4.3.4 can disconnect no single peer. All of them come back by
-    /// themselves within their reconnect interval, except those whose key is off the list; what is published meanwhile
-    /// they find as a gap.
+    /// Disconnects all subscribers and binds again, because libzmq 4.3.4 cannot disconnect a single peer. All of them
+    /// reconnect on their own within their reconnect interval, except those whose key was removed from the list;
+    /// messages published meanwhile appear to them as a gap.
     private func disconnectAll() {
         guard !isAway, holder.socket?.socket.unbind(boundAddress) == true else { return }
         counts.restarts += 1
         isAway = true
         logger.notice(
-            "the publisher disconnects everyone: a key was taken off its list",
+            "all subscribers disconnected: a key was removed from the list; those still on it reconnect on their own",
             metadata: ["address": "\(boundAddress)"]
         )
     }
@@ -211,7 +215,7 @@ public actor Publisher: SocketOwner {
         }
     }
 
-    /// Always read: an XPUB that is not drained queues what peers send without a limit.
+    /// Reads subscriptions in every turn: an XPUB that is not read queues what peers send without a limit.
     private func readSubscriptions() -> Bool {
         for _ in 0..<limits.receiveBudget {
             guard
@@ -256,22 +260,23 @@ public actor Publisher: SocketOwner {
     }
 
     private func unsubscribe(_ topic: Bytes, _ descriptor: Int32?) {
-        // libzmq reports what a connection leaves behind without a descriptor: that is known from its end.
+        // libzmq reports the topics of a closed connection without a descriptor; the monitor has already reported them.
         guard descriptor != nil || boundAddress.transport == .inproc else { return }
         if subscriptions.remove(topic, of: descriptor) { drop([topic]) }
     }
 
-    /// Nobody wants these any more.
+    /// Notifies the hook that these topics have no subscribers any more.
     private func drop(_ topics: [Bytes]) {
         guard !topics.isEmpty, let hook = hook.withLock({ $0 }) else { return }
         for topic in topics { if let name = String(validating: topic, as: UTF8.self) { hook(name, false) } }
     }
 
-    /// Ends a connection: libzmq 4.3.4 has no call for that, but sees an end of the stream like any other.
+    /// Ends a connection with `shutdown(2)` on its descriptor: libzmq 4.3.4 has no call for that, but handles the end
+    /// of the stream like any other.
     ///
-    /// The descriptor may be closed at any moment and given to another connection. libzmq reports the end before it
-    /// closes the descriptor: if there is no report after the descriptor was duplicated, the duplicate is of this
-    /// connection.
+    /// The descriptor may be closed at any time and reused for another connection. libzmq reports the end of a
+    /// connection before it closes the descriptor: so if no end has been reported after the descriptor was duplicated,
+    /// the duplicate belongs to this connection.
     private func end(_ descriptor: Int32, _ reason: String) {
         guard let serial = subscriptions.serial(of: descriptor) else { return }
         let duplicate = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
@@ -284,17 +289,17 @@ public actor Publisher: SocketOwner {
         counts.ended += 1
         guard let count = excesses.count(at: MonotonicClock.system.nowMicroseconds()) else { return }
         logger.warning(
-            "a subscriber is disconnected: it asked for too much",
+            "subscriber disconnected: too many or too long topics",
             metadata: ["address": "\(boundAddress)", "why": "\(reason)", "disconnected": "\(count)"]
         )
     }
 }
 
-/// Messages on their way to libzmq, bounded by bytes.
+/// The messages waiting to be passed to libzmq, bounded by bytes.
 private final class PublishQueue: Sendable {
     private struct State {
         var messages: [OutgoingMessage] = []
-        /// Of these, and of those that were taken out and have not left.
+        /// Bytes of these messages, and of those removed from the queue but not sent yet.
         var bytes = 0
         var waiting: [CheckedContinuation<Void, Never>] = []
         var isClosed = false
@@ -330,7 +335,7 @@ private final class PublishQueue: Sendable {
         if isTaken { doorbell.ring() }
     }
 
-    /// Asks the publisher to disconnect everyone.
+    /// Requests that the publisher disconnects all subscribers.
     func askForRestart() {
         state.withLock { $0.wantsRestart = true }
         doorbell.ring()
@@ -352,7 +357,7 @@ private final class PublishQueue: Sendable {
         }
     }
 
-    /// Bytes that may be on their way before those wait who can.
+    /// Queued bytes above which ``waitForRoom()`` waits.
     private static let comfortable = 4 << 20
 
     func waitForRoom() async {
@@ -369,7 +374,7 @@ private final class PublishQueue: Sendable {
         }
     }
 
-    /// So many bytes have left.
+    /// Subtracts sent or dropped bytes, and resumes the waiting tasks once half of the comfortable amount is reached.
     func settle(_ bytes: Int) {
         let freed: [CheckedContinuation<Void, Never>] = state.withLock { state in
             state.bytes -= bytes
@@ -380,7 +385,7 @@ private final class PublishQueue: Sendable {
         for continuation in freed { continuation.resume() }
     }
 
-    /// Nothing will leave any more: nobody waits for it.
+    /// Closes the queue and resumes all waiting tasks: nothing will be sent any more.
     func close() {
         state.withLock { $0.isClosed = true }
         settle(0)

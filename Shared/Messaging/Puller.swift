@@ -1,18 +1,18 @@
 import CZeroMQ
 public import JSONValue
 
-/// A message that somebody pushed, and who.
+/// A received message, with the identity of its sender.
 public struct PulledMessage: Sendable, Equatable {
     public let frames: [Bytes]
     /// As in ``IncomingRequest/identity``.
     public let identity: String
 }
 
-/// Takes in what pushers send: PULL. Loses nothing it has read: when its reader is slow it stops reading, and the pushers
-/// wait.
+/// Receives messages from pushers: PULL. It loses nothing it has read: if its reader is slow it stops reading from the
+/// socket, and the pushers wait.
 public actor Puller: SocketOwner {
     private let thread: PollThread
-    /// Of the list of keys, over CURVE.
+    /// The ZAP domain, whose list of keys applies; nil without CURVE.
     private let domain: String?
     private let limits: MessagingLimits
     private let doorbell: Doorbell
@@ -20,12 +20,12 @@ public actor Puller: SocketOwner {
     private let holder: SocketHolder<Socket>
     private var counts = (received: 0, refused: 0, bytes: 0)
 
-    /// The address with the port that was found, where the given one left it open.
+    /// The bound address, with the actual port if the given one left it open.
     public nonisolated let boundAddress: EndpointAddress
 
     public nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
-    /// Binds and begins to read.
+    /// Binds and begins to receive.
     public init(
         address: EndpointAddress,
         thread: PollThread,
@@ -50,19 +50,19 @@ public actor Puller: SocketOwner {
         inbox.finish()
     }
 
-    /// What was pushed; for one reader.
+    /// The received messages; for one reader.
     ///
     /// Ends when the puller is closed.
     public nonisolated var messages: PulledMessages { PulledMessages(inbox: inbox) }
 
-    /// What happened so far, by name.
+    /// Returns the counters, by name.
     public func figures() -> JSONObject {
         ["received": JSON(counts.received), "bytesIn": JSON(counts.bytes), "refused": JSON(counts.refused)]
     }
 
-    /// Stops listening.
+    /// Unbinds and closes the socket.
     ///
-    /// What was read can still be taken from ``messages``.
+    /// Messages already received can still be read from ``messages``.
     public func close() async { closeNow() }
 
     func closeNow() {
@@ -72,7 +72,7 @@ public actor Puller: SocketOwner {
         inbox.finish()
     }
 
-    /// Whether who connected may still push.
+    /// Returns whether the sender's key is still on the list.
     private func isAdmitted(_ holder: KeyHolder?) -> Bool {
         guard let domain else { return true }
         return holder.map { thread.context.doorkeeper.isAdmitted($0, to: domain) } ?? false
@@ -100,14 +100,14 @@ public actor Puller: SocketOwner {
                 frames: message.frames,
                 identity: Connection.identity(of: message, over: boundAddress.transport)
             )
-            // There was room a moment ago and nobody else puts anything in; one message may overshoot.
+            // The inbox had space and this is its only writer, so it overshoots by one message at most.
             _ = inbox.put(pulled, bytes: message.totalBytes, always: true)
         }
         return Turn(isHungry: true)
     }
 }
 
-/// What a puller takes in.
+/// The sequence of a puller's messages.
 public struct PulledMessages: AsyncSequence, Sendable {
     public typealias Element = PulledMessage
     public typealias Failure = Never
@@ -119,7 +119,7 @@ public struct PulledMessages: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         let inbox: Mailbox<PulledMessage>
 
-        /// The next message; `nil` when the puller is closed or the task cancelled.
+        /// Returns the next message; `nil` if the puller is closed or the task cancelled.
         public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> PulledMessage? {
             guard case .element(let message) = await inbox.take() else { return nil }
             return message

@@ -3,7 +3,8 @@ import DequeModule
 public import JSONValue
 import Synchronization
 
-/// Pushes messages to a ``Puller``: PUSH. There is no receipt: what must arrive is sent again until its effect is seen.
+/// Pushes messages to a ``Puller``: PUSH. There is no acknowledgement: a sender that needs delivery repeats a message
+/// until it sees its effect.
 public actor Pusher: SocketOwner {
     private let thread: PollThread
     private let limits: MessagingLimits
@@ -16,7 +17,7 @@ public actor Pusher: SocketOwner {
 
     public nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
-    /// Begins to connect; a puller that is not there yet is no error.
+    /// Begins to connect; an absent puller is not an error.
     public init(
         address: EndpointAddress,
         thread: PollThread,
@@ -43,15 +44,17 @@ public actor Pusher: SocketOwner {
 
     deinit { thread.loop.remove(doorbell) }
 
-    /// Sends a message when there is a connection.
+    /// Sends a message once there is a connection.
     ///
-    /// Waits, cancellably, while more than ``MessagingLimits/outboxBytesPerConnection`` are on their way.
+    /// Waits, cancellably, while more than ``MessagingLimits/outboxBytesPerConnection`` bytes are queued. Throws
+    /// `user_cancelled`, `connection_lost` if the pusher is closed, and `limit_exceeded` if the message exceeds the
+    /// limits.
     public nonisolated func push(_ frames: [Bytes]) async throws(RPCError) {
         if let violation = limits.violation(of: frames) { throw violation }
         let bytes = frames.reduce(0) { $0 + $1.count }
         switch await room.take(bytes) {
         case .taken: break
-        case .cancelled: throw .cancelled("the task that waited was cancelled")
+        case .cancelled: throw .cancelled("the waiting task was cancelled")
         case .closed, .refused: throw .connectionLost("the pusher is closed")
         }
         let message = OutgoingMessage(frames, charge: Charge(bytes: bytes, gates: [room]))
@@ -60,12 +63,12 @@ public actor Pusher: SocketOwner {
         doorbell.ring()
     }
 
-    /// What happened so far, by name.
+    /// Returns the counters, by name.
     public func figures() -> JSONObject {
         ["sent": JSON(sent), "outboxBytes": JSON(limits.outboxBytesPerConnection - room.available)]
     }
 
-    /// Closes the connection; what libzmq has taken still leaves within the linger time, the rest is lost.
+    /// Closes the connection. Messages that libzmq has accepted are sent within the linger time; the others are lost.
     public func close() async { closeNow() }
 
     func closeNow() {
@@ -87,7 +90,7 @@ public actor Pusher: SocketOwner {
         queue.append(contentsOf: batch)
     }
 
-    /// - Returns: whether libzmq takes no more now.
+    /// - Returns: whether libzmq's queue is full.
     private func flush() -> Bool {
         while let message = queue.first {
             if holder.socket?.send(message) == .full { return true }

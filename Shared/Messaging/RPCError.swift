@@ -1,14 +1,14 @@
 public import JSONValue
 
-/// The error of one request as it stands on the wire: JSON-RPC's `error` member.
+/// The error of one request: JSON-RPC's `error` member.
 public struct RPCError: Error, Sendable, Equatable {
-    /// JSON-RPC's own number, PhotoKit's, or ours from 9001 up.
+    /// JSON-RPC's own number, PhotoKit's, or one of Safelight's, from 9001 up.
     public var code: Int
-    /// The stable name that programs compare; it travels as `data.name`.
+    /// The stable name that programs compare; sent as `data.name`.
     public var name: String
     /// What happened and what to do about it, for people.
     public var message: String
-    /// The further members of `data`, beside `name`.
+    /// The members of `data` other than `name`.
     public var data: JSONObject
 
     public init(code: Int, name: String, message: String, data: JSONObject = [:]) {
@@ -18,16 +18,16 @@ public struct RPCError: Error, Sendable, Equatable {
         self.data = data
     }
 
-    /// `{"code", "message", "data": {"name", …}}`.
+    /// The JSON form: `{"code", "message", "data": {"name", …}}`.
     public var json: JSON {
         var details: JSONObject = ["name": .string(name)]
         for member in data.members where member.name != "name" { details[member.name] = member.value }
         return ["code": JSON(code), "message": .string(message), "data": .object(details)]
     }
 
-    /// Reads an `error` member; `nil` where it has no whole `code` and no text `message`.
+    /// Parses an `error` member; `nil` if it has no integer `code` or no string `message`.
     ///
-    /// A peer that sends no `data.name` gets the name that belongs to the code, or `error`.
+    /// Without `data.name` the name is the one of the code, or `error` for an unknown code.
     public init?(json: JSON) {
         guard let number = json["code"]?.intValue, let code = Int(exactly: number),
             let message = json["message"]?.stringValue
@@ -39,7 +39,7 @@ public struct RPCError: Error, Sendable, Equatable {
     }
 }
 
-// MARK: - The errors of the transport itself
+// MARK: - Errors of the transport itself
 
 extension RPCError {
     private static let transportNames: [Int: String] = [
@@ -48,62 +48,62 @@ extension RPCError {
         9004: "limit_exceeded", 3072: "user_cancelled", 3311: "access_denied",
     ]
 
-    /// -32700: the first frame is not JSON.
+    /// Makes -32700: the first frame is not JSON.
     public static func parseError(_ message: String) -> RPCError {
         RPCError(code: -32700, name: "parse_error", message: message)
     }
 
-    /// -32600: JSON, but not a request as this protocol has them.
+    /// Makes -32600: the JSON is not a request of this protocol.
     public static func invalidRequest(_ message: String) -> RPCError {
         RPCError(code: -32600, name: "invalid_request", message: message)
     }
 
-    /// -32600 as well: the id belongs to a request that is still open on this connection.
+    /// Makes -32600 for an id that belongs to an open request of this connection.
     public static func requestIDInUse(_ message: String) -> RPCError {
         RPCError(code: -32600, name: "invalid_request", message: message)
     }
 
-    /// -32601: the service has no such method.
+    /// Makes -32601: the service has no such method.
     public static func methodNotFound(_ message: String) -> RPCError {
         RPCError(code: -32601, name: "method_not_found", message: message)
     }
 
-    /// -32602: a parameter is missing, unknown or out of its range.
+    /// Makes -32602: a parameter is missing, unknown or out of range.
     public static func invalidParams(_ message: String) -> RPCError {
         RPCError(code: -32602, name: "invalid_params", message: message)
     }
 
-    /// -32603: the service failed; its log says why.
+    /// Makes -32603: the service failed; its log has the reason.
     public static func internalError(_ message: String) -> RPCError {
         RPCError(code: -32603, name: "internal_error", message: message)
     }
 
-    /// 9001: nothing was done because too much is under way; the same request may be sent again later.
+    /// Makes 9001: nothing was done because too many requests are open; the same request may be sent again later.
     public static func busy(_ message: String) -> RPCError {
         RPCError(code: 9001, name: "busy", message: message)
     }
 
-    /// 9002: the request's time was up before its answer.
+    /// Makes 9002: the deadline passed before the response.
     public static func deadlineExceeded(_ message: String) -> RPCError {
         RPCError(code: 9002, name: "deadline_exceeded", message: message)
     }
 
-    /// 3072, PhotoKit's number: the caller took the request back.
+    /// Makes 3072, PhotoKit's number: the request was cancelled by its caller.
     public static func cancelled(_ message: String) -> RPCError {
         RPCError(code: 3072, name: "user_cancelled", message: message)
     }
 
-    /// 3311, PhotoKit's number: this client may not do that, now or ever.
+    /// Makes 3311, PhotoKit's number: the client is not allowed to do this, and retrying does not help.
     public static func accessDenied(_ message: String) -> RPCError {
         RPCError(code: 3311, name: "access_denied", message: message)
     }
 
-    /// 9003: the connection broke while the request was under way; whether it was carried out is unknown.
+    /// Makes 9003: the connection broke while the request was open; whether it was carried out is unknown.
     public static func connectionLost(_ message: String) -> RPCError {
         RPCError(code: 9003, name: "connection_lost", message: message)
     }
 
-    /// 9004: something is larger or more than its stated bound.
+    /// Makes 9004: something exceeds its stated bound.
     public static func limitExceeded(_ message: String) -> RPCError {
         RPCError(code: 9004, name: "limit_exceeded", message: message)
     }

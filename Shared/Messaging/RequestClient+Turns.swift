@@ -2,7 +2,7 @@ import DequeModule
 import JSONValue
 import Logging
 
-/// What a client does on the poll thread.
+/// The client's work on the poll thread.
 extension RequestClient {
     func closeNow() {
         guard holder.socket != nil else { return }
@@ -30,7 +30,7 @@ extension RequestClient {
     private func take(_ event: ConnectionEvent) {
         switch event {
         case .closed:
-            // What the service answered before is still to be read.
+            // Responses received before the connection broke are read first.
             while receive(budget: limits.receiveBudget) {}
             counts.lost += 1
             isReady = false
@@ -49,7 +49,7 @@ extension RequestClient {
             counts.refused += 1
             guard hasKeys, let count = refusals.count(at: MonotonicClock.system.nowMicroseconds()) else { return }
             logger.warning(
-                "the service refuses the connection: its key is not the one given here, or this key is not on its list",
+                "the service refused the connection: check the server key given here and the service's list of keys",
                 metadata: ["address": "\(address)", "refusals": "\(count)"]
             )
         case .opened: break
@@ -79,7 +79,7 @@ extension RequestClient {
         control.append(OutgoingMessage([EnvelopeWriter.notification(method: "rpc.cancel", params: params)]))
     }
 
-    /// The service answers at the deadline; this side gives up only when it does not.
+    /// Extra time in microseconds: the service answers at the deadline; the client gives up only if no answer arrives.
     private static let grace: Int64 = 1_000_000
 
     private func patience(with call: OutgoingCall) -> Int64 {
@@ -178,7 +178,7 @@ extension RequestClient {
         put(.notification(method: method, params: params, attachments: attachments, bytes: bytes), bytes, for: call)
     }
 
-    /// Hands a notification over as it is where it is wanted so; false where it has to be read.
+    /// Delivers a notification unparsed if its call wants that; returns false if the message has to be parsed.
     private func takeEncoded(_ message: IncomingMessage) -> Bool {
         guard message.violation == nil, message.frames.count == 1, let frame = message.frames.first,
             let (id, notification) = EncodedNotification.outline(of: frame), let call = calls.about(id),
@@ -192,7 +192,7 @@ extension RequestClient {
         if call.inbox.put(element, bytes: bytes) { return }
         tellTakenBack(call)
         call.inbox.finish(
-            .limitExceeded("notifications came faster than they were read; open the stream with credit")
+            .limitExceeded("notifications arrived faster than they were read; open the stream with credit")
         )
     }
 }

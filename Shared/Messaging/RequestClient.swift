@@ -3,8 +3,8 @@ import DequeModule
 public import JSONValue
 public import Logging
 
-/// Asks the service at one address. Connects when it can and again when the connection breaks; requests that were not
-/// sent yet wait for it until their deadline.
+/// A client of the service at one address. It connects when the service is reachable and reconnects when the connection
+/// breaks; requests that were not sent yet wait for a connection until their deadline.
 public actor RequestClient: SocketOwner {
     let thread: PollThread
     let limits: MessagingLimits
@@ -13,27 +13,28 @@ public actor RequestClient: SocketOwner {
     let doorbell: Doorbell
     let holder: SocketHolder<MonitoredSocket>
     var calls: CallTable
-    /// `rpc.cancel` and `rpc.credit` that libzmq would not take yet.
+    /// `rpc.cancel` and `rpc.credit` messages that libzmq did not accept yet.
     var control: Deque<OutgoingMessage> = []
     var nextDeadline = Int64.max
     var isFull = false
-    /// Whether a request was ever opened here whose notifications are wanted as they came.
+    /// Whether any request with unparsed notifications was ever opened on this client.
     var hasEncodedCalls = false
-    /// Whether the service has shaken hands: what is sent before can be lost in a socket that is just being closed.
+    /// Whether the handshake with the service is complete: messages sent before can be lost in a socket that is being
+    /// closed.
     ///
-    /// Over inproc there are no hands to shake.
+    /// Always true over inproc, which has no handshake.
     var isReady: Bool
     var counts = (sent: 0, answers: 0, strays: 0, malformed: 0, lost: 0, connections: 0, refused: 0)
-    /// Whether keys are shown when hands are shaken: then that it fails says something.
+    /// Whether CURVE is used: only then does a failed handshake mean a refused key.
     let hasKeys: Bool
     var refusals = RefusalLog()
 
-    /// Where the service is.
+    /// The address of the service.
     public nonisolated let address: EndpointAddress
 
     public nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
-    /// Begins to connect; a service that is not there yet is no error.
+    /// Begins to connect; an absent service is not an error.
     public init(
         address: EndpointAddress,
         thread: PollThread,
@@ -48,7 +49,7 @@ public actor RequestClient: SocketOwner {
             receive: limits.receiveHighWaterMark,
             linger: limits.linger
         )
-        // Without it libzmq takes a thousand requests for a service that is not there.
+        // Otherwise libzmq queues a thousand requests for a service that is not running.
         try plain.set(ZMQ_IMMEDIATE, 1 as Int32)
         let socket = try MonitoredSocket(plain, context: thread.context)
         try socket.socket.connect(address, security: security)
@@ -69,10 +70,10 @@ public actor RequestClient: SocketOwner {
 
     // MARK: From any task
 
-    /// Asks once and waits for the answer.
+    /// Sends a request and waits for its response.
     ///
-    /// `params` is an object, or null for none. The deadline is sent along as `deadlineMs`, 1 ms to the longest that the
-    /// limits allow. Throws the service's error; `user_cancelled` when this task is cancelled; `connection_lost` when the
+    /// `params` is an object, or null for none. The deadline is sent as `deadlineMs`, from 1 ms to the longest that the
+    /// limits allow. Throws the service's error; `user_cancelled` if this task is cancelled; `connection_lost` if the
     /// connection breaks meanwhile, and then it is unknown whether the request was carried out; `deadline_exceeded`.
     public nonisolated func call(
         _ method: String,
@@ -84,7 +85,7 @@ public actor RequestClient: SocketOwner {
         let draft = try draft(method, params, attachments, deadline: deadline, credit: nil)
         switch await outbox.room.take(draft.byteCount) {
         case .taken: break
-        case .cancelled: throw .cancelled("the task that waited was cancelled")
+        case .cancelled: throw .cancelled("the waiting task was cancelled")
         case .closed, .refused: throw Self.closed
         }
         let call = try send(draft, inbox: inbox, isStream: false)
@@ -93,17 +94,17 @@ public actor RequestClient: SocketOwner {
         case .end(let failure?): throw failure
         case .cancelled:
             takeBack(call)
-            throw .cancelled("the task that waited was cancelled")
+            throw .cancelled("the waiting task was cancelled")
         case .element(.notification), .element(.encoded), .end(nil):
             throw .internalError("the service answered without a result")
         }
     }
 
-    /// Asks for something that brings notifications before its answer.
+    /// Sends a request that returns notifications before its response.
     ///
-    /// Without a deadline it is left to the service: with credit the request lives as long as its connection, without
-    /// credit the service's default holds. `credit` is how many bytes of notifications may be on their way unread; they
-    /// are given back as they are consumed.
+    /// Without a deadline the service decides: with credit the request lives as long as its connection, without credit
+    /// the service's default deadline applies. `credit` is the number of bytes of notifications that may be sent before
+    /// they are read; consumed bytes are credited again.
     public nonisolated func stream(
         _ method: String,
         _ params: JSON = [:],
@@ -121,7 +122,8 @@ public actor RequestClient: SocketOwner {
         )
     }
 
-    /// The same with the notifications as they came, for those who pass them on.
+    /// Sends a request like ``stream(_:_:attachments:deadline:credit:)``, with unparsed notifications, for callers that
+    /// forward them.
     public nonisolated func encodedStream(
         _ method: String,
         _ params: JSON = [:],
@@ -141,7 +143,7 @@ public actor RequestClient: SocketOwner {
         )
     }
 
-    /// A request before it has room in the outbox.
+    /// A request before it has capacity in the outbox.
     struct Draft {
         let id: Int64
         let frames: [Bytes]
@@ -160,7 +162,7 @@ public actor RequestClient: SocketOwner {
         switch params {
         case .object(let object): members = object
         case .null: members = [:]
-        default: throw .invalidParams("params is an object with named members")
+        default: throw .invalidParams("params must be an object with named members")
         }
         var end = Int64.max
         let now = MonotonicClock.system.nowMicroseconds()
@@ -178,7 +180,7 @@ public actor RequestClient: SocketOwner {
         return Draft(id: id, frames: frames, byteCount: frames.reduce(0) { $0 + $1.count }, deadline: end)
     }
 
-    /// Sends a draft that has its room.
+    /// Sends a draft whose outbox capacity has been acquired.
     nonisolated func send(
         _ draft: Draft,
         inbox: Mailbox<CallElement>,
@@ -204,10 +206,10 @@ public actor RequestClient: SocketOwner {
 
     nonisolated func giveCredit(_ bytes: Int, to call: OutgoingCall) { outbox.post(.credit(call, bytes: bytes)) }
 
-    /// Closes the connection; calls under way throw `connection_lost`.
+    /// Closes the connection; open calls throw `connection_lost`.
     public func close() async { closeNow() }
 
-    /// What happened so far, by name.
+    /// Returns the counters, by name.
     public func figures() -> JSONObject {
         [
             "open": JSON(calls.open), "sent": JSON(counts.sent), "answers": JSON(counts.answers),

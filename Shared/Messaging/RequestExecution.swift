@@ -1,13 +1,13 @@
 import JSONValue
 
-/// Runs one request's handler on the pool and posts its one answer.
+/// Runs one request's handler on the pool and posts its response.
 struct RequestExecution: Sendable {
     let request: OpenRequest
     let handler: any RequestHandler
     let outbox: ServerOutbox
     let limits: MessagingLimits
 
-    /// Returns when the handler has unwound, which may be long after the request was answered by somebody else.
+    /// Returns when the handler has returned, which may be long after the server answered the request itself.
     @concurrent
     func run() async {
         let answer = await answer()
@@ -27,13 +27,13 @@ struct RequestExecution: Sendable {
                 return .answer(request, OutgoingMessage(request.prefix + frames, charge: charge), failure: nil)
             case .failure(let refusal) where refusal.outcome == .refused:
                 throw .limitExceeded(
-                    "too much is waiting to leave to this peer; read the replies before asking for more"
+                    "too many bytes are queued for this peer; read the replies before sending more requests"
                 )
-            case .failure: throw .cancelled("the request was taken back")
+            case .failure: throw .cancelled("the request was cancelled")
             }
         } catch {
             var error = error
-            if request.signal.ending == .cancelled { error = .cancelled("the request was taken back") }
+            if request.signal.ending == .cancelled { error = .cancelled("the request was cancelled") }
             var frame = EnvelopeWriter.error(id: id, error)
             if frame.count > limits.maxMessageBytes {
                 error.data = [:]

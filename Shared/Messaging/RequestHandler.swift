@@ -1,35 +1,37 @@
 public import JSONValue
 
-/// One connection of one peer, from its first message to its end.
+/// Identifies one connection of one peer, from its first message to its end.
 ///
-/// A peer that comes back is another one.
+/// A peer that reconnects gets a new id.
 public struct ConnectionID: Sendable, Hashable {
-    /// The name under which libzmq routes to the peer.
+    /// libzmq's routing id of the peer.
     let routing: Bytes
-    /// Tells two connections apart that had the same name, one after the other.
+    /// Distinguishes successive connections with the same routing id.
     let serial: UInt64
 }
 
-/// A request as the handler gets it: envelope and limits are checked, `deadlineMs` and `credit` are taken out of params.
+/// A request as passed to the handler: envelope and limits have been checked, `deadlineMs` and `credit` removed from
+/// params.
 public struct IncomingRequest: Sendable {
-    /// A string or a whole number, unique among the connection's open requests.
+    /// A string or an integer, unique among the connection's open requests.
     public let id: JSON
     public let method: String
-    /// An object; `{}` where the request had none.
+    /// An object; `{}` if the request had none.
     public let params: JSON
     public let attachments: [Bytes]
     public let connection: ConnectionID
-    /// Who asks: `uid:1000` over ipc, as the kernel says; `key:<name>` over CURVE; `loopback` where
-    /// nobody can tell.
+    /// The caller's identity: `uid:1000` over ipc, as reported by the kernel; `key:<name>` over CURVE; `loopback` if it
+    /// is unknown.
     public let identity: String
-    /// Whether the peer takes notifications before the response; REQ sockets do not.
+    /// Whether the peer can receive notifications before the response; REQ sockets cannot.
     public let acceptsNotifications: Bool
-    /// When the request ends, on the server's clock; `Int64.max` for a stream, which ends with its connection.
+    /// When the request's deadline passes, in microseconds of the server's clock; `Int64.max` for a stream, which ends
+    /// with its connection.
     public let deadlineMicroseconds: Int64
-    /// The byte credit the request was opened with.
+    /// The byte credit that the request was opened with; nil if it had none.
     public let credit: Int?
 
-    /// For tests of handlers; requests from the wire are made by ``RequestServer``.
+    /// Makes a request for tests of handlers; requests from the wire are made by ``RequestServer``.
     public init(
         id: JSON,
         method: String,
@@ -54,7 +56,7 @@ public struct IncomingRequest: Sendable {
 }
 
 extension ConnectionID {
-    /// For tests of handlers.
+    /// Makes an id for tests of handlers.
     public init(test number: UInt64) {
         self.init(routing: [], serial: number)
     }
@@ -65,7 +67,7 @@ public struct Reply: Sendable, Equatable {
     public var result: JSON
     public var attachments: [Bytes]
 
-    /// The result as it is sent, where it was encoded before; `result` is null then.
+    /// The result in encoded form, if it was encoded before; `result` is null then.
     private(set) var encoded: [Bytes]?
 
     public init(_ result: JSON, attachments: [Bytes] = []) {
@@ -73,12 +75,12 @@ public struct Reply: Sendable, Equatable {
         self.attachments = attachments
     }
 
-    /// A result that is at hand in its encoded form: the text of one JSON value.
+    /// Makes a reply whose result is already encoded: the text of one JSON value.
     public init(encoded result: Bytes) {
         self.init(encoded: [result])
     }
 
-    /// The same in pieces, which are put together once, in the message.
+    /// Makes a reply whose encoded result comes in pieces; they are joined once, in the message.
     public init(encoded pieces: [Bytes]) {
         self.init(.null)
         encoded = pieces
@@ -89,27 +91,28 @@ public struct Reply: Sendable, Equatable {
     }
 }
 
-/// What a service does with requests.
+/// The methods of a service, called by a ``RequestServer``.
 public protocol RequestHandler: Sendable {
-    /// Answers one request, on the pool. Many run at a time.
+    /// Handles one request, on the pool. Many run concurrently.
     ///
-    /// The task is cancelled when the caller takes the request back, at its deadline, and when its connection is gone.
+    /// The task is cancelled when the caller cancels the request, at its deadline, and when its connection ends.
     @concurrent func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply
 
-    /// The reply of a request whose answer is at hand, on the poll thread; nil leaves the request, and every error of
-    /// it, to ``handle(_:notifier:)``.
+    /// Returns a reply that needs no waiting, on the poll thread; nil leaves the request, and every error of it, to
+    /// ``handle(_:notifier:)``.
     ///
-    /// It saves two changes of threads. All connections wait meanwhile, so it neither reads a file nor waits for others.
+    /// It saves two thread switches. All connections wait meanwhile, so it must neither read a file nor block.
     func replyAtOnce(to request: IncomingRequest) -> Reply?
 
-    /// What a request of a method may bring; checked on the poll thread before anything is parsed or run.
+    /// Returns the limits for requests of a method; they are checked on the poll thread before anything is parsed or
+    /// run.
     func limits(of method: String) -> MethodLimits
 }
 
 extension RequestHandler {
-    /// Nothing but the limits of a message.
+    /// Returns no limits except those of every message.
     public func limits(of method: String) -> MethodLimits { .unlimited }
 
-    /// Nothing is at hand.
+    /// Returns nil.
     public func replyAtOnce(to request: IncomingRequest) -> Reply? { nil }
 }

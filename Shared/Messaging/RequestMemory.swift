@@ -1,21 +1,21 @@
 import JSONValue
 import Synchronization
 
-/// Counts the memory that requests take, of one connection or of a service, in bytes.
+/// Counts the memory used by the requests of one connection or of a service, in bytes.
 ///
-/// The servers of one service share one, so that its bound holds for all of them together.
+/// The servers of one service share one instance, so that its bound applies to all of them together.
 public final class RequestMemory: Sendable {
     private let bytes = Atomic(0)
 
     public init() {}
 
-    /// What is taken at the moment.
+    /// The bytes in use now.
     public var bytesInUse: Int { bytes.load(ordering: .relaxed) }
 
     fileprivate func add(_ count: Int) { bytes.wrappingAdd(count, ordering: .relaxed) }
 }
 
-/// The memory that one request takes, given back when its last holder lets go of it.
+/// The memory reserved for one request, released with the last reference.
 final class RequestReservation: Sendable {
     private let connection: RequestMemory
     private let service: RequestMemory
@@ -35,9 +35,9 @@ final class RequestReservation: Sendable {
         service.add(-bytes)
     }
 
-    /// Reserves memory for a message; nil where the connection or the service has none left.
+    /// Reserves memory for a message; nil if the bound of the connection or of the service would be exceeded.
     ///
-    /// Called on the poll thread, and nothing else adds messages, so that what is looked at stays true.
+    /// Called on the poll thread only, which alone adds messages, so that check and addition cannot race.
     static func make(
         _ bytes: Int,
         connection: RequestMemory,
@@ -51,11 +51,11 @@ final class RequestReservation: Sendable {
         return RequestReservation(bytes, connection, service)
     }
 
-    /// Adds the values that were read from a JSON frame: they are there already, so nothing is refused, but further
+    /// Adds the values that were parsed from a JSON frame. They exist already, so nothing is refused here, but further
     /// messages may be.
     func addValues(of envelope: Envelope, frameBytes: Int) {
         guard case .request(let request) = envelope else { return }
-        // Walking along a small one costs more than it tells.
+        // Traversing a small value costs more than the estimate is worth.
         let count = frameBytes <= 4096 ? 12 * frameBytes : JSON.object(request.params).heapBytes
         bytes.wrappingAdd(count, ordering: .relaxed)
         connection.add(count)
@@ -64,7 +64,7 @@ final class RequestReservation: Sendable {
 }
 
 extension JSON {
-    /// About what the value takes on the heap, in bytes.
+    /// The approximate size of the value on the heap, in bytes.
     var heapBytes: Int {
         switch self {
         case .null, .bool, .int, .double: 0
@@ -80,6 +80,6 @@ extension JSON {
 }
 
 extension String {
-    /// Up to 15 bytes stand in the value itself.
+    /// Strings of up to 15 bytes are stored inline.
     fileprivate var heapBytes: Int { utf8.count < 16 ? 0 : 32 + utf8.count }
 }

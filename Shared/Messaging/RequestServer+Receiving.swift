@@ -4,7 +4,7 @@ import JSONValue
 import Logging
 
 extension RequestServer {
-    /// Takes in what has come, up to the budget.
+    /// Receives and handles messages, up to the budget.
     ///
     /// - Returns: whether there may be more.
     func receive() -> Bool {
@@ -22,7 +22,8 @@ extension RequestServer {
             bytes += message.totalBytes
             batch.append(message)
         }
-        // After the messages: what a descriptor's new owner sent is then never taken for its last owner's.
+        // Events are read after the messages, so that messages of a descriptor's new owner are never attributed to its
+        // previous one.
         for event in holder.socket?.events() ?? [] { take(event) }
         figuresSoFar.bytesIn += bytes
         for message in batch { take(message) }
@@ -44,7 +45,7 @@ extension RequestServer {
 
     private func take(_ message: IncomingMessage) {
         guard let routing = message.frames.first else { return }
-        // Over CURVE who says nothing about himself is nobody.
+        // CURVE messages without a key have no identity and are dropped.
         if domain != nil, message.holder == nil {
             figuresSoFar.messagesDropped += 1
             return
@@ -71,13 +72,13 @@ extension RequestServer {
         decode(content, prefix, on: connection)
     }
 
-    /// Answers `busy` and lets go of the message.
+    /// Answers with `busy` and drops the message.
     private func refuseForMemory(_ message: IncomingMessage, _ prefix: [Bytes], on connection: Connection) {
         count("busy")
         say(
             .busy(
-                "requests under way take at most \(limits.requestBytesPerConnection) bytes of a connection and "
-                    + "\(limits.requestBytes) of the service; wait for answers"
+                "open requests may use at most \(limits.requestBytesPerConnection) bytes per connection and "
+                    + "\(limits.requestBytes) per service; wait for responses"
             ),
             id: message.frames.first.flatMap { EnvelopeHead($0).id } ?? .null,
             prefix,
@@ -85,12 +86,12 @@ extension RequestServer {
         )
     }
 
-    /// Keeps the order of a connection's messages while a large one of them is being parsed.
+    /// Queues a message behind a large one of the same connection that is being parsed, to keep their order.
     private func hold(_ message: IncomingMessage, _ prefix: [Bytes], on connection: Connection) {
         guard connection.held.count < limits.requestsPerConnection else {
             count("busy")
             let id = message.frames.first.flatMap { EnvelopeHead($0).id } ?? .null
-            say(.busy("too much is waiting behind a large request; send again later"), id: id, prefix, connection)
+            say(.busy("too many messages wait behind a large one; try again later"), id: id, prefix, connection)
             return
         }
         connection.held.append((message, prefix))
@@ -100,7 +101,7 @@ extension RequestServer {
         guard let frame = message.frames.first else {
             count("empty")
             say(
-                .invalidRequest("the message is empty; its first frame is a JSON-RPC object"),
+                .invalidRequest("the message is empty; its first frame must be a JSON-RPC object"),
                 id: .null,
                 prefix,
                 connection
@@ -125,17 +126,17 @@ extension RequestServer {
     private static func tooLarge(_ frame: Bytes, _ head: EnvelopeHead, _ most: Int) -> RPCError {
         guard let method = head.method else {
             return .limitExceeded(
-                "a request has at most \(most) bytes of JSON where its method does not stand before its params, this one "
+                "a request has at most \(most) bytes of JSON if its method does not precede its params, this one has "
                     + "\(frame.count)"
             )
         }
         return .limitExceeded(
-            "a request of \(method.prefix(64)) has at most \(most) bytes of JSON, this one \(frame.count); send less at once"
+            "a request of \(method.prefix(64)) has at most \(most) bytes of JSON, this one has \(frame.count); split it"
         )
     }
 
-    /// Where large JSON frames are parsed, one after the other: a connection has one there at most, so all connections get
-    /// their turns.
+    /// The queue that parses large JSON frames, one after the other. Each connection has at most one frame in it, so
+    /// that connections are served fairly.
     private static let parser = DispatchQueue(label: "large-requests")
 
     private func parse(_ message: IncomingMessage, _ prefix: [Bytes], of connection: ConnectionID) {
@@ -148,7 +149,7 @@ extension RequestServer {
         }
     }
 
-    /// A large JSON frame has been parsed: goes on with it and with what waited behind it.
+    /// Continues after a large JSON frame was parsed: handles it and the messages queued behind it.
     func resume(_ id: ConnectionID, _ envelope: Envelope, _ message: IncomingMessage, _ prefix: [Bytes]) {
         guard let connection = connections[id] else { return }
         connection.isParsing = false
@@ -180,7 +181,7 @@ extension RequestServer {
             acknowledge(id, "credited", request?.credit != nil, prefix, connection)
         case .notification:
             figuresSoFar.notificationsReceived += 1
-            // REQ waits for an answer to everything; a DEALER waits for none.
+            // REQ waits for a response to every message; a DEALER does not.
             if prefix.count > 1 {
                 say(.invalidRequest("a request has an id"), id: .null, prefix, connection)
             }
@@ -232,7 +233,7 @@ extension RequestServer {
         on connection: Connection
     ) {
         guard stage == .serving else {
-            return say(.busy("the service is stopping; connect again in a moment"), id: request.id, prefix, connection)
+            return say(.busy("the service is stopping; connect again later"), id: request.id, prefix, connection)
         }
         if let domain, let holder = connection.holder, !thread.context.doorkeeper.isAdmitted(holder, to: domain) {
             count("revoked")
@@ -240,22 +241,22 @@ extension RequestServer {
         }
         guard message.frames.count == 1 || handler.limits(of: request.method).takesAttachments else {
             count("attachments")
-            let error = RPCError.invalidRequest("\(request.method) takes no attachments; send the JSON frame alone")
+            let error = RPCError.invalidRequest("\(request.method) accepts no attachments; send the JSON frame alone")
             return say(error, id: request.id, prefix, connection)
         }
         guard connection.open[request.id] == nil else {
             count("id_in_use")
-            var error = RPCError.requestIDInUse("the id belongs to a request that is still open; give each its own")
+            var error = RPCError.requestIDInUse("the id belongs to a request that is still open; use another id")
             error.data = ["id": request.id]
             return say(error, id: .null, prefix, connection)
         }
-        // A task may still be unwinding when its answer is out already and the next request in.
+        // A task may still be running after its request was answered and the next request was accepted.
         guard connection.open.count < limits.requestsPerConnection,
             connection.running < 2 * limits.requestsPerConnection, running < limits.requests
         else {
             let error = RPCError.busy(
-                "a connection has at most \(limits.requestsPerConnection) requests under way and the service "
-                    + "\(limits.requests); wait for answers"
+                "a connection has at most \(limits.requestsPerConnection) open requests and the service "
+                    + "\(limits.requests); wait for responses"
             )
             return say(error, id: request.id, prefix, connection)
         }
@@ -288,7 +289,8 @@ extension RequestServer {
         work.append(RequestExecution(request: open, handler: handler, outbox: outbox, limits: limits))
     }
 
-    /// A request with credit and without `deadlineMs` is a stream and ends with its connection.
+    /// Returns when a request's deadline passes. A request with credit and without `deadlineMs` is a stream and ends
+    /// with its connection.
     private func deadline(of request: Envelope.Request) -> Int64 {
         if request.deadline == nil, request.credit != nil { return .max }
         return clock.nowMicroseconds().addingClamped(request.deadline ?? limits.defaultDeadline.microseconds)

@@ -1,13 +1,13 @@
 import Logging
 
 extension RequestServer {
-    /// Serves until the task is cancelled; then takes nothing more, lets running requests finish up to
-    /// ``MessagingLimits/drainTimeout``, sends what is ready to leave and closes.
+    /// Serves requests until the task is cancelled. Then it accepts no more, lets running requests finish for up to
+    /// ``MessagingLimits/drainTimeout``, sends queued messages and closes.
     public func run() async {
         guard stage == .idle else { return }
         stage = .serving
         doorbell.ring()
-        // A task of its own, so that cancelling this one does not cancel the requests under way.
+        // A separate task, so that cancelling this one does not cancel the running requests.
         let serving = Task { await serve() }
         await withTaskCancellationHandler {
             await serving.value
@@ -31,7 +31,7 @@ extension RequestServer {
         while case .flushing = stage { await waitForWork() }
     }
 
-    /// The next things to do; `nil` when there will be none.
+    /// Returns the next requests to execute; `nil` if there will be no more.
     private func nextBatch() async -> [RequestExecution]? {
         while true {
             if !work.isEmpty {
@@ -51,7 +51,7 @@ extension RequestServer {
         await withCheckedContinuation { workWaiter = $0 }
     }
 
-    /// Wakes the serving task where there is something for it, or nothing any more.
+    /// Resumes the serving task if there is work for it or there will be none any more.
     func handOutWork() {
         let isOver =
             switch stage {
@@ -64,13 +64,13 @@ extension RequestServer {
         waiter.resume()
     }
 
-    /// No further requests: those under way have until the bound.
+    /// Stops accepting requests; running ones may finish until the drain timeout.
     func beginDraining() {
         guard stage == .serving || stage == .idle else { return }
         stage = .draining(until: clock.nowMicroseconds().addingClamped(limits.drainTimeout.microseconds))
     }
 
-    /// Ends what has reached its time.
+    /// Handles expired deadlines and timeouts.
     func checkTime() {
         let now = clock.nowMicroseconds()
         if now >= nextDeadline { expire(now) }
@@ -89,7 +89,7 @@ extension RequestServer {
         }
     }
 
-    /// Ends what the holders of keys have under way: they were taken off the list.
+    /// Ends the open requests of keys that were removed from the list.
     func endRequests(of keys: Set<String>) {
         for connection in connections.byRouting.values {
             guard let holder = connection.holder, keys.contains(holder.key) else { continue }
@@ -100,7 +100,7 @@ extension RequestServer {
         }
     }
 
-    static let revoked = RPCError.accessDenied("this key was taken off the list; ask whoever runs the library")
+    static let revoked = RPCError.accessDenied("this key was removed from the list; ask the owner of the library")
 
     private func expire(_ now: Int64) {
         var earliest = Int64.max
@@ -113,7 +113,7 @@ extension RequestServer {
                 }
                 refuse(
                     request,
-                    .deadlineExceeded("the request's time is up; ask with a longer deadlineMs"),
+                    .deadlineExceeded("the deadline has passed; send the request with a longer deadlineMs"),
                     on: connection
                 )
                 request.signal.fire(.deadline)
@@ -122,7 +122,7 @@ extension RequestServer {
         nextDeadline = earliest
     }
 
-    /// Answers an open request with an error at once; what its handler still says is dropped.
+    /// Answers an open request with an error at once; its handler's reply will be dropped.
     private func refuse(_ request: OpenRequest, _ error: RPCError, on connection: Connection) {
         connection.open[request.incoming.id] = nil
         request.credit?.close()

@@ -3,7 +3,7 @@ import JSONValue
 import Logging
 
 extension RequestServer {
-    /// What tasks have told.
+    /// Handles an event from a task.
     func take(_ event: ServerEvent) {
         switch event {
         case .notification(let request, let message):
@@ -34,17 +34,17 @@ extension RequestServer {
         }
     }
 
-    /// The task of a request is over.
+    /// Updates the counts after a request's task has ended.
     private func ended(_ request: OpenRequest) {
         running -= 1
         tasks[ObjectIdentifier(request)] = nil
         guard let connection = connections[request.incoming.connection] else { return }
         connection.running -= 1
-        // Whose request was answered by somebody else has nothing more to come.
+        // If the server answered the request itself, no response follows that would remove an idle connection.
         if connection.open[request.incoming.id] !== request { forgetIfIdle(connection) }
     }
 
-    /// The connection of a request that has no answer yet.
+    /// Returns the connection of a request that has no response yet.
     private func connection(of request: OpenRequest) -> Connection? {
         guard let connection = connections[request.incoming.connection],
             connection.open[request.incoming.id] === request
@@ -52,7 +52,7 @@ extension RequestServer {
         return connection
     }
 
-    /// Sends a reply that was at hand; false where it has to wait for room, or is too large.
+    /// Sends a reply made on the poll thread; returns false if it has to wait for capacity or is too large.
     func send(_ reply: Reply, to request: IncomingRequest, _ prefix: [Bytes], _ connection: Connection) -> Bool {
         let frames = [reply.frame(id: request.id)] + reply.attachments
         let bytes = frames.reduce(0) { $0 + $1.count }
@@ -69,7 +69,7 @@ extension RequestServer {
         return true
     }
 
-    /// Answers with an error that no handler made.
+    /// Responds with an error of the server itself.
     func say(_ error: RPCError, id: JSON, prefix: [Bytes], to connection: Connection) {
         figuresSoFar.answers += 1
         figuresSoFar.errors[error.name, default: 0] += 1
@@ -84,7 +84,7 @@ extension RequestServer {
         say(error, id: id, prefix: prefix, to: connection)
     }
 
-    /// Sends now, or in its order as soon as libzmq takes it.
+    /// Sends a message now, or queues it until libzmq accepts it.
     func transmit(_ message: OutgoingMessage, to connection: Connection) {
         if connection.queue.isEmpty, attempt(message, connection) { return }
         guard connections[connection.id] != nil else { return }
@@ -96,7 +96,7 @@ extension RequestServer {
         if blocked.insert(connection.id).inserted, blocked.count == 1 { pauseBlocked(Self.shortestPause) }
     }
 
-    /// - Returns: whether nothing is left to do about the message.
+    /// - Returns: whether the message is done with, sent or dropped.
     private func attempt(_ message: OutgoingMessage, _ connection: Connection) -> Bool {
         switch holder.socket?.socket.send(message) {
         case .sent:
@@ -116,10 +116,10 @@ extension RequestServer {
     private static let shortestPause: Int64 = 1000
     private static let longestPause: Int64 = 64_000
 
-    /// Tries the peers whose queue was full.
+    /// Retries the peers whose queue was full.
     ///
-    /// ROUTER's POLLOUT says only that *some* peer takes messages, so these are tried again after a pause that grows
-    /// while nothing moves.
+    /// ROUTER's POLLOUT says only that *some* peer accepts messages, so these are retried after a pause that doubles
+    /// while no message can be sent.
     func retryBlocked() {
         guard !blocked.isEmpty, clock.nowMicroseconds() >= blockedUntil else { return }
         var moved = false
@@ -130,7 +130,7 @@ extension RequestServer {
             }
             while let message = connection.queue.first, attempt(message, connection) {
                 moved = true
-                // Ending the connection empties its queue.
+                // `attempt` empties the queue if it ends the connection.
                 if !connection.queue.isEmpty { connection.queue.removeFirst() }
             }
             if connection.queue.isEmpty { blocked.remove(id) }
@@ -143,7 +143,7 @@ extension RequestServer {
         blockedUntil = clock.nowMicroseconds().addingClamped(pause)
     }
 
-    /// The connection is out of the table: ends what it had.
+    /// Ends the requests of a connection that was removed from the table.
     func end(_ connection: Connection, _ ending: RequestEnding) {
         for request in connection.open.values {
             request.credit?.close()
@@ -156,7 +156,8 @@ extension RequestServer {
         blocked.remove(connection.id)
     }
 
-    /// Over inproc nothing tells when a peer leaves: what is idle is forgotten and known again by its next message.
+    /// Removes an idle inproc connection: inproc does not report a peer that leaves. The peer's next message adds it
+    /// again.
     private func forgetIfIdle(_ connection: Connection) {
         guard connection.descriptor == nil, connection.isIdle else { return }
         _ = connections.remove(connection.id)

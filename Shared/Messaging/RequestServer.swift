@@ -2,15 +2,15 @@ import CZeroMQ
 public import JSONValue
 public import Logging
 
-/// Answers requests at one address: JSON-RPC 2.0 over a ROUTER socket.
+/// A server of requests at one address: JSON-RPC 2.0 over a ROUTER socket.
 ///
-/// A frame is read on the poll thread, decided on the pool, and written back on the poll thread; what is at hand
-/// never leaves it.
+/// Messages are received and sent on the poll thread; handlers run on the pool, except for replies that need no
+/// waiting, which are made on the poll thread.
 public actor RequestServer: SocketOwner {
     let thread: PollThread
-    /// Of the list of keys, over CURVE.
+    /// The ZAP domain, whose list of keys applies; nil without CURVE.
     let domain: String?
-    /// Hears when keys are taken off it.
+    /// The registration for keys removed from that list.
     private let listening: Doorkeeper.Listening?
     let limits: MessagingLimits
     let clock: MonotonicClock
@@ -18,48 +18,48 @@ public actor RequestServer: SocketOwner {
     let handler: any RequestHandler
     let outbox: ServerOutbox
     let doorbell: Doorbell
-    /// Room of all connections together.
+    /// Outbox capacity of all connections together.
     let room: ByteGate
-    /// What the requests of the service take.
+    /// The memory used by the requests of the service.
     let memory: RequestMemory
 
     let holder: SocketHolder<MonitoredSocket>
     var connections: ConnectionTable
     var figuresSoFar = ServerFigures()
-    /// Connections with messages that libzmq would not take, and when to try again.
+    /// Connections with messages that libzmq did not accept, and when to retry.
     var blocked: Set<ConnectionID> = []
     var blockedPause: Int64 = 0
     var blockedUntil: Int64 = 0
     var running = 0
-    /// Those of the requests that are under way.
+    /// The tasks of the running requests.
     var tasks: [ObjectIdentifier: Task<Void, Never>] = [:]
-    /// The earliest deadline, or an earlier moment: it is made exact when it is reached.
+    /// The earliest deadline or an earlier time; it is recomputed when it is reached.
     var nextDeadline = Int64.max
     var stage = Stage.idle
-    /// The requests of the next batch.
+    /// Requests accepted but not yet started.
     var work: [RequestExecution] = []
     var workWaiter: CheckedContinuation<Void, Never>?
 
-    /// Where a server stands in its life.
+    /// The stages of a server's life; times are in microseconds of its clock.
     enum Stage: Equatable {
-        /// Bound, not reading yet.
+        /// Bound, not receiving yet.
         case idle
         case serving
-        /// Takes nothing more; until the moment running requests may finish, then they are cancelled.
+        /// Accepts no requests; running ones are cancelled at that time.
         case draining(until: Int64)
-        /// Every request has ended and every task with it; until the moment messages may leave.
+        /// All requests and their tasks have ended; queued messages may be sent until that time.
         case flushing(until: Int64)
         case closed
     }
 
-    /// The address with the port that was found, where the given one left it open.
+    /// The bound address, with the actual port if the given one left it open.
     public nonisolated let boundAddress: EndpointAddress
 
     public nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
-    /// Binds; requests are read once ``run()`` is called.
+    /// Binds; requests are received once ``run()`` is called.
     ///
-    /// A stale socket file at an ipc path is replaced, so whoever binds holds a lock on that path first.
+    /// A stale socket file at an ipc path is replaced, so the caller must hold a lock on that path.
     ///
     /// - Parameter memory: shared by the servers of one service
     public init(
@@ -108,7 +108,7 @@ public actor RequestServer: SocketOwner {
 
     deinit { thread.loop.remove(doorbell) }
 
-    /// What happened so far, by name.
+    /// Returns the counters, by name.
     public func figures() -> JSONObject {
         let open = connections.byRouting.values.reduce(0) { $0 + $1.open.count }
         return figuresSoFar.json(
@@ -121,7 +121,7 @@ public actor RequestServer: SocketOwner {
         )
     }
 
-    /// One turn on the poll thread.
+    /// Runs one turn on the poll thread.
     func turn() -> Turn {
         var turn = Turn()
         for event in outbox.drain() { take(event) }
@@ -145,7 +145,7 @@ public actor RequestServer: SocketOwner {
         return nearest == .max ? nil : max(0, nearest.addingClamped(-now))
     }
 
-    /// Closes the sockets and ends every request: the last thing, or the end of the poll thread.
+    /// Closes the socket and ends every request; called last, or when the poll thread ends.
     func closeNow() {
         guard stage != .closed else { return }
         stage = .closed

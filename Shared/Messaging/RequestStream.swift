@@ -1,16 +1,16 @@
 public import JSONValue
 
-/// What a request that streams brings.
+/// An element of a ``RequestStream``: a notification or the reply.
 public enum StreamElement: Sendable, Equatable {
-    /// A notification about the request; `params` has the request's `id`.
+    /// A notification about the request; `params` contains the request's `id`.
     case notification(method: String, params: JSON, attachments: [Bytes])
     /// The response, the last element.
     case reply(Reply)
 }
 
-/// A request whose notifications matter.
+/// A request with notifications.
 ///
-/// Each iteration opens a request of its own; leaving the loop takes it back.
+/// Each iteration sends a request of its own; leaving the loop cancels it.
 public struct RequestStream: AsyncSequence, Sendable {
     public typealias Element = StreamElement
     public typealias Failure = RPCError
@@ -21,7 +21,7 @@ public struct RequestStream: AsyncSequence, Sendable {
     let attachments: [Bytes]
     let deadline: Duration?
     let credit: Int?
-    /// Notifications come as they are.
+    /// Whether notifications are delivered unparsed.
     var isEncoded = false
 
     /// Sends the request.
@@ -29,13 +29,13 @@ public struct RequestStream: AsyncSequence, Sendable {
         Iterator(self)
     }
 
-    /// One request under way.
+    /// One open request.
     public struct Iterator: AsyncIteratorProtocol {
         private let session: Session
 
         fileprivate init(_ stream: RequestStream) { session = Session(stream) }
 
-        /// The next notification or the reply; `nil` after the reply.
+        /// Returns the next notification or the reply; `nil` after the reply.
         ///
         /// - Throws: the request's error, `connection_lost`, or `user_cancelled` when the task is cancelled.
         public mutating func next(
@@ -51,7 +51,7 @@ public struct RequestStream: AsyncSequence, Sendable {
             }
         }
 
-        /// The same with a notification as it came.
+        /// Returns the next element with its notification unparsed.
         mutating func nextEncoded() async throws(RPCError) -> EncodedElement? {
             switch try await session.next() {
             case .notification(let method, let params, _, _): .notification(EncodedNotification(method, params))
@@ -62,7 +62,7 @@ public struct RequestStream: AsyncSequence, Sendable {
         }
     }
 
-    /// Ends the request when the last iterator is gone.
+    /// Owns the call, and cancels it when the last iterator is gone.
     private final class Session {
         private let stream: RequestStream
         private let call: OutgoingCall?
@@ -84,7 +84,7 @@ public struct RequestStream: AsyncSequence, Sendable {
                     credit: stream.credit
                 )
                 guard stream.client.outbox.room.takeIfOpen(draft.byteCount) else {
-                    throw .busy("too many bytes of requests wait for the service; wait for answers")
+                    throw .busy("too many bytes of requests are queued for the service; wait for responses")
                 }
                 call = try stream.client.send(draft, inbox: inbox, isStream: true, isEncoded: stream.isEncoded)
             } catch {
@@ -118,11 +118,12 @@ public struct RequestStream: AsyncSequence, Sendable {
             case .cancelled:
                 isOver = true
                 stream.client.takeBack(call)
-                throw .cancelled("the task that waited was cancelled")
+                throw .cancelled("the waiting task was cancelled")
             }
         }
 
-        /// In steps of half the window: neither a message for each notification nor a stop before the next step.
+        /// Returns credit in steps of half the window: this avoids both a message for each notification and a stall
+        /// before the next step.
         private func returnCredit(_ bytes: Int, of call: OutgoingCall) {
             guard let credit = stream.credit else { return }
             eaten += bytes

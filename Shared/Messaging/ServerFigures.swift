@@ -1,10 +1,10 @@
 import JSONValue
 
-/// What a server counts, from its start.
+/// The counters of a server since its start.
 struct ServerFigures {
     var requests = 0
     var answers = 0
-    /// Those of them that no task made.
+    /// Responses made on the poll thread, without a task.
     var answersAtOnce = 0
     var errors: [String: Int] = [:]
     var refusedMessages: [String: Int] = [:]
@@ -19,7 +19,7 @@ struct ServerFigures {
     var bytesIn = 0
     var bytesOut = 0
 
-    /// Connections that there are, those in the handshake included.
+    /// Current connections, including those in the handshake.
     var peers: Int { peersOpened - peersClosed }
 
     func json(

@@ -3,12 +3,12 @@ import Glibc
 
 /// A ZeroMQ socket.
 ///
-/// It belongs to one thread at a time: it is made by whoever sets it up, handed over under a lock, and from then on
-/// used and closed on its poll thread.
+/// It belongs to one thread at a time: its creator sets it up and hands it over under a lock; from then on it is used
+/// and closed on its poll thread.
 struct Socket: ~Copyable {
     let pointer: UnsafeMutableRawPointer
 
-    /// A socket of a kind: `ZMQ_ROUTER` and so on.
+    /// Makes a socket of a libzmq type, for example `ZMQ_ROUTER`.
     init(_ kind: Int32, context: MessagingContext) throws(MessagingError) {
         guard let pointer = context.makeSocket(kind) else {
             throw .noSocket(reason: Self.lastErrorText)
@@ -42,11 +42,11 @@ struct Socket: ~Copyable {
         }
     }
 
-    /// What every socket of this room has set, before it binds or connects: changing a high-water mark afterwards can
-    /// crash 4.3.4 (libzmq #4524).
+    /// Sets the options of every socket of this module before it binds or connects: changing a high-water mark
+    /// afterwards can crash libzmq 4.3.4 (#4524).
     ///
-    /// A side that stops reading on purpose, as a full puller does, has no heartbeat: libzmq would see no answer behind
-    /// what it does not read, and close the connection with everything on its way.
+    /// A socket that stops reading on purpose, like a puller with a full inbox, has no heartbeat: libzmq would not see
+    /// the peer's heartbeat behind unread messages, and would close the connection with all messages on their way.
     func configure(
         _ limits: MessagingLimits,
         send: Int32,
@@ -72,7 +72,7 @@ struct Socket: ~Copyable {
         try set(ZMQ_RECONNECT_IVL_MAX, limits.reconnectIntervalMax.optionMilliseconds)
     }
 
-    /// Listens, and says where: with the port that was found if the address left it open.
+    /// Binds and returns the address, with the actual port if the given one left it open.
     func bind(
         _ address: EndpointAddress,
         security: SocketSecurity = .none
@@ -89,10 +89,10 @@ struct Socket: ~Copyable {
         return try EndpointAddress(bound)
     }
 
-    /// Listens no more at an address that ``bind(_:security:)`` gave; over tcp its connections end with it.
+    /// Unbinds from an address that ``bind(_:security:)`` returned; over tcp this ends its connections.
     func unbind(_ address: EndpointAddress) -> Bool { zmq_unbind(pointer, address.description) == 0 }
 
-    /// Listens again where ``unbind(_:)`` ended it, or not yet: libzmq's I/O thread may still hold the port.
+    /// Binds again after ``unbind(_:)``. Returns false while libzmq's I/O thread still holds the port.
     func rebind(_ address: EndpointAddress) -> Bool { zmq_bind(pointer, address.description) == 0 }
 
     func connect(_ address: EndpointAddress, security: SocketSecurity = .none) throws(MessagingError) {

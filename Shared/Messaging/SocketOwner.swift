@@ -1,12 +1,12 @@
-/// What the poll loop waits for: the socket whose input and output matter, and perhaps a monitor, which is always read.
+/// The handles that the poll loop waits for: the socket, and optionally its monitor, which is always read.
 ///
-/// Sendable because the hand-over is under a lock and the one who hands them over does not use them again.
+/// Sendable because they are handed over under a lock and the previous owner does not use them again.
 struct PollHandles: @unchecked Sendable {
     let socket: UnsafeMutableRawPointer
     var monitor: UnsafeMutableRawPointer?
 }
 
-/// What can be waited for.
+/// A type with handles that can be polled.
 protocol Pollable: ~Copyable, SendableMetatype {
     var handles: PollHandles { get }
 }
@@ -19,10 +19,10 @@ extension MonitoredSocket: Pollable {
     var handles: PollHandles { PollHandles(socket: socket.pointer, monitor: monitor.pointer) }
 }
 
-/// What an actor has of its socket: closed on the poll thread, whoever lets go of the actor.
+/// Holds an actor's socket, so that it is closed on the poll thread regardless of which thread releases the actor.
 ///
-/// Sendable because the socket is touched on its poll thread only: in the actor's isolation, which is that thread, and
-/// by the poll loop.
+/// Sendable because the socket is used on its poll thread only: in the actor's isolation, which is that thread, and by
+/// the poll loop.
 final class SocketHolder<Held: Pollable & ~Copyable>: @unchecked Sendable {
     var socket: Held?
     let handles: PollHandles
@@ -32,14 +32,14 @@ final class SocketHolder<Held: Pollable & ~Copyable>: @unchecked Sendable {
         self.socket = consume socket
     }
 
-    /// On the poll thread.
+    /// Closes the socket; on the poll thread only.
     func close() { socket = nil }
 }
 
-/// An actor that lives on a poll thread with a socket of its own.
+/// An actor that runs on a poll thread and owns a socket.
 protocol SocketOwner: Actor {
-    /// One turn: takes in what has come, sends what waits, and says what to wait for.
+    /// Runs one turn: receives messages, sends queued ones, and returns what to wait for.
     func turn() -> Turn
-    /// Closes the socket; a second time does nothing.
+    /// Closes the socket; does nothing if it is closed already.
     func closeNow()
 }

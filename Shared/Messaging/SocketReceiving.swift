@@ -2,15 +2,13 @@ import CZeroMQ
 import Glibc
 
 extension Socket {
-    /// The next message, or `nil` when there is none now.
+    /// Returns the next message, or `nil` if there is none now. Never waits.
     ///
-    /// Never waits.
+    /// libzmq delivers a multipart message only when it is complete, so frames beyond a limit are dropped one by one
+    /// while they are received and are never held together on this side. The memory that libzmq itself uses for an
+    /// unfinished message can be neither bounded nor observed: only trusted peers may reach a socket.
     ///
-    /// libzmq hands over a multipart message only when it is complete, so what a limit refuses is dropped frame by frame
-    /// while it is taken out, and never held as a whole on this side. What libzmq itself holds of a message that does not
-    /// end it lets nobody bound or see: only trusted peers may reach a socket (DESIGN 3.6).
-    ///
-    /// The leading frames (a routing id) stand before the content and are kept in any case.
+    /// The leading frames (a routing id) precede the content and are always kept.
     func receive(
         maxFrames: Int,
         maxBytes: Int,
@@ -35,7 +33,8 @@ extension Socket {
                 if message.violation == nil || message.totalFrames <= leadingFrames {
                     message.frames.append(Bytes(UnsafeRawBufferPointer(start: zmq_msg_data(part), count: size)))
                 }
-                // Read from a frame after the routing id: 4.3.4's ROUTER loses the metadata of the prefetched one.
+                // Read from a frame after the routing id: 4.3.4's ROUTER loses the metadata of a prefetched routing id
+                // frame.
                 if wantsPeer, message.totalFrames == leadingFrames + 1 { readPeer(of: part, into: &message) }
                 if zmq_msg_more(part) == 0 { return message }
             }

@@ -1,24 +1,24 @@
 import CZeroMQ
 
-/// How a socket is protected.
+/// The protection of a socket.
 public enum SocketSecurity: Sendable, Hashable {
-    /// Not at all: for ipc, whose folder only its owner may enter, and within the process.
+    /// None: for ipc, where file permissions restrict the socket's folder to its owner, and within the process.
     case none
-    /// Not at all, also over TCP on a loopback address: every local user can connect.
+    /// None, also over TCP on a loopback address: every local user can connect.
     case trustedLoopback
-    /// The side that listens: everything is encrypted, and the process' ``Doorkeeper`` decides by the list of the domain
-    /// who may connect. While no list is given for the domain, nobody may.
+    /// A listening socket with CURVE: everything is encrypted, and the process's ``Doorkeeper`` decides by the list of
+    /// the domain which keys may connect. Without a list for the domain, all connections are refused.
     case curveServer(secretKey: CurveSecretKey, domain: String)
-    /// The side that connects: to the holder of this public key and nobody else.
+    /// A connecting socket with CURVE; it connects only to a server that has this public key's secret.
     case curveClient(serverPublicKey: CurvePublicKey, keys: CurveKeyPair)
 
-    /// The domain of a server's list.
+    /// The ZAP domain of a listening socket; nil for all others.
     public var domain: String? {
         if case .curveServer(_, let domain) = self { return domain }
         return nil
     }
 
-    /// Whether a connection shows keys.
+    /// Whether the socket uses CURVE.
     public var hasKeys: Bool {
         switch self {
         case .none, .trustedLoopback: false
@@ -28,16 +28,16 @@ public enum SocketSecurity: Sendable, Hashable {
 }
 
 extension Socket {
-    /// zmq.h hides the number behind its guard for drafts, though 4.3.4 has the option.
+    /// `ZMQ_ZAP_ENFORCE_DOMAIN`: zmq.h declares it only for draft builds, though 4.3.4 has the option.
     private static let zapEnforceDomain: Int32 = 93
 
-    /// Protects a socket that will listen at an address.
+    /// Sets the security of a socket that will listen at an address.
     func protectServer(_ security: SocketSecurity, at address: EndpointAddress) throws(MessagingError) {
         switch security {
         case .none: guard address.transport != .tcp else { throw .needsCurve(address) }
         case .trustedLoopback: guard address.isLocal else { throw .needsCurve(address) }
         case .curveServer(let secret, let domain):
-            // Without a domain, and without enforcing it, a process whose doorkeeper is missing would let everyone in.
+            // Without an enforced domain, a process without a ZAP handler would admit every key.
             guard !domain.isEmpty, domain.utf8.count < 255 else { throw .wrongSecurity(address) }
             try set(ZMQ_ZAP_DOMAIN, Bytes(domain.utf8))
             try set(Self.zapEnforceDomain, 1 as Int32)
@@ -47,7 +47,7 @@ extension Socket {
         }
     }
 
-    /// Protects a socket that will connect to an address.
+    /// Sets the security of a socket that will connect to an address.
     func protectClient(_ security: SocketSecurity, to address: EndpointAddress) throws(MessagingError) {
         switch security {
         case .none: guard address.transport != .tcp else { throw .needsCurve(address) }

@@ -2,25 +2,24 @@ import CZeroMQ
 import Glibc
 import Synchronization
 
-/// What became of a message given to libzmq.
+/// The outcome of giving a message to libzmq.
 enum SendOutcome: Equatable {
-    /// libzmq has all of it.
+    /// libzmq has accepted the whole message.
     case sent
-    /// The queue to this peer is full; nothing was taken.
+    /// The queue to this peer is full; nothing was accepted.
     case full
-    /// There is no such peer (any more).
+    /// There is no such peer, or no longer.
     case unreachable
-    /// Anything else; the message is lost.
+    /// Any other error, with its errno; the message is lost.
     case failed(Int32)
 }
 
 extension Socket {
-    /// Frames from this size up are lent to libzmq, smaller ones copied: below it the call-back costs more than the copy.
+    /// Frames of at least this size are passed to libzmq without copying; for smaller ones the callback costs more than
+    /// the copy.
     static let lendingThreshold = 64 << 10
 
-    /// Gives a whole message to libzmq, or nothing.
-    ///
-    /// Never waits.
+    /// Gives a whole message to libzmq, or nothing. Never waits.
     func send(_ message: OutgoingMessage) -> SendOutcome {
         guard let last = message.frames.indices.last else { return .sent }
         for (index, frame) in message.frames.enumerated() {
@@ -49,8 +48,8 @@ extension Socket {
         var part = zmq_msg_t()
         return withUnsafeMutablePointer(to: &part) { part in
             let hint = Unmanaged.passRetained(loan)
-            // The loan holds the array until libzmq calls back, and a native array's storage does not move while it is
-            // neither changed nor released.
+            // The loan retains the array until libzmq calls back, and a native array's storage does not move while it
+            // is neither changed nor released.
             let status = loan.bytes.withUnsafeBytes { content in
                 zmq_msg_init_data(
                     part,
@@ -75,7 +74,7 @@ extension Socket {
     }
 }
 
-/// An array lent to libzmq, given back on its I/O thread.
+/// An array lent to libzmq, released on its I/O thread.
 private final class Loan: Sendable {
     let bytes: Bytes
     let charge: Charge?
@@ -87,6 +86,6 @@ private final class Loan: Sendable {
         ended.store(false, ordering: .releasing)
     }
 
-    /// Orders the giving back after the lending, also for tools that cannot see into libzmq.
+    /// Orders the release after the lending, also for sanitizers that cannot see into libzmq.
     func end() { _ = ended.exchange(true, ordering: .acquiringAndReleasing) }
 }

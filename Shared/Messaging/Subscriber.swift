@@ -2,11 +2,12 @@ import CZeroMQ
 public import JSONValue
 public import Logging
 
-/// Hears what a publisher tells. Connects again by itself; what is lost meanwhile is found by a ``GapDetector`` above.
+/// Receives messages from a publisher. It reconnects on its own; messages lost meanwhile are detected by a
+/// ``GapDetector``.
 public actor Subscriber: SocketOwner {
-    /// What happens to the connection.
+    /// An event of the connection.
     public enum Event: Sendable, Equatable {
-        /// The publisher is reached, for the first time or again; subscriptions follow by themselves.
+        /// Connected to the publisher, for the first time or again; subscriptions are sent automatically.
         case connected
         case disconnected
     }
@@ -20,20 +21,20 @@ public actor Subscriber: SocketOwner {
     private let holder: SocketHolder<MonitoredSocket>
     private var topics: Set<String> = []
     private var counts = (received: 0, dropped: 0, strange: 0, bytes: 0, connections: 0, disconnections: 0, refused: 0)
-    /// Whether keys are shown when hands are shaken: then that it fails says something.
+    /// Whether CURVE is used: only then does a failed handshake mean a refused key.
     private let hasKeys: Bool
     private var refusals = RefusalLog()
 
-    /// Where the publisher is.
+    /// The address of the publisher.
     public nonisolated let address: EndpointAddress
-    /// Connections and their ends; the newest sixteen are kept for a late reader.
+    /// Connections and disconnections; the newest sixteen are buffered for a late reader.
     ///
     /// For one reader.
     public nonisolated let events: AsyncStream<Event>
 
     public nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
-    /// Begins to connect; a publisher that is not there yet is no error.
+    /// Begins to connect; an absent publisher is not an error.
     public init(
         address: EndpointAddress,
         thread: PollThread,
@@ -42,7 +43,8 @@ public actor Subscriber: SocketOwner {
         logger: Logger
     ) throws(MessagingError) {
         let plain = try Socket(ZMQ_SUB, context: thread.context)
-        // Subscriptions are messages under the send mark, and after a reconnection only half of it is to be had.
+        // Subscriptions are messages that count towards the send high-water mark, and after a reconnection only half of
+        // it is usable.
         let send = Int32(clamping: 2 * limits.topicsPerSubscriber + 1000)
         try plain.configure(limits, send: send, receive: limits.publishHighWaterMark, linger: .zero)
         let socket = try MonitoredSocket(plain, context: thread.context)
@@ -65,10 +67,10 @@ public actor Subscriber: SocketOwner {
         eventSink.finish()
     }
 
-    /// Wants further topics.
+    /// Subscribes to further topics.
     ///
-    /// They are compared for equality, though libzmq compares beginnings; the empty topic means everything. Topics that
-    /// are too long, or more than ``MessagingLimits/topicsPerSubscriber``, are left out and named in the result.
+    /// They are compared for equality, though libzmq compares prefixes; the empty topic means everything. Topics that
+    /// are too long, or beyond ``MessagingLimits/topicsPerSubscriber``, are left out and returned.
     @discardableResult
     public func subscribe(_ topics: [String]) async -> [String] {
         var leftOut: [String] = []
@@ -85,7 +87,7 @@ public actor Subscriber: SocketOwner {
         return leftOut
     }
 
-    /// Wants topics no more.
+    /// Unsubscribes from topics.
     public func unsubscribe(_ topics: [String]) async {
         for topic in topics where self.topics.remove(topic) != nil { _ = set(ZMQ_UNSUBSCRIBE, topic) }
         doorbell.ring()
@@ -96,12 +98,12 @@ public actor Subscriber: SocketOwner {
         return (try? holder.socket?.socket.set(option, Bytes(topic.utf8))) != nil
     }
 
-    /// What was published, in order; for one reader.
+    /// The received messages, in order; for one reader.
     ///
     /// Ends when the subscriber is closed.
     public nonisolated var messages: SubscriberMessages { SubscriberMessages(inbox: inbox) }
 
-    /// What happened so far, by name.
+    /// Returns the counters, by name.
     public func figures() -> JSONObject {
         [
             "received": JSON(counts.received), "bytesIn": JSON(counts.bytes), "dropped": JSON(counts.dropped),
@@ -136,7 +138,7 @@ public actor Subscriber: SocketOwner {
                 counts.refused += 1
                 guard hasKeys, let count = refusals.count(at: MonotonicClock.system.nowMicroseconds()) else { continue }
                 logger.warning(
-                    "the feed refuses the connection: its key is not the one given here, or this key is not on its list",
+                    "the publisher refused the connection: check the server key given here and the publisher's list of keys",
                     metadata: ["address": "\(address)", "refusals": "\(count)"]
                 )
             case .opened: break
@@ -176,7 +178,7 @@ struct Publication: Sendable {
     let frames: [Bytes]
 }
 
-/// What a subscriber hears.
+/// The sequence of a subscriber's messages.
 public struct SubscriberMessages: AsyncSequence, Sendable {
     public typealias Element = (topic: String, frames: [Bytes])
     public typealias Failure = Never
@@ -188,7 +190,7 @@ public struct SubscriberMessages: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         let inbox: Mailbox<Publication>
 
-        /// The next message; `nil` when the subscriber is closed or the task cancelled.
+        /// Returns the next message; `nil` if the subscriber is closed or the task cancelled.
         public mutating func next(
             isolation actor: isolated (any Actor)? = #isolation
         ) async -> (topic: String, frames: [Bytes])? {

@@ -1,53 +1,53 @@
-/// The topics that a publisher's readers have subscribed to, each counted once for each connection.
+/// The topics of a publisher's subscribers, each counted once per connection.
 ///
-/// libzmq names the connection of a subscription by its descriptor alone, and the end of a connection by an event of
-/// the socket's monitor. If a descriptor is used again before the last subscriptions of its former connection are read,
-/// those count for the new one until it ends: a topic may be published in vain, but none is left out.
+/// libzmq identifies the connection of a subscription by its descriptor alone, and reports the end of a connection by
+/// an event of the socket's monitor. If a descriptor is reused before the last subscriptions of its previous connection
+/// are read, those count for the new connection until it ends: a topic may be published needlessly, but none is missed.
 struct SubscriptionTable {
     private struct Connection {
         let serial: UInt64
         var topics: Set<Bytes> = []
-        /// Its end has been asked for: what it still sends is ignored.
+        /// The publisher is ending the connection; what it still sends is ignored.
         var isEnding = false
     }
 
-    /// What a subscription came to.
+    /// The outcome of a subscription.
     enum Outcome: Equatable {
         case added
-        /// It is known already, or of a connection that has ended.
+        /// The topic was already subscribed to, or the connection is ending.
         case ignored
-        /// The connection is not known: its event has yet to be read.
+        /// The connection is unknown: its event has not been read yet.
         case unknownConnection
     }
 
     private var connections: [Int32: Connection] = [:]
-    /// How many connections want each topic.
+    /// The number of connections subscribed to each topic.
     private var readers: [Bytes: Int] = [:]
     private var lastSerial: UInt64 = 0
     /// Topics of all connections together.
     private(set) var total = 0
 
-    /// Connections that have subscribed to something or may do so.
+    /// Open connections, with or without subscriptions.
     var connectionCount: Int { connections.count }
 
-    /// A connection was accepted.
+    /// Adds an accepted connection.
     mutating func open(_ descriptor: Int32) {
         guard connections[descriptor] == nil else { return }
         lastSerial += 1
         connections[descriptor] = Connection(serial: lastSerial)
     }
 
-    /// A connection is gone.
+    /// Removes a closed connection.
     ///
-    /// - Returns: the topics that nobody wants any more
+    /// - Returns: the topics without subscribers left
     mutating func close(_ descriptor: Int32) -> [Bytes] {
         guard let connection = connections.removeValue(forKey: descriptor) else { return [] }
         return connection.topics.filter { release($0) }
     }
 
-    /// A connection is about to be ended: its topics do not count any more.
+    /// Marks a connection that the publisher is about to end, and removes its topics.
     ///
-    /// - Returns: the topics that nobody wants any more
+    /// - Returns: the topics without subscribers left
     mutating func markEnding(_ descriptor: Int32) -> [Bytes] {
         let topics = connections[descriptor]?.topics ?? []
         connections[descriptor]?.topics = []
@@ -57,7 +57,7 @@ struct SubscriptionTable {
 
     /// Counts a subscription.
     ///
-    /// - Parameter descriptor: nil: of a peer in this process, whose subscriptions are not told apart
+    /// - Parameter descriptor: nil for peers within this process, which cannot be told apart
     mutating func add(_ topic: Bytes, of descriptor: Int32?) -> Outcome {
         if let descriptor {
             // Nothing else may refer to the set while it grows: it would be copied for each topic.
@@ -69,9 +69,9 @@ struct SubscriptionTable {
         return .added
     }
 
-    /// Takes a subscription back; one that is not there is ignored.
+    /// Removes a subscription; an unknown one is ignored.
     ///
-    /// - Returns: whether nobody wants the topic any more
+    /// - Returns: whether the topic has no subscribers left
     mutating func remove(_ topic: Bytes, of descriptor: Int32?) -> Bool {
         if let descriptor {
             guard connections[descriptor]?.topics.remove(topic) != nil else { return false }
@@ -86,13 +86,13 @@ struct SubscriptionTable {
         return count == 1
     }
 
-    /// How many topics a connection has.
+    /// Returns the number of topics of a connection.
     func count(of descriptor: Int32) -> Int { connections[descriptor]?.topics.count ?? 0 }
 
-    /// Tells a connection from later ones with its descriptor; nil for one that is gone.
+    /// Returns a number that distinguishes a connection from later ones with its descriptor; nil if it was closed.
     func serial(of descriptor: Int32) -> UInt64? { connections[descriptor]?.serial }
 
-    /// The connection with the most topics; of several the newest.
+    /// The descriptor of the connection with the most topics; of several, the newest.
     var largest: Int32? {
         connections.max { ($0.value.topics.count, $0.value.serial) < ($1.value.topics.count, $1.value.serial) }?.key
     }

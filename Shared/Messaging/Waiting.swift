@@ -1,31 +1,31 @@
-/// Every sleep of the house, by its reason: what an event can tell is waited for, not slept through.
+/// All delays of the project, named by their reason. Code that can wait for an event must not use them.
 ///
-/// Each ends early when the task is cancelled.
+/// Each ends early if the task is cancelled.
 public enum Waiting {
-    /// Before something that failed is tried again.
+    /// Waits before a failed operation is retried.
     public static func beforeRetry(_ pause: Duration) async { try? await Task.sleep(for: pause) }
 
-    /// Before something is looked at again whose state no event tells.
+    /// Waits before the next poll of a state that no event reports.
     public static func beforeNextLook(_ pause: Duration) async { try? await Task.sleep(for: pause) }
 
-    /// Before the next of several events is told, so that a burst of them is told as one.
+    /// Waits before events are handled, so that a burst is handled once.
     public static func forCalm(_ pause: Duration) async { try? await Task.sleep(for: pause) }
 
-    /// How long somebody is given to do what was asked for.
+    /// Waits for the time that another party is given to react.
     ///
-    /// - Returns: whether the time has passed: false where the task was cancelled before
+    /// - Returns: whether the time has passed: false if the task was cancelled before
     public static func patiently(_ time: Duration) async -> Bool { (try? await Task.sleep(for: time)) != nil }
 
-    /// Until a moment of a clock, in microseconds.
+    /// Waits until a time of a clock, in microseconds.
     public static func until(_ moment: Int64, of clock: MonotonicClock) async {
         let left = moment.addingClamped(-clock.nowMicroseconds())
         if left > 0 { try? await Task.sleep(for: .microseconds(left)) }
     }
 
-    /// At most this long for the end of some work, which is cancelled then.
+    /// Runs work with a timeout, and cancels it when the time is over.
     ///
-    /// - Returns: what came of it; nil where it did not end in time, or the task was cancelled
-    /// - Throws: what the work throws
+    /// - Returns: the result; nil if the work did not finish in time or the task was cancelled
+    /// - Throws: the work's error
     @discardableResult
     public static func atMost<Value: Sendable, Failure: Error>(
         _ limit: Duration,
@@ -46,10 +46,10 @@ public enum Waiting {
         return try outcome?.get()
     }
 
-    /// A tick after each interval, until the task is cancelled.
+    /// Returns a sequence with an element after each interval, until the task is cancelled.
     public static func ticks(every interval: Duration) -> Ticks { Ticks(interval: interval) }
 
-    /// What ``Waiting/ticks(every:)`` gives.
+    /// The sequence returned by ``Waiting/ticks(every:)``.
     public struct Ticks: AsyncSequence, AsyncIteratorProtocol, Sendable {
         public typealias Element = Void
         public typealias Failure = Never

@@ -124,10 +124,10 @@ struct StrangerTests {
         for service in RunningHouse.Service.allCases {
             for line in (house.program(service)?.errorText ?? "").split(separator: "\n") {
                 #expect(
-                    line.contains(" info ") || line.contains("is refused") || line.contains("off the list"),
+                    line.contains(" info ") || line.contains("connection refused") || line.contains("from the list"),
                     "\(line)"
                 )
-                guard line.contains("is refused") else { continue }
+                guard line.contains("connection refused") else { continue }
                 let list = line.firstMatch(of: /domain=([a-z]+)/).map { String($0.1) } ?? ""
                 lines["\(service.rawValue) \(list)", default: 0] += 1
             }

@@ -2,29 +2,29 @@ import Dispatch
 import GRDB
 import Synchronization
 
-/// How a look at a database's integrity ended; damage is thrown.
+/// The result of an integrity check of a database; damage is thrown.
 public enum DatabaseCheck: Sendable, Equatable {
-    /// Nobody looked.
+    /// The check was not run.
     case skipped
     case sound
-    /// The time was over before everything was looked at; what was looked at is sound.
+    /// The time limit was reached before everything was checked; the checked part is sound.
     case unfinished
 
     static let advice =
         "Stop the catalog and restore a backup into a new folder (safelight restore BACKUP --library NEW); "
         + "keep this folder until that library is complete."
 
-    /// `PRAGMA quick_check` that ends after a time, however large the database is.
+    /// Runs `PRAGMA quick_check` and interrupts it after a time limit, however large the database is.
     ///
     /// - Throws: ``StorageError/corrupt(_:)`` with what is wrong and what to do.
     static func quick(_ pool: DatabasePool, path: String, seconds: Double) throws -> DatabaseCheck {
         guard seconds > 0 else { return .skipped }
         let box = Running()
         let timer = DispatchSource.makeTimerSource(queue: .global())
-        // Again and again: it has no effect in the moments before the statement runs.
+        // Repeats, because an interrupt has no effect before the statement runs.
         timer.schedule(deadline: .now() + seconds, repeating: .milliseconds(20))
         timer.setEventHandler {
-            // Only the check: whatever runs after it must not be interrupted.
+            // Interrupts only the check: statements that run after it must not be interrupted.
             box.whileRunning { pool.interrupt() }
         }
         timer.resume()
@@ -40,9 +40,9 @@ public enum DatabaseCheck: Sendable, Equatable {
         }
     }
 
-    /// Everything about a database that SQLite can check: structure, indexes, constraints and references.
+    /// Runs every check that SQLite has: structure, indexes, constraints and foreign keys.
     ///
-    /// It is only read, also while a catalog uses it.
+    /// The database is only read, and may be in use by a catalog.
     ///
     /// - Throws: ``StorageError/corrupt(_:)`` with what is wrong and what to do.
     public static func full(path: String) throws(StorageError) {
@@ -55,7 +55,7 @@ public enum DatabaseCheck: Sendable, Equatable {
                 try require("integrity_check", database, path: path)
                 let orphans = try Row.fetchAll(database, sql: "PRAGMA foreign_key_check").count
                 guard orphans == 0 else {
-                    throw StorageError.corrupt("\(path): \(orphans) rows name others that are gone. \(advice)")
+                    throw StorageError.corrupt("\(path): \(orphans) rows refer to missing rows. \(advice)")
                 }
             }
             try queue.close()
@@ -79,17 +79,18 @@ public enum DatabaseCheck: Sendable, Equatable {
 }
 
 extension DatabaseFile {
-    /// Copies one unchanging state of the database into a new file that needs no other beside it; blocks.
+    /// Copies a snapshot of the database into a new, self-contained file; blocks.
     ///
-    /// Writers go on meanwhile: the copy is of the moment at which it began. It is checked as a whole.
+    /// Writers are not blocked: the copy has the state at its beginning. Its integrity is checked completely.
     ///
-    /// - Parameter path: a file that is not there yet.
+    /// - Parameter path: a file that does not exist yet.
+    /// - Throws: ``StorageError``.
     public func copy(to path: String) throws(StorageError) {
         do {
             let copy = try DatabaseQueue(path: path)
             try pool.backup(to: copy)
             try copy.writeWithoutTransaction { database in
-                // The copy says that it has a write-ahead log, as its original does.
+                // The copy's header says WAL mode, as the original's does.
                 try database.execute(sql: "PRAGMA journal_mode = DELETE")
             }
             try copy.close()

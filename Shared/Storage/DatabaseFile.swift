@@ -2,43 +2,44 @@ public import GRDB
 
 /// An SQLite database in WAL mode with exactly one connection that writes and checkpoints.
 ///
-/// Debian's SQLite 3.40.1 can corrupt a database when two connections checkpoint at once (the WAL-reset bug), so readers
-/// are opened read-only and never checkpoint. The writer is `synchronous=FULL`: what was committed survives a power cut.
+/// Debian's SQLite 3.40.1 can corrupt a database when two connections checkpoint at once (the WAL-reset bug), so
+/// readers are opened read-only and never checkpoint. The writer uses `synchronous=FULL`: committed transactions
+/// survive a power failure.
 public final class DatabaseFile: Sendable {
-    /// How to open a database.
+    /// The options of a database.
     public struct Options: Sendable {
-        /// How many reading connections at most, from 1.
+        /// The maximum number of reading connections, at least 1.
         public var readers = 4
-        /// How long a connection waits for a lock, in seconds.
+        /// The busy timeout in seconds.
         public var busySeconds = 5.0
         /// Page cache of the writer, in KiB.
         public var writerCacheKiB = 32_768
         /// Page cache of each reader, in KiB.
         public var readerCacheKiB = 8_192
-        /// Pages in the write-ahead log that make the writer checkpoint after a commit.
+        /// The size of the write-ahead log, in pages, from which the writer checkpoints after a commit.
         public var checkpointPages = 4_000
-        /// How long `PRAGMA quick_check` may take at the start, in seconds; 0: it is left out.
+        /// The time limit of `PRAGMA quick_check` at start, in seconds; 0 skips the check.
         public var checkSeconds = 0.0
-        /// Called on every new connection: custom functions, collations.
+        /// Called for every new connection, to add custom functions and collations.
         public var prepare: (@Sendable (Database) throws -> Void)?
 
-        /// The usual options.
+        /// Makes the default options.
         public init() {}
     }
 
-    /// The connections, for stores; statements run on threads of their own, never on Swift's.
+    /// The connection pool, for stores; statements run on GRDB's own threads, never on Swift's cooperative pool.
     public let pool: DatabasePool
-    /// Where the database is.
+    /// The path of the database file.
     public let path: String
-    /// How the check at the start ended.
+    /// The result of the check at start.
     public let check: DatabaseCheck
 
-    /// Opens or creates a database and brings it to the newest version.
+    /// Opens or creates a database and migrates it to the newest schema.
     ///
-    /// The caller holds a ``LockFile`` that keeps other processes from writing.
+    /// The caller must hold a ``LockFile`` that keeps other processes from writing.
     ///
     /// - Parameters:
-    ///   - path: the file; its folder exists.
+    ///   - path: the file; its folder must exist.
     ///   - migrator: the versions of the schema, oldest first.
     ///   - options: how to open it.
     /// - Throws: ``StorageError``.
@@ -47,7 +48,7 @@ public final class DatabaseFile: Sendable {
         do {
             pool = try DatabasePool(path: path, configuration: Self.configuration(options))
             try pool.writeWithoutTransaction { database in
-                // After opening, because opening a pool in WAL mode sets NORMAL.
+                // Set after opening, because opening a pool in WAL mode sets NORMAL.
                 try database.execute(sql: "PRAGMA synchronous = FULL")
                 try Self.requireFull(database)
             }
@@ -55,7 +56,7 @@ public final class DatabaseFile: Sendable {
             if try pool.read(migrator.hasBeenSuperseded) {
                 throw StorageError.newerVersion(
                     "\(path) was written by a newer version of Safelight; run that version, or restore a backup of "
-                        + "this one's into another folder"
+                        + "this version into another folder"
                 )
             }
             try migrator.migrate(pool)
@@ -65,9 +66,9 @@ public final class DatabaseFile: Sendable {
         }
     }
 
-    /// Writes in one transaction, `BEGIN IMMEDIATE`; durable when it returns.
+    /// Writes in one transaction, `BEGIN IMMEDIATE`; it is durable when this returns.
     ///
-    /// - Throws: ``StorageError`` for the disk's errors; every other error of `updates` as it is.
+    /// - Throws: ``StorageError`` for errors of the disk and of SQLite; every other error of `updates` unchanged.
     public func write<Value: Sendable>(_ updates: @escaping @Sendable (Database) throws -> Value) async throws -> Value
     {
         do {
@@ -77,9 +78,9 @@ public final class DatabaseFile: Sendable {
         }
     }
 
-    /// Reads from one unchanging state of the database.
+    /// Reads from one snapshot of the database.
     ///
-    /// - Throws: ``StorageError`` for the disk's errors; every other error of `value` as it is.
+    /// - Throws: ``StorageError`` for errors of the disk and of SQLite; every other error of `value` unchanged.
     public func read<Value: Sendable>(_ value: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
         do {
             return try await pool.read(value)
@@ -88,16 +89,16 @@ public final class DatabaseFile: Sendable {
         }
     }
 
-    /// The error that a caller should see: the disk's and SQLite's own become ``StorageError``, others stay.
+    /// Maps errors of the disk and of SQLite to ``StorageError``; returns others unchanged.
     public func mapped(_ error: any Error) -> any Error {
         guard let error = error as? DatabaseError, StorageError.isOfTheDisk(error) else { return error }
         return StorageError(database: error, path: path)
     }
 
-    /// Folds the write-ahead log into the file and closes all connections.
+    /// Checkpoints the write-ahead log and closes all connections.
     public func close() throws(StorageError) {
         do {
-            // Closing does it only where the writer is the last connection. A log that stays is read at the next start.
+            // Closing checkpoints only if the writer is the last connection. A remaining log is read at the next start.
             _ = try? pool.writeWithoutTransaction { try $0.checkpoint(.truncate) }
             try pool.close()
         } catch {
@@ -116,10 +117,10 @@ public final class DatabaseFile: Sendable {
         configuration.persistentReadOnlyConnections = true
         configuration.publicStatementArguments = false
         configuration.prepareDatabase { database in
-            // A damaged or hostile schema may not call functions with side effects.
+            // A damaged or hostile schema must not call functions with side effects.
             try database.execute(sql: "PRAGMA trusted_schema = OFF")
             try database.execute(sql: "PRAGMA cell_size_check = ON")
-            // An I/O error on mapped memory would be a signal and not an error.
+            // An I/O error in mapped memory would be a signal (SIGBUS) instead of an error.
             try database.execute(sql: "PRAGMA mmap_size = 0")
             if database.configuration.readonly {
                 try database.execute(sql: "PRAGMA wal_autocheckpoint = 0")
@@ -127,7 +128,7 @@ public final class DatabaseFile: Sendable {
             } else {
                 try database.execute(sql: "PRAGMA wal_autocheckpoint = \(options.checkpointPages)")
                 try database.execute(sql: "PRAGMA cache_size = -\(options.writerCacheKiB)")
-                // A log that one large import made long is cut back afterwards.
+                // Truncates a log that one large import has enlarged.
                 try database.execute(sql: "PRAGMA journal_size_limit = 67108864")
             }
             try options.prepare?(database)
@@ -153,7 +154,7 @@ extension StorageError {
         }
     }
 
-    /// The error for a failure of the database at a path.
+    /// Maps a failure of the database at a path.
     init(database error: any Error, path: String) {
         if let error = error as? StorageError {
             self = error

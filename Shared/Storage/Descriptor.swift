@@ -1,9 +1,9 @@
 import CProcess
 import Glibc
 
-/// An open file which closes itself.
+/// An open file that is closed when it goes out of scope.
 ///
-/// Every system call on files of this room is here, so that `errno` is read before anything else can run.
+/// All system calls of this module on open files are here, so that `errno` is read before other code can change it.
 struct Descriptor: ~Copyable {
     let number: Int32
 
@@ -19,7 +19,7 @@ struct Descriptor: ~Copyable {
 
     deinit { _ = Glibc.close(number) }
 
-    /// Gives the descriptor away: the caller closes it.
+    /// Transfers ownership of the descriptor: the caller must close it.
     consuming func release() -> Int32 {
         let number = number
         discard self
@@ -49,7 +49,7 @@ struct Descriptor: ~Copyable {
         try result.get()
     }
 
-    /// Reads until the buffer is full or the file ends; the number of bytes read.
+    /// Reads until the buffer is full or the file ends; returns the number of bytes read.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws(StorageError) -> Int {
         var done = 0
         while done < buffer.count {
@@ -62,7 +62,7 @@ struct Descriptor: ~Copyable {
         return done
     }
 
-    /// At most `count` bytes from an offset; fewer only at the end of the file.
+    /// Returns at most `count` bytes from an offset; fewer only at the end of the file.
     func read(count: Int, at offset: Int64) throws(StorageError) -> [UInt8] {
         var failure: StorageError?
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, used in
@@ -77,7 +77,7 @@ struct Descriptor: ~Copyable {
         return bytes
     }
 
-    /// The next bytes from where the file stands; empty at its end.
+    /// Returns at most `count` bytes from the current file offset; empty at the end of the file.
     func next(upTo count: Int) throws(StorageError) -> [UInt8] {
         var problem: Int32 = 0
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, used in
@@ -108,7 +108,7 @@ struct Descriptor: ~Copyable {
     }
 }
 
-/// Repeats a system call that a signal interrupted.
+/// Repeats a system call while it is interrupted by a signal.
 func retrying<Number: FixedWidthInteger>(_ call: () -> Number) -> Number {
     while true {
         let result = call()
@@ -116,9 +116,9 @@ func retrying<Number: FixedWidthInteger>(_ call: () -> Number) -> Number {
     }
 }
 
-/// What is done to names rather than to open files.
+/// Operations on paths instead of open files.
 enum Folder {
-    /// Makes a folder 0750 where there is none; whether it was made.
+    /// Creates a folder with mode 0750 if it does not exist; returns whether it was created.
     static func create(_ path: String) throws(StorageError) -> Bool {
         if mkdir(path, 0o750) == 0 { return true }
         let problem = errno
@@ -130,7 +130,7 @@ enum Folder {
         try Descriptor(opening: path, O_RDONLY | O_DIRECTORY).sync()
     }
 
-    /// The names in a folder, without `.` and `..`, in no order.
+    /// Returns the names in a folder, without `.` and `..`, in no particular order.
     static func names(in path: String) throws(StorageError) -> [String] {
         guard let folder = opendir(path) else { throw .system(errno, "list \(path)") }
         defer { closedir(folder) }
@@ -154,7 +154,7 @@ enum Folder {
         guard unlink(path) == 0 else { throw .system(errno, "remove \(path)") }
     }
 
-    /// Renames without replacing; `false` where the target exists.
+    /// Renames without replacing; returns `false` if the target exists.
     static func renameExclusively(_ from: String, to path: String) throws(StorageError) -> Bool {
         if safelight_rename_exclusively(from, path) == 0 { return true }
         let problem = errno

@@ -1,17 +1,17 @@
 import CProcess
 import Glibc
 
-/// Which file is meant, whatever its path is: a copy of it is another one.
+/// The identity of a file, independent of its path; a copy has a different one.
 ///
-/// Inode and time of birth say it. The device is compared only where the filesystem keeps no time of birth: the number
-/// of a volume may be another one after the next mount. On Btrfs a snapshot repeats inodes and births, and the
-/// subvolume is compared too. A whole disk or virtual machine that is put back to a snapshot cannot be told.
+/// Files are compared by inode and birth time. The device number is compared only if the filesystem has no birth times,
+/// because it may change with the next mount. On Btrfs a snapshot repeats inodes and birth times, so the subvolume is
+/// compared too. A disk or virtual machine that was reset to a snapshot as a whole cannot be detected.
 struct FileBirth: Sendable, Equatable {
     var inode: UInt64
-    /// Nanoseconds since 1970; 0: unknown.
+    /// Birth time in nanoseconds since 1970; 0 if unknown.
     var birth: Int64
     var device: UInt64
-    /// The Btrfs subvolume; 0 elsewhere.
+    /// The Btrfs subvolume; 0 on other filesystems.
     var volume: UInt64
 
     init(inode: UInt64, birth: Int64, device: UInt64, volume: UInt64) {
@@ -21,7 +21,7 @@ struct FileBirth: Sendable, Equatable {
         self.volume = volume
     }
 
-    /// The file at a path.
+    /// Reads the identity of the file at a path.
     init(path: String) throws(StorageError) {
         self.init(inode: 0, birth: 0, device: 0, volume: 0)
         guard safelight_file_birth(path, &inode, &birth, &device, &volume) == 0 else {
@@ -34,14 +34,14 @@ struct FileBirth: Sendable, Equatable {
         return birth != 0 && other.birth != 0 ? birth == other.birth : device == other.device
     }
 
-    /// As it stands in a file: 32 bytes.
+    /// The stored form: 32 bytes, four little-endian numbers.
     var bytes: [UInt8] {
         [inode, UInt64(bitPattern: birth), device, volume].flatMap { number in
             (0..<8).map { UInt8(truncatingIfNeeded: number >> UInt64($0 * 8)) }
         }
     }
 
-    /// Nil for zeros, which are no file.
+    /// Decodes the stored form; nil for zeros, which mean no file.
     init?(bytes: ArraySlice<UInt8>) {
         guard bytes.count == 32, bytes.contains(where: { $0 != 0 }) else { return nil }
         let numbers = (0..<4).map { index in

@@ -3,22 +3,22 @@ import Glibc
 
 /// The folders below which clients may name files.
 ///
-/// A path is opened relative to its root, and the kernel itself refuses to leave it: `..`, absolute links and links out
-/// of the root lead nowhere, also when they are changed in the same moment.
+/// A path is opened relative to its root with `openat2`, and the kernel refuses to leave the root: through `..`,
+/// absolute links or links to the outside, even if they are changed at the same time.
 public final class FileFence: Sendable {
-    /// The roots, absolute, without a slash at the end.
+    /// The roots: absolute paths without a trailing slash.
     public let roots: [String]
     private let folders: [Int32]
 
-    /// A fence around folders that exist.
+    /// Makes an allowlist of existing folders.
     ///
-    /// Throws ``StorageError`` naming the root that cannot be opened.
+    /// Throws ``StorageError`` with the root that cannot be opened.
     public init(roots: [String]) throws(StorageError) {
         var trimmed: [String] = []
         var opened: [Int32] = []
         do throws(StorageError) {
             for root in roots {
-                guard root.hasPrefix("/") else { throw .invalid("the root \(root) is no absolute path") }
+                guard root.hasPrefix("/") else { throw .invalid("the root \(root) is not an absolute path") }
                 var path = root[...]
                 while path.count > 1, path.hasSuffix("/") { path.removeLast() }
                 opened.append(try Descriptor(opening: String(path), O_RDONLY | O_DIRECTORY).release())
@@ -36,15 +36,15 @@ public final class FileFence: Sendable {
 
     /// Opens a regular file below a root for reading.
     ///
-    /// Throws ``StorageError/invalid(_:)`` for a path that is below no root or leads out of it,
-    /// ``StorageError/notFound(_:)``, ``StorageError/io(_:)`` for what is no regular file.
+    /// Throws ``StorageError/invalid(_:)`` for a path that is not below a root or leads out of it,
+    /// ``StorageError/notFound(_:)``, ``StorageError/io(_:)`` for a file that is not regular.
     public func open(_ path: String) throws(StorageError) -> ResourceFile {
-        guard !path.utf8.contains(0) else { throw .invalid("a path has no zero byte") }
+        guard !path.utf8.contains(0) else { throw .invalid("a path must not contain a zero byte") }
         for (root, folder) in zip(roots, folders) {
             let prefix = root == "/" ? "/" : root + "/"
             guard path.hasPrefix(prefix), path.utf8.count > prefix.utf8.count else { continue }
             let relative = String(path.dropFirst(prefix.count))
-            // Not blocking: opening a named pipe must not wait for its writer.
+            // O_NONBLOCK, because opening a named pipe would otherwise wait for its writer.
             let number = safelight_open_beneath(folder, relative, O_RDONLY | O_NONBLOCK | O_NOCTTY)
             guard number >= 0 else {
                 let reason = errno
@@ -52,14 +52,14 @@ public final class FileFence: Sendable {
             }
             return try ResourceFile(Descriptor(owning: number), digest: nil)
         }
-        throw .invalid("\(path) is below none of the folders that the service may read")
+        throw .invalid("\(path) is not below any folder that the service may read")
     }
 
-    /// Removes a file below a root, if it is still the one that was seen.
+    /// Removes a file below a root if it still has the given identity.
     ///
-    /// Throws ``StorageError/resourceChanged(_:)`` where another file has its name now; else as ``open(_:)``.
+    /// Throws ``StorageError/resourceChanged(_:)`` if the path now names another file; otherwise like ``open(_:)``.
     public func remove(_ path: String, ifStill identity: FileIdentity) throws(StorageError) {
-        guard let slash = path.lastIndex(of: "/") else { throw .invalid("\(path) is no absolute path") }
+        guard let slash = path.lastIndex(of: "/") else { throw .invalid("\(path) is not an absolute path") }
         let name = String(path[path.index(after: slash)...])
         for (root, folder) in zip(roots, folders) {
             let prefix = root == "/" ? "/" : root + "/"
@@ -72,20 +72,20 @@ public final class FileFence: Sendable {
             guard unlinkat(number, name, 0) == 0 else { throw .system(errno, "remove \(path)") }
             return
         }
-        throw .invalid("\(path) is below none of the folders that the service may read")
+        throw .invalid("\(path) is not below any folder that the service may read")
     }
 }
 
-/// What tells that a file which is referenced, and not copied in, is still the same.
+/// The attributes by which a change of a referenced file is detected.
 public struct FileIdentity: Sendable, Hashable {
-    /// The device and the number of the file on it.
+    /// The device number, and the inode number on it.
     public var device: UInt64, inode: UInt64
     /// The size in bytes.
     public var size: Int64
-    /// When the content was last changed, in nanoseconds since 1970.
+    /// The modification time in nanoseconds since 1970.
     public var modified: Int64
 
-    /// An identity that was stored.
+    /// Makes an identity from stored values.
     public init(device: UInt64, inode: UInt64, size: Int64, modified: Int64) {
         self.device = device
         self.inode = inode
@@ -93,9 +93,9 @@ public struct FileIdentity: Sendable, Hashable {
         self.modified = modified
     }
 
-    /// The identity of an open file, now.
+    /// Reads the current identity of an open file.
     ///
-    /// Throws ``StorageError`` of the disk.
+    /// Throws ``StorageError`` if the system call fails.
     public init(of file: ResourceFile) throws(StorageError) {
         var status = stat()
         guard fstat(file.descriptor, &status) == 0 else { throw .system(errno, "stat") }
@@ -110,9 +110,9 @@ public struct FileIdentity: Sendable, Hashable {
 }
 
 extension ResourceFile {
-    /// Makes sure that a referenced file is the one that was seen before.
+    /// Checks that a referenced file has the identity it had before.
     ///
-    /// Throws ``StorageError/resourceChanged(_:)`` where it is not.
+    /// Throws ``StorageError/resourceChanged(_:)`` if it has not.
     public func require(_ identity: FileIdentity) throws(StorageError) {
         guard try FileIdentity(of: self) == identity else {
             throw .resourceChanged("the referenced file was changed or replaced; import it again")

@@ -1,9 +1,9 @@
 import Basics
 import Synchronization
 
-/// The digest of a file's bytes, computed in steps, so that other work can run between them.
+/// Computes the digest of a file's bytes in steps, so that other work can run between them.
 public final class FileHash: Sendable {
-    /// Bytes that one step reads: 8 MiB.
+    /// The number of bytes that one step reads: 8 MiB.
     public static let stepBytes: Int64 = 8 << 20
 
     private struct State {
@@ -14,20 +14,20 @@ public final class FileHash: Sendable {
     private let file: ResourceFile
     private let state = Mutex(State())
 
-    /// Hashes the bytes that the file had when it was opened.
+    /// Makes a hash of the bytes that the file had when it was opened.
     public init(of file: ResourceFile) { self.file = file }
 
     /// Reads the next bytes; blocks.
     ///
-    /// - Returns: the digest, once everything was read; nil before.
-    /// - Throws: ``StorageError`` of the disk.
+    /// - Returns: the digest when everything has been read; nil before.
+    /// - Throws: ``StorageError`` if reading fails.
     public func next() throws(StorageError) -> ResourceDigest? {
         try state.withLock { (state) throws(StorageError) in
             let end = min(state.offset + Self.stepBytes, file.size)
             while state.offset < end {
                 let count = Int(min(end - state.offset, Int64(ResourceStore.stepBytes)))
                 let bytes = try file.read(offset: state.offset, count: count)
-                // Somebody cut the file off: the digest is that of what is left.
+                // The file was truncated meanwhile: the digest is that of the remaining bytes.
                 if bytes.isEmpty { return ResourceDigest(state.hash.finalize()) }
                 state.hash.update(data: bytes)
                 state.offset += Int64(bytes.count)
@@ -37,18 +37,18 @@ public final class FileHash: Sendable {
     }
 }
 
-/// A copy of an open file into a store, made in steps, so that other work can run between them.
+/// Copies an open file into a store in steps, so that other work can run between them.
 ///
-/// Dropping it without ``finish()`` removes what was copied.
+/// Releasing it without ``finish(verifies:)`` removes the copied bytes.
 public final class ResourceCopy: Sendable {
     private let file: ResourceFile
     private let writer: ResourceWriter
     private let offset = Mutex<Int64>(0)
 
-    /// Begins to copy a file from its beginning.
+    /// Starts a copy from the beginning of a file.
     ///
     /// - Parameter limit: the largest size, in bytes.
-    /// - Throws: ``StorageError/tooLarge(_:)``, errors of the disk.
+    /// - Throws: ``StorageError/tooLarge(_:)``, or another ``StorageError`` if the copy cannot be created.
     public init(of file: ResourceFile, into store: ResourceStore, limit: Int64) throws(StorageError) {
         guard file.size <= limit else {
             throw .tooLarge("the file has \(file.size) bytes, the limit is \(limit)")
@@ -57,10 +57,10 @@ public final class ResourceCopy: Sendable {
         writer = try store.writer(limit: limit)
     }
 
-    /// Copies the next bytes, as many as ``FileHash/stepBytes``; blocks.
+    /// Copies the next bytes, at most ``FileHash/stepBytes``; blocks.
     ///
     /// - Returns: whether there are more.
-    /// - Throws: ``StorageError`` of the disk.
+    /// - Throws: ``StorageError`` if reading or writing fails.
     public func next() throws(StorageError) -> Bool {
         try offset.withLock { (offset) throws(StorageError) in
             let end = min(offset + FileHash.stepBytes, file.size)
@@ -77,13 +77,13 @@ public final class ResourceCopy: Sendable {
         }
     }
 
-    /// Makes the bytes durable under their digest; blocks.
+    /// Makes the copy durable under its digest; blocks.
     ///
-    /// - Parameter verifies: also reads a file that is stored already and compares it with its digest.
+    /// - Parameter verifies: if the bytes are already stored, reads them and compares them with the digest.
     public func finish(verifies: Bool = false) throws(StorageError) -> StoredResource {
         try writer.finish(verifies: verifies)
     }
 
-    /// Removes what was copied; harmless when done already.
+    /// Removes the copied bytes; does nothing after ``finish(verifies:)`` or an earlier call.
     public func cancel() { writer.cancel() }
 }

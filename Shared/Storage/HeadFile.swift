@@ -2,22 +2,22 @@ import Basics
 import Glibc
 import Synchronization
 
-/// A small file that remembers, apart from the database, which history the library has and how far it has come.
+/// A small file that stores, apart from the database, the id of the library's history and its newest sequence.
 ///
-/// The catalog stores its head here after each commit and before the replies. A database that is below it at start
-/// is an old copy put back, and gets a new history. It also names the files that it belongs to, itself and the database:
-/// in a copy of the folder these are others. Each start replaces the file (``renew(library:sequence:)``), so that an
-/// older one that is written over it names another file than itself. Two slots in separate blocks are written in turn, each with a
-/// checksum: a torn write spoils one and leaves the other, which is one commit older.
+/// The catalog stores its head here after each commit and before the replies. A database whose sequence is below it at
+/// start is a restored old copy, and begins a new history. The file also stores the identities of itself and of the
+/// database: in a copy of the folder these differ. Each start replaces the file (``renew(library:sequence:)``), so that
+/// an older head file copied over it contains a different identity. Two slots in separate blocks are written
+/// alternately, each with a checksum: a torn write damages one and leaves the other, which is one commit older.
 public final class HeadFile: Sendable {
-    /// What the file remembers.
+    /// The stored state of the library.
     public struct Head: Sendable, Equatable {
         /// The id of the library's history.
         public var library: String
         /// The newest committed sequence.
         public var sequence: Int64
 
-        /// A head.
+        /// Makes a head.
         public init(library: String, sequence: Int64) {
             self.library = library
             self.sequence = sequence
@@ -31,19 +31,19 @@ public final class HeadFile: Sendable {
     private static let slotDistance: Int64 = 4096
     private static let magic: [UInt8] = Array("SLHEAD01".utf8)
 
-    /// Whether the files are those that the head was stored for.
+    /// The result of comparing the stored identities with the files.
     public enum Origin: Sendable, Equatable {
-        /// They are.
+        /// Both files are the ones that the head was stored for.
         case same
-        /// The head was stored by an earlier version, or there is none.
+        /// The head was stored by an earlier version without identities, or there is no head.
         case unknown
-        /// The database is another file: it was copied, or put back.
+        /// The database is a different file: it was copied or restored.
         case otherDatabase
-        /// The head file is another one: the folder was copied, or an older head was put back.
+        /// The head file is a different file: the folder was copied, or an older head file was restored.
         case otherHead
     }
 
-    /// Where the file is.
+    /// The path of the head file.
     public let path: String
     private let database: String?
     private let state: Mutex<State>
@@ -52,10 +52,10 @@ public final class HeadFile: Sendable {
         let file: Descriptor
         var generation: UInt64
         var head: Head?
-        /// The head file and the database that a head is stored for.
+        /// The identities of the head file and of the database that are stored with the head.
         var files: Files?
         var isDamaged: Bool
-        /// Whether everything that was stored survives a power cut.
+        /// Whether everything stored so far survives a power failure.
         var isSynced = true
     }
 
@@ -73,21 +73,21 @@ public final class HeadFile: Sendable {
     /// Opens the file, or creates it durably.
     ///
     /// - Parameters:
-    ///   - path: the file; its folder exists.
-    ///   - database: the database whose head it remembers; nil: it names no files.
-    /// - Throws: ``StorageError`` of the disk; a damaged file is opened, and ``load()`` says so.
+    ///   - path: the file; its folder must exist.
+    ///   - database: the path of its database; nil: no identities are stored.
+    /// - Throws: ``StorageError`` if a system call fails. A damaged file is opened; ``load()`` throws then.
     public init(path: String, database: String? = nil) throws(StorageError) {
         self.path = path
         self.database = database
         let file = try Descriptor(opening: path, O_RDWR | O_CREAT | O_NOFOLLOW, mode: 0o600)
         let size = try file.status().st_size
         if size == 0 {
-            // The blocks exist from now on: a later store changes no metadata, and a full disk cannot refuse it.
+            // Allocate the blocks now: a later store changes no metadata and cannot fail on a full disk.
             try file.write([UInt8](repeating: 0, count: Int(Self.slotDistance) + Self.slotBytes), at: 0)
             try file.sync()
             try Folder.sync(Self.folder(of: path))
         } else {
-            // The last process may have ended before it did.
+            // The previous process may have ended before it synced.
             try file.syncData()
         }
         var newest: Slot?
@@ -111,33 +111,33 @@ public final class HeadFile: Sendable {
         )
     }
 
-    /// What was stored last; `nil` in a new file.
+    /// Returns the head stored last; `nil` in a new file.
     ///
-    /// - Throws: ``StorageError/corrupt(_:)`` where something was stored and neither slot can be read.
+    /// - Throws: ``StorageError/corrupt(_:)`` if a head was stored and neither slot can be read.
     public func load() throws(StorageError) -> Head? {
         let (head, isDamaged) = state.withLock { ($0.head, $0.isDamaged) }
         guard !isDamaged else {
-            throw .corrupt("\(path) cannot be read; remove it to let the library begin a new history")
+            throw .corrupt("\(path) is damaged; remove it to begin a new history of the library")
         }
         return head
     }
 
-    /// Whether the file and the database are those that the head was stored for.
+    /// Compares the stored identities with those of the head file and the database.
     ///
-    /// - Throws: ``StorageError`` of the disk.
+    /// - Throws: ``StorageError`` if a system call fails.
     public func origin() throws(StorageError) -> Origin {
         guard let database, let files = state.withLock({ $0.files }) else { return .unknown }
         guard files.database.isSameFile(as: try FileBirth(path: database)) else { return .otherDatabase }
         return files.head.isSameFile(as: try FileBirth(path: path)) ? .same : .otherHead
     }
 
-    /// Puts a new file in the place of this one, with a head that names the files as they are now; durable when it
-    /// returns, and a power cut leaves one of the two whole.
+    /// Replaces the file by a new one whose head contains the present identities; durable when it returns. A power
+    /// failure leaves either the old or the new file.
     ///
-    /// - Returns: the new file. On a full disk the old one goes on.
-    /// - Throws: ``StorageError`` of the disk.
+    /// - Returns: the new file; on a full disk the old one, updated.
+    /// - Throws: ``StorageError`` if a system call fails.
     public func renew(library: String, sequence: Int64) throws(StorageError) -> HeadFile {
-        guard let database else { throw .invalid("the head file belongs to no database") }
+        guard let database else { throw .invalid("the head file has no database") }
         let partial = path + ".new"
         unlink(partial)
         do throws(StorageError) {
@@ -161,22 +161,24 @@ public final class HeadFile: Sendable {
         state.withLock { $0.files = files }
     }
 
-    /// Stores the head: when this returns it survives the end of every process, and a power cut too where it is durable.
+    /// Stores the head. When this returns it survives the end of any process, and with `isDurable` also a power
+    /// failure.
     ///
-    /// One that a power cut takes leaves an older head, never none.
+    /// If a power failure discards it, an older head remains, never none.
     ///
     /// - Parameters:
     ///   - library: the id of the history, 1 to 128 bytes.
     ///   - sequence: the newest committed sequence, 0 or more.
-    ///   - isDurable: false leaves it to ``sync()``.
-    /// - Throws: ``StorageError`` of the disk, ``StorageError/invalid(_:)`` for values outside those ranges.
+    ///   - isDurable: false leaves syncing to ``sync()``.
+    /// - Throws: ``StorageError`` if writing fails, ``StorageError/invalid(_:)`` for values outside those ranges.
     public func store(library: String, sequence: Int64, isDurable: Bool = true) throws(StorageError) {
         guard !library.isEmpty, library.utf8.count <= Self.longestLibrary, sequence >= 0 else {
-            throw .invalid("a head is a library id of at most \(Self.longestLibrary) bytes and a sequence from 0")
+            throw .invalid("a head needs a library id of at most \(Self.longestLibrary) bytes and a sequence from 0")
         }
         try state.withLock { (state) throws(StorageError) in
             let head = Head(library: library, sequence: sequence)
-            // The slot that a power cut may spoil stays the same until it is safe: the other one is whole meanwhile.
+            // Until the last write is synced, the same slot is overwritten: a power failure may damage it, and the
+            // other one must stay intact.
             let generation = state.generation &+ (state.isSynced ? 1 : 2)
             let bytes = Self.encode(Slot(generation: generation, head: head, files: state.files))
             try state.file.write(bytes, at: Int64(generation % 2) * Self.slotDistance)
@@ -190,9 +192,9 @@ public final class HeadFile: Sendable {
         }
     }
 
-    /// Makes durable what was stored.
+    /// Makes the stored head durable.
     ///
-    /// - Throws: ``StorageError`` of the disk.
+    /// - Throws: ``StorageError`` if syncing fails.
     public func sync() throws(StorageError) {
         try state.withLock { (state) throws(StorageError) in
             guard !state.isSynced else { return }
@@ -201,8 +203,8 @@ public final class HeadFile: Sendable {
         }
     }
 
-    // Layout of a slot: magic 8, generation 8, sequence 8, length 2, library, zeros to 256, the births of the head file
-    // and of the database 32 each, zeros; SHA-256 of all that in the last 32.
+    // Layout of a slot: magic 8 bytes, generation 8, sequence 8, length 2, library id, zeros to 256, the identities of
+    // the head file and of the database 32 each, zeros; SHA-256 of all that in the last 32.
     private static let filesOffset = 256
 
     private static func encode(_ slot: Slot) -> [UInt8] {

@@ -1,22 +1,22 @@
 import CProcess
 import Glibc
 
-/// An exclusive lock between processes, held for as long as this value lives.
+/// An exclusive lock between processes, held as long as this object exists.
 ///
-/// The system releases it when the process ends, however it ends; the file stays.
+/// The system releases it when the process ends, however it ends; the file remains.
 public final class LockFile: Sendable {
-    /// Where the lock file is.
+    /// The path of the lock file.
     public let path: String
     private let descriptor: Int32
 
-    /// Takes the lock without waiting.
+    /// Acquires the lock without waiting.
     ///
     /// - Parameters:
-    ///   - path: the lock file, created 0600 where there is none.
-    ///   - program: who takes it, as in "catalog"; used in the message to the second.
-    ///   - using: what it guards, as in the library's folder.
-    ///   - advice: what the second can do, as in "stop it or choose another --library".
-    /// - Throws: ``StorageError/inUse(_:)`` naming the process that holds it.
+    ///   - path: the lock file, created with mode 0600 if it does not exist.
+    ///   - program: the name of the program, for example "catalog"; used in the error message.
+    ///   - using: what the lock protects, for example the library's folder.
+    ///   - advice: what to do about the conflict, for example "stop it or choose another --library".
+    /// - Throws: ``StorageError/inUse(_:)`` with the process that holds the lock.
     public init(path: String, program: String, using: String, advice: String) throws(StorageError) {
         var holder: Int32 = 0
         let descriptor = safelight_lock(path, &holder)

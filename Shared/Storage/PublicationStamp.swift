@@ -2,21 +2,21 @@ import Glibc
 
 /// The modification time that a stored file gets when it is published.
 ///
-/// The seconds say when the bytes were last stored. The nanoseconds are a check value of digest, inode and size: a file
-/// that was written to, replaced by another one or marked as damaged does not have it any more. So it is known, without
-/// a table and without reading the file, which files have to be compared with their digests. A filesystem that keeps no
-/// nanoseconds loses nothing but time: every file is compared then.
+/// The seconds are the time when the bytes were last stored. The nanoseconds are a checksum of digest, inode and size:
+/// a file that was modified, replaced or marked as damaged no longer has it. This shows which files have to be compared
+/// with their digests, without a table and without reading the files. On a filesystem without nanoseconds every file is
+/// compared, which only takes more time.
 enum PublicationStamp {
     private static let second: UInt64 = 1_000_000_000
 
-    /// Whether a file is still the one that was published under a digest, as far as its status says.
+    /// Returns whether a file is the one that was published under a digest, judging by its status.
     static func isIntact(_ status: stat, _ digest: ResourceDigest) -> Bool {
         UInt64(bitPattern: Int64(status.st_mtim.tv_nsec)) == checkValue(digest, status)
     }
 
-    /// Stamps a file with the present time.
+    /// Sets the stamp of a file, with the current time.
     ///
-    /// Where that is not possible the file is without a stamp, and is compared when its bytes arrive again.
+    /// Errors are ignored: a file without a stamp is compared when its bytes arrive again.
     static func set(_ path: String, _ digest: ResourceDigest) {
         guard let status = try? Folder.status(path) else { return }
         var now = timespec()
@@ -26,9 +26,9 @@ enum PublicationStamp {
         _ = utimensat(AT_FDCWD, path, &times, AT_SYMLINK_NOFOLLOW)
     }
 
-    /// Takes the stamp off an open file, so that good bytes that arrive later replace it.
+    /// Removes the stamp of an open file, so that good bytes that arrive later replace it.
     ///
-    /// Who may not (another user, a disk mounted for reading) leaves it: reading it whole finds the damage again.
+    /// Errors are ignored (another owner, a read-only disk): the next complete read finds the damage again.
     static func remove(from descriptor: Int32, _ digest: ResourceDigest) {
         var status = stat()
         guard fstat(descriptor, &status) == 0, isIntact(status, digest) else { return }
@@ -49,11 +49,11 @@ enum PublicationStamp {
         return hash % second
     }
 
-    /// `UTIME_OMIT` of `utimensat(2)`, a macro that Swift does not see.
+    /// `UTIME_OMIT` of `utimensat(2)`, a macro that is not imported into Swift.
     private static let omit = (1 << 30) - 2
 }
 
-/// What of a file's status changes whenever the file is replaced or written to.
+/// The attributes of a file that change whenever it is replaced or written to.
 struct FileState: Equatable {
     private let inode: UInt64, size: Int64
     private let modified: Int64, changed: Int64

@@ -1,11 +1,11 @@
 public import Basics
 
-/// The name of stored bytes: their SHA-256, as 64 lower-case hexadecimal digits.
+/// The name of stored bytes: their SHA-256 as 64 lower-case hexadecimal digits.
 public struct ResourceDigest: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// The 64 digits.
     public let text: String
 
-    /// A digest from text; `nil` unless it is exactly 64 lower-case hexadecimal digits.
+    /// Parses a digest; `nil` unless the text is exactly 64 lower-case hexadecimal digits.
     public init?(_ text: String) {
         guard text.utf8.count == 64, text.utf8.allSatisfy({ (48...57).contains($0) || (97...102).contains($0) }) else {
             return nil
@@ -13,12 +13,12 @@ public struct ResourceDigest: Sendable, Hashable, Comparable, CustomStringConver
         self.text = text
     }
 
-    /// A finished hash.
+    /// Makes a digest from a finished hash.
     public init(_ digest: SHA256.Digest) {
         text = digest.hexadecimal
     }
 
-    /// The digest of bytes.
+    /// Computes the digest of bytes.
     public init(of bytes: some Sequence<UInt8>) {
         self.init(SHA256.hash(data: Array(bytes)))
     }

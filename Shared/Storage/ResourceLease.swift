@@ -1,11 +1,11 @@
 import Synchronization
 
-/// Keeps the bytes of a digest in their ``ResourceStore`` as long as it lives.
+/// Keeps the bytes of a digest in their ``ResourceStore`` as long as the lease exists.
 ///
-/// Bytes are stored before the transaction that refers to them: in between nothing but the lease says that they are
-/// needed. It is of this process alone, as is everybody who removes.
+/// Bytes are stored before the transaction that refers to them is committed; until then only the lease prevents their
+/// removal. It is known to this process only, as are all removals.
 public final class ResourceLease: Sendable {
-    /// The bytes.
+    /// The digest of the bytes.
     public let digest: ResourceDigest
     private let table: LeaseTable
 
@@ -17,7 +17,7 @@ public final class ResourceLease: Sendable {
     deinit { table.release(digest) }
 }
 
-/// How many leases each digest has.
+/// The number of leases of each digest.
 final class LeaseTable: Sendable {
     private let counts = Mutex<[ResourceDigest: Int]>([:])
 

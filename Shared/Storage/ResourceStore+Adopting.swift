@@ -1,24 +1,25 @@
 import Glibc
 
 extension ResourceStore {
-    /// How bytes came from another store.
+    /// How the bytes of another store were adopted.
     public enum Adoption: Sendable, Equatable {
-        /// They were there already.
+        /// They were already stored.
         case present
-        /// Both stores share one file on the disk.
+        /// Both stores share one file by a hard link.
         case linked
         case copied
-        /// A file outside stands for them: the reference was taken over, not the file.
+        /// The bytes are in a referenced file: the reference was copied, not the file.
         case referenced
     }
 
-    /// Takes the bytes of a digest over from another store: by a hard link where the disk allows it, else as a copy.
+    /// Adopts the bytes of a digest from another store: by a hard link if the filesystem allows it, otherwise as a
+    /// copy.
     ///
-    /// What is new is read whole and compared with its digest. What is there already is compared by its size, or whole
-    /// where `verifies` says so.
+    /// New bytes are read completely and compared with their digest. Bytes already stored are compared by size and
+    /// stamp, or completely with `verifies`.
     ///
-    /// - Throws: ``StorageError/resourceChanged(_:)`` where the bytes are damaged, ``StorageError/notFound(_:)`` where
-    ///   the other store lacks them.
+    /// - Throws: ``StorageError/resourceChanged(_:)`` if the bytes are damaged, ``StorageError/notFound(_:)`` if the
+    ///   other store does not have them.
     public func adopt(
         _ digest: ResourceDigest,
         from source: ResourceStore,
@@ -26,7 +27,7 @@ extension ResourceStore {
     ) throws(StorageError) -> Adoption {
         guard source.contains(digest) else {
             guard let reference = try source.reference(of: digest) else {
-                throw .notFound("\(source.root) lacks the resource \(digest)")
+                throw .notFound("\(source.root) does not have the resource \(digest)")
             }
             if try self.reference(of: digest) != reference { try setReference(reference, of: digest) }
             return .referenced
@@ -34,7 +35,7 @@ extension ResourceStore {
         let file = try source.open(digest)
         if let present = try? Folder.status(path(of: digest)), Int64(present.st_size) == file.size {
             if !verifies, PublicationStamp.isIntact(present, digest) { return .present }
-            // A damaged copy is replaced by what the other store has.
+            // A damaged copy is replaced by the other store's.
             if (try? open(digest).verify()) != nil {
                 PublicationStamp.set(path(of: digest), digest)
                 return .present
@@ -43,7 +44,7 @@ extension ResourceStore {
         try file.verify()
         let name = try newIncoming()
         guard link(source.path(of: digest), name) == 0 else {
-            // Another disk, or one without links, or too many links of one file.
+            // Another filesystem, one without hard links, or too many links to one file.
             let copy = try put(copying: file, limit: file.size)
             guard copy.digest == digest else { throw .resourceChanged("\(digest) changed while it was copied") }
             return .copied
@@ -53,9 +54,10 @@ extension ResourceStore {
     }
 }
 
-/// Small files that are replaced whole: a reader sees the old or the new content, also after a power cut.
+/// Small files that are replaced atomically: a reader sees either the old or the new content, also after a power
+/// failure.
 public enum DurableFile {
-    /// Writes a file under another name, and gives it its own; durable when it returns.
+    /// Writes a temporary file and renames it; durable when it returns.
     public static func replace(_ path: String, with bytes: [UInt8]) throws(StorageError) {
         let partial = path + ".part"
         do throws(StorageError) {
@@ -69,14 +71,14 @@ public enum DurableFile {
         try take(partial, as: path)
     }
 
-    /// Gives a file that was written by somebody else its name; durable when it returns.
+    /// Syncs and renames a temporary file that was written elsewhere; durable when it returns.
     public static func take(_ partial: String, as path: String) throws(StorageError) {
         try Descriptor(opening: partial, O_RDONLY).sync()
         guard rename(partial, path) == 0 else { throw .system(errno, "rename to \(path)") }
         try Folder.sync(path.lastIndex(of: "/").map { String(path[..<$0]) + "/" } ?? ".")
     }
 
-    /// An existing file, for reading.
+    /// Opens an existing file for reading.
     public static func open(_ path: String) throws(StorageError) -> ResourceFile {
         try ResourceFile(Descriptor(opening: path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK), digest: nil)
     }

@@ -1,16 +1,16 @@
 import Basics
 import Glibc
 
-/// A file outside the store that stands for bytes which were not copied in.
+/// A reference to a file outside the store, used in place of a stored copy of its bytes.
 public struct FileReference: Sendable, Hashable {
-    /// Where the file is, absolute.
+    /// The absolute path of the file.
     public var path: String
-    /// What it was when its bytes were read.
+    /// Its identity when its bytes were read.
     public var identity: FileIdentity
-    /// When a search no longer found it, in microseconds since 1970; nil while it is there.
+    /// When a scan first did not find the file, in microseconds since 1970; nil if it was found.
     public var missingSince: Int64?
 
-    /// A reference.
+    /// Makes a reference.
     public init(path: String, identity: FileIdentity, missingSince: Int64? = nil) {
         self.path = path
         self.identity = identity
@@ -19,7 +19,7 @@ public struct FileReference: Sendable, Hashable {
 
     private static let magic = "safelight-reference 1"
 
-    /// Three parts: what it is, the numbers, and the path to the end.
+    /// The stored form in three parts: the magic line, a line of numbers, and the path up to the end.
     var bytes: [UInt8] {
         let numbers = "\(identity.device) \(identity.inode) \(identity.size) \(identity.modified) \(missingSince ?? 0)"
         return Array("\(Self.magic)\n\(numbers)\n\(path)".utf8)
@@ -39,19 +39,20 @@ public struct FileReference: Sendable, Hashable {
     }
 }
 
-/// Files that are referenced where they are.
+/// Referenced files.
 ///
-/// Beside where a digest's bytes would be stands `<64 digits>.ref`, which names the file and what it was. Every opening
-/// compares device, inode, size and time, so that a changed or replaced file is never served as what it was.
+/// A reference is stored as `<64 digits>.ref` next to the path of the digest's bytes; it contains the file's path and
+/// identity. Each opening compares device, inode, size and modification time, so that a changed or replaced file is
+/// never served under the digest.
 extension ResourceStore {
     static let referenceEnding = ".ref"
     private static let longestReference = 8192
 
     func referencePath(of digest: ResourceDigest) -> String { path(of: digest) + Self.referenceEnding }
 
-    /// The file that stands for a digest; nil where the bytes are stored, or nowhere.
+    /// Returns the reference of a digest; nil if the bytes are stored, or unknown.
     ///
-    /// - Throws: ``StorageError/corrupt(_:)`` for a reference that cannot be read.
+    /// - Throws: ``StorageError/corrupt(_:)`` for a damaged reference.
     public func reference(of digest: ResourceDigest) throws(StorageError) -> FileReference? {
         let bytes: [UInt8]
         do throws(StorageError) {
@@ -61,21 +62,21 @@ extension ResourceStore {
             return nil
         }
         guard let reference = FileReference(bytes: bytes) else {
-            throw .corrupt("\(referencePath(of: digest)) cannot be read; import the file again, or restore a backup")
+            throw .corrupt("\(referencePath(of: digest)) is damaged; import the file again, or restore a backup")
         }
         return reference
     }
 
-    /// Reads an open file once and lets it stand for its bytes, without copying them.
+    /// Reads an open file once and stores a reference to it, without copying its bytes.
     ///
-    /// Where the bytes are stored, or another file stands for them that is still the same, that is kept.
+    /// If the bytes are stored, or another unchanged file is referenced for them, that is kept.
     ///
     /// - Parameters:
     ///   - file: the file; the caller has checked that the client may name it.
-    ///   - path: where it is, absolute.
+    ///   - path: its absolute path.
     ///   - limit: the largest size, in bytes.
-    ///   - verifies: also reads a file that is stored already and compares it with its digest.
-    /// - Returns: the name of the bytes; durable.
+    ///   - verifies: if the bytes are already stored, reads them and compares them with the digest.
+    /// - Returns: the digest of the bytes; durable.
     /// - Throws: ``StorageError/resourceChanged(_:)`` for a file that changes while it is read.
     public func refer(
         to file: ResourceFile,
@@ -98,11 +99,11 @@ extension ResourceStore {
         )
     }
 
-    /// The same for a file whose bytes were read already.
+    /// Stores a reference to a file whose bytes have already been read.
     ///
     /// - Parameters:
-    ///   - digest: the name of its bytes.
-    ///   - identity: what it was before they were read.
+    ///   - digest: the digest of its bytes.
+    ///   - identity: its identity before they were read.
     public func refer(
         to file: ResourceFile,
         at path: String,
@@ -112,17 +113,17 @@ extension ResourceStore {
         verifies: Bool = false
     ) throws(StorageError) -> StoredResource {
         guard try FileIdentity(of: file) == identity else {
-            throw .resourceChanged("\(path) changed while it was read; try again when nobody writes to it")
+            throw .resourceChanged("\(path) changed while it was read; try again when no program writes to it")
         }
         let lease = lease(digest)
-        // A stored file stays, and is healed by these bytes where it is damaged.
+        // Stored bytes are kept; if they are damaged, they are replaced by the file's.
         if contains(digest) { return try put(copying: file, limit: limit, verifies: verifies) }
         let isPresent = (try? openReference(digest)) != nil
         if !isPresent { try setReference(FileReference(path: path, identity: identity), of: digest) }
         return StoredResource(digest: digest, size: file.size, wasPresent: isPresent, isHealed: false, lease: lease)
     }
 
-    /// Lets a file stand for a digest from now on; durable when it returns.
+    /// Stores the reference of a digest; durable when it returns.
     public func setReference(_ reference: FileReference, of digest: ResourceDigest) throws(StorageError) {
         guard reference.path.utf8.count <= Self.longestReference - 256 else { throw .invalid("the path is too long") }
         let folder = try makeFolders(of: digest)
@@ -140,9 +141,9 @@ extension ResourceStore {
         try Folder.sync(folder)
     }
 
-    /// Visits all references, one folder at a time, in no order; `visit` returns `false` to stop.
+    /// Calls `visit` for each reference, folder by folder, in no particular order; `visit` returns `false` to stop.
     ///
-    /// A reference that cannot be read is left out.
+    /// Damaged references are skipped.
     public func forEachReference(_ visit: (ResourceDigest, FileReference) -> Bool) throws(StorageError) {
         for first in try Folder.names(in: root) where first.count == 2 {
             for second in try Folder.names(in: "\(root)/\(first)") where second.count == 2 {
@@ -157,26 +158,26 @@ extension ResourceStore {
         }
     }
 
-    /// Removes a reference; the file that it names is not touched.
+    /// Removes a reference; the referenced file is not changed.
     public func removeReference(of digest: ResourceDigest) throws(StorageError) {
         do throws(StorageError) { try Folder.removeFile(referencePath(of: digest)) } catch .notFound {}
     }
 
-    /// Opens the file that stands for a digest, if it is still the same.
+    /// Opens the referenced file of a digest if it is unchanged.
     ///
-    /// - Throws: ``StorageError/notFound(_:)`` where there is no reference, or its file is gone;
-    ///   ``StorageError/resourceChanged(_:)`` where it is another file, or was written to.
+    /// - Throws: ``StorageError/notFound(_:)`` if there is no reference or its file is missing;
+    ///   ``StorageError/resourceChanged(_:)`` if the file was replaced or modified.
     func openReference(_ digest: ResourceDigest) throws(StorageError) -> ResourceFile {
         guard let reference = try reference(of: digest) else { throw .notFound("no resource \(digest) is stored") }
         let path = reference.path
         let file: ResourceFile
         do throws(StorageError) {
-            // Not blocking: a named pipe may have taken the place of the file.
+            // O_NONBLOCK, because the file may have been replaced by a named pipe.
             let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
             file = try ResourceFile(Descriptor(opening: path, flags), digest: digest)
         } catch {
             throw .notFound(
-                "the referenced file \(path) is not there (\(error.name)); attach its disk, or put it back and rescan"
+                "the referenced file \(path) is missing (\(error.name)); attach its disk, or restore it and rescan"
             )
         }
         do throws(StorageError) { try file.require(reference.identity) } catch {

@@ -1,17 +1,19 @@
 import Glibc
 import Synchronization
 
-/// Bytes on disk under the name of their content.
+/// A content-addressed store of files.
 ///
-/// `<root>/ab/cd/<64 digits>`, never rewritten. Only one process writes (the catalog, which holds its lock); any number
-/// read. Storing is durable when it returns: temporary file, fsync, rename, fsync of every folder touched.
+/// Paths are `<root>/ab/cd/<64 digits>`; files are never rewritten. Only one process writes (the catalog, which holds
+/// the lock); any number may read. Stored bytes are durable when the call returns: temporary file, fsync, rename, fsync
+/// of every changed folder.
 public final class ResourceStore: Sendable {
-    /// The most bytes that one read returns: 64 MiB.
+    /// The largest read in bytes: 64 MiB.
     public static let largestRead = 64 << 20
-    /// Copies go in steps of 1 MiB.
+    /// The step size of copies in bytes: 1 MiB.
     static let stepBytes = 1 << 20
 
-    /// A step of storing or removing, told before it is taken; a test can watch the order, or throw to break it there.
+    /// A step of storing or removing, passed to the watcher before it is executed. A test can observe the order, or
+    /// throw to interrupt it.
     enum Step: Equatable {
         case write(String), syncFile(String), rename(String, String), syncFolder(String), remove(String)
     }
@@ -19,7 +21,7 @@ public final class ResourceStore: Sendable {
 
     /// The folder of the store.
     public let root: String
-    /// Whether nothing can be stored or removed.
+    /// Whether the store is open for reading only.
     public let isReadOnly: Bool
 
     let watcher: Watcher?
@@ -29,18 +31,18 @@ public final class ResourceStore: Sendable {
     private let holds = Mutex(0)
     private let leases = LeaseTable()
 
-    // One digest always meets the same stripe, so that publishing and removing it exclude each other.
+    // A digest always maps to the same stripe, so that publishing and removing it exclude each other.
     private final class Stripe: Sendable {
-        /// How often something was published here since the store was opened.
+        /// The number of publications in this stripe since the store was opened.
         let mutex = Mutex(UInt64(0))
     }
 
-    /// Opens a store, and makes its folder where there is none.
+    /// Opens a store, and creates its folder if it does not exist.
     ///
     /// - Parameters:
-    ///   - root: the folder; its parent exists.
-    ///   - isReadOnly: open an existing store for reading only.
-    /// - Throws: ``StorageError`` of the disk.
+    ///   - root: the folder; its parent must exist.
+    ///   - isReadOnly: opens an existing store for reading only.
+    /// - Throws: ``StorageError`` if a system call fails.
     public convenience init(root: String, isReadOnly: Bool = false) throws(StorageError) {
         try self.init(root: root, isReadOnly: isReadOnly, watcher: nil)
     }
@@ -66,7 +68,7 @@ public final class ResourceStore: Sendable {
 
     /// Stores bytes.
     ///
-    /// - Parameter verifies: also reads a file that is stored already and compares it with its digest.
+    /// - Parameter verifies: if the bytes are already stored, reads them and compares them with the digest.
     public func put(bytes: [UInt8], verifies: Bool = false) throws(StorageError) -> StoredResource {
         let writer = try writer(limit: Int64(bytes.count))
         try writer.append(bytes)
@@ -78,11 +80,12 @@ public final class ResourceStore: Sendable {
     /// - Parameters:
     ///   - path: a regular file; links are followed. The caller has checked that the client may name it.
     ///   - limit: the largest size, in bytes.
-    ///   - verifies: also reads a file that is stored already and compares it with its digest.
-    /// - Returns: the name of the bytes.
-    /// - Throws: ``StorageError/tooLarge(_:)``, ``StorageError/invalid(_:)`` for what is no file, errors of the disk.
+    ///   - verifies: if the bytes are already stored, reads them and compares them with the digest.
+    /// - Returns: the digest of the bytes and whether they were already stored.
+    /// - Throws: ``StorageError/tooLarge(_:)``, ``StorageError/invalid(_:)`` unless the path is a regular file, or
+    ///   another ``StorageError`` if a system call fails.
     public func put(copying path: String, limit: Int64, verifies: Bool = false) throws(StorageError) -> StoredResource {
-        // Not blocking: opening a named pipe must not wait for its writer.
+        // O_NONBLOCK, because opening a named pipe would otherwise wait for its writer.
         let file = try Descriptor(opening: path, O_RDONLY | O_NONBLOCK | O_NOCTTY)
         guard try file.status().st_mode & S_IFMT == S_IFREG else { throw .invalid("only regular files can be stored") }
         return try put(copying: ResourceFile(file, digest: nil), limit: limit, verifies: verifies)
@@ -90,7 +93,7 @@ public final class ResourceStore: Sendable {
 
     /// Stores a copy of an open file from its beginning, up to `limit` bytes.
     ///
-    /// Throws as for a path.
+    /// Throws like ``put(copying:limit:verifies:)`` with a path.
     public func put(
         copying file: ResourceFile,
         limit: Int64,
@@ -101,26 +104,26 @@ public final class ResourceStore: Sendable {
         return try copy.finish(verifies: verifies)
     }
 
-    /// Begins to store bytes that arrive in pieces.
+    /// Makes a writer for bytes that arrive in parts.
     ///
     /// - Parameter limit: the largest total, in bytes.
-    /// - Returns: where the pieces go.
-    /// - Throws: ``StorageError`` of the disk, ``StorageError/readOnly(_:)``.
+    /// - Returns: the writer.
+    /// - Throws: ``StorageError/readOnly(_:)``, or another ``StorageError`` if the temporary file cannot be created.
     public func writer(limit: Int64) throws(StorageError) -> ResourceWriter {
         let path = try newIncoming()
         try watcher?(.write(path))
         return try ResourceWriter(store: self, path: path, limit: limit)
     }
 
-    /// A name for a file that is about to be written, and will get its own when it is complete.
+    /// Returns a new path for a temporary file, which is renamed when it is complete.
     func newIncoming() throws(StorageError) -> String {
         try mayWrite()
         return "\(incoming)/\(getpid())-\(nextIncoming.add(1, ordering: .relaxed).newValue)"
     }
 
-    /// Removes what earlier processes left half-written; call at start, before the first writer.
+    /// Removes temporary files that earlier processes left; call it at start, before the first writer.
     ///
-    /// - Returns: how many files were removed.
+    /// - Returns: the number of removed files.
     @discardableResult
     public func clearIncoming() throws(StorageError) -> Int {
         try mayWrite()
@@ -129,13 +132,13 @@ public final class ResourceStore: Sendable {
         return names.count
     }
 
-    /// Gives a complete temporary file its name.
+    /// Renames a complete temporary file to its digest.
     ///
-    /// A file that has the name already is kept where it is what was published: it has the size, and its modification
-    /// time is still the one of its publication (``PublicationStamp``); else, or with `verifies`, it is read and
-    /// compared. A damaged one is replaced.
+    /// An existing file is kept if it is the published one: it has the size, and its modification time is still that of
+    /// its publication (``PublicationStamp``); otherwise, or with `verifies`, it is read and compared. A damaged one is
+    /// replaced.
     ///
-    /// - Parameter isSynced: the file is durable already.
+    /// - Parameter isSynced: whether the temporary file is already durable.
     func publish(
         _ path: String,
         as digest: ResourceDigest,
@@ -168,7 +171,7 @@ public final class ResourceStore: Sendable {
         }
     }
 
-    /// The file that has a digest's name.
+    /// The state of the file with a digest's name.
     private enum Present: Equatable {
         case missing
         case good(FileState)
@@ -194,7 +197,8 @@ public final class ResourceStore: Sendable {
         }
     }
 
-    /// Publishes what was found, with the digest's lock held; false where the target has changed since.
+    /// Publishes according to the examined state, with the digest's lock held; returns false if the target has changed
+    /// since.
     private func settle(_ path: String, as digest: ResourceDigest, _ present: Present) throws(StorageError) -> Bool {
         let target = self.path(of: digest)
         let now = (try? Folder.status(target)).map(FileState.init)
@@ -216,13 +220,13 @@ public final class ResourceStore: Sendable {
             try watcher?(.rename(path, target))
             guard rename(path, target) == 0 else { throw .system(errno, "replace \(target)") }
         }
-        // Also where it existed: whoever stored it may have been killed before this point.
+        // Also if the file existed: the process that stored it may have been killed before this point.
         try watcher?(.syncFolder(folder))
         try Folder.sync(folder)
         return true
     }
 
-    /// Makes the folders that a digest's file stands in; the inner one.
+    /// Creates the folders of a digest's file; returns the inner one.
     func makeFolders(of digest: ResourceDigest) throws(StorageError) -> String {
         let first = "\(root)/\(digest.text.prefix(2))"
         let folder = "\(first)/\(digest.text.dropFirst(2).prefix(2))"
@@ -231,7 +235,7 @@ public final class ResourceStore: Sendable {
         return folder
     }
 
-    // A folder is in its parent for good once the parent was synced after it was made, by us or by someone killed.
+    // A folder's entry is durable after its parent was synced, even if a killed process created the folder.
     private func makeDurable(folder: String, in parent: String) throws(StorageError) {
         if durableFolders.withLock({ $0.contains(folder) }) { return }
         _ = try Folder.create(folder)
@@ -242,17 +246,17 @@ public final class ResourceStore: Sendable {
 
     // MARK: Reading
 
-    /// Where the bytes of a digest are, or would be.
+    /// Returns the path of a digest's bytes, whether they are stored or not.
     public func path(of digest: ResourceDigest) -> String {
         "\(root)/\(digest.text.prefix(2))/\(digest.text.dropFirst(2).prefix(2))/\(digest.text)"
     }
 
-    /// Whether the bytes are stored.
+    /// Returns whether the bytes are stored; false for referenced files.
     public func contains(_ digest: ResourceDigest) -> Bool {
         access(path(of: digest), F_OK) == 0
     }
 
-    /// Opens stored bytes, or the file that stands for them if it is still the same.
+    /// Opens stored bytes, or the referenced file if it is unchanged.
     ///
     /// - Throws: ``StorageError/notFound(_:)``; ``StorageError/resourceChanged(_:)`` for a referenced file.
     public func open(_ digest: ResourceDigest) throws(StorageError) -> ResourceFile {
@@ -264,26 +268,26 @@ public final class ResourceStore: Sendable {
         }
     }
 
-    /// Bytes of a range; fewer where the resource ends.
+    /// Returns the bytes of a range; fewer at the end of the resource.
     public func read(_ digest: ResourceDigest, offset: Int64, count: Int) throws(StorageError) -> [UInt8] {
         try open(digest).read(offset: offset, count: count)
     }
 
-    /// All bytes, checked against the digest.
+    /// Returns all bytes, checked against the digest.
     public func readAll(_ digest: ResourceDigest, limit: Int64) throws(StorageError) -> [UInt8] {
         try open(digest).readAll(limit: limit)
     }
 
     // MARK: Removing
 
-    /// Removes stored bytes; whether they were there.
+    /// Removes stored bytes.
     ///
     /// - Parameters:
-    ///   - digest: the name.
-    ///   - condition: asked with the digest's lock held and the time of last storing, in microseconds since 1970: the
-    ///     collector's last look whether it is still unreferenced.
-    /// - Returns: whether they were there and are gone.
-    /// - Throws: ``StorageError`` of the disk, ``StorageError/readOnly(_:)``.
+    ///   - digest: the digest of the bytes.
+    ///   - condition: called with the digest's lock held and the time of last storing, in microseconds since 1970; the
+    ///     collector uses it to check again that the bytes are unreferenced.
+    /// - Returns: whether the bytes existed and were removed.
+    /// - Throws: ``StorageError/readOnly(_:)``, or another ``StorageError`` if a system call fails.
     @discardableResult
     public func remove(_ digest: ResourceDigest, if condition: (_ storedAt: Int64) -> Bool = { _ in true })
         throws(StorageError) -> Bool
@@ -304,17 +308,18 @@ public final class ResourceStore: Sendable {
         }
     }
 
-    /// The number of publications that a later ``remove(_:ifStillAt:)`` compares; nil where somebody holds the bytes.
+    /// Returns the number of publications, which a later ``remove(_:ifStillAt:)`` compares; nil if the bytes are
+    /// leased.
     ///
-    /// Take it before asking whether anything refers to the bytes: whoever is about to refer to them holds them until
-    /// that is committed, or publishes them again.
+    /// Call it before checking whether anything refers to the bytes: a transaction that is about to refer to them
+    /// leases them until it is committed, or publishes them again.
     public func removalTicket(_ digest: ResourceDigest) -> UInt64? {
         stripe(of: digest).mutex.withLock { publications in leases.has(digest) ? nil : publications }
     }
 
-    /// Removes bytes, and a reference that stands for them, unless they were published or are held since the ticket.
+    /// Removes bytes, and a reference for them, unless they were published since the ticket or are leased.
     ///
-    /// - Returns: how many bytes were removed; nil where nothing was.
+    /// - Returns: the number of removed bytes; nil if nothing was removed.
     public func remove(_ digest: ResourceDigest, ifStillAt ticket: UInt64) throws(StorageError) -> Int64? {
         try mayWrite()
         return try stripe(of: digest).mutex.withLock { (publications) throws(StorageError) in
@@ -334,29 +339,29 @@ public final class ResourceStore: Sendable {
         }
     }
 
-    /// Holds the bytes of a digest, whether they are stored or not yet: they are not removed while the lease lives.
+    /// Leases the bytes of a digest, stored or not yet: they are not removed while the lease exists.
     public func lease(_ digest: ResourceDigest) -> ResourceLease { leases.take(digest) }
 
-    /// Whether nothing is removed now, because a backup is under way.
+    /// Whether removals are suspended, because a backup is running.
     public var isHeld: Bool { holds.withLock { $0 > 0 } }
 
-    /// Keeps everything that is stored until ``release()``: ``remove(_:if:)`` does nothing meanwhile.
+    /// Suspends all removals until ``release()``: ``remove(_:if:)`` does nothing meanwhile.
     ///
-    /// When this returns, no removal is under way.
+    /// When this returns, no removal is in progress.
     public func hold() {
         holds.withLock { $0 += 1 }
-        // Whoever removes holds a stripe and looked before this: wait until it is done.
+        // A removal in progress checked `isHeld` before and holds a stripe: wait for it.
         for stripe in stripes { stripe.mutex.withLock { _ in } }
     }
 
     /// Ends one ``hold()``.
     public func release() { holds.withLock { $0 -= 1 } }
 
-    /// Visits what is stored, one folder at a time, in no order.
+    /// Calls `visit` for each stored file, folder by folder, in no particular order.
     ///
-    /// - Parameter visit: gets each digest with size and time of last storing (microseconds since 1970); returns
-    ///   `false` to stop.
-    /// - Throws: ``StorageError`` of the disk.
+    /// - Parameter visit: receives each digest with its size and time of last storing (microseconds since 1970);
+    ///   returns `false` to stop.
+    /// - Throws: ``StorageError`` if a folder cannot be read.
     public func forEach(_ visit: (ResourceDigest, _ size: Int64, _ storedAt: Int64) -> Bool) throws(StorageError) {
         for first in try Folder.names(in: root) where first.count == 2 {
             for second in try Folder.names(in: "\(root)/\(first)") where second.count == 2 {
@@ -370,10 +375,10 @@ public final class ResourceStore: Sendable {
         }
     }
 
-    /// The parts of the store that ``digests(in:)`` lists one at a time: the first two digits of digests.
+    /// The parts of the store that ``digests(in:)`` lists one at a time: the first two digits of a digest.
     public static let parts: [String] = (0..<256).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
 
-    /// Everything in one part of the store, referenced files too, with the size on the disk; in no order.
+    /// Returns all digests in one part of the store, including referenced files, with the size on disk in bytes.
     public func digests(in part: String) throws(StorageError) -> [ResourceDigest: Int64] {
         var found: [ResourceDigest: Int64] = [:]
         do throws(StorageError) {
@@ -401,7 +406,7 @@ public final class ResourceStore: Sendable {
     }
 
     private func mayWrite() throws(StorageError) {
-        guard !isReadOnly else { throw .readOnly("\(root) is open for reading only; the catalog stores resources") }
+        guard !isReadOnly else { throw .readOnly("\(root) is open read-only; only the catalog stores resources") }
     }
 
     private func parent(of path: String) -> String {
@@ -410,17 +415,17 @@ public final class ResourceStore: Sendable {
     }
 }
 
-/// What storing bytes came to.
+/// The result of storing bytes.
 public struct StoredResource: Sendable {
-    /// The name of the bytes.
+    /// The digest of the bytes.
     public let digest: ResourceDigest
     /// The size in bytes.
     public let size: Int64
-    /// Whether they were there before; then their age counts from now.
+    /// Whether they were already stored; their age then counts from now.
     public let wasPresent: Bool
-    /// Whether they replaced a stored file that was damaged.
+    /// Whether they replaced a damaged stored file.
     public let isHealed: Bool
-    /// Keeps the bytes in the store until something refers to them.
+    /// Keeps the bytes in the store until a transaction refers to them.
     public let lease: ResourceLease
 }
 

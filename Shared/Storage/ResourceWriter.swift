@@ -2,9 +2,9 @@ import Basics
 import Glibc
 import Synchronization
 
-/// Bytes on their way into a ``ResourceStore``.
+/// A writer of new bytes for a ``ResourceStore``.
 ///
-/// Dropping it without ``finish()`` removes what was written.
+/// Releasing it without ``finish(verifies:)`` removes the written bytes.
 public final class ResourceWriter: Sendable {
     /// The largest total, in bytes.
     public let limit: Int64
@@ -28,7 +28,7 @@ public final class ResourceWriter: Sendable {
 
     deinit { cancel() }
 
-    /// How many bytes were appended.
+    /// The number of bytes appended so far.
     public var size: Int64 { state.withLock { $0.size } }
 
     /// Appends bytes; after an error the writer is cancelled.
@@ -50,9 +50,9 @@ public final class ResourceWriter: Sendable {
         }
     }
 
-    /// Makes the bytes durable under their digest; the writer has ended then, also where this throws.
+    /// Makes the bytes durable under their digest; afterwards the writer has ended, even if this throws.
     ///
-    /// - Parameter verifies: also reads a file that is stored already and compares it with its digest.
+    /// - Parameter verifies: if the bytes are already stored, reads them and compares them with the digest.
     public func finish(verifies: Bool = false) throws(StorageError) -> StoredResource {
         defer { cancel() }
         let (digest, size) = try state.withLock { (state) throws(StorageError) in
@@ -61,12 +61,12 @@ public final class ResourceWriter: Sendable {
             return (ResourceDigest(state.hash.finalize()), state.size)
         }
         let stored = try store.publish(path, as: digest, size: size, verifies: verifies)
-        // The name in `.incoming` is gone; nothing is left for `cancel` to remove.
+        // The temporary file was renamed or removed; nothing is left for `cancel` to remove.
         state.withLock { $0.file = nil }
         return stored
     }
 
-    /// Gives up and removes what was written; harmless when done already.
+    /// Cancels the writer and removes the written bytes; does nothing after the end.
     public func cancel() {
         let wasOpen = state.withLock { state in
             let wasOpen = state.file != nil

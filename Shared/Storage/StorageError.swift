@@ -1,31 +1,31 @@
 import Glibc
 
-/// What can go wrong between a service and its disk.
+/// An error between a service and its disk.
 public enum StorageError: Error, Sendable, Equatable {
-    /// The disk, the quota or the process's file size limit is used up; nothing was stored.
+    /// The disk, the quota or the process's file size limit is exhausted; nothing was stored.
     case notEnoughSpace(String)
-    /// The system refused or failed an operation on a file.
+    /// A system call on a file failed.
     case io(String)
-    /// A file that is ours does not hold what we wrote.
+    /// A file of Safelight does not contain what was written to it.
     case corrupt(String)
-    /// No bytes are stored under the digest.
+    /// No bytes are stored under the digest, or the file does not exist.
     case notFound(String)
     /// The bytes are no longer those that were stored or referenced.
     case resourceChanged(String)
     /// Another process holds the lock.
     case inUse(String)
-    /// More bytes than the caller allows.
+    /// The bytes exceed the caller's limit.
     case tooLarge(String)
     /// The store was opened for reading only.
     case readOnly(String)
     /// The database stayed locked for longer than the busy timeout.
     case busy(String)
-    /// A newer version of Safelight wrote the file; this one cannot read it.
+    /// The file was written by a newer version of Safelight, which this one cannot read.
     case newerVersion(String)
-    /// A digest, a range or a name that cannot be valid.
+    /// A digest, range, path or name is invalid.
     case invalid(String)
 
-    /// The name for the wire: `not_enough_space`, `io_error`, `corrupt`, `not_found`, `resource_changed`, `in_use`,
+    /// The name on the wire: `not_enough_space`, `io_error`, `corrupt`, `not_found`, `resource_changed`, `in_use`,
     /// `too_large`, `read_only`, `busy`, `newer_version`, `invalid`.
     public var name: String {
         switch self {
@@ -43,7 +43,7 @@ public enum StorageError: Error, Sendable, Equatable {
         }
     }
 
-    /// What happened and what to do, for people; it names files of this machine.
+    /// What happened and what to do, for people; it contains paths of this machine.
     public var message: String {
         switch self {
         case .notEnoughSpace(let message), .io(let message), .corrupt(let message), .notFound(let message),
@@ -53,7 +53,7 @@ public enum StorageError: Error, Sendable, Equatable {
         }
     }
 
-    /// The error for a failed system call, from `errno` and what was tried, as in "write /library/resources/ab".
+    /// Makes the error for a failed system call from `errno` and the action, for example "write /library/resources/ab".
     static func system(_ number: Int32, _ action: String) -> StorageError {
         let reason = "\(action): \(String(cString: strerror(number)))"
         return switch number {

@@ -13,7 +13,7 @@
 static atomic_int configured_tcp;
 static atomic_llong refused_tcp;
 static atomic_llong refused_local;
-// Kept open, so that a connection can still be refused when no other descriptor is left.
+// A reserved descriptor, so that a connection can be refused even if no other descriptor is left.
 static atomic_int spare = -1;
 
 static int smaller(int left, int right) { return left < right ? left : right; }
@@ -43,7 +43,8 @@ static int accept_now(int listener, struct sockaddr *address, socklen_t *length,
     return (int)syscall(SYS_accept4, listener, address, length, flags);
 }
 
-// A connection that nobody takes would stay in the queue and wake the caller again and again.
+// Accepts and closes a connection with the reserved descriptor: left in the queue, it would wake the caller again and
+// again.
 static void refuse_with_spare(int listener) {
     int descriptor = atomic_exchange(&spare, -1);
     if (descriptor < 0) return;
@@ -53,8 +54,8 @@ static void refuse_with_spare(int listener) {
     atomic_store(&spare, open("/dev/null", O_RDONLY | O_CLOEXEC));
 }
 
-// Takes the place of the C library's function. A refused connection is reported as one that its peer ended
-// (ECONNABORTED), which every caller has to expect.
+// Replaces the C library's function. A refused connection is reported as one that its peer aborted (ECONNABORTED),
+// which every caller has to expect.
 int accept4(int listener, struct sockaddr *address, socklen_t *length, int flags) {
     int connection = accept_now(listener, address, length, flags);
     if (atomic_load(&configured_tcp) == 0) return connection;
@@ -65,7 +66,7 @@ int accept4(int listener, struct sockaddr *address, socklen_t *length, int flags
         errno = ECONNABORTED;
         return -1;
     }
-    // Most descriptors are below both bounds, and then the kind of socket does not matter.
+    // Most descriptors are below both bounds; then the type of the socket need not be looked up.
     if (connection < most_over_tcp()) return connection;
     int local = is_local(listener);
     if (local && connection < most_over_unix()) return connection;
@@ -80,8 +81,8 @@ void safelight_limit_accepts(int most_tcp) {
     atomic_store(&configured_tcp, most_tcp);
 }
 
-// Counts connected sockets: over unix sockets those with a path, which the pairs between a service and its workers, and
-// connections to other services, do not have.
+// Counts connected sockets. Of unix sockets it counts those with a path: the socket pairs between a service and its
+// workers, and connections to other services, have none.
 static void count_connections(int *tcp, int *local) {
     int end = descriptors();
     int accepted = most_over_unix() > most_over_tcp() ? most_over_unix() : most_over_tcp();

@@ -124,7 +124,7 @@ int safelight_is_sanitized(void) {
 #endif
 }
 
-// Never above the hard limit that the process has already: an unprivileged process may only lower it.
+// Never exceeds the current hard limit: an unprivileged process may only lower it.
 static int lower(int resource, uint64_t soft, uint64_t hard) {
     struct rlimit now;
     if (getrlimit(resource, &now) != 0) return -1;
@@ -135,7 +135,7 @@ static int lower(int resource, uint64_t soft, uint64_t hard) {
 }
 
 int safelight_apply_limits(const safelight_limits *limits) {
-    // A sanitizer reserves terabytes of address space for its shadow.
+    // Sanitizers reserve terabytes of address space for shadow memory.
     if (limits->memory_bytes && !safelight_is_sanitized()
         && lower(RLIMIT_AS, limits->memory_bytes, limits->memory_bytes) != 0) return -1;
     if (limits->cpu_seconds && lower(RLIMIT_CPU, limits->cpu_seconds, limits->cpu_seconds_hard) != 0) return -1;
@@ -178,14 +178,14 @@ static void become(
     sigset_t none;
     for (int number = 1; number < NSIG; number++) sigaction(number, &usual, NULL);
     sigaction(SIGPIPE, &ignored, NULL);
-    // A write beyond RLIMIT_FSIZE must be an error in the worker, not its end.
+    // A write beyond RLIMIT_FSIZE must fail with an error instead of ending the worker.
     sigaction(SIGXFSZ, &ignored, NULL);
     sigemptyset(&none);
 
     if (safelight_die_with_parent() != 0 || safelight_no_new_privileges() != 0) goto failed;
-    // The parent may have ended before the death signal was asked for.
+    // The parent may have ended before the death signal was set.
     if (getppid() != parent) _exit(127);
-    // Move the three out of the way of 0, 1 and 2 first, in case one of them is there.
+    // Move the three descriptors above 2 first, in case one of them is 0, 1 or 2.
     if ((input = fcntl(input, F_DUPFD, 3)) < 0 || (output = fcntl(output, F_DUPFD, 3)) < 0
         || (report = fcntl(report, F_DUPFD, 3)) < 0) goto failed;
     if (dup2(input, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0 || dup2(report, 3) < 0) goto failed;
@@ -215,7 +215,7 @@ pid_t safelight_spawn(
     if (pipe2(report, O_CLOEXEC) != 0) return -1;
     sigset_t all, before;
     sigfillset(&all);
-    // No handler of ours may run in the child before it has its own dispositions.
+    // Blocks all signals, so that no handler of the parent runs in the child before its dispositions are reset.
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pid_t parent = getpid();
     pid_t child = fork();
@@ -229,7 +229,7 @@ pid_t safelight_spawn(
         errno = problem;
         return -1;
     }
-    // The other end closes on exec: nothing to read means that the program runs.
+    // The write end is closed on exec: end of file means that the program runs.
     ssize_t count;
     do { count = read(report[0], &problem, sizeof problem); } while (count < 0 && errno == EINTR);
     close(report[0]);
@@ -277,7 +277,7 @@ int safelight_lock(const char *path, int32_t *holder) {
     }
     char text[16];
     int length = snprintf(text, sizeof text, "%d\n", (int)getpid());
-    // The number is for people; the lock holds without it, on a full disk too.
+    // The process id is for error messages; the lock works without it, for example on a full disk.
     if (ftruncate(file, 0) == 0 && pwrite(file, text, (size_t)length, 0) < 0) errno = 0;
     return file;
 }
@@ -285,7 +285,7 @@ int safelight_lock(const char *path, int32_t *holder) {
 int safelight_rename_exclusively(const char *from, const char *to) {
     if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
     if (errno != EINVAL && errno != ENOSYS) return -1;
-    // The filesystem does not know the flag: a link never replaces either.
+    // The filesystem does not support the flag; link does not replace a file either.
     if (link(from, to) != 0) return -1;
     return unlink(from);
 }

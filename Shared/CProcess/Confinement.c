@@ -30,7 +30,7 @@
 
 // MARK: - Landlock
 
-// Written out: headers of Debian 12 know fewer rights than the kernels that it runs on.
+// Defined here because the headers of Debian 12 have fewer rights than the kernels that it runs on.
 #ifndef SYS_landlock_create_ruleset
 #define SYS_landlock_create_ruleset 444
 #define SYS_landlock_add_rule 445
@@ -57,8 +57,8 @@ int safelight_landlock_version(void) {
     return version > 0 ? (int)version : 0;
 }
 
-// Libraries load parts of themselves when they are first needed: coders, tables of characters, time zones. None of these
-// places holds anything of a user.
+// Libraries load data when they first need it: coders, character tables, time zones. None of these paths contains user
+// data.
 static const char *const readable[] = {
     "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/local/lib", "/lib", "/lib64", "/usr/share",
     "/etc/ImageMagick-6", "/etc/ImageMagick-7", "/etc/ld.so.cache", "/etc/localtime",
@@ -66,14 +66,14 @@ static const char *const readable[] = {
 };
 
 static int restrict_files(int version) {
-    // Rights came with versions: 13 with the first, then moving (2), truncating (3) and devices' own calls (5).
+    // Rights by ABI version: 13 in version 1, then moving (2), truncating (3) and ioctl on devices (5).
     uint64_t rights = (1ull << 13) - 1;
     if (version >= 2) rights |= 1ull << 13;
     if (version >= 3) rights |= 1ull << 14;
     if (version >= 5) rights |= 1ull << 15;
     struct ruleset handled = {
         .files = rights,
-        .network = version >= 4 ? 3 : 0, // binding and connecting TCP
+        .network = version >= 4 ? 3 : 0, // bind and connect of TCP
         .scopes = version >= 6 ? 3 : 0,  // abstract sockets, signals
     };
     size_t size = version >= 6 ? sizeof handled : version >= 4 ? 16 : 8;
@@ -120,15 +120,15 @@ static int restrict_files(int version) {
 #define ALLOW BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 #define REFUSE(error) BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (error))
 #define CALL(name) IF(BPF_JEQ, SYS_##name, 0, 1), ALLOW
-// A call whose argument has a value.
+// Allows a call if an argument has the value.
 #define CALL_WITH(name, argument, value) \
     IF(BPF_JEQ, SYS_##name, 0, 4), LOAD_LOW(argument), IF(BPF_JEQ, value, 0, 1), ALLOW, REFUSE(EPERM)
-// A call none of whose argument's bits are set.
+// Allows a call if none of the bits are set in an argument.
 #define CALL_WITHOUT(name, argument, bits) \
     IF(BPF_JEQ, SYS_##name, 0, 4), LOAD_LOW(argument), IF(BPF_JSET, bits, 1, 0), ALLOW, REFUSE(EPERM)
 
-// Calls from here on are newer than what a library could not do without: it finds none and goes an older way. Their
-// arguments stand in memory, where a filter cannot see them (clone3, openat2), or they are io_uring's.
+// Libraries fall back to older calls if these newer ones return ENOSYS. Their arguments are in memory, which a filter
+// cannot read (clone3, openat2), or they belong to io_uring.
 #define FIRST_NEW_CALL 425
 #define NEW_PROCESS (CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET)
 #define WRITING (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY))
@@ -141,7 +141,7 @@ static int filter_calls(void) {
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
         LOAD(nr),
 
-        // The job's files, the socket on which jobs come, and what is written to the log.
+        // The job's files, the socket for jobs, and the log.
         CALL(read), CALL(readv), CALL(pread64), CALL(preadv), CALL(write), CALL(writev), CALL(close), CALL(lseek),
         CALL(fstat), CALL(newfstatat), CALL(statx), CALL(fadvise64), CALL(getdents64), CALL(fcntl), CALL(dup),
         CALL(dup3), CALL(pipe2), CALL(eventfd2), CALL(ppoll), CALL(pselect6), CALL(epoll_create1), CALL(epoll_ctl),
@@ -163,18 +163,18 @@ static int filter_calls(void) {
         CALL(getpriority), CALL(setpriority), CALL(restart_syscall),
         IF(BPF_JEQ, SYS_clone, 0, 5), LOAD_LOW(0), IF(BPF_JSET, NEW_PROCESS, 2, 0), IF(BPF_JSET, CLONE_THREAD, 0, 1),
         ALLOW, REFUSE(EPERM),
-        // Signals to itself: what abort() sends.
+        // Signals to the process itself, which abort() sends.
         CALL(rt_sigaction), CALL(rt_sigprocmask), CALL(rt_sigreturn), CALL(rt_sigsuspend), CALL(sigaltstack),
         CALL_WITH(tgkill, 0, self),
-        // What time it is, who this is, what it may use.
+        // Time, process and user ids, system information.
         CALL(clock_gettime), CALL(clock_getres), CALL(clock_nanosleep), CALL(nanosleep), CALL(gettimeofday),
         CALL(times), CALL(getrusage), CALL(getrandom), CALL(uname), CALL(sysinfo), CALL(getpid), CALL(getppid),
         CALL(getuid), CALL(geteuid), CALL(getgid), CALL(getegid),
         CALL_WITH(prctl, 0, PR_SET_NAME),
-        // Reading limits: the pointer to new ones is null.
+        // Reading limits only: the pointer to new limits is null.
         IF(BPF_JEQ, SYS_prlimit64, 0, 6), LOAD_LOW(2), IF(BPF_JEQ, 0, 0, 3), LOAD_HIGH(2), IF(BPF_JEQ, 0, 0, 1), ALLOW,
         REFUSE(EPERM),
-        // Whether a descriptor is a terminal, and how much there is to read.
+        // Whether a descriptor is a terminal, and the number of readable bytes.
         IF(BPF_JEQ, SYS_ioctl, 0, 5), LOAD_LOW(1), IF(BPF_JEQ, TCGETS, 1, 0), IF(BPF_JEQ, FIONREAD, 0, 1), ALLOW,
         REFUSE(ENOTTY),
 
@@ -182,7 +182,7 @@ static int filter_calls(void) {
         REFUSE(EPERM),
     };
     struct sock_fprog filter = {.len = sizeof program / sizeof *program, .filter = program};
-    // Every thread, should there be more than one after all.
+    // TSYNC applies the filter to all threads, in case there is more than one.
     return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter) == 0 ? 1 : -1;
 }
 
@@ -192,10 +192,10 @@ static int filter_calls(void) { return 0; }
 
 // MARK: - Confining
 
-// As root a process has all capabilities; without any, uid 0 is a user like others, who may read root's files still.
+// Root has all capabilities. Without any, uid 0 is an ordinary user, who can still read root's files.
 static int drop_capabilities(void) {
     for (int capability = 0; capability < 64; capability++) {
-        // Without CAP_SETPCAP the bounding set stays; no_new_privs makes it useless.
+        // Dropping from the bounding set fails without CAP_SETPCAP; no_new_privs makes the set useless then.
         if (prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0 && errno == EINVAL) break;
     }
     if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0 && errno != EINVAL) return -1;
@@ -204,7 +204,7 @@ static int drop_capabilities(void) {
     return (int)syscall(SYS_capset, &header, none);
 }
 
-// Landlock restricts the calling thread and those that it starts later, so there must be no other.
+// Landlock restricts the calling thread and threads that it starts later, so there must be no other.
 static int is_single_threaded(void) {
     DIR *tasks = opendir("/proc/self/task");
     if (!tasks) return 0;
@@ -216,7 +216,7 @@ static int is_single_threaded(void) {
 
 int safelight_confine(safelight_confinement *confinement) {
     *confinement = (safelight_confinement){0};
-    // A sanitizer has threads of its own, reads /proc and opens its log late.
+    // Sanitizers have their own threads, read /proc and open their log late.
     if (safelight_is_sanitized()) return 0;
     if (!is_single_threaded()) {
         errno = EBUSY;
@@ -228,7 +228,7 @@ int safelight_confine(safelight_confinement *confinement) {
     confinement->landlock = safelight_landlock_version();
     if (confinement->landlock > 0 && restrict_files(confinement->landlock) != 0) return -1;
     int filtered = filter_calls();
-    // A kernel that was built without seccomp answers so.
+    // A kernel built without seccomp returns these errors.
     if (filtered < 0 && errno != ENOSYS && errno != EINVAL) return -1;
     confinement->seccomp = filtered > 0;
     return 0;
@@ -245,7 +245,7 @@ static long try_read(const char *path) { return closing(open(path, O_RDONLY | O_
 static long try_list(const char *path) { return closing(open(path, O_RDONLY | O_CLOEXEC | O_DIRECTORY)); }
 static long try_write(const char *path) { return closing(open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK)); }
 
-// Nothing that an attempt is made on is any different when it succeeds.
+// The attempts leave their objects unchanged if they succeed.
 static long try_mode(const char *path) {
     struct stat status;
     if (stat(path, &status) != 0) return -1;
@@ -322,7 +322,7 @@ static long try_namespace(const char *path) {
 
 static long try_mount(const char *path) {
     (void)path;
-    // A place that there is not: whoever may mount is told so.
+    // The path does not exist: with the right to mount, the error is different.
     return mount("none", "/safelight-attempt", "tmpfs", 0, NULL);
 }
 

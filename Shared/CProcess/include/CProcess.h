@@ -1,10 +1,10 @@
 #ifndef SAFELIGHT_CPROCESS_H
 #define SAFELIGHT_CPROCESS_H
 
-// What the house needs of Linux and Swift cannot call or cannot call safely: descriptors that cross a
-// socket, a child that is limited before its first instruction, and a few calls which glibc hides from Swift.
+// Linux functions that Swift cannot call, or cannot call safely: passing descriptors over a socket, starting a child
+// with limits that apply before its first instruction, and calls that glibc's headers hide from Swift.
 //
-// Every function returns -1 and sets errno where it fails, unless it says otherwise.
+// Unless stated otherwise, functions return -1 and set errno on failure.
 
 #include <stdint.h>
 #include <stddef.h>
@@ -12,27 +12,27 @@
 
 #include "Confinement.h"
 
-/// The most descriptors that one message carries.
+/// The maximum number of descriptors in one message.
 #define SAFELIGHT_MAX_DESCRIPTORS 16
 
-/// A connected pair of unix stream sockets, closed on exec.
+/// Makes a connected pair of unix stream sockets with close-on-exec.
 int safelight_socket_pair(int sockets[2]);
 
-/// A pipe, to read from and to write to, closed on exec.
+/// Makes a pipe with close-on-exec: `ends[0]` is for reading, `ends[1]` for writing.
 int safelight_pipe(int ends[2]);
 
-/// Sends bytes with descriptors (SCM_RIGHTS); `count` may be 0. Returns the number of bytes taken, never raises SIGPIPE.
+/// Sends bytes with descriptors (SCM_RIGHTS); `count` may be 0. Returns the number of bytes sent; never raises SIGPIPE.
 ssize_t safelight_send(int socket, const void *bytes, size_t length, const int *descriptors, size_t count);
 
-/// Receives bytes, and the descriptors that came with them, closed on exec. `descriptors` has room for
-/// SAFELIGHT_MAX_DESCRIPTORS; `count` is how many were received. Where the peer sent more than fit, all are closed and
-/// errno is EPROTO.
+/// Receives bytes, and the descriptors sent with them, with close-on-exec. `descriptors` has space for
+/// SAFELIGHT_MAX_DESCRIPTORS; `count` is set to the number received. If the peer sent more, all are closed and errno is
+/// EPROTO.
 ssize_t safelight_receive(int socket, void *bytes, size_t length, int *descriptors, size_t *count);
 
-/// The process, user and group at the other end of a connected unix socket, as they were when it connected.
+/// Returns the process, user and group of the peer of a connected unix socket, at the time it connected.
 int safelight_peer_credentials(int socket, int32_t *process, uint32_t *user, uint32_t *group);
 
-/// Limits of a process; 0 means "as the parent", except for `file_size_bytes` and `core_bytes`, which are taken as they are.
+/// Limits of a process. 0 keeps the parent's limit, except for `file_size_bytes` and `core_bytes`, which always apply.
 typedef struct safelight_limits {
     uint64_t memory_bytes;     // address space (RLIMIT_AS); not applied in builds with a sanitizer
     uint64_t cpu_seconds;      // RLIMIT_CPU, soft
@@ -45,53 +45,56 @@ typedef struct safelight_limits {
 /// Applies the limits to the calling process.
 int safelight_apply_limits(const safelight_limits *limits);
 
-/// Sets the soft RLIMIT_CPU of a child, in seconds of its whole life.
+/// Sets the soft RLIMIT_CPU of a child, in seconds since its start.
 int safelight_limit_cpu(pid_t process, uint64_t seconds);
 
-/// Processor time a process has used, in nanoseconds.
+/// Returns the CPU time used by a process, in nanoseconds.
 int64_t safelight_cpu_nanoseconds(pid_t process);
 
-/// The calling process and its descendants can never gain privileges by exec.
+/// Prevents the calling process and its descendants from gaining privileges by exec (PR_SET_NO_NEW_PRIVS).
 int safelight_no_new_privileges(void);
 
-/// The calling process gets SIGKILL when the thread that started it ends.
+/// Sends SIGKILL to the calling process when the thread that started it ends (PR_SET_PDEATHSIG).
 int safelight_die_with_parent(void);
 
-/// Starts `path` with `standard_input`, and `standard_output` as its output and errors; every other descriptor is
-/// closed. The limits, no_new_privs and death with the calling *thread* hold before the program's first
+/// Starts `path` with the given standard input; `standard_output` becomes its output and errors. All other descriptors
+/// are closed. The limits, no_new_privs and the death signal of the calling *thread* apply before the program's first
 /// instruction. Signal dispositions are reset, except that SIGPIPE and SIGXFSZ are ignored. Returns the process id.
 pid_t safelight_spawn(
     const char *path, char *const arguments[], char *const environment[], int standard_input, int standard_output,
     const safelight_limits *limits);
 
-/// Waits until a child has ended and takes its status; `signal` is 0 where it exited with `code`.
+/// Waits until a child has ended and reaps it; `signal` is 0 if it exited with `code`.
 int safelight_wait(pid_t process, int *code, int *signal);
 
-/// Waits at most `milliseconds` until a child has ended, without taking its status. 1 where it has, 0 where it has not or
-/// where the system cannot tell.
+/// Waits at most `milliseconds` until a child has ended, without reaping it. Returns 1 if it has ended, 0 if it has not
+/// or if the kernel has no pidfd_open.
 int safelight_await_end(pid_t process, int milliseconds);
 
-/// Takes an exclusive advisory lock on the file at `path` (created 0600), without waiting. Returns the open descriptor,
-/// which holds the lock. Where another process holds it: errno EWOULDBLOCK and `holder` its process id, 0 if unknown.
+/// Acquires an exclusive advisory lock on the file at `path` (created 0600), without waiting. Returns the open
+/// descriptor, which holds the lock. If another process holds it, errno is EWOULDBLOCK and `holder` its process id, or
+/// 0 if unknown.
 int safelight_lock(const char *path, int32_t *holder);
 
-/// Renames without replacing; errno EEXIST where the target exists.
+/// Renames without replacing; errno is EEXIST if the target exists.
 int safelight_rename_exclusively(const char *from, const char *to);
 
-/// Tells a file from every other one that has had its path: its inode, its birth in nanoseconds since 1970 (0 where the
-/// filesystem keeps none), its device, and on Btrfs the subvolume, whose snapshots repeat inodes and births (elsewhere 0).
+/// Returns the identity of a file, which differs from that of any other file with the same path: its inode, its birth
+/// time in nanoseconds since 1970 (0 if the filesystem has none), its device, and on Btrfs the subvolume, because
+/// snapshots repeat inodes and birth times (0 on other filesystems).
 int safelight_file_birth(const char *path, uint64_t *inode, int64_t *birth, uint64_t *device, uint64_t *volume);
 
-/// Opens below a folder without following a link out of it (openat2, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS).
+/// Opens a path below a folder without leaving it through links or `..` (openat2, RESOLVE_BENEATH |
+/// RESOLVE_NO_MAGICLINKS).
 int safelight_open_beneath(int folder, const char *path, int flags);
 
-/// A counter that poll can wait for; closed on exec, not blocking.
+/// Makes a non-blocking eventfd with close-on-exec.
 int safelight_event(void);
 
-/// Starts a detached thread named `name` (at most 15 bytes) with 1 MiB of stack.
+/// Starts a detached thread named `name` (at most 15 bytes) with a stack of 1 MiB.
 int safelight_thread(const char *name, void (*body)(void *), void *context);
 
-/// 1 in a build with the address or thread sanitizer.
+/// Returns 1 in a build with the address or thread sanitizer, otherwise 0.
 int safelight_is_sanitized(void);
 
 #endif

@@ -3,36 +3,36 @@
 
 #include <stddef.h>
 
-// What a process gives up before it opens bytes that nobody trusts.
+// The confinement of a worker process before it opens untrusted bytes.
 
-/// What is in force.
+/// The protections that are in force.
 typedef struct safelight_confinement {
-    int landlock; // the version of Landlock's interface; 0 where the kernel has none or does not allow it
-    int seccomp;  // 1 where the filter of system calls is on
+    int landlock; // the Landlock ABI version; 0 if the kernel does not have or allow it
+    int seccomp;  // 1 if the system call filter is installed
 } safelight_confinement;
 
-/// The version of Landlock's interface that the kernel offers; 0 for none.
+/// Returns the Landlock ABI version of the kernel; 0 for none.
 int safelight_landlock_version(void);
 
-/// Confines the calling process for the rest of its life: no capabilities, no files but those that are open and those
-/// of the system that programs are made of, no new sockets, no programs, no processes, nothing of other processes.
+/// Confines the calling process permanently: no capabilities, no files except those already open and the system's
+/// libraries and their data, no new sockets, no exec, no new processes, no access to other processes.
 ///
-/// The process must have one thread; errno is EBUSY otherwise. Returns -1 where something failed that the kernel offers.
-/// In builds with a sanitizer nothing is confined.
+/// The process must be single-threaded; errno is EBUSY otherwise. Returns -1 if a protection failed that the kernel
+/// offers. In builds with a sanitizer nothing is confined.
 int safelight_confine(safelight_confinement *confinement);
 
-/// Something that a confined process must not be able to do; `path` is what it is tried on, for those that need one.
-/// Where it can be done, nothing is changed by it for good.
+/// An operation that must fail in a confined process, for tests; `path` is its object if it needs one. An operation
+/// that succeeds leaves no permanent change.
 typedef struct safelight_attempt {
     const char *name;
     int needs_path;
     long (*run)(const char *path);
 } safelight_attempt;
 
-/// The attempts, `count` of them.
+/// Returns all attempts, `count` of them.
 const safelight_attempt *safelight_attempts(size_t *count);
 
-/// Tries it; returns 0 where it could be done, the error number where it was refused.
+/// Runs an attempt; returns 0 if it succeeded, otherwise its errno.
 int safelight_try(const safelight_attempt *attempt, const char *path);
 
 #endif

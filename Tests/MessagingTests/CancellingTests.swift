@@ -11,7 +11,7 @@ struct CancellingTests {
         #expect(error?.name == name)
     }
 
-    @Test func `a call is taken back before there is a service`() async throws {
+    @Test func `a call can be cancelled before the service is running`() async throws {
         try await MessagingRoom.with { room in
             let client = try RequestClient(
                 address: room.address(.ipc),
@@ -25,7 +25,7 @@ struct CancellingTests {
         }
     }
 
-    @Test func `a call that is taken back cancels its handler`() async throws {
+    @Test func `cancelling a call cancels its handler`() async throws {
         try await MessagingRoom.with { room in
             let moments = Moments()
             let handler = Closure { _, _ in
@@ -45,7 +45,7 @@ struct CancellingTests {
         }
     }
 
-    @Test func `a cancelled request still gets its one response`() async throws {
+    @Test func `a cancelled request still gets exactly one response`() async throws {
         try await MessagingRoom.with { room in
             let moments = Moments()
             let handler = Closure { request, _ in
@@ -67,7 +67,7 @@ struct CancellingTests {
                 #expect(answer["id"] == 1)
                 #expect(answer.errorCode == 3072)
 
-                // One that finishes all the same answers with its result; the cancelling itself can be asked about.
+                // A handler that ignores cancellation still returns its result. rpc.cancel with an id is answered.
                 try await peer.send(request(2, "stubborn"))
                 await moments.wait("2 started")
                 try await peer.send(request("c", "rpc.cancel", ["id": 2]))
@@ -75,14 +75,14 @@ struct CancellingTests {
                 moments.tell("finish")
                 #expect(try await peer.receiveJSON()["result"] == ["finished": true])
 
-                // What is over, or belongs to somebody else, is not there to cancel.
+                // Requests that have ended or belong to another connection cannot be cancelled.
                 #expect(try await peer.ask(request("c", "rpc.cancel", ["id": 2]))["result"] == ["cancelled": false])
                 #expect(try await peer.ask(request(3, "echo"))["result"] == ["echo": true])
             }
         }
     }
 
-    @Test func `rpc dot cancel acts on its own connection only`() async throws {
+    @Test func `the method rpc dot cancel affects only requests of its own connection`() async throws {
         try await MessagingRoom.with { room in
             let moments = Moments()
             let handler = Closure { _, _ in
@@ -102,7 +102,7 @@ struct CancellingTests {
         }
     }
 
-    @Test func `at the deadline the answer comes at once and what comes later is dropped`() async throws {
+    @Test func `a request is answered at its deadline and a later result is dropped`() async throws {
         try await MessagingRoom.with { room in
             let moments = Moments()
             let clock = ManualClock()
@@ -127,14 +127,14 @@ struct CancellingTests {
                 #expect(!moments.isTold("was cancelled"))
                 moments.tell("finish")
                 await moments.wait("was cancelled")
-                // Its id is free again, and its late result never comes.
+                // The id can be reused, and the late result is never sent.
                 #expect(try await peer.ask(request("slow", "echo"))["result"] == [:])
                 while await server.figures()["answersDropped"] != 1 { try await aMoment() }
             }
         }
     }
 
-    @Test func `a call without a service ends at its deadline`() async throws {
+    @Test func `a call ends at its deadline if the service is not running`() async throws {
         try await MessagingRoom.with { room in
             let client = try RequestClient(
                 address: room.address(.ipc),
@@ -145,7 +145,7 @@ struct CancellingTests {
         }
     }
 
-    @Test func `a deadline reaches the handler and is kept by the client`() async throws {
+    @Test func `the handler gets the deadline, and the client enforces it`() async throws {
         try await MessagingRoom.with { room in
             let handler = Closure { request, _ in
                 #expect(request.params == [:])
@@ -162,8 +162,7 @@ struct CancellingTests {
         }
     }
 
-    @Test func `when the service goes the calls under way fail at once, and later ones wait for the next`() async throws
-    {
+    @Test func `when the service ends, open calls fail at once and later ones wait for its restart`() async throws {
         try await MessagingRoom.with { room in
             let moments = Moments()
             let thread = try PollThread(name: "first")
@@ -181,7 +180,7 @@ struct CancellingTests {
             let client = try room.client(first)
             let call = Task { try await client.call("hello") }
             await moments.wait("started")
-            // Its sockets go without a word, as with a killed process.
+            // The sockets are closed without notice, as when the process is killed.
             await thread.shutdown()
             await expectName("connection_lost") { _ = try await call.value }
             running.cancel()
@@ -192,14 +191,14 @@ struct CancellingTests {
         }
     }
 
-    @Test func `when the caller goes its handlers are cancelled`() async throws {
+    @Test func `handlers are cancelled when their caller disconnects`() async throws {
         for kind in [MessagingRoom.Kind.ipc, .tcp] {
             try await MessagingRoom.with { room in
                 let moments = Moments()
                 let handler = Closure { _, notifier in
                     moments.tell("started")
                     defer { moments.tell("ended") }
-                    // Credit never comes: only the end of the connection can end this.
+                    // No credit is sent: only the end of the connection can end this handler.
                     while true { try await notifier.notify("tick", [:]) }
                 }
                 try await room.serving(kind, handler: handler) { server in

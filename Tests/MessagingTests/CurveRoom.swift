@@ -4,7 +4,7 @@ import Synchronization
 
 @testable import Messaging
 
-/// A domain of one test, with its list of keys and what was logged about it.
+/// A ZAP domain of one test, with its list of keys and the number of lines logged about it.
 final class CurveRoom: Sendable {
     let server: CurveKeyPair
     let domain = "test-\(UUID().uuidString)"
@@ -22,7 +22,7 @@ final class CurveRoom: Sendable {
 
     var serving: SocketSecurity { .curveServer(secretKey: server.secretKey, domain: domain) }
 
-    /// A new client with a key on the list.
+    /// Makes the security of a new client whose key is on the list.
     func client(_ name: String) throws -> SocketSecurity {
         let keys = try CurveKeyPair.generate()
         list.withLock { $0[keys.publicKey.text] = name }
@@ -35,7 +35,7 @@ final class CurveRoom: Sendable {
         .curveClient(serverPublicKey: server.publicKey, keys: keys)
     }
 
-    /// Four ways not to get in, by name.
+    /// Returns four kinds of clients that must be refused, by name.
     func strangers() throws -> [(name: String, security: SocketSecurity)] {
         let other = try CurveRoom()
         guard case .curveClient(_, let listed) = try client("listed"),
@@ -50,7 +50,7 @@ final class CurveRoom: Sendable {
     }
 }
 
-/// Counts lines.
+/// A log handler that counts lines.
 private struct CountingHandler: LogHandler {
     let lines: Counter
     var metadata: Logger.Metadata = [:]

@@ -46,7 +46,7 @@ struct CurveTests {
         try await body()
     }
 
-    @Test func `a request over CURVE is answered, and the handler knows whose key it was`() async throws {
+    @Test func `a request over CURVE is answered, and the handler gets the name of the key`() async throws {
         try await with { room, curve in
             let server = try server(room, curve)
             try await serving(server) {
@@ -63,7 +63,7 @@ struct CurveTests {
         }
     }
 
-    @Test func `what is published and pushed over CURVE arrives`() async throws {
+    @Test func `published and pushed messages arrive over CURVE`() async throws {
         try await with { room, curve in
             let moments = Moments()
             let publisher = try Publisher(
@@ -103,7 +103,7 @@ struct CurveTests {
         }
     }
 
-    @Test func `strangers get no answer and no feed, and are logged once a second at most`() async throws {
+    @Test func `unlisted keys get no responses and no publications, and are logged once a second`() async throws {
         try await with { room, curve in
             let start = MonotonicClock.system.nowMicroseconds()
             let moments = Moments()
@@ -138,7 +138,7 @@ struct CurveTests {
                         }
                     }
                 }
-                // Meanwhile all subscribers tried too: none of them is known to the publisher.
+                // Meanwhile all subscribers tried to connect too; the publisher must not have seen any of them.
                 for (name, _, subscriber) in strangers {
                     publisher.publish(name, [[1]])
                     #expect(!moments.isTold(name))
@@ -156,7 +156,7 @@ struct CurveTests {
         }
     }
 
-    @Test func `a wrong server key is a line a second at the client, and counted at the server`() async throws {
+    @Test func `a wrong server key is logged once a second by the client and counted by the server`() async throws {
         try await with { room, curve in
             let server = try server(room, curve)
             let other = try CurveRoom()
@@ -182,7 +182,7 @@ struct CurveTests {
         }
     }
 
-    @Test func `a revoked key is refused on its open connection, with its streams, and others are not`() async throws {
+    @Test func `a revoked key loses its open requests and its connection, and other keys do not`() async throws {
         try await with { room, curve in
             let started = Moments()
             let server = try server(
@@ -203,7 +203,7 @@ struct CurveTests {
                 let stream = Task { try await bad.call("stream", deadline: .seconds(50)) }
                 await started.wait("key:bad")
                 curve.revoke("bad")
-                // The end of its stream is the moment from which it is refused.
+                // The key is refused from the time at which its stream ends.
                 let ended = await #expect(throws: RPCError.self) { try await stream.value }
                 #expect(ended?.name == "access_denied")
                 let refused = await #expect(throws: RPCError.self) { try await bad.call("hello") }
@@ -215,7 +215,7 @@ struct CurveTests {
         }
     }
 
-    @Test func `when a key is revoked the feed disconnects all, and all but it come back`() async throws {
+    @Test func `after a key is revoked the publisher disconnects all, and all others reconnect`() async throws {
         try await with { room, curve in
             let publisher = try Publisher(
                 address: room.address(.tcp),
@@ -255,9 +255,9 @@ struct CurveTests {
         }
     }
 
-    @Test func `without a doorkeeper nobody comes in`() async throws {
+    @Test func `without a list of keys every connection is refused`() async throws {
         try await MessagingRoom.with { room in
-            // A context of its own, in which no list was ever given.
+            // A separate context, for which no list was ever set.
             let thread = try PollThread(name: "closed", context: MessagingContext())
             let keys = try CurveKeyPair.generate()
             let server = try RequestServer(
@@ -283,7 +283,7 @@ struct CurveTests {
         }
     }
 
-    @Test func `200 connections that never greet are ended, and a good client is served meanwhile`() async throws {
+    @Test func `200 connections without a handshake are closed while a good client is served`() async throws {
         try await with { room, curve in
             var limits = MessagingLimits()
             limits.handshakeInterval = .milliseconds(700)
@@ -300,7 +300,7 @@ struct CurveTests {
         }
     }
 
-    @Test func `to leave the machine takes CURVE, and then any address can be bound`() async throws {
+    @Test func `addresses that other machines can reach require CURVE, and any can be bound with it`() async throws {
         try await with { room, curve in
             let open = try EndpointAddress("tcp://0.0.0.0:0")
             #expect(throws: MessagingError.needsCurve(open)) {
@@ -312,7 +312,7 @@ struct CurveTests {
             #expect(throws: MessagingError.wrongSecurity(open)) {
                 try Puller(address: open, thread: room.serverThread, security: curve.client("ann"))
             }
-            // Neither is a loopback address, whatever is trusted there.
+            // These are not loopback addresses, so trusting loopback does not help.
             #expect(throws: MessagingError.needsCurve(open)) {
                 try Puller(address: open, thread: room.serverThread, security: .trustedLoopback)
             }
@@ -346,7 +346,7 @@ struct CurveTests {
         }
     }
 
-    @Test func `a loopback address takes CURVE too, unless loopback is trusted`() async throws {
+    @Test func `a loopback address requires CURVE too, unless loopback is trusted`() async throws {
         try await with { room, _ in
             let loopback = try EndpointAddress("tcp://127.0.0.1:0")
             #expect(throws: MessagingError.needsCurve(loopback)) {
@@ -369,7 +369,7 @@ struct CurveTests {
         }
     }
 
-    @Test func `keys are read and written as text, and never printed by mistake`() throws {
+    @Test func `keys are parsed from and formatted as text, and secret keys are never printed`() throws {
         let pair = try CurveKeyPair.generate()
         #expect(CurvePublicKey(pair.publicKey.text) == pair.publicKey)
         #expect(CurveKeyPair(publicKey: pair.publicKey, secretKey: pair.secretKey) == pair)
@@ -390,7 +390,7 @@ struct CurveTests {
     }
 }
 
-/// A TCP connection that says nothing.
+/// A TCP connection that never sends anything.
 private final class SilentPeer: Sendable {
     private let descriptor: Int32
 
@@ -411,7 +411,7 @@ private final class SilentPeer: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Reads, on a thread of its own, until the other side ends it; false after twenty seconds.
+    /// Reads on a separate thread until the server closes the connection; false after twenty seconds.
     func waitForEnd() async -> Bool {
         await withCheckedContinuation { continuation in
             Thread.detachNewThread { [self] in

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Messaging
 
-/// One malformed message and what it is answered with.
+/// A malformed message and the expected response.
 struct Malformed: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let text: String
@@ -19,22 +19,22 @@ struct Malformed: Sendable, CustomTestStringConvertible {
     }
 
     static let table = [
-        Malformed("nothing at all but a byte", " ", -32700),
+        Malformed("a single space", " ", -32700),
         Malformed("half a request", #"{"jsonrpc": "2.0", "id": 1"#, -32700),
         Malformed("bytes that are not UTF-8", "\u{1}\u{2}", -32700),
         Malformed("a member twice", #"{"jsonrpc": "2.0", "id": 1, "id": 2, "method": "a"}"#, -32700),
-        Malformed("depth without end", String(repeating: "[", count: 100_000), -32700),
+        Malformed("unlimited depth", String(repeating: "[", count: 100_000), -32700),
         Malformed("a number", "12", -32600),
-        Malformed("a text", #""hello""#, -32600),
+        Malformed("a string", #""hello""#, -32600),
         Malformed("an empty batch", "[]", -32600),
         Malformed("a batch", #"[{"jsonrpc": "2.0", "id": 1, "method": "a"}]"#, -32600),
         Malformed("an empty object", "{}", -32600),
         Malformed("no version", #"{"id": 1, "method": "a"}"#, -32600, id: 1),
         Malformed("another version", #"{"jsonrpc": "1.0", "id": 1, "method": "a"}"#, -32600, id: 1),
-        Malformed("an id of null", #"{"jsonrpc": "2.0", "id": null, "method": "a"}"#, -32600),
-        Malformed("an id with a fraction", #"{"jsonrpc": "2.0", "id": 1.5, "method": "a"}"#, -32600),
+        Malformed("a null id", #"{"jsonrpc": "2.0", "id": null, "method": "a"}"#, -32600),
+        Malformed("a fractional id", #"{"jsonrpc": "2.0", "id": 1.5, "method": "a"}"#, -32600),
         Malformed("an id beyond 64 bits", #"{"jsonrpc": "2.0", "id": 99999999999999999999, "method": "a"}"#, -32600),
-        Malformed("an id that is a list", #"{"jsonrpc": "2.0", "id": [1], "method": "a"}"#, -32600),
+        Malformed("an array as id", #"{"jsonrpc": "2.0", "id": [1], "method": "a"}"#, -32600),
         Malformed(
             "an id of 129 bytes",
             #"{"jsonrpc": "2.0", "id": "\#(String(repeating: "x", count: 129))", "method": "a"}"#,
@@ -42,36 +42,36 @@ struct Malformed: Sendable, CustomTestStringConvertible {
         ),
         Malformed("no method", #"{"jsonrpc": "2.0", "id": "x"}"#, -32600, id: "x"),
         Malformed("an empty method", #"{"jsonrpc": "2.0", "id": 1, "method": ""}"#, -32600, id: 1),
-        Malformed("a method that is a number", #"{"jsonrpc": "2.0", "id": 1, "method": 3}"#, -32600, id: 1),
-        Malformed("params in a list", #"{"jsonrpc": "2.0", "id": 1, "method": "a", "params": [1]}"#, -32600, id: 1),
-        Malformed("params of null", #"{"jsonrpc": "2.0", "id": 1, "method": "a", "params": null}"#, -32600, id: 1),
+        Malformed("a number as method", #"{"jsonrpc": "2.0", "id": 1, "method": 3}"#, -32600, id: 1),
+        Malformed("params as an array", #"{"jsonrpc": "2.0", "id": 1, "method": "a", "params": [1]}"#, -32600, id: 1),
+        Malformed("null params", #"{"jsonrpc": "2.0", "id": 1, "method": "a", "params": null}"#, -32600, id: 1),
         Malformed(
-            "no time",
+            "a deadline of zero",
             #"{"jsonrpc": "2.0", "id": 1, "method": "a", "params": {"deadlineMs": 0}}"#,
             -32602,
             id: 1
         ),
         Malformed(
-            "too much time",
+            "a deadline above the limit",
             #"{"jsonrpc": "2.0", "id": 1, "method": "a", "params": {"deadlineMs": 600001}}"#,
             -32602,
             id: 1
         ),
         Malformed(
-            "time in words",
+            "a string as deadline",
             #"{"jsonrpc": "2.0", "id": 1, "method": "a", "params": {"deadlineMs": "1"}}"#,
             -32602,
             id: 1
         ),
         Malformed(
-            "credit below nothing",
+            "negative credit",
             #"{"jsonrpc": "2.0", "id": 1, "method": "a", "params": {"credit": -1}}"#,
             -32602,
             id: 1
         ),
-        Malformed("cancelling nothing", #"{"jsonrpc": "2.0", "id": 1, "method": "rpc.cancel"}"#, -32602, id: 1),
+        Malformed("rpc.cancel without an id", #"{"jsonrpc": "2.0", "id": 1, "method": "rpc.cancel"}"#, -32602, id: 1),
         Malformed(
-            "credit for nothing",
+            "rpc.credit without bytes",
             #"{"jsonrpc": "2.0", "id": 1, "method": "rpc.credit", "params": {"id": 1}}"#,
             -32602,
             id: 1
@@ -87,7 +87,7 @@ struct Malformed: Sendable, CustomTestStringConvertible {
 
 @Suite(.timeLimit(.minutes(5)))
 struct EnvelopeTests {
-    @Test func `every malformed message is answered once, as said, and the server lives on`() async throws {
+    @Test func `every malformed message gets one error response and the server keeps running`() async throws {
         try await MessagingRoom.with { room in
             try await room.serving { server in
                 let dealer = try RawPeer(ZMQ_DEALER, server.boundAddress)
@@ -100,7 +100,7 @@ struct EnvelopeTests {
                         #expect(answer["id"] == row.id, "\(row.testDescription)")
                         #expect(answer["jsonrpc"] == "2.0")
                         #expect(answer["error"]?["message"]?.stringValue?.isEmpty == false)
-                        // Exactly once: the next answer is the next request's.
+                        // Exactly one response: the next one belongs to the next request.
                         #expect(try await peer.ask(request("next", "hello"))["id"] == "next")
                     }
                 }
@@ -109,7 +109,7 @@ struct EnvelopeTests {
         }
     }
 
-    @Test func `a request without an id is answered to REQ, and counted and dropped for a DEALER`() async throws {
+    @Test func `a request without an id is answered for REQ, and counted and dropped for DEALER`() async throws {
         try await MessagingRoom.with { room in
             try await room.serving { server in
                 let notification: JSON = ["jsonrpc": "2.0", "method": "hello"]
@@ -123,7 +123,7 @@ struct EnvelopeTests {
         }
     }
 
-    @Test func `an id is free again after its answer and taken before it`() async throws {
+    @Test func `an id can be reused after its response but not before`() async throws {
         try await MessagingRoom.with { room in
             let moments = Moments()
             let handler = Closure { _, _ in
@@ -138,7 +138,7 @@ struct EnvelopeTests {
                 #expect(refused["id"] == .null)
                 #expect(refused.errorName == "invalid_request")
                 #expect(refused["error"]?["data"]?["id"] == "same")
-                // Ids belong to their connection, and a text is no number.
+                // Ids are scoped to their connection, and a string differs from an integer.
                 try await other.send(request("same", "work"))
                 try await one.send(request(1, "work"))
                 try await one.send(request("1", "work"))
@@ -150,7 +150,7 @@ struct EnvelopeTests {
         }
     }
 
-    @Test func `frames without a request, and too many or too large ones, are answered`() async throws {
+    @Test func `empty messages and too many or too large frames get error responses`() async throws {
         try await MessagingRoom.with { room in
             try await room.serving { server in
                 let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
@@ -177,7 +177,7 @@ struct EnvelopeTests {
         }
     }
 
-    @Test func `a multipart message of a hundred thousand frames is dropped as it is read`() async throws {
+    @Test func `a message of a hundred thousand frames is dropped while it is received`() async throws {
         try await MessagingRoom.with { room in
             try await room.serving { server in
                 let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
@@ -190,7 +190,7 @@ struct EnvelopeTests {
         }
     }
 
-    @Test func `a frame above the limit closes the peer and nobody else`() async throws {
+    @Test func `a frame above the limit closes only the connection of its sender`() async throws {
         try await MessagingRoom.with { room in
             try await room.serving { server in
                 let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
@@ -202,7 +202,7 @@ struct EnvelopeTests {
         }
     }
 
-    @Test func `a connection has a bounded number of requests under way`() async throws {
+    @Test func `a connection has a bounded number of open requests`() async throws {
         try await MessagingRoom.with { room in
             var limits = MessagingLimits()
             limits.requestsPerConnection = 3
@@ -224,11 +224,11 @@ struct EnvelopeTests {
         }
     }
 
-    @Test func `deadline and credit are taken out of params and credit is clamped`() throws {
+    @Test func `deadline and credit are removed from params and credit is clamped`() throws {
         let limits = MessagingLimits()
         let json = request(1, "follow", ["token": "t", "deadlineMs": 250, "credit": .int(.max), "atLeast": "u"])
         guard case .request(let found) = Envelope(json, limits: limits) else {
-            Issue.record("it is a request")
+            Issue.record("not parsed as a request")
             return
         }
         #expect(found.params == ["token": "t", "atLeast": "u"])
@@ -236,7 +236,7 @@ struct EnvelopeTests {
         #expect(found.credit == limits.maxCredit)
     }
 
-    @Test func `what REQ puts before its request is told from content`() {
+    @Test func `the envelope of REQ is distinguished from content`() {
         #expect(EnvelopePrefix.length(in: [[], [1]]) == 1)
         #expect(EnvelopePrefix.length(in: [[1, 2, 3, 4], [], [1]]) == 2)
         #expect(EnvelopePrefix.length(in: [[1, 2, 3, 4], [1]]) == 0)
@@ -244,7 +244,7 @@ struct EnvelopeTests {
         #expect(EnvelopePrefix.length(in: []) == 0)
     }
 
-    @Test func `an error reads back as it was written, and one from elsewhere gets a name`() {
+    @Test func `an encoded error parses to the same error, and one without a name gets one`() {
         let error = RPCError(code: 9100, name: "behind", message: "wait", data: ["sequence": 7])
         #expect(RPCError(json: error.json) == error)
         #expect(RPCError(json: ["code": -32601, "message": "no"])?.name == "method_not_found")

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Messaging
 
-/// The same numbers for the same seed: splitmix64.
+/// The splitmix64 generator: the same seed gives the same numbers.
 struct SeededNumbers: RandomNumberGenerator {
     var state: UInt64
 
@@ -47,7 +47,7 @@ struct FuzzTests {
         return bytes
     }
 
-    @Test func `random and mutated frames end nothing`() async throws {
+    @Test func `random and mutated frames do not stop the server`() async throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         print("MessagingTests fuzz seed: \(seed)")
         var numbers = SeededNumbers(state: seed)
@@ -63,7 +63,7 @@ struct FuzzTests {
                         try await peer.send((0..<count).map { _ in Self.frame(&numbers) })
                         sent += 1
                     }
-                    // REQ is owed exactly one message, whatever it sent.
+                    // REQ must get exactly one message, whatever it sent.
                     if kind == ZMQ_REQ { _ = try await peer.receive() }
                 }
                 let client = try room.client(server)
@@ -72,7 +72,7 @@ struct FuzzTests {
         }
     }
 
-    @Test func `bytes that are not ZeroMQ's end nothing`() async throws {
+    @Test func `bytes that are not ZMTP do not stop the server`() async throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         print("MessagingTests transport fuzz seed: \(seed)")
         var numbers = SeededNumbers(state: seed)
@@ -88,7 +88,7 @@ struct FuzzTests {
                     var bytes: Bytes = Bool.random(using: &numbers) ? greeting : []
                     if !bytes.isEmpty, Bool.random(using: &numbers) { bytes += ready }
                     bytes += Self.frame(&numbers)
-                    // A header that promises more than any limit.
+                    // A frame header with a length above every limit.
                     if Bool.random(using: &numbers) { bytes += [2, 0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF] }
                     Self.throwAt(path, bytes)
                 }

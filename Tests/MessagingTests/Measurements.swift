@@ -4,9 +4,9 @@ import Testing
 
 @testable import Messaging
 
-/// Round trips a second, printed; run with `MEASURE=1`.
+/// Prints round trips per second; run with `MEASURE=1`.
 ///
-/// Read them as ratios within one run.
+/// Compare the numbers only within one run.
 @Suite(.serialized, .timeLimit(.minutes(5)), .enabled(if: ProcessInfo.processInfo.environment["MEASURE"] != nil))
 struct Measurements {
     @Test(arguments: [1, 64])

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Messaging
 
-/// A place for one test's endpoints: a folder, a poll thread for each side, gone at the end.
+/// The endpoints of one test: a folder, and a poll thread for each side; removed at the end.
 struct MessagingRoom {
     enum Kind: String, CaseIterable, Sendable, CustomTestStringConvertible {
         case inproc, ipc, tcp
@@ -61,7 +61,7 @@ struct MessagingRoom {
         )
     }
 
-    /// Runs a server while the body runs, and waits for its end.
+    /// Runs a server during the body, and waits until it has ended.
     func serving<Result: Sendable>(
         _ kind: Kind = .ipc,
         limits: MessagingLimits = .init(),
@@ -92,7 +92,7 @@ struct MessagingRoom {
     }
 }
 
-/// A handler made of a closure.
+/// A handler that calls a closure.
 struct Closure: RequestHandler {
     let body: @Sendable (IncomingRequest, Notifier) async throws -> Reply
 
@@ -110,7 +110,7 @@ struct Closure: RequestHandler {
     }
 }
 
-/// Answers with what came in.
+/// A handler that returns what it received.
 struct Echo: RequestHandler {
     @concurrent
     func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {

@@ -1,7 +1,7 @@
 import Messaging
 import Synchronization
 
-/// Things that happen once, in tests: told by name, waited for by name.
+/// One-shot events of tests, signalled and awaited by name.
 final class Moments: Sendable {
     private struct State {
         var told: Set<String> = []
@@ -22,7 +22,7 @@ final class Moments: Sendable {
 
     func isTold(_ name: String) -> Bool { state.withLock { $0.told.contains(name) } }
 
-    /// Waits whatever happens to the task: handlers that do not obey their cancelling do this.
+    /// Waits for an event and ignores cancellation, like a handler that does not react to it.
     func wait(_ name: String) async {
         await withCheckedContinuation { continuation in
             let isTold = state.withLock { state in
@@ -35,7 +35,7 @@ final class Moments: Sendable {
     }
 }
 
-/// Waits for its task to be cancelled, as an obedient handler does.
+/// Waits until the task is cancelled, like a handler that reacts to it.
 func untilCancelled() async throws {
     let gate = Moments()
     await withTaskCancellationHandler {
@@ -46,7 +46,7 @@ func untilCancelled() async throws {
     throw CancellationError()
 }
 
-/// A clock that stands until it is set.
+/// A clock that only advances when told to by the test.
 final class ManualClock: Sendable {
     private let now = Atomic<Int64>(1_000_000)
 
@@ -64,5 +64,5 @@ final class Counter: Sendable {
     func add(_ number: Int = 1) -> Int { value.add(number, ordering: .sequentiallyConsistent).newValue }
 }
 
-/// Between two looks at figures that no event tells of: lets others run instead of spinning.
+/// Waits between two reads of metrics whose change no event reports.
 func aMoment() async throws { try await Task.sleep(for: .milliseconds(2)) }

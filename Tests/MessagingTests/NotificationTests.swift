@@ -6,7 +6,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct NotificationTests {
-    @Test func `notifications come before the response, in order, with the request's id`() async throws {
+    @Test func `notifications arrive before the response, in order, with the request's id`() async throws {
         try await MessagingRoom.with { room in
             let handler = Closure { _, notifier in
                 for step in 0..<100 {
@@ -36,12 +36,12 @@ struct NotificationTests {
         }
     }
 
-    @Test func `notifications can be taken as they came, and read later`() async throws {
+    @Test func `notifications can be received unparsed and parsed later`() async throws {
         try await MessagingRoom.with { room in
             let handler = Closure { _, notifier in
                 try await notifier.notify("one", ["text": "}\"{", "list": [1, ["id": 7]]])
                 try await notifier.notify("two", encoded: Bytes("{\"a\":[{\"id\":\"x\"}]}".utf8))
-                // What has attachments is read after all.
+                // A notification with attachments is parsed in any case.
                 try await notifier.notify("three", ["a": 3], attachments: [[1]])
                 return Reply(["done": true])
             }
@@ -65,13 +65,13 @@ struct NotificationTests {
                     ]
                 )
                 #expect(reply == Reply(["done": true]))
-                // Other requests of the same client are answered as ever.
+                // Other requests of the same client are still answered.
                 #expect(try await client.call("work", deadline: .seconds(10)) == Reply(["done": true]))
             }
         }
     }
 
-    @Test func `byte credit stops a stream and lets it go on`() async throws {
+    @Test func `a stream stops without byte credit and continues with it`() async throws {
         try await MessagingRoom.with { room in
             let sent = Counter()
             let handler = Closure { request, notifier in
@@ -86,7 +86,7 @@ struct NotificationTests {
             try await room.serving(handler: handler) { server in
                 let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 try await peer.send(request(1, "read", ["credit": 1000]))
-                // Each is over 400 bytes: the third takes the last of the credit.
+                // Each message is over 400 bytes: the third one uses the last of the credit.
                 for _ in 0..<3 { _ = try await peer.receive() }
                 #expect(
                     try await peer.ask(request(2, "rpc.credit", ["id": 1, "bytes": 0]))["result"] == ["credited": true]
@@ -102,7 +102,7 @@ struct NotificationTests {
         }
     }
 
-    @Test func `a stream gives its credit back as it is read`() async throws {
+    @Test func `a stream returns credit as its notifications are read`() async throws {
         try await MessagingRoom.with { room in
             let sent = Counter()
             let handler = Closure { _, notifier in
@@ -126,7 +126,7 @@ struct NotificationTests {
         }
     }
 
-    @Test func `leaving the loop takes the request back`() async throws {
+    @Test func `leaving the loop cancels the request`() async throws {
         try await MessagingRoom.with { room in
             let moments = Moments()
             let handler = Closure { _, notifier in
@@ -164,7 +164,7 @@ struct NotificationTests {
         }
     }
 
-    @Test func `a reader without credit that does not keep up is told so`() async throws {
+    @Test func `a stream without credit ends with limit_exceeded if its reader is too slow`() async throws {
         try await MessagingRoom.with { room in
             var limits = MessagingLimits()
             limits.inboxMessages = 10
@@ -188,8 +188,7 @@ struct NotificationTests {
         }
     }
 
-    @Test func `a peer that does not read holds up its own requests, within the bound, and nobody else's`() async throws
-    {
+    @Test func `a peer that does not read blocks only its own requests, within the bound`() async throws {
         try await MessagingRoom.with { room in
             var limits = MessagingLimits()
             limits.outboxBytesPerConnection = 1 << 20
@@ -206,7 +205,7 @@ struct NotificationTests {
                 try await stalled.send(request(1, "flood"))
                 let client = try room.client(server)
                 var before = -1
-                // The flood has come to rest when a hundred round trips of somebody else see nothing move.
+                // The flood has stopped when nothing is sent during a hundred round trips of another client.
                 while sent.count != before || before < 10 {
                     before = sent.count
                     for _ in 0..<100 {

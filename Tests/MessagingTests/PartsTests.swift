@@ -10,7 +10,7 @@ struct PartsTests {
         "ipc:///tmp/safelight/catalog", "tcp://127.0.0.1:5571", "tcp://localhost:0", "tcp://127.0.0.1:*",
         "tcp://[::1]:5571", "inproc://name", "tcp://0.0.0.0:5571", "tcp://example.org:5571",
     ])
-    func `an address reads back as it was written`(text: String) throws {
+    func `an address is formatted as it was parsed`(text: String) throws {
         #expect(try EndpointAddress(text).description == text)
     }
 
@@ -19,12 +19,12 @@ struct PartsTests {
         "tcp://127.0.0.1:", "tcp://127.0.0.1:65536", "tcp://127.0.0.1:-1", "tcp://127.0.0.1:+1", "udp://127.0.0.1:1",
         "inproc://", "ipc:///a\u{0}b", "ipc:///" + String(repeating: "x", count: 106),
     ])
-    func `what is no address is refused with a reason`(text: String) {
+    func `an invalid address is refused with a reason`(text: String) {
         let error = #expect(throws: MessagingError.self) { try EndpointAddress(text) }
         #expect(error?.description.isEmpty == false)
     }
 
-    @Test func `the longest path can be bound, and an address that leaves the machine cannot`() async throws {
+    @Test func `the longest path can be bound, and an address reachable from outside cannot`() async throws {
         try await MessagingRoom.with { room in
             let folder = room.folder.path
             let name = String(repeating: "x", count: EndpointAddress.longestPath - folder.utf8.count - 1)
@@ -52,7 +52,7 @@ struct PartsTests {
         }
     }
 
-    @Test func `what nobody holds any more closes its socket`() async throws {
+    @Test func `a client that is released closes its socket`() async throws {
         try await MessagingRoom.with { room in
             try await room.serving { server in
                 for _ in 0..<20 {
@@ -65,7 +65,7 @@ struct PartsTests {
         }
     }
 
-    @Test func `after its thread has shut down everything refuses and nothing waits`() async throws {
+    @Test func `after its thread was shut down every call fails and none waits`() async throws {
         try await MessagingRoom.with { room in
             let thread = try PollThread(name: "short")
             let address = try room.address(.ipc)
@@ -87,7 +87,7 @@ struct PartsTests {
         }
     }
 
-    @Test func `a gate lets pass while something is left, in line, and gives no more than its ceiling`() async throws {
+    @Test func `a byte gate admits waiters in order while bytes are left, up to its ceiling`() async throws {
         let gate = ByteGate(available: 10, ceiling: 20, lineBound: 100)
         #expect(await gate.take(15) == .taken)
         #expect(gate.available == -5)
@@ -114,7 +114,7 @@ struct PartsTests {
         #expect(await gate.take(0) == .closed)
     }
 
-    @Test func `a mailbox is bounded, keeps order, and ends after what is in it`() async {
+    @Test func `a mailbox is bounded and ordered, and ends after its last element`() async {
         let room = Counter()
         let mailbox = Mailbox<Int>(maxElements: 2, maxBytes: 100) { room.add() }
         #expect(mailbox.put(1, bytes: 60))
@@ -130,7 +130,7 @@ struct PartsTests {
         #expect(taken == [1, 3, 5])
         #expect(room.count == 1)
         guard case .end(let failure) = await mailbox.take() else {
-            Issue.record("it has ended")
+            Issue.record("the mailbox has not ended")
             return
         }
         #expect(failure?.name == "busy")

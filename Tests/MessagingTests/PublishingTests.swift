@@ -7,7 +7,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct PublishingTests {
-    /// A publisher, and what its subscribers asked for so far.
+    /// Makes a publisher, and events named after the topics of its subscriptions.
     private func publisher(
         _ room: MessagingRoom,
         _ kind: MessagingRoom.Kind,
@@ -26,7 +26,7 @@ struct PublishingTests {
     }
 
     @Test(arguments: MessagingRoom.Kind.allCases)
-    func `a subscriber hears its topics, whole and in order, and no others`(kind: MessagingRoom.Kind) async throws {
+    func `a subscriber receives exactly the messages of its topics, in order`(kind: MessagingRoom.Kind) async throws {
         try await MessagingRoom.with { room in
             let (publisher, moments) = try publisher(room, kind)
             let subscriber = try Subscriber(
@@ -40,7 +40,7 @@ struct PublishingTests {
             await moments.wait("+head")
             for number in 0..<300 {
                 publisher.publish("asset.1", [[UInt8(number % 256)], [1, 2]])
-                // Begins like a topic of ours, and is another.
+                // Has a subscribed topic as its prefix.
                 publisher.publish("asset.12", [[0]])
                 publisher.publish("other", [[0]])
             }
@@ -65,7 +65,7 @@ struct PublishingTests {
         }
     }
 
-    @Test func `what does not fit is counted and dropped, and later messages come`() async throws {
+    @Test func `messages that do not fit are counted and dropped, and later ones arrive`() async throws {
         try await MessagingRoom.with { room in
             var limits = MessagingLimits()
             limits.inboxMessages = 10
@@ -101,7 +101,7 @@ struct PublishingTests {
         }
     }
 
-    @Test func `a subscriber that stands still holds up neither the publisher nor another subscriber`() async throws {
+    @Test func `a subscriber that stops reading delays neither the publisher nor other subscribers`() async throws {
         try await MessagingRoom.with { room in
             var limits = MessagingLimits()
             limits.publishHighWaterMark = 20
@@ -125,11 +125,11 @@ struct PublishingTests {
         }
     }
 
-    @Test func `a reader that keeps up loses nothing of a burst that its queue does not hold`() async throws {
+    @Test func `a subscriber that keeps up loses nothing of a burst larger than its queue`() async throws {
         try await MessagingRoom.with { room in
             var limits = MessagingLimits()
             limits.publishHighWaterMark = 10
-            // Tests share their processors with others.
+            // Tests compete for CPU time.
             limits.publishPatience = .seconds(20)
             let (publisher, moments) = try publisher(room, .ipc, limits: limits)
             let subscriber = try Subscriber(
@@ -157,11 +157,11 @@ struct PublishingTests {
         }
     }
 
-    @Test func `a full queue is waited for a little, and then for long not at all`() {
+    @Test func `a publisher waits briefly for a full queue, and then for a long time not at all`() {
         var patience = Patience(shortest: .milliseconds(20))
         let longest = patience.longest(subscriptions: 10)
         var waits = [patience.waits(at: 0, subscriptions: 10), patience.waits(at: longest, subscriptions: 10)]
-        // Somebody read: the next wait is a new one.
+        // The queue had space again: the next wait is a new one.
         patience.moved()
         let start = longest + 1
         waits.append(patience.waits(at: start, subscriptions: 10))
@@ -174,7 +174,7 @@ struct PublishingTests {
         #expect(patience.longest(subscriptions: .max) <= 200_000)
     }
 
-    @Test func `events tell of connections, and topics are heard again after the publisher comes back`() async throws {
+    @Test func `events report connections, and subscriptions survive a restart of the publisher`() async throws {
         try await MessagingRoom.with { room in
             let thread = try PollThread(name: "first")
             let address = try room.address(.ipc, "feed")
@@ -197,7 +197,7 @@ struct PublishingTests {
         }
     }
 
-    @Test func `whatever peers send up to a publisher is read and dropped`() async throws {
+    @Test func `messages that peers send to a publisher are read and dropped`() async throws {
         try await MessagingRoom.with { room in
             let (publisher, moments) = try publisher(room, .ipc)
             let peer = try RawPeer(ZMQ_XSUB, publisher.boundAddress)
@@ -213,7 +213,7 @@ struct PublishingTests {
     }
 
     @Test(arguments: [MessagingRoom.Kind.ipc, .tcp])
-    func `a connection with too many topics is ended, and another one is served`(
+    func `a connection with too many topics is ended, and others are served`(
         kind: MessagingRoom.Kind
     ) async throws {
         try await MessagingRoom.with { room in
@@ -231,14 +231,14 @@ struct PublishingTests {
             while await ended() != 1 { try await aMoment() }
             while await publisher.figures()["connections"] != 1 { try await aMoment() }
             #expect(await publisher.figures()["subscriptions"] == 100)
-            // A topic that is too long ends its connection too.
+            // A topic that is too long also ends its connection.
             for (length, count) in [(65, 2), (500, 3)] {
                 let peer = try RawPeer(ZMQ_XSUB, publisher.boundAddress, options: [(ZMQ_RECONNECT_IVL, -1)])
                 try await peer.send([[1] + Bytes(repeating: 120, count: length)])
                 while await ended() < count { try await aMoment() }
                 while await publisher.figures()["connections"] != 1 { try await aMoment() }
             }
-            // All together have too many: the one with the most goes.
+            // All connections together have too many topics: the one with the most is ended.
             var others: [RawPeer] = []
             for peer in 0..<3 {
                 others.append(try RawPeer(ZMQ_XSUB, publisher.boundAddress, options: [(ZMQ_RECONNECT_IVL, -1)]))
@@ -255,7 +255,7 @@ struct PublishingTests {
     }
 
     @Test(arguments: [MessagingRoom.Kind.ipc, .tcp])
-    func `a reader may stand still for longer than any heartbeat and loses nothing`(
+    func `a reader that pauses longer than the heartbeat timeout loses nothing`(
         kind: MessagingRoom.Kind
     ) async throws {
         try await MessagingRoom.with { room in
@@ -278,7 +278,7 @@ struct PublishingTests {
                 security: .trustedLoopback
             )
             for number in 0..<40 { try await pusher.push([[UInt8(number)], Bytes(repeating: 1, count: 40_000)]) }
-            // Time itself is the matter here: several heartbeats that nobody could have answered.
+            // Elapsed time is what this tests: several heartbeats that could not be answered.
             try await Task.sleep(for: .milliseconds(500))
             var messages = puller.messages.makeAsyncIterator()
             for number in 0..<40 { #expect(await messages.next()?.frames.first == [UInt8(number)]) }
@@ -286,7 +286,7 @@ struct PublishingTests {
     }
 
     @Test(arguments: MessagingRoom.Kind.allCases)
-    func `pushed messages arrive in order, and a slow reader makes the pusher wait`(
+    func `pushed messages arrive in order, and a slow reader blocks the pusher`(
         kind: MessagingRoom.Kind
     ) async throws {
         try await MessagingRoom.with { room in
@@ -330,7 +330,7 @@ extension RawPeer {
 }
 
 @Suite struct GapDetectorTests {
-    @Test func `messages are in order, doubled or after a gap`() {
+    @Test func `messages are recognized as in order, duplicate or after a gap`() {
         var detector = GapDetector(position: 10)
         let table: [(previous: Int64, sequence: Int64, verdict: GapDetector.Verdict)] = [
             (8, 9, .duplicate), (9, 10, .duplicate), (10, 11, .inOrder), (11, 11, .duplicate), (5, 14, .inOrder),
@@ -344,7 +344,7 @@ extension RawPeer {
         #expect(detector.position == 21)
     }
 
-    @Test func `a topic that carries everything is behind head at once`() {
+    @Test func `a topic that carries everything confirms as soon as it is behind head`() {
         var detector = GapDetector(position: 10, carriesEverything: true)
         #expect(detector.head(newest: 10, now: 0) == .upToDate)
         #expect(detector.head(newest: 11, now: 0) == .confirm(after: 10))
@@ -352,7 +352,7 @@ extension RawPeer {
         #expect(detector.head(newest: 11, now: 0) == .upToDate)
     }
 
-    @Test func `a filtered topic asks after five seconds behind head, and after a reconnection at once`() {
+    @Test func `a filtered topic confirms after five seconds behind head, or at once when reconnected`() {
         var detector = GapDetector(position: 10)
         #expect(detector.head(newest: 20, now: 1_000_000) == .behind)
         #expect(detector.head(newest: 21, now: 5_999_999) == .behind)

@@ -5,7 +5,7 @@ import JSONValue
 
 @testable import Messaging
 
-/// A script's side of a connection: plain libzmq calls, on a queue of its own because they wait.
+/// A peer that uses plain libzmq calls, like a script; on a separate queue because they block.
 final class RawPeer: @unchecked Sendable {
     // Only used on the queue.
     private var socket: UnsafeMutableRawPointer?

@@ -5,10 +5,10 @@ import Testing
 
 @testable import Messaging
 
-/// What requests may bring, and how much memory those under way may take.
+/// The limits of requests per method, and of the memory that open requests use.
 @Suite(.timeLimit(.minutes(5)))
 struct RequestLimitTests {
-    /// Answers once everybody is at the gate.
+    /// A handler that answers once all parties have reached the gate.
     private struct Held: RequestHandler {
         let gate: Gate
 
@@ -46,7 +46,7 @@ struct RequestLimitTests {
 
     private static let attachment = Bytes(repeating: 7, count: 900_000)
 
-    @Test func `requests beyond the memory of a connection are answered busy by their ids, until others have ended`()
+    @Test func `requests beyond the memory limit of a connection get busy until others have ended`()
         async throws
     {
         try await MessagingRoom.with { room in
@@ -66,7 +66,7 @@ struct RequestLimitTests {
         }
     }
 
-    @Test func `large requests of many connections leave memory for small ones`() async throws {
+    @Test func `large requests of many connections leave memory for small requests`() async throws {
         try await MessagingRoom.with { room in
             let gate = Gate(4)
             try await room.serving(limits: limits, handler: Held(gate: gate)) { server in
@@ -85,7 +85,7 @@ struct RequestLimitTests {
         }
     }
 
-    @Test func `the values that were read from a frame count too`() async throws {
+    @Test func `the values parsed from a frame count as memory too`() async throws {
         try await MessagingRoom.with { room in
             let gate = Gate(2)
             try await room.serving(limits: limits, handler: Held(gate: gate)) { server in
@@ -101,7 +101,7 @@ struct RequestLimitTests {
         }
     }
 
-    @Test func `attachments to a method that takes none are refused before it runs`() async throws {
+    @Test func `attachments to a method without attachments are refused before it runs`() async throws {
         try await MessagingRoom.with { room in
             try await room.serving(handler: Held(gate: Gate(0))) { server in
                 let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
@@ -125,10 +125,10 @@ struct RequestLimitTests {
                 #expect(try await answer(peer) == (2, nil))
                 try await peer.send(request(3, "held", ["a": .string(text(2 << 20))]))
                 #expect(try await answer(peer) == (3, nil))
-                // Not JSON at its end: it is refused for its size without a look at that.
+                // Invalid JSON at the end: it is refused for its size without parsing.
                 try await peer.send(text: #"{"jsonrpc":"2.0","id":4,"method":"small","params":{"a":""# + text(100_000))
                 #expect(try await answer(peer) == (4, "limit_exceeded"))
-                // The method cannot be read before the params are: the usual limit holds.
+                // The method comes after the params, so it cannot be read early and the default limit applies.
                 for (bytes, error) in [(900_000, nil), (1_100_000, "limit_exceeded" as String?)] {
                     let params = #"{"a":"\#(text(bytes))"}"#
                     try await peer.send(text: #"{"jsonrpc":"2.0","id":5,"params":\#(params),"method":"held"}"#)
@@ -148,7 +148,7 @@ struct RequestLimitTests {
             ("[]", nil, nil), ("", nil, nil), (#"{"method":7,"id":1}"#, nil, nil), (#"{"method":"a"#, nil, nil),
         ] as [(String, JSON?, String?)]
     )
-    func `the id and the method are read from the beginning of a large request`(
+    func `the id and the method of a large request are read from its first bytes`(
         text: String,
         id: JSON?,
         method: String?

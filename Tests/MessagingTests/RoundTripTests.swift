@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct RoundTripTests {
     @Test(arguments: MessagingRoom.Kind.allCases)
-    func `a call brings back what the handler answers`(kind: MessagingRoom.Kind) async throws {
+    func `a call returns the handler's reply`(kind: MessagingRoom.Kind) async throws {
         try await MessagingRoom.with { room in
             try await room.serving(kind) { server in
                 let client = try room.client(server)
@@ -21,7 +21,7 @@ struct RoundTripTests {
     }
 
     @Test(arguments: MessagingRoom.Kind.allCases)
-    func `attachments travel both ways, small and large`(kind: MessagingRoom.Kind) async throws {
+    func `small and large attachments are sent in both directions`(kind: MessagingRoom.Kind) async throws {
         try await MessagingRoom.with { room in
             try await room.serving(kind) { server in
                 let client = try room.client(server)
@@ -34,7 +34,7 @@ struct RoundTripTests {
         }
     }
 
-    @Test func `an error comes back with its code, name, message and data`() async throws {
+    @Test func `an error arrives with its code, name, message and data`() async throws {
         try await MessagingRoom.with { room in
             let refusing = Closure { _, _ in
                 throw RPCError(code: 9100, name: "behind", message: "wait", data: ["sequence": 7])
@@ -48,7 +48,7 @@ struct RoundTripTests {
         }
     }
 
-    @Test func `ipc tells the caller's uid, tcp that nobody can tell`() async throws {
+    @Test func `the identity is the caller's uid over ipc, and unknown over tcp`() async throws {
         try await MessagingRoom.with { room in
             try await room.serving(.ipc) { server in
                 let reply = try await room.client(server).call("hello")
@@ -62,11 +62,11 @@ struct RoundTripTests {
     }
 
     @Test(arguments: MessagingRoom.Kind.allCases)
-    func `five hundred and twelve calls are under way at once`(kind: MessagingRoom.Kind) async throws {
+    func `a client handles 512 concurrent calls`(kind: MessagingRoom.Kind) async throws {
         try await MessagingRoom.with { room in
             let arrived = Counter()
             let moments = Moments()
-            // The client lets 256 through at a time: as many wait here until all of those have come.
+            // The client sends 256 requests at a time: each handler waits until 256 have arrived.
             let slow = Closure { request, _ in
                 if arrived.add() == 256 { moments.tell("all") }
                 await moments.wait("all")
@@ -88,13 +88,13 @@ struct RoundTripTests {
         }
     }
 
-    @Test func `a large JSON frame is parsed elsewhere and keeps its place`() async throws {
+    @Test func `a large JSON frame is parsed on another queue without changing the order`() async throws {
         try await MessagingRoom.with { room in
             try await room.serving { server in
                 let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 let large = JSON.string(String(repeating: "x", count: 200_000))
                 try await peer.send(request("a", "large", ["text": large]))
-                // Refused as a double only if the large one before it is known already.
+                // Refused as a duplicate only if the large request before it is already known.
                 try await peer.send(request("a", "small"))
                 let answers = [try await peer.receiveJSON(), try await peer.receiveJSON()]
                 let largeOne = answers.first { $0["result"]?["method"] == "large" }
@@ -107,7 +107,7 @@ struct RoundTripTests {
         }
     }
 
-    @Test func `a reply larger than a message may be becomes an error`() async throws {
+    @Test func `a reply above the size limit of a message becomes an error`() async throws {
         try await MessagingRoom.with { room in
             let large = Closure { _, _ in
                 Reply([:], attachments: [Bytes](repeating: Bytes(repeating: 0, count: 8 << 20), count: 3))
@@ -124,7 +124,7 @@ struct RoundTripTests {
         }
     }
 
-    /// Answers some requests on the poll thread, and says so.
+    /// A handler that answers some requests on the poll thread; replies say where they were made.
     private struct Quick: RequestHandler {
         @concurrent
         func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
@@ -141,7 +141,7 @@ struct RoundTripTests {
     }
 
     @Test(arguments: MessagingRoom.Kind.allCases)
-    func `what is at hand is answered without a task, and the rest by one`(kind: MessagingRoom.Kind) async throws {
+    func `immediate replies are sent without a task, and others by one`(kind: MessagingRoom.Kind) async throws {
         try await MessagingRoom.with { room in
             try await room.serving(kind, handler: Quick()) { server in
                 let client = try room.client(server)
@@ -159,7 +159,7 @@ struct RoundTripTests {
     }
 
     @Test(arguments: MessagingRoom.Kind.allCases)
-    func `what waits behind a large request that is answered at once is answered, too`(kind: MessagingRoom.Kind)
+    func `a request queued behind a large one that is answered at once gets its response`(kind: MessagingRoom.Kind)
         async throws
     {
         try await MessagingRoom.with { room in
@@ -177,7 +177,7 @@ struct RoundTripTests {
         }
     }
 
-    @Test func `what is at hand waits where its peer reads nothing`() async throws {
+    @Test func `immediate replies wait if their peer does not read`() async throws {
         try await MessagingRoom.with { room in
             var limits = MessagingLimits()
             limits.outboxBytes = 1 << 20
@@ -190,15 +190,15 @@ struct RoundTripTests {
                 }
                 while await server.figures()["requests"] != 40 { try await aMoment() }
                 let figures = await server.figures()
-                #expect(try #require(figures["outboxBytes"]?.intValue) <= 3 << 20, "one message more than is allowed")
+                #expect(try #require(figures["outboxBytes"]?.intValue) <= 3 << 20, "one message above the limit")
                 var answers = Set<Bytes>()
                 while answers.count < 40 { answers.insert(try await peer.receive()[0]) }
-                #expect(await server.figures()["answers"] == 40, "each is answered in the end")
+                #expect(await server.figures()["answers"] == 40, "every request is answered")
             }
         }
     }
 
-    @Test func `a plain REQ script gets exactly one message, with and without correlation`() async throws {
+    @Test func `a plain REQ client gets exactly one message, with and without correlation`() async throws {
         try await MessagingRoom.with { room in
             let chatty = Closure { request, notifier in
                 #expect(!request.acceptsNotifications)
@@ -220,7 +220,7 @@ struct RoundTripTests {
         }
     }
 
-    @Test func `a stopping server finishes what it took and refuses the rest`() async throws {
+    @Test func `a stopping server finishes accepted requests and refuses further ones`() async throws {
         try await MessagingRoom.with { room in
             let moments = Moments()
             let handler = Closure { request, _ in
@@ -242,7 +242,7 @@ struct RoundTripTests {
             async let taken = client.call("first")
             await moments.wait("taken")
             running.cancel()
-            // The cancelling is on its way to the poll thread before this call is.
+            // The stop event reaches the poll thread before this call does.
             let refused = await #expect(throws: RPCError.self) { try await client.call("second") }
             #expect(refused?.name == "busy")
             moments.tell("go on")
@@ -253,9 +253,9 @@ struct RoundTripTests {
         }
     }
 
-    @Test func `a process that ends has sent what it answered`() async throws {
+    @Test func `a process sends its responses before it ends`() async throws {
         try await MessagingRoom.with { room in
-            // A context of its own stands for the process of the service.
+            // A separate context represents the service's process.
             let context = MessagingContext()
             let thread = try PollThread(name: "service", context: context)
             var limits = MessagingLimits()
@@ -285,7 +285,7 @@ struct RoundTripTests {
             for call in calls {
                 switch await call.result {
                 case .success(let count): #expect(count == 4 << 20)
-                // Those that came too late were told so, and none was forgotten.
+                // Calls that arrived too late got an error, and none was forgotten.
                 case .failure(let error): #expect((error as? RPCError)?.name != "deadline_exceeded")
                 }
             }
@@ -295,7 +295,7 @@ struct RoundTripTests {
         }
     }
 
-    @Test func `a stopping server waits up to its bound for a handler`() async throws {
+    @Test func `a stopping server waits for a handler up to the drain timeout`() async throws {
         try await MessagingRoom.with { room in
             var limits = MessagingLimits()
             limits.drainTimeout = .milliseconds(50)

@@ -22,7 +22,7 @@ struct DatabaseFileTests {
         return migrator
     }
 
-    @Test func `the writer is FULL in WAL mode and alone checkpoints, readers cannot write`() async throws {
+    @Test func `the writer uses WAL and synchronous FULL, and readers neither write nor checkpoint`() async throws {
         let file = try DatabaseFile(path: path, migrator: migrator())
         @Sendable func pragmas(_ database: Database) throws -> [String] {
             try ["journal_mode", "synchronous", "wal_autocheckpoint", "foreign_keys", "trusted_schema", "mmap_size"].map
@@ -43,7 +43,7 @@ struct DatabaseFileTests {
         try file.close()
     }
 
-    @Test func `what was written is there after closing, and a newer schema is refused`() async throws {
+    @Test func `written rows remain after closing, and a newer schema is refused`() async throws {
         let file = try DatabaseFile(path: path, migrator: migrator(2))
         try await file.write { try $0.execute(sql: "INSERT INTO note (text) VALUES ('hello')") }
         try file.close()
@@ -56,7 +56,7 @@ struct DatabaseFileTests {
         #expect(error?.message.contains("newer version") == true)
     }
 
-    @Test func `readers see one state while the writer goes on`() async throws {
+    @Test func `a reader sees one snapshot while the writer continues`() async throws {
         let file = try DatabaseFile(path: path, migrator: migrator())
         let counts = try await file.read { database in
             let before = try Int.fetchOne(database, sql: "SELECT COUNT(*) FROM note")
@@ -67,7 +67,7 @@ struct DatabaseFileTests {
         #expect(try await file.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM note") } == 1)
     }
 
-    @Test func `a file that is no database is corrupt`() {
+    @Test func `a file that is not a database is reported as corrupt`() {
         folder.overwrite("library.sqlite", [UInt8](repeating: 0x41, count: 8192), at: 0)
         let error = #expect(throws: StorageError.self) { try DatabaseFile(path: path, migrator: migrator()) }
         #expect(error?.name == "corrupt")
@@ -88,7 +88,7 @@ struct DatabaseFileTests {
         #expect(error?.name == "corrupt")
     }
 
-    @Test func `a full database refuses the write by name, keeps what it has and goes on with space`() async throws {
+    @Test func `a full database refuses the write, keeps its rows and continues when there is space`() async throws {
         let file = try DatabaseFile(path: path, migrator: migrator())
         try await file.write { try $0.execute(sql: "INSERT INTO note (text) VALUES ('kept')") }
         let pages = try await file.pool.writeWithoutTransaction { database in
@@ -109,7 +109,7 @@ struct DatabaseFileTests {
         #expect(try await file.read { try String.fetchOne($0, sql: "PRAGMA integrity_check") } == "ok")
     }
 
-    @Test func `errors of the caller's own pass unchanged`() async throws {
+    @Test func `errors of the caller are thrown unchanged`() async throws {
         struct Mine: Error {}
         let file = try DatabaseFile(path: path, migrator: migrator())
         await #expect(throws: Mine.self) { try await file.write { _ in throw Mine() } }

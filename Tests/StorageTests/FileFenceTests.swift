@@ -7,7 +7,7 @@ import Testing
 struct FileFenceTests {
     let folder = TemporaryFolder()
 
-    @Test func `files below a root open, and nothing leads out of it`() throws {
+    @Test func `files below a root can be opened, and no path leads out of it`() throws {
         #expect(mkdir(folder.path + "/in", 0o700) == 0)
         #expect(mkdir(folder.path + "/in-side", 0o700) == 0)
         folder.overwrite("in/a", [1, 2], at: 0)
@@ -33,7 +33,7 @@ struct FileFenceTests {
         #expect(throws: StorageError.self) { try FileFence(roots: [folder.path + "/none"]) }
     }
 
-    @Test func `a referenced file that was changed or replaced is noticed`() throws {
+    @Test func `a referenced file that was changed or replaced is detected`() throws {
         folder.overwrite("a", [1, 2], at: 0)
         let fence = try FileFence(roots: [folder.path])
         let path = folder.path + "/a"

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Storage
 
-/// A disk of 2 MiB, where this machine lets us have one.
+/// A disk of 2 MiB, if this process may mount one.
 private final class SmallDisk: Sendable {
     let folder = TemporaryFolder()
     let isMounted: Bool
@@ -20,7 +20,7 @@ private final class SmallDisk: Sendable {
 
     static let canBeMade: Bool = SmallDisk().isMounted
 
-    /// Fills the disk to the last byte; the file to remove.
+    /// Fills the disk completely; returns the path of the file to remove.
     func fill() -> String {
         let path = folder.path + "/filler"
         let file = open(path, O_WRONLY | O_CREAT, 0o600)
@@ -33,10 +33,10 @@ private final class SmallDisk: Sendable {
 
 @Suite(
     .timeLimit(.minutes(5)),
-    .needs("the right to mount a small disk, as root has it,") { SmallDisk.canBeMade }
+    .needs("the right to mount a small disk, which root has,") { SmallDisk.canBeMade }
 )
 struct FullDiskTests {
-    @Test func `a full disk refuses bytes by name, leaves nothing, and takes them again with space`() throws {
+    @Test func `a full disk refuses bytes, leaves no partial file, and accepts them when there is space`() throws {
         let disk = SmallDisk()
         let store = try ResourceStore(root: disk.folder.path + "/resources")
         let kept = try store.put(bytes: [1, 2, 3])
@@ -50,7 +50,7 @@ struct FullDiskTests {
         #expect(try store.put(bytes: [UInt8](repeating: 8, count: 5000)).wasPresent == false)
     }
 
-    @Test func `the head is stored on a full disk too`() throws {
+    @Test func `the head can be stored on a full disk`() throws {
         let disk = SmallDisk()
         let head = try HeadFile(path: disk.folder.path + "/head")
         _ = disk.fill()
@@ -59,8 +59,7 @@ struct FullDiskTests {
         #expect(try HeadFile(path: head.path).load() == .init(library: "lib", sequence: 2))
     }
 
-    @Test func `a commit on a full disk is refused by name, reading goes on, and later commits are whole`() async throws
-    {
+    @Test func `a commit on a full disk is refused, reads continue, and later commits succeed`() async throws {
         let disk = SmallDisk()
         var migrator = DatabaseMigrator()
         migrator.registerMigration("1") { try $0.execute(sql: "CREATE TABLE note (text TEXT)") }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Storage
 
-/// Stored files that were damaged, and good bytes that arrive for them.
+/// Replacing damaged stored files when good bytes arrive.
 @Suite(.timeLimit(.minutes(5)))
 struct HealingTests {
     let folder = TemporaryFolder()
@@ -13,7 +13,7 @@ struct HealingTests {
 
     private let good = [UInt8](repeating: 7, count: 5000)
 
-    /// Changes a byte of a stored file; its status says so, unless `isTraceless`.
+    /// Changes a byte of a stored file; with `isTraceless` its times stay as they were.
     private func rot(_ digest: ResourceDigest, isTraceless: Bool) throws {
         let path = store.path(of: digest)
         let before = try Folder.status(path)
@@ -27,7 +27,7 @@ struct HealingTests {
         close(file)
     }
 
-    @Test func `a file that was written to since it was published is replaced, one that was not is kept`() throws {
+    @Test func `a file modified since its publication is replaced, an unmodified one is kept`() throws {
         let digest = try store.put(bytes: good).digest
         let inode = try Folder.status(store.path(of: digest)).st_ino
         let kept = try store.put(bytes: good)
@@ -39,13 +39,13 @@ struct HealingTests {
         let healed = try store.put(bytes: good)
         #expect(healed.wasPresent && healed.isHealed)
         #expect(try store.readAll(digest, limit: 1 << 20) == good)
-        // Who had the damaged file open goes on with it.
+        // A reader that had the damaged file open continues to read it.
         #expect(try reader.read(offset: 100, count: 1) == [0xFF])
         #expect(try !store.put(bytes: good).isHealed)
         #expect(try Folder.names(in: store.incoming).isEmpty)
     }
 
-    @Test func `a copy in the place of a stored file is compared, and kept where it is right`() throws {
+    @Test func `a copy that replaced a stored file is compared, and kept if it is correct`() throws {
         let digest = try store.put(bytes: good).digest
         let path = store.path(of: digest)
         folder.overwrite("copy", good, at: 0)
@@ -55,10 +55,10 @@ struct HealingTests {
         #expect(try Folder.status(path).st_ino == inode)
     }
 
-    @Test func `damage without a trace is found by comparing, or once somebody has read the file`() throws {
+    @Test func `damage without changed times is found by comparing, or after the file was read`() throws {
         let digest = try store.put(bytes: good).digest
         try rot(digest, isTraceless: true)
-        #expect(try !store.put(bytes: good).isHealed, "nothing says that it is damaged")
+        #expect(try !store.put(bytes: good).isHealed, "the damage is not visible in the file's status")
         #expect(try store.put(bytes: good, verifies: true).isHealed)
         #expect(try store.readAll(digest, limit: 1 << 20) == good)
 
@@ -74,7 +74,7 @@ struct HealingTests {
         }
     }
 
-    @Test func `a file of another size, a copy and a reference heal too`() throws {
+    @Test func `a file of another size is replaced, and copying or referring also replaces damage`() throws {
         let digest = try store.put(bytes: good).digest
         #expect(truncate(store.path(of: digest), 10) == 0)
         #expect(try store.put(bytes: good).isHealed)
@@ -89,7 +89,7 @@ struct HealingTests {
         #expect(try store.readAll(digest, limit: 1 << 20) == good)
     }
 
-    @Test func `a damaged copy in another store is replaced from the one that is good`() throws {
+    @Test func `a damaged copy in another store is replaced by the good one`() throws {
         let digest = try store.put(bytes: good).digest
         let backup = try ResourceStore(root: folder.path + "/backup")
         folder.overwrite("backup/copy", [UInt8](repeating: 8, count: 5000), at: 0)
@@ -100,7 +100,7 @@ struct HealingTests {
         #expect(try backup.adopt(digest, from: store, verifies: true) == .present)
     }
 
-    @Test func `bytes that somebody holds, or that were published again, are not removed`() throws {
+    @Test func `bytes that are leased or were published again are not removed`() throws {
         var stored: StoredResource? = try store.put(bytes: good)
         let digest = try #require(stored?.digest)
         #expect(store.removalTicket(digest) == nil)
@@ -115,13 +115,13 @@ struct HealingTests {
         withExtendedLifetime(lease) {}
     }
 
-    @Test func `bytes that nobody holds are removed with the reference that stands for them`() throws {
+    @Test func `bytes without a lease are removed, as is a reference for them`() throws {
         let digest = try store.put(bytes: good).digest
         let part = String(digest.text.prefix(2))
         #expect(try store.digests(in: part) == [digest: 5000])
         store.hold()
         let ticket = try #require(store.removalTicket(digest))
-        #expect(try store.remove(digest, ifStillAt: ticket) == nil, "a backup is under way")
+        #expect(try store.remove(digest, ifStillAt: ticket) == nil, "a backup is running")
         store.release()
         #expect(try store.remove(digest, ifStillAt: ticket) == 5000)
         #expect(try store.remove(digest, ifStillAt: ticket) == nil)

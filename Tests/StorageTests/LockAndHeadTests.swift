@@ -7,7 +7,7 @@ import Testing
 struct LockFileTests {
     let folder = TemporaryFolder()
 
-    @Test func `the second lock names the holder and says what to do`() throws {
+    @Test func `the error of a second lock names the holder and says what to do`() throws {
         let path = folder.path + "/library.lock"
         let first = try LockFile(path: path, program: "catalog", using: "/photos", advice: "stop it")
         let error = #expect(throws: StorageError.self) {
@@ -17,12 +17,12 @@ struct LockFileTests {
         #expect(first.path == path)
     }
 
-    @Test func `a lock that was dropped can be taken again`() throws {
+    @Test func `a released lock can be acquired again`() throws {
         let path = folder.path + "/library.lock"
         for _ in 0..<3 { _ = try LockFile(path: path, program: "catalog", using: "/photos", advice: "stop it") }
     }
 
-    @Test func `a folder that is not there is named`() {
+    @Test func `a lock in a missing folder is an error`() {
         #expect(throws: StorageError.self) {
             try LockFile(path: folder.path + "/none/x", program: "catalog", using: "x", advice: "x")
         }
@@ -34,7 +34,7 @@ struct HeadFileTests {
     let folder = TemporaryFolder()
     var path: String { folder.path + "/head" }
 
-    @Test func `a new file remembers nothing, a stored head is read back by the next process`() throws {
+    @Test func `a new file has no head, and a stored head is read by the next process`() throws {
         let file = try HeadFile(path: path)
         #expect(try file.load() == nil)
         for sequence in 0...10 as ClosedRange<Int64> { try file.store(library: "lib-1", sequence: sequence) }
@@ -46,19 +46,19 @@ struct HeadFileTests {
     func `a torn write loses at most the newest head`(kept: Int) throws {
         let file = try HeadFile(path: path)
         for sequence in 1...4 as ClosedRange<Int64> { try file.store(library: "lib", sequence: sequence) }
-        // Generation 4 is in slot 0: only its first bytes reached the disk, the rest is of another write.
+        // Generation 4 is in slot 0: only its first bytes were written, the rest is from another write.
         folder.overwrite("head", [UInt8](repeating: 0xAA, count: 512 - kept), at: kept)
         #expect(try HeadFile(path: path).load() == .init(library: "lib", sequence: 3))
     }
 
-    @Test func `heads that a power cut may spoil leave the last durable one whole`() throws {
+    @Test func `heads that are not synced leave the last durable one intact`() throws {
         let file = try HeadFile(path: path)
         for sequence in 1...3 as ClosedRange<Int64> { try file.store(library: "lib", sequence: sequence) }
         for sequence in 4...9 as ClosedRange<Int64> {
             try file.store(library: "lib", sequence: sequence, isDurable: false)
             #expect(try HeadFile(path: path).load() == .init(library: "lib", sequence: sequence))
         }
-        // Generation 3 is in slot 1: all of them went to slot 0.
+        // Generation 3 is in slot 1: all later heads were written to slot 0.
         folder.overwrite("head", [UInt8](repeating: 0xAA, count: 512), at: 0)
         #expect(try HeadFile(path: path).load() == .init(library: "lib", sequence: 3))
         try file.store(library: "lib", sequence: 10, isDurable: false)
@@ -68,7 +68,7 @@ struct HeadFileTests {
         #expect(try HeadFile(path: path).load() == .init(library: "lib", sequence: 10))
     }
 
-    @Test func `a file of which neither slot can be read is an error and can be stored over`() throws {
+    @Test func `a file with two damaged slots is an error and can be overwritten`() throws {
         let file = try HeadFile(path: path)
         try file.store(library: "lib", sequence: 1)
         try file.store(library: "lib", sequence: 2)
@@ -81,7 +81,7 @@ struct HeadFileTests {
         #expect(try HeadFile(path: path).load() == .init(library: "new", sequence: 0))
     }
 
-    @Test func `what cannot be a head is refused`() throws {
+    @Test func `an invalid head is refused`() throws {
         let file = try HeadFile(path: path)
         #expect(throws: StorageError.self) { try file.store(library: "", sequence: 1) }
         #expect(throws: StorageError.self) { try file.store(library: "a", sequence: -1) }
@@ -90,7 +90,7 @@ struct HeadFileTests {
         }
     }
 
-    /// A head file and its database, as a start leaves them.
+    /// Makes a head file and its database as a start of the catalog does.
     private func start(_ name: String, sequence: Int64) throws -> HeadFile {
         folder.overwrite(name + "/library.sqlite", [1], at: 0)
         return try open(name).renew(library: "lib", sequence: sequence)
@@ -105,7 +105,7 @@ struct HeadFileTests {
         try Descriptor(opening: folder.path + "/" + name, O_RDONLY).read(count: 1 << 20, at: 0)
     }
 
-    @Test func `a head knows the files that it was stored for, under another path too`() throws {
+    @Test func `a head recognizes its files, also after the folder was renamed`() throws {
         #expect(mkdir(folder.path + "/a", 0o700) == 0)
         let file = try start("a", sequence: 1)
         #expect(try file.origin() == .same)
@@ -117,7 +117,7 @@ struct HeadFileTests {
         #expect(access(folder.path + "/b/head.new", F_OK) != 0)
     }
 
-    @Test func `copies of the files are others`() throws {
+    @Test func `copies of the files are recognized as different files`() throws {
         #expect(mkdir(folder.path + "/a", 0o700) == 0 && mkdir(folder.path + "/b", 0o700) == 0)
         _ = try start("a", sequence: 1)
         let (head, database) = (try bytes("a/head"), try bytes("a/library.sqlite"))
@@ -128,7 +128,7 @@ struct HeadFileTests {
         #expect(try open("b").origin() == .same && open("a").origin() == .same)
     }
 
-    @Test func `an older head written over the file is not the one of the last start`() throws {
+    @Test func `an older head copied over the file is detected`() throws {
         #expect(mkdir(folder.path + "/a", 0o700) == 0)
         _ = try start("a", sequence: 1)
         let old = try bytes("a/head")
@@ -138,7 +138,7 @@ struct HeadFileTests {
         #expect(try open("a").origin() == .otherHead)
     }
 
-    @Test func `a head of an earlier version names no files, and gets them`() throws {
+    @Test func `a head of an earlier version has no file identities until it is renewed`() throws {
         #expect(mkdir(folder.path + "/a", 0o700) == 0)
         folder.overwrite("a/library.sqlite", [1], at: 0)
         try HeadFile(path: folder.path + "/a/head").store(library: "lib", sequence: 3)
@@ -147,7 +147,7 @@ struct HeadFileTests {
         #expect(try file.renew(library: "lib", sequence: 3).origin() == .same)
     }
 
-    @Test func `devices count only where births are unknown, subvolumes always`() {
+    @Test func `devices are compared only if birth times are unknown, subvolumes always`() {
         func birth(_ inode: UInt64, _ birth: Int64, _ device: UInt64, _ volume: UInt64 = 0) -> FileBirth {
             FileBirth(inode: inode, birth: birth, device: device, volume: volume)
         }

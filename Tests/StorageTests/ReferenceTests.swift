@@ -5,7 +5,7 @@ import Testing
 
 @testable import Storage
 
-/// Files that are referenced where they are, and bytes that go from one store to another.
+/// Referenced files, and adopting bytes from another store.
 @Suite(.timeLimit(.minutes(1)))
 struct ReferenceTests {
     private let folder = TemporaryFolder()
@@ -30,7 +30,7 @@ struct ReferenceTests {
         utimensat(AT_FDCWD, path, &times, 0)
     }
 
-    @Test func `a referenced file is read where it is, and none of its bytes is copied`() throws {
+    @Test func `a referenced file is read in place, and its bytes are not copied`() throws {
         let path = write("a b\nc.jpg", [1, 2, 3])
         let stored = try refer(path)
         #expect(stored.digest == ResourceDigest(of: [1, 2, 3]))
@@ -38,13 +38,13 @@ struct ReferenceTests {
         #expect(try store.readAll(stored.digest, limit: 10) == [1, 2, 3])
         #expect(try store.reference(of: stored.digest)?.path == path)
         #expect(try refer(path).wasPresent)
-        // Another process that only reads finds it too.
+        // A read-only store of another process can read it too.
         let reader = try ResourceStore(root: store.root, isReadOnly: true)
         #expect(try reader.open(stored.digest).readAll(limit: 10) == [1, 2, 3])
     }
 
     @Test(arguments: ["size", "time", "replaced", "gone", "folder"])
-    func `a referenced file that is not what it was is never served`(change: String) throws {
+    func `a referenced file that has changed is never served`(change: String) throws {
         let path = write("a.jpg", [1, 2, 3])
         setTime(path, 1_000_000)
         let digest = try refer(path).digest
@@ -68,7 +68,7 @@ struct ReferenceTests {
         #expect(error?.name == (change == "gone" || change == "folder" ? "not_found" : "resource_changed"))
     }
 
-    @Test func `bytes that were changed with size and time kept are found out when they are read whole`() throws {
+    @Test func `changed bytes with the same size and time are detected when they are read completely`() throws {
         let path = write("a.jpg", [1, 2, 3])
         setTime(path, 1_000_000)
         let digest = try refer(path).digest
@@ -80,7 +80,7 @@ struct ReferenceTests {
         #expect(error?.name == "resource_changed")
     }
 
-    @Test func `a reference that cannot be read is told as damage`() throws {
+    @Test func `a reference that cannot be parsed is reported as corrupt`() throws {
         let digest = try refer(write("a.jpg", [1, 2, 3])).digest
         let file = open(store.referencePath(of: digest), O_WRONLY | O_TRUNC)
         close(file)
@@ -88,7 +88,7 @@ struct ReferenceTests {
         #expect(error?.name == "corrupt")
     }
 
-    @Test func `bytes go to another store by a link, are checked, and are not taken twice`() throws {
+    @Test func `bytes are adopted by a link, checked, and not adopted twice`() throws {
         let target = try ResourceStore(root: folder.path + "/backup")
         let digest = try store.put(bytes: [1, 2, 3]).digest
         #expect(try target.adopt(digest, from: store) == .linked)
@@ -113,7 +113,7 @@ struct ReferenceTests {
         #expect(!target.contains(damaged))
     }
 
-    @Test func `nothing is removed while the store is held`() throws {
+    @Test func `nothing is removed while the store is on hold`() throws {
         let digest = try store.put(bytes: [1]).digest
         store.hold()
         #expect(try store.remove(digest) == false)
@@ -121,7 +121,7 @@ struct ReferenceTests {
         #expect(try store.remove(digest))
     }
 
-    @Test func `known bytes are stored without being synced again`() throws {
+    @Test func `bytes already stored are not synced again`() throws {
         let log = Steps()
         let watched = try ResourceStore(root: folder.path + "/watched", isReadOnly: false) {
             (step) throws(StorageError) in
@@ -146,7 +146,7 @@ private final class Steps: Sendable {
     }
 }
 
-/// What a start and a copy find out about a database.
+/// The integrity checks of a database at start and after a copy.
 @Suite(.timeLimit(.minutes(1)))
 struct DatabaseCheckTests {
     private let folder = TemporaryFolder()
@@ -159,7 +159,7 @@ struct DatabaseCheckTests {
         return try DatabaseFile(path: path, migrator: migrator, options: options)
     }
 
-    @Test func `the check at the start ends in its time and says so`() throws {
+    @Test func `the check at start ends at its time limit and reports it`() throws {
         let path = folder.path + "/db"
         let file = try open(path, seconds: 60)
         #expect(file.check == .sound)
@@ -175,16 +175,16 @@ struct DatabaseCheckTests {
         try file.close()
         let hurried = try open(path, seconds: 0.001)
         #expect(hurried.check == .unfinished)
-        // What runs after the check is not interrupted by it.
+        // Statements after the check are not interrupted.
         #expect(try hurried.pool.read { try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM note") } == 200_000)
         try hurried.close()
         #expect(try open(path, seconds: 0).check == .skipped)
     }
 
-    @Test func `a copy is of one moment while others write, and needs no other file`() async throws {
+    @Test func `a copy is a snapshot in a single file while others write`() async throws {
         let file = try open(folder.path + "/db", seconds: 0)
         let writing = Task {
-            // Two rows in each transaction: an odd number would be half of one.
+            // Each transaction adds two rows: an odd count would be a partial transaction.
             for _ in 0..<300 {
                 try await file.write {
                     try $0.execute(sql: "INSERT INTO note VALUES (hex(randomblob(500)))")
@@ -205,7 +205,7 @@ struct DatabaseCheckTests {
         try await writing.value
     }
 
-    @Test func `a newer database and a damaged one are refused with what to do`() throws {
+    @Test func `a newer database and a damaged one are refused with advice`() throws {
         let path = folder.path + "/db"
         let file = try open(path, seconds: 0)
         try file.pool.write { try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('9 from the future')") }

@@ -32,7 +32,7 @@ struct ResourceStoreTests {
         }
     }
 
-    @Test func `bytes are stored once under their hash and read back in ranges`() throws {
+    @Test func `bytes are stored once under their hash and can be read in ranges`() throws {
         let content = bytes(3 << 20 | 17)
         let first = try store.put(bytes: content)
         #expect(
@@ -57,7 +57,7 @@ struct ResourceStoreTests {
         #expect(status.st_mode & 0o777 == 0o444)
     }
 
-    @Test func `impossible ranges and limits are refused by name`() throws {
+    @Test func `invalid ranges and exceeded limits are refused`() throws {
         let stored = try store.put(bytes: [1, 2, 3])
         #expect(throws: StorageError.self) { try store.read(stored.digest, offset: -1, count: 1) }
         #expect(throws: StorageError.self) { try store.read(stored.digest, offset: 0, count: -1) }
@@ -68,7 +68,7 @@ struct ResourceStoreTests {
         #expect(missing?.name == "not_found")
     }
 
-    @Test func `a file is copied up to a limit, and only a regular one`() throws {
+    @Test func `only a regular file up to the limit is copied`() throws {
         let path = folder.path + "/source"
         folder.overwrite("source", bytes(2_500_000), at: 0)
         let stored = try store.put(copying: path, limit: 2_500_000)
@@ -83,7 +83,7 @@ struct ResourceStoreTests {
         #expect(try store.put(copying: file, limit: 1 << 30).digest == stored.digest)
     }
 
-    @Test func `an upload in pieces can be finished, cancelled or dropped`() throws {
+    @Test func `an upload in parts can be finished, cancelled or released`() throws {
         let writer = try store.writer(limit: 10)
         try writer.append([1, 2, 3])
         try writer.append([])
@@ -103,7 +103,7 @@ struct ResourceStoreTests {
         #expect(try Folder.names(in: store.incoming).isEmpty)
     }
 
-    @Test func `many writers of one digest end with one file`() async throws {
+    @Test func `concurrent writers of one digest store one file`() async throws {
         let content = bytes(100_000)
         let store = store
         let stored = try await withThrowingTaskGroup { group in
@@ -116,7 +116,7 @@ struct ResourceStoreTests {
         #expect(try Folder.names(in: store.incoming).isEmpty)
     }
 
-    @Test func `damage is detected when read whole, and a file of another size is replaced`() throws {
+    @Test func `damage is detected by a complete read, and a file of another size is replaced`() throws {
         let stored = try store.put(bytes: bytes(5000))
         let path = store.path(of: stored.digest)
         #expect(chmod(path, 0o644) == 0)
@@ -132,14 +132,14 @@ struct ResourceStoreTests {
         #expect(try store.readAll(stored.digest, limit: 1 << 20) == bytes(5000))
     }
 
-    @Test func `left-overs are cleared at start`() throws {
+    @Test func `temporary files of earlier processes are removed at start`() throws {
         folder.overwrite("resources/.incoming/123-1", [1, 2], at: 0)
         let again = try ResourceStore(root: store.root)
         #expect(try again.clearIncoming() == 1)
         #expect(try again.clearIncoming() == 0)
     }
 
-    @Test func `removing asks last, and an open file stays readable`() throws {
+    @Test func `removing checks its condition last, and an open file stays readable`() throws {
         let digest = try store.put(bytes: [1, 2, 3]).digest
         let file = try store.open(digest)
         #expect(try store.remove(digest, if: { _ in false }) == false)
@@ -150,7 +150,7 @@ struct ResourceStoreTests {
         #expect(try file.readAll(limit: 10) == [1, 2, 3])
     }
 
-    @Test func `putting bytes that are there makes them young again`() throws {
+    @Test func `storing existing bytes resets their age`() throws {
         let stored = try store.put(bytes: [7])
         let path = store.path(of: stored.digest)
         var old = [timespec(tv_sec: 1000, tv_nsec: 0), timespec(tv_sec: 1000, tv_nsec: 0)]
@@ -159,7 +159,7 @@ struct ResourceStoreTests {
         #expect(try store.remove(stored.digest, if: { $0 < 2_000_000_000 }) == false)
     }
 
-    @Test func `everything stored is visited`() throws {
+    @Test func `all stored bytes are visited`() throws {
         let stored = try (0..<20).map { try store.put(bytes: [UInt8($0)]) }
         var seen: [ResourceDigest: Int64] = [:]
         try store.forEach { digest, size, _ in
@@ -169,7 +169,7 @@ struct ResourceStoreTests {
         #expect(seen == Dictionary(uniqueKeysWithValues: stored.map { ($0.digest, $0.size) }))
     }
 
-    @Test func `a store for reading stores nothing`() throws {
+    @Test func `a read-only store refuses to store and to remove`() throws {
         let stored = try store.put(bytes: [1])
         let reader = try ResourceStore(root: store.root, isReadOnly: true)
         #expect(try reader.readAll(stored.digest, limit: 10) == [1])
@@ -199,7 +199,7 @@ struct ResourceDurabilityTests {
         }
     }
 
-    @Test func `the file is synced before it is named, and every folder after`() throws {
+    @Test func `the file is synced before its rename, and every folder after it`() throws {
         let root = folder.path + "/r"
         let trace = Trace()
         let store = try ResourceStore(root: root, isReadOnly: false, watcher: trace.take)
@@ -216,14 +216,14 @@ struct ResourceDurabilityTests {
     }
 
     @Test(arguments: 3...8)
-    func `a failure at any step is an error that leaves no half file`(step: Int) throws {
+    func `a failure at any step throws and leaves no partial file`(step: Int) throws {
         let root = folder.path + "/r"
         let trace = Trace(failAt: step)
         let store = try ResourceStore(root: root, isReadOnly: false, watcher: trace.take)
         let error = #expect(throws: StorageError.self) { try store.put(bytes: [1, 2, 3]) }
         #expect(error?.name == "not_enough_space")
         #expect(try Folder.names(in: store.incoming).isEmpty)
-        // Trying again works, and what was named already is durable then.
+        // Trying again succeeds, and a file that was already renamed is durable then.
         let stored = try store.put(bytes: [1, 2, 3])
         #expect(stored.wasPresent == (step == 8))
         #expect(try store.readAll(stored.digest, limit: 10) == [1, 2, 3])

@@ -1,13 +1,13 @@
 import Glibc
 
-/// A folder of one test, removed at its end.
+/// The folder of one test, removed at its end.
 final class TemporaryFolder: Sendable {
     let path: String
 
     init() {
         var template = Array("/tmp/safelight-storage-XXXXXX".utf8CString)
         let made = mkdtemp(&template) != nil
-        precondition(made, "no temporary folder")
+        precondition(made, "cannot make a temporary folder")
         path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 

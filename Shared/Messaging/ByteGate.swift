@@ -11,7 +11,7 @@ final class ByteGate: Sendable {
         case taken
         /// Too many bytes are already waiting in line.
         case refused
-        /// The gate was closed; no more bytes will become available.
+        /// The semaphore was closed; no more bytes will become available.
         case closed
         /// The waiting task was cancelled.
         case cancelled
@@ -37,8 +37,8 @@ final class ByteGate: Sendable {
 
     /// - Parameters:
     ///   - available: bytes that may be spent at once.
-    ///   - ceiling: `give` never raises the available bytes above this.
-    ///   - lineBound: bytes that may wait in line before `take` refuses.
+    ///   - ceiling: releasing never raises the available bytes above this.
+    ///   - lineBound: bytes that may wait in line before further waiters are refused.
     init(available: Int, ceiling: Int = .max, lineBound: Int = .max) {
         self.state = Mutex(State(available: min(available, ceiling)))
         self.ceiling = ceiling
@@ -50,12 +50,12 @@ final class ByteGate: Sendable {
     /// Bytes waiting in line.
     var lineBytes: Int { state.withLock { $0.lineBytes } }
 
-    /// Takes the bytes without waiting, even if none are left: for small messages that must be sent in any case.
+    /// Acquires the bytes without waiting, even if none are left: for small messages that must be sent in any case.
     func takeNow(_ bytes: Int) {
         state.withLock { $0.available = $0.available.addingClamped(-bytes) }
     }
 
-    /// Takes the bytes if that is possible without waiting.
+    /// Acquires the bytes if that is possible without waiting.
     func takeIfOpen(_ bytes: Int) -> Bool {
         state.withLock { state in
             guard !state.isClosed, state.available > 0, state.line.isEmpty else { return false }
@@ -64,7 +64,7 @@ final class ByteGate: Sendable {
         }
     }
 
-    /// Takes the bytes, waiting in line until some are available.
+    /// Acquires the bytes, waiting in line until some are available.
     func take(_ bytes: Int) async -> Outcome {
         enum Step { case done(Outcome), wait(UInt64) }
         let step: Step = state.withLock { state in
@@ -112,7 +112,7 @@ final class ByteGate: Sendable {
         waiter?.continuation.resume(returning: .cancelled)
     }
 
-    /// Returns bytes, up to the ceiling, and resumes waiters in order.
+    /// Releases bytes, up to the ceiling, and resumes waiters in order.
     func give(_ bytes: Int) {
         let passing: [Waiter] = state.withLock { state in
             state.available = min(state.available.addingClamped(max(bytes, 0)), ceiling)

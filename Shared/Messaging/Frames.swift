@@ -32,7 +32,7 @@ struct IncomingMessage: Sendable {
 /// A multipart message to send.
 struct OutgoingMessage: Sendable {
     var frames: [Bytes]
-    /// Bytes reserved in the outboxes. They are released with the last reference to the charge, which for large frames
+    /// Bytes reserved in the outboxes. They are released with the last reference, which for large frames
     /// is dropped on libzmq's I/O thread after the kernel has the data.
     var charge: Charge?
 
@@ -44,12 +44,12 @@ struct OutgoingMessage: Sendable {
     var byteCount: Int { frames.reduce(0) { $0 + $1.count } }
 }
 
-/// Bytes reserved in one or more gates and released in `deinit`, so that no code path can forget it.
+/// Bytes acquired from one or more semaphores and released in `deinit`, so that no code path can forget it.
 final class Charge: Sendable {
     let bytes: Int
     let gates: [ByteGate]
 
-    /// Wraps bytes that were already taken from each gate.
+    /// Wraps bytes that were already acquired from each semaphore.
     init(bytes: Int, gates: [ByteGate]) {
         self.bytes = bytes
         self.gates = gates

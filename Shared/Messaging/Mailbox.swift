@@ -26,7 +26,7 @@ final class Mailbox<Element: Sendable>: Sendable {
         var failure: RPCError?
         var lastNumber: UInt64 = 0
 
-        /// Set while the mailbox is full; the next `take` clears it and calls `onRoom`.
+        /// Set while the mailbox is full; the next read clears it and calls the capacity callback.
         var owesRoom = false
 
         mutating func next() -> Taken? {
@@ -73,7 +73,7 @@ final class Mailbox<Element: Sendable>: Sendable {
         }
     }
 
-    /// Returns whether the mailbox is full; if so, `onRoom` is called as soon as there is space again.
+    /// Returns whether the mailbox is full; if so, the capacity callback is called as soon as there is space.
     func isFull() -> Bool {
         state.withLock { state in
             state.owesRoom = state.elements.count >= maxElements || state.bytes >= maxBytes

@@ -6,8 +6,8 @@ import Synchronization
 
 /// The libzmq context: its I/O thread and the namespace of `inproc://` addresses.
 ///
-/// One per process: libzmq 4.3.4 can crash when one of several contexts with CURVE is terminated (fixed in libzmq
-/// commit bcb659e0).
+/// One per process: libzmq 4.3.4 can crash when one of several contexts with CURVE is terminated (it
+/// does not contain the fix, libzmq commit bcb659e0).
 public final class MessagingContext: Sendable {
     /// The context of this process.
     public static let shared = MessagingContext()

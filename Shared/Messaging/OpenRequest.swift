@@ -70,7 +70,7 @@ final class OpenRequest: Sendable {
 
     /// Reserves capacity for a message in each outbox on its way, waiting if necessary.
     ///
-    /// - Returns: the charge that releases the capacity, or the outcome that prevented it.
+    /// - Returns: the reservation that releases the capacity, or the outcome that prevented it.
     func takeRoom(_ bytes: Int) async -> Result<Charge, RoomRefused> {
         var taken: [ByteGate] = []
         for gate in rooms {

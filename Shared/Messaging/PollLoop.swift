@@ -2,13 +2,13 @@ import CZeroMQ
 import Glibc
 import Synchronization
 
-/// The result of one `turn` of a socket owner: what the poll loop waits for next.
+/// What a socket owner waits for next, returned by each pass over it.
 struct Turn {
     var wantsInput = true
     var wantsOutput = false
     /// There is more to do at once, after the other owners of this thread.
     var isHungry = false
-    /// Microseconds until the next turn, regardless of events.
+    /// Microseconds until the next pass, regardless of events.
     var wakeAfter: Int64?
 }
 
@@ -34,7 +34,7 @@ final class Doorbell: Sendable {
 private struct PollClient: Sendable {
     let doorbell: Doorbell
     let handles: PollHandles
-    /// Runs one turn on the thread; `nil` if the owner was deallocated.
+    /// Polls the owner once, on the thread; `nil` if the owner was deallocated.
     let turn: @Sendable () -> Turn?
     /// Asks the owner to close, when the thread closes everything.
     let close: @Sendable () -> Void

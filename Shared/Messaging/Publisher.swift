@@ -215,7 +215,7 @@ public actor Publisher: SocketOwner {
         }
     }
 
-    /// Reads subscriptions in every turn: an XPUB that is not read queues what peers send without a limit.
+    /// Reads subscriptions in every pass: an XPUB that is not read queues what peers send without a limit.
     private func readSubscriptions() -> Bool {
         for _ in 0..<limits.receiveBudget {
             guard

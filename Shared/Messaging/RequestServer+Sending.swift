@@ -130,7 +130,7 @@ extension RequestServer {
             }
             while let message = connection.queue.first, attempt(message, connection) {
                 moved = true
-                // `attempt` empties the queue if it ends the connection.
+                // The attempt empties the queue if it ends the connection.
                 if !connection.queue.isEmpty { connection.queue.removeFirst() }
             }
             if connection.queue.isEmpty { blocked.remove(id) }

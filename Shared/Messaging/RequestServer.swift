@@ -121,7 +121,7 @@ public actor RequestServer: SocketOwner {
         )
     }
 
-    /// Runs one turn on the poll thread.
+    /// Runs one pass of the poll loop.
     func turn() -> Turn {
         var turn = Turn()
         for event in outbox.drain() { take(event) }

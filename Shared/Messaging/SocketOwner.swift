@@ -38,7 +38,7 @@ final class SocketHolder<Held: Pollable & ~Copyable>: @unchecked Sendable {
 
 /// An actor that runs on a poll thread and owns a socket.
 protocol SocketOwner: Actor {
-    /// Runs one turn: receives messages, sends queued ones, and returns what to wait for.
+    /// Runs one pass: receives messages, sends queued ones, and returns what to wait for.
     func turn() -> Turn
     /// Closes the socket; does nothing if it is closed already.
     func closeNow()

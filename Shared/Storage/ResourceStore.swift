@@ -350,7 +350,7 @@ public final class ResourceStore: Sendable {
     /// When this returns, no removal is in progress.
     public func hold() {
         holds.withLock { $0 += 1 }
-        // A removal in progress checked `isHeld` before and holds a stripe: wait for it.
+        // A removal in progress made its check before and has locked a stripe: wait for it.
         for stripe in stripes { stripe.mutex.withLock { _ in } }
     }
 

@@ -87,7 +87,7 @@ struct PartsTests {
         }
     }
 
-    @Test func `a byte gate admits waiters in order while bytes are left, up to its ceiling`() async throws {
+    @Test func `a byte semaphore admits waiters in order while bytes are left, up to its ceiling`() async throws {
         let gate = ByteGate(available: 10, ceiling: 20, lineBound: 100)
         #expect(await gate.take(15) == .taken)
         #expect(gate.available == -5)

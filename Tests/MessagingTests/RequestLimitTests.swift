@@ -8,7 +8,7 @@ import Testing
 /// The limits of requests per method, and of the memory that open requests use.
 @Suite(.timeLimit(.minutes(5)))
 struct RequestLimitTests {
-    /// A handler that answers once all parties have reached the gate.
+    /// A handler that answers once all parties have reached the barrier.
     private struct Held: RequestHandler {
         let gate: Gate
 

@@ -113,7 +113,7 @@ struct ReferenceTests {
         #expect(!target.contains(damaged))
     }
 
-    @Test func `nothing is removed while the store is on hold`() throws {
+    @Test func `nothing is removed while removals are suspended`() throws {
         let digest = try store.put(bytes: [1]).digest
         store.hold()
         #expect(try store.remove(digest) == false)

@@ -68,7 +68,7 @@ pid_t safelight_spawn(
 int safelight_wait(pid_t process, int *code, int *signal);
 
 /// Waits at most `milliseconds` until a child has ended, without reaping it. Returns 1 if it has ended, 0 if it has not
-/// or if the kernel has no pidfd_open.
+/// or if the system cannot report it.
 int safelight_await_end(pid_t process, int milliseconds);
 
 /// Acquires an exclusive advisory lock on the file at `path` (created 0600), without waiting. Returns the open

@@ -35,13 +35,17 @@ public struct CurveSecretKey: Sendable, Hashable, CustomStringConvertible, Custo
         self.bytes = bytes
     }
 
+    /// A constant text without the key.
     public var description: String { "a secret key" }
+    /// A mirror without children, so that `dump` does not print the key.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 /// The public and the secret key of one side of a connection.
 public struct CurveKeyPair: Sendable, Hashable {
+    /// The public key, which peers put on their lists or connect to.
     public let publicKey: CurvePublicKey
+    /// The secret key that belongs to it.
     public let secretKey: CurveSecretKey
 
     /// Makes a pair from stored keys; nil if they do not belong together.

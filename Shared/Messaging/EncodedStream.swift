@@ -2,6 +2,7 @@ import JSONValue
 
 /// A notification whose params have not been parsed.
 public struct EncodedNotification: Sendable, Equatable {
+    /// The name of the notification, for example `progress`.
     public let method: String
     /// The whole JSON frame.
     public let frame: Bytes
@@ -60,6 +61,7 @@ public struct EncodedNotification: Sendable, Equatable {
 
 /// An element of an ``EncodedStream``: a notification in encoded form, or the reply.
 public enum EncodedElement: Sendable, Equatable {
+    /// A notification about the request.
     case notification(EncodedNotification)
     /// The response, the last element.
     case reply(Reply)

@@ -2,9 +2,11 @@
 public struct EndpointAddress: Sendable, Hashable, CustomStringConvertible {
     /// The transport of an address.
     public enum Transport: String, Sendable {
+        /// Unix sockets, TCP, and queues within the process.
         case ipc, tcp, inproc
     }
 
+    /// The part before `://`.
     public let transport: Transport
     /// The part after `://`: a path, `host:port` or a name.
     public let location: String
@@ -48,6 +50,7 @@ public struct EndpointAddress: Sendable, Hashable, CustomStringConvertible {
         self.location = location
     }
 
+    /// The address as text, in the form that is parsed.
     public var description: String { "\(transport.rawValue)://\(location)" }
 
     /// Whether the address can be reached from this machine only.

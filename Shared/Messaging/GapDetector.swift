@@ -16,6 +16,7 @@ public struct GapDetector: Sendable, Equatable {
 
     /// The result for a `head` message.
     public enum HeadVerdict: Sendable, Equatable {
+        /// Nothing was missed up to `head`.
         case upToDate
         /// Behind, possibly only because this topic had no messages: wait.
         case behind

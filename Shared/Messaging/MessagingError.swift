@@ -20,14 +20,16 @@ public enum MessagingError: Error, Sendable, Equatable, CustomStringConvertible 
     /// A socket option was refused.
     case optionRefused(number: Int32, reason: String)
 
+    /// What happened and what to do about it, for people.
     public var description: String {
         switch self {
         case .invalidAddress(let text, let reason):
             "\(text) is not an endpoint address: \(reason)"
         case .needsCurve(let address):
             "\(address) needs CURVE keys, because anyone can connect to a TCP port: make them with "
-                + "`safelight keys` and pass them with --listen and --keys to a service, with --server-key and --client-key "
-                + "to a client; or use ipc://, or, if every local user is trusted, a loopback address with --trust-loopback"
+                + "`safelight keys` and pass them to a service with --listen and --keys, to a client with --server-key "
+                + "and --client-key; or use ipc://, or, if every local user is trusted, a loopback address with "
+                + "--trust-loopback"
         case .wrongSecurity(let address):
             "the keys for \(address) are those of the other side: a listening socket needs a secret key and a domain, "
                 + "a connecting socket the server's public key and its own pair"

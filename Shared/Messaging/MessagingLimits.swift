@@ -80,20 +80,23 @@ public struct MessagingLimits: Sendable {
     public var inboxMessages = 16_384
     /// Bytes queued there.
     public var inboxBytes = 64 << 20
-    /// Interval of heartbeats, and how long a silent peer counts as alive: long enough for an overloaded machine.
+    /// Interval of heartbeats.
     public var heartbeatInterval: Duration = .seconds(1)
+    /// The time after which a silent peer is disconnected: long enough for an overloaded machine.
     public var heartbeatTimeout: Duration = .seconds(15)
     /// Time limit of the ZeroMQ handshake.
     public var handshakeInterval: Duration = .seconds(5)
     /// How long a closed request socket keeps sending what libzmq had accepted.
     public var linger: Duration = .seconds(2)
-    /// The shortest and the longest pause between two attempts to connect.
+    /// The first pause between two attempts to connect.
     public var reconnectInterval: Duration = .milliseconds(50)
+    /// The longest pause between two attempts to connect.
     public var reconnectIntervalMax: Duration = .seconds(2)
     /// Length of the queue of connections waiting to be accepted.
     public var backlog: Int32 = 4096
     /// How long a stopping server lets running requests finish before it cancels them.
     public var drainTimeout: Duration = .seconds(10)
 
+    /// Makes the default limits.
     public init() {}
 }

@@ -11,6 +11,7 @@ public struct MethodLimits: Sendable, Equatable {
     /// No limits except those of every message.
     public static let unlimited = MethodLimits(maxJSONBytes: .max, takesAttachments: true)
 
+    /// Makes limits; the default is 1 MiB of JSON without attachments.
     public init(maxJSONBytes: Int = 1 << 20, takesAttachments: Bool = false) {
         self.maxJSONBytes = maxJSONBytes
         self.takesAttachments = takesAttachments

@@ -5,6 +5,7 @@ public struct MonotonicClock: Sendable {
     /// Microseconds since an arbitrary fixed point in time.
     public var nowMicroseconds: @Sendable () -> Int64
 
+    /// Makes a clock from a function, for example one that a test controls.
     public init(nowMicroseconds: @escaping @Sendable () -> Int64) {
         self.nowMicroseconds = nowMicroseconds
     }

@@ -3,6 +3,7 @@ public import JSONValue
 
 /// A received message, with the identity of its sender.
 public struct PulledMessage: Sendable, Equatable {
+    /// The frames, as they were pushed.
     public let frames: [Bytes]
     /// As in ``IncomingRequest/identity``.
     public let identity: String
@@ -116,6 +117,7 @@ public struct PulledMessages: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator { Iterator(inbox: inbox) }
 
+    /// The iterator of a puller's messages.
     public struct Iterator: AsyncIteratorProtocol {
         let inbox: Mailbox<PulledMessage>
 

@@ -11,6 +11,7 @@ public struct RPCError: Error, Sendable, Equatable {
     /// The members of `data` other than `name`.
     public var data: JSONObject
 
+    /// Makes an error; a member `name` in `data` is not sent.
     public init(code: Int, name: String, message: String, data: JSONObject = [:]) {
         self.code = code
         self.name = name

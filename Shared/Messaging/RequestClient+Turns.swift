@@ -49,7 +49,7 @@ extension RequestClient {
             counts.refused += 1
             guard hasKeys, let count = refusals.count(at: MonotonicClock.system.nowMicroseconds()) else { return }
             logger.warning(
-                "the service refused the connection: check the server key given here and the service's list of keys",
+                "the service refused the connection: check the server key given here and its list of keys",
                 metadata: ["address": "\(address)", "refusals": "\(count)"]
             )
         case .opened: break

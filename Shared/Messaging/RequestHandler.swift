@@ -15,10 +15,13 @@ public struct ConnectionID: Sendable, Hashable {
 public struct IncomingRequest: Sendable {
     /// A string or an integer, unique among the connection's open requests.
     public let id: JSON
+    /// The method's name, 1 to 128 bytes.
     public let method: String
     /// An object; `{}` if the request had none.
     public let params: JSON
+    /// The frames after the JSON frame, in order.
     public let attachments: [Bytes]
+    /// The connection that the request arrived on.
     public let connection: ConnectionID
     /// The caller's identity: `uid:1000` over ipc, as reported by the kernel; `key:<name>` over CURVE; `loopback` if it
     /// is unknown.
@@ -64,12 +67,15 @@ extension ConnectionID {
 
 /// The result of a request.
 public struct Reply: Sendable, Equatable {
+    /// The JSON result; null if the result was given in encoded form.
     public var result: JSON
+    /// The frames after the JSON frame, in order.
     public var attachments: [Bytes]
 
     /// The result in encoded form, if it was encoded before; `result` is null then.
     private(set) var encoded: [Bytes]?
 
+    /// Makes a reply from a JSON value.
     public init(_ result: JSON, attachments: [Bytes] = []) {
         self.result = result
         self.attachments = attachments

@@ -7,6 +7,7 @@ import Synchronization
 public final class RequestMemory: Sendable {
     private let bytes = Atomic(0)
 
+    /// Makes a counter with no bytes in use.
     public init() {}
 
     /// The bytes in use now.

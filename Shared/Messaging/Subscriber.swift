@@ -9,6 +9,7 @@ public actor Subscriber: SocketOwner {
     public enum Event: Sendable, Equatable {
         /// Connected to the publisher, for the first time or again; subscriptions are sent automatically.
         case connected
+        /// The connection ended; the subscriber reconnects on its own.
         case disconnected
     }
 
@@ -138,7 +139,7 @@ public actor Subscriber: SocketOwner {
                 counts.refused += 1
                 guard hasKeys, let count = refusals.count(at: MonotonicClock.system.nowMicroseconds()) else { continue }
                 logger.warning(
-                    "the publisher refused the connection: check the server key given here and the publisher's list of keys",
+                    "the publisher refused the connection: check the server key given here and its list of keys",
                     metadata: ["address": "\(address)", "refusals": "\(count)"]
                 )
             case .opened: break
@@ -187,6 +188,7 @@ public struct SubscriberMessages: AsyncSequence, Sendable {
 
     public func makeAsyncIterator() -> Iterator { Iterator(inbox: inbox) }
 
+    /// The iterator of a subscriber's messages.
     public struct Iterator: AsyncIteratorProtocol {
         let inbox: Mailbox<Publication>
 

@@ -58,6 +58,7 @@ public enum Waiting {
 
         public func makeAsyncIterator() -> Ticks { self }
 
+        /// Waits for the interval; `nil` if the task was cancelled.
         public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> Void? {
             try? await Task.sleep(for: interval)
         }

@@ -6,6 +6,7 @@ import Synchronization
 public enum DatabaseCheck: Sendable, Equatable {
     /// The check was not run.
     case skipped
+    /// Everything was checked, and no damage was found.
     case sound
     /// The time limit was reached before everything was checked; the checked part is sound.
     case unfinished

@@ -23,7 +23,9 @@ public struct ResourceDigest: Sendable, Hashable, Comparable, CustomStringConver
         self.init(SHA256.hash(data: Array(bytes)))
     }
 
+    /// The 64 digits.
     public var description: String { text }
 
+    /// Compares the digits.
     public static func < (left: ResourceDigest, right: ResourceDigest) -> Bool { left.text < right.text }
 }

@@ -7,6 +7,7 @@ extension ResourceStore {
         case present
         /// Both stores share one file by a hard link.
         case linked
+        /// The bytes were copied into a file of their own.
         case copied
         /// The bytes are in a referenced file: the reference was copied, not the file.
         case referenced

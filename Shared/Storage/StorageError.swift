@@ -65,5 +65,6 @@ public enum StorageError: Error, Sendable, Equatable {
 }
 
 extension StorageError: CustomStringConvertible {
+    /// The name and the message, for logs.
     public var description: String { "\(name): \(message)" }
 }

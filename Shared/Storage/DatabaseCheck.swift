@@ -21,7 +21,8 @@ public enum DatabaseCheck: Sendable, Equatable {
     static func quick(_ pool: DatabasePool, path: String, seconds: Double) throws -> DatabaseCheck {
         guard seconds > 0 else { return .skipped }
         let box = Running()
-        let timer = DispatchSource.makeTimerSource(queue: .global())
+        // A queue of its own: threads of the global queues may all be busy.
+        let timer = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "database-check"))
         // Repeats, because an interrupt has no effect before the statement runs.
         timer.schedule(deadline: .now() + seconds, repeating: .milliseconds(20))
         timer.setEventHandler {

@@ -19,7 +19,7 @@ struct ChangeBrokerService: WiredService {
     let feed: RecordFeed
     let addresses: [String]
     private let servers: RequestServers
-    private let thread: PollThread
+    private let threads: [PollThread]
     private let follower: CatalogFollower
     let logger: Logger
     private let leaseCheck: Duration
@@ -30,6 +30,8 @@ struct ChangeBrokerService: WiredService {
     /// - Throws: ``MessagingError`` if an address cannot be used
     init(_ configuration: ChangeBrokerConfiguration, logger: Logger) throws {
         let thread = try PollThread(name: "broker")
+        // libzmq takes long to forget the topics of a subscriber that had many: requests do not wait for that.
+        let feedThread = try PollThread(name: "feed")
         var limits = MessagingLimits()
         // All requests can be repeated, so a stop does not wait long for readers.
         limits.drainTimeout = .seconds(2)
@@ -48,7 +50,7 @@ struct ChangeBrokerService: WiredService {
         var publishers = [
             try Publisher(
                 address: configuration.feed,
-                thread: thread,
+                thread: feedThread,
                 limits: limits,
                 security: configuration.localSecurity,
                 logger: logger
@@ -59,7 +61,7 @@ struct ChangeBrokerService: WiredService {
             publishers.append(
                 try Publisher(
                     address: door.address(of: .feed),
-                    thread: thread,
+                    thread: feedThread,
                     limits: limits,
                     security: door.security(of: .feed),
                     logger: logger
@@ -104,7 +106,7 @@ struct ChangeBrokerService: WiredService {
         self.addresses = servers.addresses + publishers.map(\.boundAddress.description)
         self.feed = feed
         self.servers = servers
-        self.thread = thread
+        self.threads = [thread, feedThread]
         self.follower = CatalogFollower(catalog: catalog, feed: feed, configuration: configuration, logger: logger)
         self.logger = logger
         self.leaseCheck = configuration.fetchLeaseCheck
@@ -114,7 +116,7 @@ struct ChangeBrokerService: WiredService {
     /// The components in dependency order; they are stopped in reverse order.
     var parts: [any Service] {
         [
-            ClosingPart("sockets") { [thread] in await thread.shutdown() },
+            ClosingPart("sockets") { [threads] in for thread in threads { await thread.shutdown() } },
             LoopPart("head messages") { [feed] in await feed.publishHeads() },
             LoopPart("leases") { [self] in await expireLeases() },
             LoopPart("observed fetches") { [carrier] in await carrier.run() },
@@ -142,6 +144,6 @@ struct ChangeBrokerService: WiredService {
             group.addTask { await servers.run() }
             await group.waitForAll()
         }
-        await thread.shutdown()
+        for thread in threads { await thread.shutdown() }
     }
 }

@@ -301,7 +301,8 @@ private final class PublishQueue: Sendable {
         var messages: [OutgoingMessage] = []
         /// Bytes of these messages, and of those removed from the queue but not sent yet.
         var bytes = 0
-        var waiting: [CheckedContinuation<Void, Never>] = []
+        var waiting: [UInt64: CheckedContinuation<Void, Never>] = [:]
+        var lastWaiter: UInt64 = 0
         var isClosed = false
         var dropped = 0
         var refused = 0
@@ -362,15 +363,23 @@ private final class PublishQueue: Sendable {
 
     func waitForRoom() async {
         guard state.withLock({ $0.bytes > Self.comfortable && !$0.isClosed }) else { return }
-        await withCheckedContinuation { continuation in
-            let isFree = state.withLock { state in
-                if state.bytes > Self.comfortable, !state.isClosed {
-                    state.waiting.append(continuation)
-                    return false
+        let number = state.withLock { state in
+            state.lastWaiter += 1
+            return state.lastWaiter
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isFree = state.withLock { state in
+                    if state.bytes > Self.comfortable, !state.isClosed, !Task.isCancelled {
+                        state.waiting[number] = continuation
+                        return false
+                    }
+                    return true
                 }
-                return true
+                if isFree { continuation.resume() }
             }
-            if isFree { continuation.resume() }
+        } onCancel: {
+            state.withLock { $0.waiting.removeValue(forKey: number) }?.resume()
         }
     }
 
@@ -379,8 +388,8 @@ private final class PublishQueue: Sendable {
         let freed: [CheckedContinuation<Void, Never>] = state.withLock { state in
             state.bytes -= bytes
             guard state.bytes <= Self.comfortable / 2 || state.isClosed else { return [] }
-            defer { state.waiting = [] }
-            return state.waiting
+            defer { state.waiting = [:] }
+            return Array(state.waiting.values)
         }
         for continuation in freed { continuation.resume() }
     }

@@ -7,53 +7,56 @@ import Messaging
 struct KeysCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "keys",
-        abstract: "Make keys for clients on other machines, and say who may connect.",
+        abstract: "Manage the keys of clients on other machines.",
         discussion: """
-            Services listen on TCP when they are started with --listen, and then only to holders of keys on a list: \
-            requests, feed (the whole library, live), edits (publishing them), and services (may act for others).
+            Services that are started with --listen accept TCP connections from clients whose keys are on a list: \
+            requests, feed (receive all changes of the library), edits (publish edits), services (act on behalf of \
+            other clients).
 
-            A client takes its NAME.key_secret and the services' server.key: \
-            `safelight fetch --host H --server-key server.key --client-key NAME.key_secret`. They are in ZeroMQ's \
-            certificate format, which pyzmq and czmq load. Lists take effect without a restart.
+            A client needs its own NAME.key_secret and the services' server.key: \
+            `safelight fetch --host H --server-key server.key --client-key NAME.key_secret`. The files are ZeroMQ \
+            certificates, which pyzmq and czmq can load. Changes of the lists take effect without a restart.
             """,
         subcommands: [Server.self, Create.self, List.self, Admit.self, Revoke.self, Show.self],
         defaultSubcommand: List.self
     )
 
-    /// Where the keys are.
+    /// The options that select the key folder and the output format.
     struct Place: ParsableArguments {
         @Option(
             help: ArgumentHelp(
-                "The folder of keys.",
-                discussion: "SAFELIGHT_KEYS, else $XDG_CONFIG_HOME/safelight/keys, else ~/.config/safelight/keys.",
+                "Key folder.",
+                discussion: "Default: SAFELIGHT_KEYS, $XDG_CONFIG_HOME/safelight/keys or ~/.config/safelight/keys.",
                 valueName: "folder"
             )
         )
         var keys: String?
 
-        @Flag(help: "Write JSON.")
+        @Flag(help: "Print JSON.")
         var json = false
 
         func folder() throws -> KeyFolder { try KeyFolder(flag: keys) }
         var output: Output { Output(json: json) }
     }
 
-    /// Which lists.
+    /// The option that selects lists.
     struct Lists: ParsableArguments {
         @Option(
             name: .customLong("domain"),
-            help: ArgumentHelp("requests, feed, edits, services; with commas between them.", valueName: "lists")
+            help: ArgumentHelp("Lists, separated by commas: requests, feed, edits, services.", valueName: "lists")
         )
         var lists: [String] = []
 
-        /// - Parameter usual: where none is named
+        /// Returns the selected lists.
+        ///
+        /// - Parameter usual: the lists if none is named
         func resolve(usual: [KeyList]) throws -> [KeyList] {
             let names = lists.flatMap { $0.split(separator: ",").map(String.init) }
             guard !names.isEmpty else { return usual }
             let chosen = try names.map { name in
                 guard let list = KeyList(rawValue: name) else {
                     throw CommandFailure.usage(
-                        "\"\(name)\" is no list: " + KeyList.allCases.map(\.rawValue).joined(separator: ", ")
+                        "\"\(name)\" is not a list; use " + KeyList.allCases.map(\.rawValue).joined(separator: ", ")
                     )
                 }
                 return list
@@ -64,7 +67,7 @@ struct KeysCommand: ParsableCommand {
 
     /// `safelight keys server`
     struct Server: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Make the services' own keys where there are none.")
+        static let configuration = CommandConfiguration(abstract: "Create the services' own keys if there are none.")
         @OptionGroup var place: Place
 
         func run() throws {
@@ -75,8 +78,8 @@ struct KeysCommand: ParsableCommand {
             ]) {
                 [
                     isNew
-                        ? "made the services' keys; clients need \(folder.serverFile)"
-                        : "the services have keys already"
+                        ? "keys of the services made; clients need \(folder.serverFile)"
+                        : "the services already have keys"
                 ]
             }
         }
@@ -85,14 +88,14 @@ struct KeysCommand: ParsableCommand {
     /// `safelight keys create`
     struct Create: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Make a client's keys, and put it on lists.",
-            discussion: "Its owner takes the folder away: NAME.key_secret, NAME.key and server.key."
+            abstract: "Create the keys of a client and add it to lists.",
+            discussion: "Give the output folder to the client: NAME.key_secret, NAME.key and server.key."
         )
-        @Argument(help: "Its name, as changes will show it: key:NAME.") var name: String
+        @Argument(help: "Name of the client; its changes show it as key:NAME.") var name: String
         @OptionGroup var lists: Lists
-        @Option(help: ArgumentHelp("Where to put the keys; else made/NAME in the folder of keys.", valueName: "folder"))
+        @Option(help: ArgumentHelp("Output folder. Default: made/NAME in the key folder.", valueName: "folder"))
         var output: String?
-        @Flag(help: "Do nothing where the name is on a list already and its secret is there.")
+        @Flag(help: "Do nothing if the name is on a list and its secret key exists.")
         var ifMissing = false
         @OptionGroup var place: Place
 
@@ -102,7 +105,7 @@ struct KeysCommand: ParsableCommand {
             if ifMissing, try folder.keys().contains(where: { $0.name == name }), folder.hasSecret(of: name, in: output)
             {
                 try place.output.result(["name": .string(name), "folder": .string(output), "made": false]) {
-                    ["\(name) has keys already, in \(output.printable)"]
+                    ["\(name) already has keys in \(output.printable)"]
                 }
                 return
             }
@@ -117,22 +120,22 @@ struct KeysCommand: ParsableCommand {
 
     /// `safelight keys list`
     struct List: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Show who may connect.")
+        static let configuration = CommandConfiguration(abstract: "List the clients that may connect.")
         @OptionGroup var place: Place
 
         func run() throws {
             let keys = try place.folder().keys()
             var table = TextTable([.init(title: "name"), .init(title: "lists"), .init(title: "public key")])
             for key in keys { table.add([key.name, key.lists.words, key.publicKey.text]) }
-            try place.output.result(.array(keys.map(\.json))) { keys.isEmpty ? ["nobody may connect"] : table.lines }
+            try place.output.result(.array(keys.map(\.json))) { keys.isEmpty ? ["no client may connect"] : table.lines }
         }
     }
 
     /// `safelight keys admit`
     struct Admit: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Put somebody's public key on lists.")
-        @Argument(help: "The public key, NAME.key.") var file: String
-        @Option(help: "Its name; else the file's.") var name: String?
+        static let configuration = CommandConfiguration(abstract: "Add the public key of a client to lists.")
+        @Argument(help: "File with the public key, NAME.key.") var file: String
+        @Option(help: "Name of the client. Default: the name of the file.") var name: String?
         @OptionGroup var lists: Lists
         @OptionGroup var place: Place
 
@@ -150,13 +153,13 @@ struct KeysCommand: ParsableCommand {
     /// `safelight keys revoke`
     struct Revoke: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Take a key off its lists.",
+            abstract: "Remove a client's key from its lists.",
             discussion: """
-                Within two seconds its requests and edits are refused. Of the live feed everybody is disconnected for a \
-                moment and comes back by itself, except this one.
+                The requests and edits of the client are refused within two seconds. All subscribers of the live feed \
+                are disconnected briefly; the others reconnect by themselves.
                 """
         )
-        @Argument(help: "Its name.") var name: String
+        @Argument(help: "Name of the client.") var name: String
         @OptionGroup var lists: Lists
         @OptionGroup var place: Place
 
@@ -171,10 +174,10 @@ struct KeysCommand: ParsableCommand {
     /// `safelight keys show`
     struct Show: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show a public key as the text of its file, for copying.",
-            discussion: "`server` is the services' own."
+            abstract: "Print the certificate file of a public key, for copying.",
+            discussion: "The name `server` stands for the services' own key."
         )
-        @Argument(help: "Its name.") var name: String
+        @Argument(help: "Name of the client, or server.") var name: String
         @OptionGroup var place: Place
 
         func run() throws {
@@ -197,7 +200,7 @@ extension [KeyList] {
 }
 
 private enum FilePaths {
-    /// `/a/b/name.key` is `name`.
+    /// Returns the name of a key file: `name` for `/a/b/name.key`.
     static func title(_ path: String) -> String {
         let last = path.split(separator: "/").last.map(String.init) ?? path
         return last.hasSuffix(".key") ? String(last.dropLast(4)) : last

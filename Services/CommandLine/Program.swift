@@ -1,7 +1,7 @@
 import ArgumentParser
 import Glibc
 
-/// The program: arguments in, exit status out.
+/// The entry point of the program.
 @main
 enum Program {
     static func main() async {
@@ -17,7 +17,7 @@ enum Program {
         }
     }
 
-    /// Says what went wrong and ends with the status that belongs to it.
+    /// Prints the error and exits with the status that belongs to it.
     private static func leave(_ error: any Error) -> Never {
         let output = Output(json: CommandLine.arguments.contains("--json"))
         let status = SafelightCommand.exitCode(for: error)
@@ -28,7 +28,7 @@ enum Program {
             output.report(failure)
             exit(failure.status.rawValue)
         case _ where status.isSuccess:
-            // Help and the version.
+            // The help or the version was requested.
             try? output.line(SafelightCommand.message(for: error))
             exit(0)
         case _ where status == .validationFailure:

@@ -7,15 +7,15 @@ struct SafelightCommand: AsyncParsableCommand {
         commandName: "safelight",
         abstract: "A photo library that runs as a set of small services.",
         discussion: """
-            Start with `safelight up` in one terminal and `safelight import FOLDER` in another. Every command takes \
-            --json. Identifiers are given whole, or as - for one on each line of standard input.
+            To start, run `safelight up` in one terminal and `safelight import FOLDER` in another. Every command has \
+            --json. Identifiers are written in full, or as - to read them from standard input, one per line.
 
-            Exit status: 0 done, 1 refused, 2 wrong usage, 3 partly done, as was said.
+            Exit status: 0 success, 1 failure, 2 wrong usage, 3 partial success; messages name what failed.
             """,
         version: ServiceVersion.current,
         groupedSubcommands: [
             CommandGroup(
-                name: "The house",
+                name: "Services",
                 subcommands: [
                     UpCommand.self, StatusCommand.self, DoctorCommand.self, KeysCommand.self, QuarantineCommand.self,
                 ]
@@ -29,18 +29,18 @@ struct SafelightCommand: AsyncParsableCommand {
                 ]
             ),
             CommandGroup(
-                name: "Pictures",
+                name: "Images and edits",
                 subcommands: [
                     ThumbCommand.self, SheetCommand.self, WarmCommand.self, EditCommand.self, RevertCommand.self,
                     PresetCommand.self, HistoryCommand.self, CompareCommand.self,
                 ]
             ),
             CommandGroup(
-                name: "Keeping",
+                name: "Backup and maintenance",
                 subcommands: [BackupCommand.self, RestoreCommand.self, RescanCommand.self]
             ),
             CommandGroup(
-                name: "Programs",
+                name: "Automation",
                 subcommands: [
                     PublishCommand.self, WatchCommand.self, DescribeCommand.self, SamplePhotosCommand.self,
                 ]

@@ -31,7 +31,7 @@ struct DoctorTests {
         }
         // One of the running services is missing.
         house.killHard(.editor)
-        #expect(try problems(doctor(house).findings).contains { $0.contains("does not answer") })
+        #expect(try problems(doctor(house).findings).contains { $0.contains("does not respond") })
         #expect(house.stop() == [])
 
         let root = house.folder.file("library/resources")

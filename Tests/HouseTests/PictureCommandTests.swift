@@ -44,7 +44,7 @@ struct PictureCommandTests {
         let exported = try files(in: house.folder.file("out"))
         #expect(exported.count == 5 && exported.allSatisfy { $0.hasSuffix(".webp") }, "\(exported)")
         let status = try house.safelight(["status"])
-        #expect(status.output.contains("pictures: 0 waiting"), "\(status.output)")
+        #expect(status.output.contains("images: 0 waiting"), "\(status.output)")
         let refused = try house.safelight(["thumb", id, "--size", "0x9"])
         #expect(refused.status != 0 && refused.errors.contains("640x480"), "\(refused.errors)")
         #expect(house.stop() == [])

@@ -161,7 +161,7 @@ struct QuarantineTests {
         #expect(try await number("started", library.thumbnailer) <= before + 1)
 
         let shown = try house.safelight(["show", id.text])
-        #expect(shown.output.contains("set aside") && shown.output.contains("1 s"), "\(shown.output)")
+        #expect(shown.output.contains("quarantined") && shown.output.contains("1 s"), "\(shown.output)")
         let json = try JSON(parsing: Array(house.safelight(["show", id.text, "--json"]).output.utf8))
         #expect(json["quarantined"]?.arrayValue?.first?["name"] == "worker_timeout")
         for service in [RunningHouse.Service.catalog, .thumbnailer, .editor] { try house.restart(service) }

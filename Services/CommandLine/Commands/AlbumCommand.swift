@@ -8,7 +8,7 @@ import PhotoModel
 struct AlbumCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "album",
-        abstract: "List, make and fill albums.",
+        abstract: "List, create and change albums.",
         subcommands: [List.self, Create.self, Rename.self, Add.self, Remove.self, Move.self, Delete.self],
         defaultSubcommand: List.self
     )
@@ -16,7 +16,7 @@ struct AlbumCommand: AsyncParsableCommand {
     /// `safelight album list`
     struct List: LibraryCommand {
         static let configuration = CommandConfiguration(abstract: "List the albums.")
-        @Flag(help: "The smart albums instead, with how many assets a fetch of each gives.") var smart = false
+        @Flag(help: "List smart albums instead, with the number of assets in each.") var smart = false
         @OptionGroup var client: ClientOptions
 
         func run(in library: PhotoLibrary, output: Output) async throws {
@@ -44,7 +44,7 @@ struct AlbumCommand: AsyncParsableCommand {
         ])
     }
 
-    /// Smart albums that hold something, and how much.
+    /// Lists every smart album with the number of assets in it.
     fileprivate static func listSmart(_ library: PhotoLibrary, _ output: Output) async throws {
         let fetches = try SmartAlbum.allCases.map { try Fetch(.assets(.smartAlbum($0))).wireForm }
         let counts = try await library.counts(fetches).counts
@@ -58,8 +58,8 @@ struct AlbumCommand: AsyncParsableCommand {
 
     /// `safelight album create`
     struct Create: LibraryCommand {
-        static let configuration = CommandConfiguration(abstract: "Make an album.")
-        @Argument(help: "Its title.") var title: String
+        static let configuration = CommandConfiguration(abstract: "Create an album.")
+        @Argument(help: "Title of the album.") var title: String
         @OptionGroup var place: FolderOption
         @OptionGroup var client: ClientOptions
 
@@ -75,8 +75,8 @@ struct AlbumCommand: AsyncParsableCommand {
 
     /// `safelight album rename`
     struct Rename: LibraryCommand {
-        static let configuration = CommandConfiguration(abstract: "Give an album another title.")
-        @Argument(help: "Identifier or title.") var album: String
+        static let configuration = CommandConfiguration(abstract: "Rename an album.")
+        @Argument(help: "Identifier or title of the album.") var album: String
         @Argument(help: "The new title.") var title: String
         @OptionGroup var client: ClientOptions
 
@@ -90,9 +90,9 @@ struct AlbumCommand: AsyncParsableCommand {
     /// `safelight album add`
     struct Add: LibraryCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Put assets at the end of an album; those in it stay where they are."
+            abstract: "Append assets to an album; assets that are already in it keep their position."
         )
-        @Argument(help: "Identifier or title.") var album: String
+        @Argument(help: "Identifier or title of the album.") var album: String
         @OptionGroup var assets: Identifiers
         @OptionGroup var client: ClientOptions
 
@@ -108,9 +108,9 @@ struct AlbumCommand: AsyncParsableCommand {
     /// `safelight album remove`
     struct Remove: LibraryCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Take assets out of an album; they stay in the library."
+            abstract: "Remove assets from an album; they stay in the library."
         )
-        @Argument(help: "Identifier or title.") var album: String
+        @Argument(help: "Identifier or title of the album.") var album: String
         @OptionGroup var assets: Identifiers
         @OptionGroup var client: ClientOptions
 
@@ -126,12 +126,12 @@ struct AlbumCommand: AsyncParsableCommand {
     /// `safelight album move`
     struct Move: LibraryCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Move members of an album to another place in it.",
-            discussion: "Positions count from 0, as `safelight fetch --album` lists them."
+            abstract: "Move assets to another position within an album.",
+            discussion: "Positions count from 0, in the order of `safelight fetch --album`."
         )
-        @Argument(help: "Identifier or title.") var album: String
-        @Argument(help: "Positions of the members.") var from: [Int]
-        @Option(help: "The position among the others at which they shall stand.") var to: Int
+        @Argument(help: "Identifier or title of the album.") var album: String
+        @Argument(help: "Current positions of the assets.") var from: [Int]
+        @Option(help: "New position of the first of them, counted without the moved assets.") var to: Int
         @OptionGroup var client: ClientOptions
 
         func run(in library: PhotoLibrary, output: Output) async throws {
@@ -155,8 +155,8 @@ struct AlbumCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Delete an album; its photos stay in the library."
         )
-        @Argument(help: "Identifier or title.") var album: String
-        @Flag(name: .shortAndLong, help: "Do not ask.") var yes = false
+        @Argument(help: "Identifier or title of the album.") var album: String
+        @Flag(name: .shortAndLong, help: "Do not ask for confirmation.") var yes = false
         @OptionGroup var client: ClientOptions
 
         func run(in library: PhotoLibrary, output: Output) async throws {

@@ -12,19 +12,19 @@ import SystemPackage
 struct BackupCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "backup",
-        abstract: "Copy the library, while it is used, into a folder on the catalog's machine.",
+        abstract: "Back up the library to a folder on the catalog's machine, while it is in use.",
         discussion: """
-            The copy is of one moment, checked as a whole. On the library's own disk files are shared by hard links, \
-            which guards against mistakes but not against the disk; elsewhere they are copied. Again into the same \
-            folder it copies only what is new, and takes out what the library no longer has; broken off, it leaves the \
-            earlier backup whole. Referenced files are named, not copied.
+            The backup is a consistent snapshot and is verified. On the same disk as the library, files are hard links, \
+            which protects against mistakes but not against a disk failure; on another disk they are copied. A second \
+            backup to the same folder copies only new files and removes files that the library no longer has. If it is \
+            interrupted, the previous backup stays intact. Referenced files are listed, not copied.
             """
     )
 
-    @Argument(help: "A folder: not there yet, empty, or an earlier backup.")
+    @Argument(help: "Folder for the backup: a new one, an empty one, or an earlier backup.")
     var target: String
 
-    @Flag(help: "Also read and compare all that an earlier backup had already.")
+    @Flag(help: "Also verify the files that an earlier backup already contains.")
     var verify = false
 
     @OptionGroup var client: ClientOptions
@@ -34,14 +34,14 @@ struct BackupCommand: LibraryCommand {
         let result = try await library.catalog.following(request, output: output)
         try output.result(result.json) {
             let kinds = [
-                (result.linked, "linked"), (result.copied, "copied"), (result.present, "there already"),
-                (result.referenced, "referenced and not copied"), (result.removed, "taken out"),
+                (result.linked, "linked"), (result.copied, "copied"), (result.present, "already present"),
+                (result.referenced, "referenced and not copied"), (result.removed, "removed"),
             ]
             let parts = kinds.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
             let details = parts.isEmpty ? "" : ": " + parts.joined(separator: ", ")
             return [
                 "\(Quantities.count(result.resources, "resource")), \(Quantities.bytes(result.bytes))\(details); "
-                    + "the library as of \(result.token)"
+                    + "snapshot at \(result.token)"
             ]
         }
     }
@@ -51,17 +51,18 @@ struct BackupCommand: LibraryCommand {
 struct RestoreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "restore",
-        abstract: "Make a library out of a backup, in a new folder.",
+        abstract: "Restore a backup into a new library folder.",
         discussion: """
-            Every file is compared with its digest. The new library has a history of its own: tokens of the old one are \
-            answered token_expired, and whoever follows it fetches again. Nothing needs to run.
+            Every file is compared with its digest. The new library starts a new history: requests with tokens of the \
+            old library fail with token_expired, and clients that follow changes must fetch again. The services need \
+            not run.
             """
     )
 
-    @Argument(help: "The folder of the backup.")
+    @Argument(help: "Folder of the backup.")
     var backup: String
 
-    @Option(help: "The folder of the new library: not there yet, or empty.")
+    @Option(help: "Folder of the new library: a new one, or an empty one.")
     var library: String
 
     @Flag(help: "Write JSON.")
@@ -88,16 +89,16 @@ struct RestoreCommand: AsyncParsableCommand {
 struct RescanCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "rescan",
-        abstract: "Compare referenced files with the disk: changed, moved, missing and new ones.",
+        abstract: "Check referenced files on disk: find changed, moved, missing and new ones.",
         discussion: """
-            Moved files are found again by their content, touched ones are good again. Changed files are told and never \
-            served. Missing ones keep their assets. Folders that cannot be read, and disks that are not mounted, are \
-            told, and nothing is concluded about what is in them. Exit status 3 where anything is changed, missing or \
-            could not be looked at.
+            Moved files are recognized by their content. Files with a new modification time but the same content are \
+            accepted again. Changed files are reported and never served. Missing files keep their assets. Folders that \
+            cannot be read and disks that are not mounted are reported, and the files in them count as not checked, \
+            not as missing. The exit status is 3 if any file is changed, missing or could not be checked.
             """
     )
 
-    @Argument(help: "A folder; without one all folders that the catalog may reference.")
+    @Argument(help: "Folder to check. Default: all folders that the catalog may reference.")
     var root: String?
 
     @OptionGroup var client: ClientOptions
@@ -111,9 +112,9 @@ struct RescanCommand: LibraryCommand {
             lines += result.missing.map { "missing   \($0.printable)" }
             lines += result.unreadable.map { "unreadable  \($0.printable)" }
             let counts = [
-                (result.unchanged, "unchanged"), (result.refreshed, "good again"), (result.movedCount, "moved"),
+                (result.unchanged, "unchanged"), (result.refreshed, "accepted again"), (result.movedCount, "moved"),
                 (result.changedCount, "changed"), (result.missingCount, "missing"), (result.newCount, "new"),
-                (result.unknown, "could not be looked at"),
+                (result.unknown, "not checked"),
             ]
             lines.append(counts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }.joined(separator: ", "))
             return lines
@@ -125,7 +126,7 @@ struct RescanCommand: LibraryCommand {
 }
 
 extension ServiceClient {
-    /// Asks for long work and draws its progress; Ctrl-C takes it back.
+    /// Sends a long-running request and draws its progress; Ctrl-C cancels it.
     fileprivate func following<R: Request>(_ request: R, output: Output) async throws -> R.Result {
         var answer: R.Result?
         for try await event in stream(request, credit: 1 << 16) {
@@ -139,25 +140,30 @@ extension ServiceClient {
         }
         if output.showsProgress { try? Output.write("\r\u{1B}[K", to: .standardError) }
         guard let answer else {
-            throw CommandFailure(message: "the catalog went away before it was done", name: "connection_lost")
+            throw CommandFailure(
+                message: "the connection to the catalog was lost before the operation was complete",
+                name: "connection_lost"
+            )
         }
         return answer
     }
 }
 
-/// Folders as the services need to have them named.
+/// Absolute paths for the services, and the folder of their executables.
 enum Places {
-    /// A path that means the same in every process.
+    /// Returns the path resolved against the current directory, so that every process understands it.
     static func absolute(_ path: String) -> String {
         guard !path.hasPrefix("/"), let folder = getcwd(nil, 0) else { return path }
         defer { free(folder) }
         return FilePath(String(cString: folder)).pushing(FilePath(path)).lexicallyNormalized().string
     }
 
-    /// The services stand beside this program.
+    /// Returns the folder of this program, which also contains the executables of the services.
+    ///
+    /// - Throws: ``CommandFailure`` `not_found` if one of them is missing or not executable
     static func programFolder(with names: [ServiceName] = [.catalog]) throws -> FilePath {
         guard let program = realpath("/proc/self/exe", nil) else {
-            throw CommandFailure(message: "this program cannot find itself", name: "not_found")
+            throw CommandFailure(message: "the path of this executable cannot be determined", name: "not_found")
         }
         defer { free(program) }
         let folder = FilePath(String(cString: program)).removingLastComponent()

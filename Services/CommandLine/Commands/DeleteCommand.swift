@@ -11,7 +11,7 @@ struct DeleteCommand: LibraryCommand {
 
     @OptionGroup var assets: Identifiers
 
-    @Flag(name: .shortAndLong, help: "Do not ask.")
+    @Flag(name: .shortAndLong, help: "Do not ask for confirmation.")
     var yes = false
 
     @OptionGroup var client: ClientOptions
@@ -23,16 +23,19 @@ struct DeleteCommand: LibraryCommand {
     }
 }
 
-/// Asking before something cannot be undone.
+/// The question before something that cannot be undone.
 enum Confirmation {
+    /// Asks on the terminal; returns at once if `--yes` was given.
+    ///
+    /// - Throws: ``CommandFailure`` if the answer is no, or if there is no terminal
     static func ask(_ question: String, isGiven: Bool) throws {
         if isGiven { return }
         guard isatty(0) == 1, isatty(2) == 1 else {
-            throw CommandFailure.usage("\(question) Say so with --yes where nobody can be asked")
+            throw CommandFailure.usage("\(question) Without a terminal, confirm with --yes")
         }
         try? Output.write("\(question) [y/N] ", to: .standardError)
         guard let answer = readLine()?.lowercased(), answer == "y" || answer == "yes" else {
-            throw CommandFailure(message: "nothing was done", name: Refusal.userCancelled.rawValue)
+            throw CommandFailure(message: "cancelled; nothing was changed", name: Refusal.userCancelled.rawValue)
         }
     }
 }

@@ -9,11 +9,11 @@ import PhotoModel
 struct DescribeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "describe",
-        abstract: "Print the protocol of a service as an OpenRPC document, or the format of adjustments.",
+        abstract: "Print the protocol of a service as an OpenRPC document, or the adjustment format.",
         discussion: """
-            What rpc.discover of the running service answers: every method, parameter, result and error. "adjustments" \
-            prints the JSON Schema of the editor's own format: every operation with its meaning, range, unit, default \
-            and neutral value.
+            The document lists every method, parameter, result and error; the running service returns the same for \
+            rpc.discover. "adjustments" prints the JSON Schema of the editor's format: every operation with its \
+            meaning, range, unit, default and neutral value.
             """
     )
 
@@ -27,7 +27,7 @@ struct DescribeCommand: ParsableCommand {
     func validate() throws {
         if subject == "protocol", examples != nil { return }
         guard subject == "adjustments" || ServiceName(rawValue: subject) != nil else {
-            throw ValidationError("describe catalog, thumbnailer, editor, change-broker or adjustments")
+            throw ValidationError("the argument is one of catalog, thumbnailer, editor, change-broker or adjustments")
         }
     }
 
@@ -51,7 +51,7 @@ struct DescribeCommand: ParsableCommand {
 extension ServiceName: ExpressibleByArgument {}
 
 extension ServiceName {
-    /// What the service answers.
+    /// The descriptions of the methods that the service implements.
     var methods: [MethodDescription] {
         switch self {
         case .catalog: CatalogRequest.methods

@@ -9,35 +9,35 @@ import PhotoModel
 struct EditCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "edit",
-        abstract: "Edit assets; their originals are never touched.",
+        abstract: "Edit assets; the originals are never modified.",
         discussion: """
-            The flags apply in this order: rotate, flip, straighten, crop, exposure, temperature, contrast, \
-            saturation, black-and-white, then every --operation. Any other order is written as an adjustment list: \
+            The operations apply in this order: rotate, flip, straighten, crop, exposure, temperature, contrast, \
+            saturation, black-and-white, then every --operation. For another order, use --list with an adjustment list: \
             {"version": 1, "operations": [{"operation": "exposure", "value": 0.5}, …]}.
             """
     )
 
-    @Argument(help: "Identifiers, or - for standard input.")
+    @Argument(help: "Asset identifiers, or - to read them from standard input.")
     var ids: [String]
 
     @OptionGroup var adjustments: AdjustmentOptions
 
-    @Flag(help: "After the operations that are there, instead of in their place.")
+    @Flag(help: "Append to the existing operations instead of replacing them.")
     var append = false
 
-    @Flag(help: "Begin with what would make the picture look better, as explicit values.")
+    @Flag(help: "Start with automatic enhancement, stored as explicit values.")
     var enhance = false
 
-    @Flag(help: "Check everything, render and commit nothing.")
+    @Flag(help: "Validate the request without rendering or committing anything.")
     var dryRun = false
 
-    @Option(help: "One asset: refuse where it has another revision, as `safelight show` prints it.")
+    @Option(help: "Fail if the revision (see `safelight show`) of the asset is not this one; one asset only.")
     var ifRevision: String?
 
-    @Option(help: "high, normal or low: how soon it is rendered.")
+    @Option(help: "Rendering priority: high, normal or low.")
     var priority = "normal"
 
-    @Option(help: "Commit nothing; save how it would look, 1024 pixels wide or high.")
+    @Option(help: "Save a preview to this file, at most 1024 pixels a side, without committing.")
     var preview: String?
 
     @OptionGroup var client: ClientOptions
@@ -49,9 +49,9 @@ struct EditCommand: LibraryCommand {
         // Standard input can be read only once.
         if adjustments.listFile != "-" { _ = try adjustments.list(mayBeEmpty: enhance) }
         guard EditPriority(rawValue: priority) != nil else {
-            throw CommandFailure.usage("--priority is high, normal or low")
+            throw CommandFailure.usage("--priority must be high, normal or low")
         }
-        guard preview == nil || ids.count == 1 else { throw CommandFailure.usage("--preview is of one asset") }
+        guard preview == nil || ids.count == 1 else { throw CommandFailure.usage("--preview takes exactly one asset") }
     }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
@@ -71,7 +71,7 @@ struct EditCommand: LibraryCommand {
         if let ifRevision { request.ifRevision = try revision(ifRevision) }
         let outcome = try await library.editor.ask(request, deadline: .seconds(300 + 60 * ids.count)).result
         try output.result(outcome.json) {
-            if dryRun { return ["\(Quantities.count(ids.count, "asset")) would be edited; nothing was done"] }
+            if dryRun { return ["\(Quantities.count(ids.count, "asset")) would be edited; nothing was changed"] }
             guard let id = outcome.asset else {
                 return [
                     "edited \(Quantities.count(outcome.done, "asset"))"
@@ -84,7 +84,7 @@ struct EditCommand: LibraryCommand {
                     }
             }
             return [
-                outcome.isChanged ? "edited \(id), change #\(outcome.sequence ?? 0)" : "\(id) was like that already"
+                outcome.isChanged ? "edited \(id), change #\(outcome.sequence ?? 0)" : "\(id) already has these edits"
             ]
         }
         if outcome.failed > 0 { throw ExitCode(CommandFailure.Status.partly.rawValue) }
@@ -103,17 +103,18 @@ struct EditCommand: LibraryCommand {
 
     private func revision(_ text: String) throws -> Revision {
         guard text.first == "r", let number = Int64(text.dropFirst()) else {
-            throw CommandFailure.usage("--if-revision is a revision as `safelight show` prints it")
+            throw CommandFailure.usage("--if-revision must be a revision as printed by `safelight show`")
         }
         return Revision(number)
     }
 }
 
-/// A picture that the editor answered.
+/// An image that the editor returned.
 enum EditedPicture {
+    /// Writes the image to a file, or to standard output for `-`, and prints its size.
     static func save(_ answer: Answer<PreviewEdit.Result>, to file: String, _ output: Output) throws {
         guard let image = answer.attachments.first else {
-            throw CommandFailure(message: "the editor sent no image", name: Refusal.internalError.rawValue)
+            throw CommandFailure(message: "the editor returned no image", name: Refusal.internalError.rawValue)
         }
         try OutputFile.write(image, to: file)
         guard file != "-" else { return }

@@ -12,28 +12,28 @@ import SystemPackage
 struct ExportCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "export",
-        abstract: "Save files of assets into a folder, checked by their SHA-256, or images of them at a size.",
+        abstract: "Save the files of assets to a folder, or images of them at a given size.",
         discussion: """
-            Names the assets by identifier, or takes all of a fetch where none is named. With --size images are made, \
-            with the edits, or without them with --original.
+            Exports the named assets, or all assets of a fetch if none is named. Files are verified by their SHA-256. \
+            With --size, images are rendered instead: with edits, or without them with --original.
             """
     )
 
-    @Argument(help: "Identifiers, or - for standard input.")
+    @Argument(help: "Asset identifiers, or - to read them from standard input.")
     var ids: [String] = []
 
     @OptionGroup var fetch: FetchOptions
 
-    @Option(name: .shortAndLong, help: "The folder; made where there is none.")
+    @Option(name: .shortAndLong, help: "Output folder; created if needed.")
     var output: String
 
-    @Flag(help: "What is shown, with the edits, instead of the original: the same as --version current.")
+    @Flag(help: "Export the edited version instead of the original; short for --version current.")
     var current = false
 
-    @Option(help: "Which file: original, or current: with the edits.")
+    @Option(help: "File to export: original, or current (with edits).")
     var version = "original"
 
-    @Flag(help: "Beside each file an XMP sidecar: metadata, the adjustment data of the last edit, and its history.")
+    @Flag(help: "Also write an XMP sidecar for each file: metadata, adjustment data and edit history.")
     var sidecar = false
 
     @OptionGroup(title: "Images") var images: ExportImageOptions
@@ -47,9 +47,9 @@ struct ExportCommand: LibraryCommand {
     func check() throws {
         _ = try fetch.fetch(of: nil)
         guard version == "original" || version == "current" else {
-            throw CommandFailure.usage("--version is original or current")
+            throw CommandFailure.usage("--version must be original or current")
         }
-        if images.size != nil, isCurrent { throw ValidationError("--current is for files, --size makes images") }
+        if images.size != nil, isCurrent { throw ValidationError("--current cannot be combined with --size") }
         _ = try images.request(.none)
     }
 
@@ -58,7 +58,7 @@ struct ExportCommand: LibraryCommand {
     func run(in library: PhotoLibrary, output: Output) async throws {
         if mkdir(self.output, 0o777) != 0, errno != EEXIST {
             throw CommandFailure(
-                message: "\(self.output) cannot be made: \(Errno(rawValue: errno))",
+                message: "\(self.output) cannot be created: \(Errno(rawValue: errno))",
                 name: "not_written"
             )
         }
@@ -83,7 +83,7 @@ struct ExportCommand: LibraryCommand {
         }
     }
 
-    /// Saves one; false where it cannot be had, which is no reason to stop.
+    /// Exports one asset. Returns false if that failed; the export continues with the next asset.
     private func export(
         _ asset: Asset,
         from library: PhotoLibrary,
@@ -121,7 +121,7 @@ struct ExportCommand: LibraryCommand {
         }
     }
 
-    /// Saves one; false where its bytes cannot be had, which is no reason to stop.
+    /// Exports one file. Returns false if its bytes are not available; the export continues with the next asset.
     private func exportFile(
         _ asset: Asset,
         from library: PhotoLibrary,
@@ -164,7 +164,7 @@ struct ExportCommand: LibraryCommand {
         }
     }
 
-    /// The identifier, which no other has, and the name it came with, made safe for a folder.
+    /// Returns the asset's identifier, which is unique, followed by its original name without unsafe characters.
     static func fileName(_ asset: Asset, _ original: String?) -> String {
         let given = original ?? "file"
         var name = ""
@@ -173,7 +173,7 @@ struct ExportCommand: LibraryCommand {
                 scalar == "/" || scalar == "\\" || scalar == "\0" || scalar.properties.generalCategory == .control
             name.unicodeScalars.append(isUnsafe ? "_" : scalar)
         }
-        // Names of files have at most 255 bytes.
+        // File names have at most 255 bytes.
         while name.utf8.count > 200 { name.removeFirst() }
         return "\(asset.id)-\(name)"
     }

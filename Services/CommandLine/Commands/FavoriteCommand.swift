@@ -6,12 +6,12 @@ import PhotoModel
 struct FavoriteCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "favorite",
-        abstract: "Mark assets as favorites, or no longer."
+        abstract: "Mark assets as favorites, or remove the mark."
     )
 
     @OptionGroup var assets: Identifiers
 
-    @Flag(help: "No longer a favorite.")
+    @Flag(help: "Remove the mark.")
     var off = false
 
     @OptionGroup var client: ClientOptions

@@ -14,10 +14,10 @@ struct FetchCommand: LibraryCommand {
 
     @OptionGroup var fetch: FetchOptions
 
-    @Flag(help: "Only identifiers, one on each line.")
+    @Flag(help: "Print only identifiers, one per line.")
     var ids = false
 
-    @Flag(help: "Only how many there are.")
+    @Flag(help: "Print only the number of assets.")
     var count = false
 
     @OptionGroup var client: ClientOptions
@@ -65,7 +65,7 @@ struct FetchCommand: LibraryCommand {
 }
 
 extension Asset {
-    /// F favorite, H hidden, E edited, V video; - for none.
+    /// The flags of the asset in a list: F favorite, H hidden, E edited, V video; - for none.
     var flagLetters: String {
         let letters =
             (isFavorite ? "F" : "") + (isHidden ? "H" : "") + (hasAdjustments ? "E" : "")

@@ -8,7 +8,7 @@ import PhotoModel
 struct FolderCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "folder",
-        abstract: "List, make and fill folders of albums.",
+        abstract: "List, create and change folders of albums.",
         subcommands: [List.self, Create.self, Rename.self, Add.self, Delete.self],
         defaultSubcommand: List.self
     )
@@ -16,7 +16,7 @@ struct FolderCommand: AsyncParsableCommand {
     /// `safelight folder list`
     struct List: LibraryCommand {
         static let configuration = CommandConfiguration(abstract: "List folders and albums as a tree.")
-        @Argument(help: "Identifier or title; without one the root.") var folder: String?
+        @Argument(help: "Identifier or title of the folder. Default: the root.") var folder: String?
         @OptionGroup var client: ClientOptions
 
         func run(in library: PhotoLibrary, output: Output) async throws {
@@ -41,7 +41,7 @@ struct FolderCommand: AsyncParsableCommand {
                         let indent = String(repeating: "  ", count: depth)
                         try output.line("\(id)  \(indent)\(title)\(lists[id] == nil ? "" : "/")")
                     }
-                    // The catalog bounds the depth.
+                    // The recursion ends: the catalog limits the depth of folders.
                     if lists[id] != nil { try await list(id, depth: depth + 1, library, output) }
                 }
                 position += page.order.count
@@ -52,8 +52,8 @@ struct FolderCommand: AsyncParsableCommand {
 
     /// `safelight folder create`
     struct Create: LibraryCommand {
-        static let configuration = CommandConfiguration(abstract: "Make a folder.")
-        @Argument(help: "Its title.") var title: String
+        static let configuration = CommandConfiguration(abstract: "Create a folder.")
+        @Argument(help: "Title of the folder.") var title: String
         @OptionGroup var place: FolderOption
         @OptionGroup var client: ClientOptions
 
@@ -66,8 +66,8 @@ struct FolderCommand: AsyncParsableCommand {
 
     /// `safelight folder rename`
     struct Rename: LibraryCommand {
-        static let configuration = CommandConfiguration(abstract: "Give a folder another title.")
-        @Argument(help: "Identifier or title.") var folder: String
+        static let configuration = CommandConfiguration(abstract: "Rename a folder.")
+        @Argument(help: "Identifier or title of the folder.") var folder: String
         @Argument(help: "The new title.") var title: String
         @OptionGroup var client: ClientOptions
 
@@ -81,16 +81,16 @@ struct FolderCommand: AsyncParsableCommand {
     /// `safelight folder add`
     struct Add: LibraryCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Put albums and folders at the end of a folder; they leave the one they were in."
+            abstract: "Move albums and folders to the end of a folder."
         )
-        @Argument(help: "Identifier or title.") var folder: String
+        @Argument(help: "Identifier or title of the folder.") var folder: String
         @Argument(help: "Identifiers of albums and folders.") var ids: [String]
         @OptionGroup var client: ClientOptions
 
         func run(in library: PhotoLibrary, output: Output) async throws {
             let children = try ids.map { text -> ObjectReference in
                 guard let id = ObjectID(text), id.kind != .asset else {
-                    throw CommandFailure.usage("\"\(text.prefix(80))\" is no identifier of an album or folder")
+                    throw CommandFailure.usage("\"\(text.prefix(80))\" is not the identifier of an album or folder")
                 }
                 return .id(id)
             }
@@ -105,8 +105,8 @@ struct FolderCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Delete a folder with the albums and folders in it; the photos stay in the library."
         )
-        @Argument(help: "Identifier or title.") var folder: String
-        @Flag(name: .shortAndLong, help: "Do not ask.") var yes = false
+        @Argument(help: "Identifier or title of the folder.") var folder: String
+        @Flag(name: .shortAndLong, help: "Do not ask for confirmation.") var yes = false
         @OptionGroup var client: ClientOptions
 
         func run(in library: PhotoLibrary, output: Output) async throws {

@@ -6,7 +6,7 @@ import PhotoModel
 struct HideCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "hide",
-        abstract: "Leave assets out of usual fetches, or show them again."
+        abstract: "Hide assets from normal fetches, or show them again."
     )
 
     @OptionGroup var assets: Identifiers

@@ -9,14 +9,14 @@ import PhotoModel
 struct HistoryCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "history",
-        abstract: "Print the edits of an asset, or take it back to one of them.",
-        discussion: "Step 0 is the original. Going back is a new change; nothing of the history is lost by it."
+        abstract: "Print the edit history of an asset, or restore one of its steps.",
+        discussion: "Step 0 is the original. Restoring a step is a new change; the history is kept."
     )
 
-    @Argument(help: "The asset's identifier.")
+    @Argument(help: "Asset identifier.")
     var id: String
 
-    @Option(help: "Take the asset back to how it was after this step.")
+    @Option(help: "Restore the asset to its state after this step.")
     var undoTo: Int?
 
     @OptionGroup var client: ClientOptions
@@ -36,7 +36,11 @@ struct HistoryCommand: LibraryCommand {
             )
             let outcome = try await library.editor.ask(request, deadline: .seconds(300)).result
             return try output.result(outcome.json) {
-                [outcome.isChanged ? "\(id) is at step \(undoTo) again, change #\(outcome.sequence)" : "\(id) is there"]
+                [
+                    outcome.isChanged
+                        ? "\(id) is restored to step \(undoTo), change #\(outcome.sequence)"
+                        : "\(id) is already in this state"
+                ]
             }
         }
         let history = try await library.editor.ask(EditHistory(asset: id)).result
@@ -44,12 +48,12 @@ struct HistoryCommand: LibraryCommand {
             history.steps.map { step in
                 let what =
                     step.kind == .revert
-                    ? "back to the original" : "\(step.formatIdentifier ?? "") \(step.formatVersion ?? "")".printable
+                    ? "reverted" : "\(step.formatIdentifier ?? "") \(step.formatVersion ?? "")".printable
                 let operations = step.adjustments?["operations"]?.arrayValue?.compactMap {
                     $0["operation"]?.stringValue
                 }
                 return "\(step.step)  #\(step.sequence)  \(what)  \((operations ?? []).joined(separator: ", "))"
-            } + (history.isComplete ? [] : ["older changes are no longer kept"])
+            } + (history.isComplete ? [] : ["older steps are no longer in the history"])
         }
     }
 }
@@ -58,16 +62,16 @@ struct HistoryCommand: LibraryCommand {
 struct CompareCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "compare",
-        abstract: "Save the original and what is shown of it side by side in one picture."
+        abstract: "Save the original and the edited version side by side in one image."
     )
 
-    @Argument(help: "The asset's identifier.")
+    @Argument(help: "Asset identifier.")
     var id: String
 
-    @Option(name: .shortAndLong, help: "The file; - for standard output.")
+    @Option(name: .shortAndLong, help: "Output file; - for standard output.")
     var output = "compare.jpg"
 
-    @Option(help: "Longer side of each of the two in pixels, 16 to 2048.")
+    @Option(help: "Longer side of each image in pixels, 16 to 2048.")
     var size = 1024
 
     @OptionGroup var client: ClientOptions
@@ -76,7 +80,7 @@ struct CompareCommand: LibraryCommand {
 
     func check() throws {
         _ = try Identifiers.one(id)
-        guard (16...2048).contains(size) else { throw CommandFailure.usage("--size is a number from 16 to 2048") }
+        guard (16...2048).contains(size) else { throw CommandFailure.usage("--size must be a number from 16 to 2048") }
     }
 
     func run(in library: PhotoLibrary, output: Output) async throws {

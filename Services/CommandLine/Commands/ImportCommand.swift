@@ -9,52 +9,54 @@ import SystemPackage
 struct ImportCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "import",
-        abstract: "Copy photos into the library: files, and folders with all that is in them.",
+        abstract: "Import photos and videos: files, and folders with everything in them.",
         discussion: """
-            Bytes that the library has already are recognised, so running it again goes on where it was stopped, whoever \
-            was killed. Broken files are named and skipped. Links below folders are not followed; hidden files, and what \
-            is clearly no picture, are passed over. Ctrl-C finishes what is under way.
+            Files that are already in the library are recognized by their content, so an interrupted import continues \
+            when it is run again, even if a service was killed. Broken files are reported and skipped. Symbolic links \
+            inside folders are not followed; hidden files and files that are clearly not images are ignored. Ctrl-C \
+            finishes the files in progress and then stops.
 
-            Files of one folder with the same stem belong together: a picture and its raw file (taken within a second), \
-            a picture and its film as a Live Photo (the same content identifier, or six seconds at most), and the XMP \
-            sidecars STEM.xmp and STEM.jpg.xmp, whose rating, keywords, caption and place go before the picture's own.
+            Files in one folder with the same stem are imported as one asset: a photo and its raw file (taken within \
+            one second of each other), a photo and its video as a Live Photo (same content identifier, or at most six \
+            seconds long), and the XMP sidecars STEM.xmp and STEM.jpg.xmp, whose rating, keywords, caption and location \
+            take precedence over those in the photo.
 
-            With --reference nothing is copied: the files stay where they are, below a folder that the catalog was \
-            started with (--import-root), and are checked at each opening; see rescan.
+            With --reference nothing is copied: the files stay where they are, in a folder that the catalog was started \
+            with (--import-root), and are checked each time they are opened; see rescan.
 
-            A file of the library that is known to be damaged (it was found so, or was written to) is replaced when good \
-            bytes for it are imported; --verify finds those that were damaged without a trace.
+            A stored file that is known to be damaged is replaced when the same file is imported again. --verify also \
+            finds damage that was not yet known.
 
-            Exit status: 0 all is in the library, 1 nothing could be done, 3 some files or folders could not be taken.
+            Exit status: 0 everything is in the library, 1 nothing was done, 3 some files or folders were not imported.
             """
     )
 
-    @Argument(help: "Files and folders.")
+    @Argument(help: "Files and folders to import.")
     var paths: [String]
 
-    @Option(help: ArgumentHelp("Put all of them into an album too; made where there is none.", valueName: "title"))
+    @Option(help: ArgumentHelp("Also add the assets to this album; created if needed.", valueName: "title"))
     var album: String?
 
-    @Option(help: "Files under way at once, 1 to 64.")
+    @Option(help: "Number of files imported at the same time, 1 to 64.")
     var parallel = 16
 
-    @Flag(help: "Leave the files where they are and refer to them.")
+    @Flag(help: "Reference the files where they are instead of copying them.")
     var reference = false
 
-    @Flag(help: "Read the library's own file of each known picture too, and replace those that are damaged.")
+    @Flag(help: "Verify the stored file of each asset that is already in the library, and replace damaged ones.")
     var verify = false
 
-    @Flag(help: "Only list what would be imported.")
+    @Flag(help: "List what would be imported, without importing it.")
     var dryRun = false
 
-    @Flag(name: .shortAndLong, help: "A line for each file.")
+    @Flag(name: .shortAndLong, help: "Print a line for each file.")
     var verbose = false
 
     @OptionGroup var client: ClientOptions
 
     func validate() throws {
         guard !paths.isEmpty else { throw ValidationError("name the files or folders to import") }
-        guard (1...64).contains(parallel) else { throw ValidationError("--parallel is a number from 1 to 64") }
+        guard (1...64).contains(parallel) else { throw ValidationError("--parallel must be a number from 1 to 64") }
     }
 
     mutating func run() async throws {
@@ -70,7 +72,7 @@ struct ImportCommand: LibraryCommand {
         for path in paths { try finder.add(path) }
         let stop = StopRequest()
         let signals = StopSignals(stop)
-        // Counted first, so that the end can be foretold; nothing is kept of that.
+        // A separate pass counts the items, so that the remaining time can be estimated; it keeps none of them.
         let total = finder.count()
         var report = ImportReport(total: total, output: output, isVerbose: verbose, keepsAssets: album != nil)
         var isAtEnd = false
@@ -88,7 +90,7 @@ struct ImportCommand: LibraryCommand {
             }
         } catch {
             report.clearBar()
-            output.note("after \(report.imported) imported files:")
+            output.note("stopped after \(report.imported) imported files:")
             throw error
         }
         let files = report.assets.sorted { $0.index < $1.index }.map(\.id)
@@ -104,7 +106,7 @@ struct ImportCommand: LibraryCommand {
 
     private func tell(_ unreadable: [(path: FilePath, reason: Errno)], _ output: Output) {
         for (path, reason) in unreadable {
-            output.report(CommandFailure(message: "\(path) cannot be searched: \(reason)", name: "not_read"))
+            output.report(CommandFailure(message: "\(path) cannot be read: \(reason)", name: "not_read"))
         }
     }
 
@@ -124,13 +126,13 @@ struct ImportCommand: LibraryCommand {
         if !output.isJSON {
             output.note(
                 "would import \(Quantities.count(count, "asset")), "
-                    + "\(Quantities.count(finder.others, "other")) passed over"
+                    + "\(Quantities.count(finder.others, "other")) ignored"
             )
         }
         if !finder.unreadable.isEmpty { throw ExitCode(CommandFailure.Status.partly.rawValue) }
     }
 
-    /// Puts assets at the end of an album, in the order of the files.
+    /// Appends the assets to the album with this title, in the order of the files; creates the album if needed.
     private static func add(_ ids: [ObjectID], to title: String, in library: PhotoLibrary) async throws {
         guard !ids.isEmpty else { return }
         let album: ObjectID
@@ -139,7 +141,7 @@ struct ImportCommand: LibraryCommand {
         } else {
             let made = try await library.perform([.createCollection(.init(ref: "album", title: title))])
             guard let id = made.id("album") else {
-                throw CommandFailure(message: "the catalog did not name the new album", name: "internal_error")
+                throw CommandFailure(message: "the catalog returned no id for the new album", name: "internal_error")
             }
             album = id
         }

@@ -8,23 +8,23 @@ import PhotoModel
 struct MomentsCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "moments",
-        abstract: "List moments: the days and places at which photos were taken.",
-        discussion: "Without a year: the years. `safelight fetch --album ID` lists what is in one."
+        abstract: "List moments: photos grouped by day and location.",
+        discussion: "Without a year, lists the years. `safelight fetch --album ID` lists the photos of a moment."
     )
 
-    @Argument(help: "Only those of a year.")
+    @Argument(help: "List the moments of this year.")
     var year: Int?
 
     @OptionGroup var client: ClientOptions
 
     func check() throws {
-        if let year, !(1...9999).contains(year) { throw CommandFailure.usage("\(year) is no year") }
+        if let year, !(1...9999).contains(year) { throw CommandFailure.usage("\(year) is not a year from 1 to 9999") }
     }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
         var table = TextTable([
             .init(title: "id"), .init(title: year == nil ? "moments" : "photos", alignment: .right),
-            .init(title: year == nil ? "year" : "day and place", width: 60),
+            .init(title: year == nil ? "year" : "day and location", width: 60),
         ])
         var position = 0
         while true {

@@ -7,22 +7,22 @@ import PhotoModel
 struct PresetCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "preset",
-        abstract: "Keep lists of adjustments under names, for `safelight edit --preset NAME`.",
+        abstract: "Manage named adjustment lists for `safelight edit --preset NAME`.",
         discussion: """
-            A preset is a file with an adjustment list, as `safelight describe adjustments` tells; its values stand in \
-            every edit that was made with it, so that changing a preset changes no picture.
+            A preset is a file with an adjustment list in the format of `safelight describe adjustments`. An edit stores \
+            the values of the preset, not its name, so changing a preset later does not change existing edits.
             """,
         subcommands: [List.self, Show.self, Save.self, Take.self, Import.self, Export.self, Remove.self],
         defaultSubcommand: List.self
     )
 
-    /// Where the presets are.
+    /// The option that selects the preset folder.
     struct Place: ParsableArguments {
         @Option(
             help: ArgumentHelp(
-                "The folder of presets.",
+                "Preset folder.",
                 discussion:
-                    "SAFELIGHT_PRESETS, else $XDG_CONFIG_HOME/safelight/presets, else ~/.config/safelight/presets.",
+                    "Default: SAFELIGHT_PRESETS, $XDG_CONFIG_HOME/safelight/presets or ~/.config/safelight/presets.",
                 valueName: "folder"
             )
         )
@@ -31,14 +31,14 @@ struct PresetCommand: ParsableCommand {
         func folder() throws -> PresetFolder { try PresetFolder(flag: presets) }
     }
 
-    /// How to report; what is kept and forgotten is told on standard error, a preset itself is always JSON.
+    /// The output format. Messages go to standard error; a preset itself is always printed as JSON.
     struct Report: ParsableArguments {
-        @Flag(help: "Write JSON: a line for each.") var json = false
+        @Flag(help: "Print JSON, one value per line.") var json = false
     }
 
     /// `safelight preset list`
     struct List: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Print the names, and what each does.")
+        static let configuration = CommandConfiguration(abstract: "List the presets with their operations.")
         @OptionGroup var place: Place
         @OptionGroup var report: Report
 
@@ -55,8 +55,8 @@ struct PresetCommand: ParsableCommand {
 
     /// `safelight preset show`
     struct Show: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Print a preset's list.")
-        @Argument(help: "Its name.") var name: String
+        static let configuration = CommandConfiguration(abstract: "Print the adjustment list of a preset.")
+        @Argument(help: "Name of the preset.") var name: String
         @OptionGroup var place: Place
         @OptionGroup var report: Report
 
@@ -67,10 +67,10 @@ struct PresetCommand: ParsableCommand {
 
     /// `safelight preset save`
     struct Save: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Keep adjustments under a name.")
-        @Argument(help: "Its name.") var name: String
+        static let configuration = CommandConfiguration(abstract: "Save adjustments as a preset.")
+        @Argument(help: "Name of the preset.") var name: String
         @OptionGroup var adjustments: AdjustmentOptions
-        @Flag(help: "In place of one of that name.") var replace = false
+        @Flag(help: "Replace an existing preset of this name.") var replace = false
         @OptionGroup var report: Report
 
         func run() throws {
@@ -81,10 +81,10 @@ struct PresetCommand: ParsableCommand {
 
     /// `safelight preset take`
     struct Take: LibraryCommand {
-        static let configuration = CommandConfiguration(abstract: "Keep the edit of an asset under a name.")
-        @Argument(help: "Its name.") var name: String
-        @Argument(help: "The asset's identifier.") var asset: String
-        @Flag(help: "In place of one of that name.") var replace = false
+        static let configuration = CommandConfiguration(abstract: "Save the current edit of an asset as a preset.")
+        @Argument(help: "Name of the preset.") var name: String
+        @Argument(help: "Asset identifier.") var asset: String
+        @Flag(help: "Replace an existing preset of this name.") var replace = false
         @OptionGroup var place: Place
         @OptionGroup var client: ClientOptions
 
@@ -94,7 +94,7 @@ struct PresetCommand: ParsableCommand {
             let asset = try await library.asset(try Identifiers.one(asset))
             guard asset.adjustmentFormatIdentifier == AdjustmentList.formatIdentifier else {
                 throw CommandFailure(
-                    message: "\(asset.id) has no edit that this editor made",
+                    message: "\(asset.id) has no edit in this editor's format",
                     name: "request_not_supported"
                 )
             }
@@ -108,29 +108,29 @@ struct PresetCommand: ParsableCommand {
     /// `safelight preset import`
     struct Import: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Take presets from files: lists named after their files, or what `preset export` wrote."
+            abstract: "Import presets from adjustment lists (named after their files) or from `preset export` bundles."
         )
-        @Argument(help: "Files.") var files: [String]
-        @Flag(help: "In place of those of the same name.") var replace = false
+        @Argument(help: "Files to import.") var files: [String]
+        @Flag(help: "Replace existing presets of the same name.") var replace = false
         @OptionGroup var place: Place
         @OptionGroup var report: Report
 
         func run() throws {
             let folder = try place.folder()
-            // All are read and checked before one is written.
+            // Every preset is read and checked before the first one is written.
             let presets = try files.flatMap { try PresetFolder.presets(inFile: $0) }
             for preset in presets { try PresetFolder.check(preset.name) }
             for preset in presets { try folder.write(preset, replacing: replace) }
-            Output(json: report.json).note("took \(Quantities.count(presets.count, "preset"))")
+            Output(json: report.json).note("imported \(Quantities.count(presets.count, "preset"))")
         }
     }
 
     /// `safelight preset export`
     struct Export: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Print presets as one bundle that `preset import` reads; all where none is named."
+            abstract: "Print presets as one bundle for `preset import`."
         )
-        @Argument(help: "Names.") var names: [String] = []
+        @Argument(help: "Names of the presets. Default: all.") var names: [String] = []
         @OptionGroup var place: Place
         @OptionGroup var report: Report
 
@@ -143,8 +143,8 @@ struct PresetCommand: ParsableCommand {
 
     /// `safelight preset remove`
     struct Remove: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Forget presets.")
-        @Argument(help: "Names.") var names: [String]
+        static let configuration = CommandConfiguration(abstract: "Delete presets.")
+        @Argument(help: "Names of the presets.") var names: [String]
         @OptionGroup var place: Place
         @OptionGroup var report: Report
 

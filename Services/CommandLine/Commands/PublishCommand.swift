@@ -10,43 +10,45 @@ import PhotoModel
 struct PublishCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "publish",
-        abstract: "Publish many edits and follow each until it is applied.",
+        abstract: "Publish many edits and follow each one until it is applied.",
         discussion: """
             Each line is an edit as JSON: {"asset": "a01…", "adjustments": {"version": 1, "operations": [{"operation": \
-            "exposure", "value": 0.5}]}}, and if you like "id" (1 to 48 printable characters), "after" (the id of the \
-            edit that it comes after), "mode" ("replace" or "append") and "ifContentRevision".
+            "exposure", "value": 0.5}]}}. Optional members: "id" (1 to 48 printable characters), "after" (the id of the \
+            edit that must be applied first), "mode" ("replace" or "append") and "ifContentRevision".
 
-            An edit is sent again until it is accepted; from then on it is carried out once, whatever is killed. A line \
-            without an id gets one made of its content, its number and --name: the same file again goes on where it was \
-            stopped, and does nothing twice. To apply the same lines again, give another --name.
+            An edit is sent again until it is accepted. An accepted edit is applied exactly once, even if a service is \
+            killed. A line without an id gets one derived from its content, its line number and --name, so publishing \
+            the same file again continues where it stopped and applies nothing twice. To apply the same lines again, \
+            use another --name.
 
-            A line without "after" comes after the line before it that edits the same asset (not with --no-chain).
+            A line without "after" is applied after the previous line that edits the same asset, unless --no-chain is \
+            given.
 
-            Ctrl-C stops publishing and says which edits were accepted and which were not; what was accepted is applied \
-            all the same. Exit status: 0 when every edit was applied (or accepted, with --until accepted), 3 when some \
-            failed, or when it was stopped.
+            Ctrl-C stops publishing and reports which edits were accepted and which were not; accepted edits are still \
+            applied. Exit status: 0 if every edit was applied (with --until accepted: accepted), 3 if some failed or \
+            publishing was stopped.
             """
     )
 
-    @Argument(help: ArgumentHelp("JSON lines; - is standard input.", valueName: "file"))
+    @Argument(help: ArgumentHelp("File with JSON lines; - for standard input.", valueName: "file"))
     var file = "-"
 
-    @Option(help: "Follow each edit until it is accepted, or applied.")
+    @Option(help: "Follow each edit until it is accepted or applied.")
     var until = Goal.applied
 
-    @Option(help: "Tells runs apart whose lines are the same, at most 64 bytes.")
+    @Option(help: "Name of this run, at most 64 bytes; separates runs with the same lines.")
     var name = ""
 
     @Flag(
         inversion: .prefixedNo,
-        help: "Let the edits of an asset come one after the other, in the order of the lines."
+        help: "Apply the edits of an asset one after another, in the order of the lines."
     )
     var chain = true
 
-    @Option(help: "Edits that are open at a time, 1 to 1000.")
+    @Option(help: "Maximum number of unfinished edits at a time, 1 to 1000.")
     var window = 500
 
-    @Flag(name: .shortAndLong, help: "A line for each state of each edit.")
+    @Flag(name: .shortAndLong, help: "Print a line for each state of each edit.")
     var verbose = false
 
     @OptionGroup var client: ClientOptions
@@ -54,8 +56,8 @@ struct PublishCommand: LibraryCommand {
     var services: [ServiceName] { [.catalog, .editor] }
 
     func validate() throws {
-        guard (1...1000).contains(window) else { throw ValidationError("--window is a number from 1 to 1000") }
-        guard name.utf8.count <= 64 else { throw ValidationError("--name has at most 64 bytes") }
+        guard (1...1000).contains(window) else { throw ValidationError("--window must be a number from 1 to 1000") }
+        guard name.utf8.count <= 64 else { throw ValidationError("--name must have at most 64 bytes") }
     }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
@@ -74,7 +76,7 @@ struct PublishCommand: LibraryCommand {
 }
 
 extension PublishCommand {
-    /// As ``PublishGoal``, for the command line.
+    /// ``PublishGoal`` as a command line argument.
     enum Goal: String, CaseIterable, ExpressibleByArgument {
         case accepted, applied
 

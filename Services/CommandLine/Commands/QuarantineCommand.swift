@@ -10,14 +10,14 @@ struct QuarantineCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "quarantine",
         abstract:
-            "Show files that are opened no more because they crashed or hung a worker, and let them be tried again.",
+            "List files that are no longer opened because they crashed or hung a worker, or release them.",
         subcommands: [List.self, Lift.self],
         defaultSubcommand: List.self
     )
 
     /// `safelight quarantine list`
     struct List: LibraryCommand {
-        static let configuration = CommandConfiguration(abstract: "List them, the latest first.")
+        static let configuration = CommandConfiguration(abstract: "List quarantined files, newest first.")
         @OptionGroup var client: ClientOptions
 
         func run(in library: PhotoLibrary, output: Output) async throws {
@@ -38,22 +38,22 @@ struct QuarantineCommand: AsyncParsableCommand {
                 position += page.resources.count
                 if page.resources.isEmpty || position >= page.count { break }
             }
-            if !output.isJSON { try output.lines(position == 0 ? ["nothing is set aside"] : table.lines) }
+            if !output.isJSON { try output.lines(position == 0 ? ["nothing is quarantined"] : table.lines) }
         }
     }
 
     /// `safelight quarantine lift`
     struct Lift: LibraryCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Let files be tried again.",
-            discussion: "After an upgrade of the libraries that open pictures, or when the machine was short of memory."
+            abstract: "Release files from quarantine, so that they are opened again.",
+            discussion: "Use it after an upgrade of the image libraries, or if the machine was short of memory."
         )
-        @Argument(help: "Identifiers of assets, or digests as list shows them.") var ids: [String] = []
-        @Flag(help: "All of them.") var all = false
+        @Argument(help: "Asset identifiers, or digests as printed by `quarantine list`.") var ids: [String] = []
+        @Flag(help: "Release all files.") var all = false
         @OptionGroup var client: ClientOptions
 
         func validate() throws {
-            guard ids.isEmpty == all else { throw ValidationError("name assets or digests, or say --all") }
+            guard ids.isEmpty == all else { throw ValidationError("name assets or digests, or give --all") }
         }
 
         func run(in library: PhotoLibrary, output: Output) async throws {
@@ -61,7 +61,7 @@ struct QuarantineCommand: AsyncParsableCommand {
             for digest in all ? [nil] : try await digests(in: library).map(Optional.some) {
                 lifted += try await library.catalog.ask(LiftQuarantine(digest: digest)).result.lifted
             }
-            try output.result(["lifted": JSON(lifted)]) { ["\(Quantities.count(lifted, "file")) may be tried again"] }
+            try output.result(["lifted": JSON(lifted)]) { ["\(Quantities.count(lifted, "file")) released"] }
         }
 
         private func digests(in library: PhotoLibrary) async throws -> [String] {

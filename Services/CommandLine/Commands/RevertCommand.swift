@@ -9,7 +9,7 @@ import PhotoModel
 struct RevertCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "revert",
-        abstract: "Discard all edits of assets: back to the originals."
+        abstract: "Revert assets to their originals by discarding all edits."
     )
 
     @OptionGroup var assets: Identifiers

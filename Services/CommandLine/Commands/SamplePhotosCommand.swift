@@ -4,18 +4,18 @@ import SamplePictures
 import SystemPackage
 import Glibc
 
-/// `safelight sample-photos`, for the demo and for trying things out.
+/// `safelight sample-photos`, which creates photos for the demo and for experiments.
 struct SamplePhotosCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sample-photos",
-        abstract: "Make a dozen pictures with dates, places and all orientations in a folder.",
+        abstract: "Create a dozen sample photos with dates, locations and all orientations.",
         shouldDisplay: false
     )
 
-    @Argument(help: "The folder; made where there is none.")
+    @Argument(help: "Output folder; created if needed.")
     var folder: String
 
-    @Flag(help: "Write JSON: one line for each file.")
+    @Flag(help: "Print JSON, one line for each file.")
     var json = false
 
     func run() async throws {
@@ -35,14 +35,14 @@ struct SamplePhotosCommand: AsyncParsableCommand {
         for file in files.sorted() { try output.result(["file": .string(file)]) { [file.printable] } }
     }
 
-    /// Makes a folder and those above it.
+    /// Creates a folder and its parents.
     private static func make(_ folder: FilePath) throws {
         var path = FilePath(root: folder.root)
         for component in folder.components {
             path.append(component)
             guard mkdir(path.string, 0o777) != 0, errno != EEXIST else { continue }
             throw CommandFailure(
-                message: "\(path.string) cannot be made: \(Errno(rawValue: errno))",
+                message: "\(path.string) cannot be created: \(Errno(rawValue: errno))",
                 name: "not_written"
             )
         }

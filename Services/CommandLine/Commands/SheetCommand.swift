@@ -9,22 +9,22 @@ import PhotoModel
 struct SheetCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "sheet",
-        abstract: "Save a contact sheet: the assets of a fetch as one picture.",
-        discussion: "At most \(ImageSheet.maxAssets) assets; choose others with --offset."
+        abstract: "Save a contact sheet: the assets of a fetch in one image.",
+        discussion: "A sheet has at most \(ImageSheet.maxAssets) assets; use --offset for the next ones."
     )
 
     @OptionGroup var fetch: FetchOptions
 
-    @Option(name: .shortAndLong, help: "The file; - for standard output.")
+    @Option(name: .shortAndLong, help: "Output file; - for standard output.")
     var output = "sheet.jpg"
 
-    @Option(help: "Pictures in a row, 1 to 40.")
+    @Option(help: "Number of columns, 1 to 40.")
     var columns = 6
 
-    @Option(help: "Side of a cell in pixels, 32 to 1024.")
+    @Option(help: "Width and height of a cell in pixels, 32 to 1024.")
     var cell = 256
 
-    @Flag(help: "The originals, without edits.")
+    @Flag(help: "Show the originals, without edits.")
     var original = false
 
     @OptionGroup var client: ClientOptions
@@ -32,8 +32,8 @@ struct SheetCommand: LibraryCommand {
     var services: [ServiceName] { [.catalog, .thumbnailer] }
 
     func validate() throws {
-        guard (1...40).contains(columns) else { throw ValidationError("--columns is a number from 1 to 40") }
-        guard (32...1024).contains(cell) else { throw ValidationError("--cell is a number from 32 to 1024") }
+        guard (1...40).contains(columns) else { throw ValidationError("--columns must be a number from 1 to 40") }
+        guard (32...1024).contains(cell) else { throw ValidationError("--cell must be a number from 32 to 1024") }
     }
 
     func check() throws { _ = try fetch.fetch(of: nil) }
@@ -42,7 +42,7 @@ struct SheetCommand: LibraryCommand {
         let fetch = try await fetch.fetch(in: library)
         let page = try await library.assets(fetch, count: ImageSheet.maxAssets)
         guard !page.assets.isEmpty else {
-            throw CommandFailure(message: "no assets to show", name: Refusal.identifierNotFound.rawValue)
+            throw CommandFailure(message: "the fetch has no assets", name: Refusal.identifierNotFound.rawValue)
         }
         if page.count > page.assets.count {
             output.note("showing the first \(page.assets.count) of \(page.count)")
@@ -56,7 +56,7 @@ struct SheetCommand: LibraryCommand {
         )
         let answer = try await library.thumbnailer.ask(request, deadline: .seconds(600))
         guard let image = answer.attachments.first else {
-            throw CommandFailure(message: "the thumbnailer sent no image", name: Refusal.internalError.rawValue)
+            throw CommandFailure(message: "the thumbnailer returned no image", name: Refusal.internalError.rawValue)
         }
         try OutputFile.write(image, to: self.output)
         guard self.output != "-" else { return }
@@ -68,7 +68,7 @@ struct SheetCommand: LibraryCommand {
             let size = "\(result.pixelWidth) x \(result.pixelHeight) pixels"
             return ["\(self.output.printable): \(Quantities.count(page.assets.count, "picture")), \(size)"]
                 + result.failed.members.map {
-                    "no picture of \($0.name): \(($0.value["message"]?.stringValue ?? "").printable)"
+                    "no image of \($0.name): \(($0.value["message"]?.stringValue ?? "").printable)"
                 }
         }
         if !result.failed.isEmpty { throw ExitCode(CommandFailure.Status.partly.rawValue) }

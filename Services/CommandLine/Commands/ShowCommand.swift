@@ -8,7 +8,7 @@ import PhotoModel
 struct ShowCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "show",
-        abstract: "Show every fact about assets: dates, place, camera, files, albums."
+        abstract: "Show all metadata of assets: dates, location, camera, files, albums."
     )
 
     @OptionGroup var assets: Identifiers
@@ -45,7 +45,7 @@ struct ShowCommand: LibraryCommand {
         return page.collections.map { $0.title ?? $0.id.text }
     }
 
-    /// What is known, in an order in which people look for it; what is not known is left out.
+    /// Returns the metadata of the asset as labels and values, the most looked-for first. Unknown values are omitted.
     static func facts(
         _ asset: Asset,
         albums: [String],
@@ -61,7 +61,7 @@ struct ShowCommand: LibraryCommand {
         add("size", "\(asset.pixelWidth) x \(asset.pixelHeight) pixels")
         if asset.duration > 0 { add("duration", Quantities.clock(.microseconds(asset.duration))) }
         add("taken", asset.creationDate.map { Quantities.moment($0, offset: asset.creationOffset) })
-        add("place", asset.location.map(Quantities.location))
+        add("location", asset.location.map(Quantities.location))
         add("camera", [asset.cameraMake, asset.cameraModel].compactMap { $0 }.joined(separator: " "))
         add("lens", asset.lensModel)
         add("caption", asset.caption)
@@ -72,7 +72,7 @@ struct ShowCommand: LibraryCommand {
         let smart = SmartAlbum.allCases.filter { $0 != .userLibrary && $0.contains(asset) }.map(\.words.title)
         add("smart albums", smart.joined(separator: ", "))
         add("moment", asset.moment.map { "\($0.title)  \($0.id)" })
-        add("burst", asset.burstIdentifier.map { $0 + (asset.representsBurst ? ", stands for it" : "") })
+        add("burst", asset.burstIdentifier.map { $0 + (asset.representsBurst ? ", representative" : "") })
         if let format = asset.adjustmentFormatIdentifier {
             let date = asset.adjustmentDate.map { ", " + Quantities.moment($0) } ?? ""
             add("edited with", "\(format) \(asset.adjustmentFormatVersion ?? "")\(date)")
@@ -90,13 +90,13 @@ struct ShowCommand: LibraryCommand {
             )
         }
         for (type, damage) in asset.resources.compactMap({ resource in resource.damage.map { (resource.type, $0) } }) {
-            add("damage", "\(type.rawValue): \(damage); it is kept as it came")
+            add("damage", "\(type.rawValue): \(damage); the file is kept unchanged")
         }
         for entry in quarantined {
             add(
-                "set aside",
+                "quarantined",
                 "\(entry.reason) (\(entry.service), \(Quantities.count(entry.failures, "time")), last "
-                    + "\(Quantities.moment(entry.date))); `safelight quarantine lift \(asset.id)` lets it be tried again"
+                    + "\(Quantities.moment(entry.date))); `safelight quarantine lift \(asset.id)` releases it"
             )
         }
         return facts

@@ -10,20 +10,20 @@ import PhotoModel
 struct StatusCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
-        abstract: "Show the health and the figures of the services.",
+        abstract: "Show the health and metrics of the services.",
         discussion: """
-            Succeeds when all of them can do their work; with --wait it gives them time to come up. With a name it is \
-            the health check of one service.
+            The exit status is 0 if every service is healthy. With --wait, the command waits until they are. With the \
+            name of one service it works as a health check of that service.
             """
     )
 
-    @Argument(help: "Only these: catalog, thumbnailer, editor, change-broker. Else all four.")
+    @Argument(help: "Services to show: catalog, thumbnailer, editor, change-broker. Default: all.")
     var names: [ServiceName] = []
 
-    @Flag(help: "All figures.")
+    @Flag(help: "Print all metrics.")
     var figures = false
 
-    @Flag(help: "Only the token of the newest change, for watch --since.")
+    @Flag(help: "Print only the token of the newest change, for `watch --since`.")
     var token = false
 
     @OptionGroup var client: ClientOptions
@@ -34,7 +34,7 @@ struct StatusCommand: LibraryCommand {
         names.isEmpty ? ServiceName.allCases : ServiceName.allCases.filter(names.contains)
     }
 
-    /// What one service said.
+    /// The health and metrics of one service.
     struct State: Sendable {
         let service: ServiceName
         let address: String
@@ -89,7 +89,8 @@ struct StatusCommand: LibraryCommand {
         }
     }
 
-    /// Asks again while it is ailing, where `--wait` gives it time: health is a state, and no event tells of it.
+    /// Returns the state of a service; with `--wait`, polls until it is healthy or the time is up. There is no event
+    /// for a change of health.
     private static func state(
         of service: ServiceName,
         in library: PhotoLibrary,
@@ -114,7 +115,7 @@ struct StatusCommand: LibraryCommand {
             state.health = try await client.health(deadline: deadline)
             state.figures = try await client.figures()
         } catch {
-            state.problem = error.isSilence ? "does not answer" : error.message
+            state.problem = error.isSilence ? "does not respond" : error.message
         }
         return state
     }
@@ -125,7 +126,7 @@ struct StatusCommand: LibraryCommand {
             .init(title: "version"), .init(title: "address"),
         ])
         for state in states {
-            let word = state.health == nil ? "away" : state.isHealthy ? "healthy" : "ailing"
+            let word = state.health == nil ? "unreachable" : state.isHealthy ? "healthy" : "unhealthy"
             table.add([
                 state.service.rawValue, word, state.health.map { "\($0.sequence)" } ?? "-",
                 state.health?.version ?? "-", state.address,
@@ -146,7 +147,7 @@ struct StatusCommand: LibraryCommand {
         return lines
     }
 
-    /// How the thumbnailer is doing, in a line: queue, hit rate, renders a second.
+    /// A summary of the thumbnailer in one line: queue, cache hit rate, renders per second, cache size.
     private static func pictureLine(_ state: State) -> String? {
         func number(_ name: String, in group: JSON? = nil) -> Int64 {
             (group?[name] ?? state.figures[name])?.intValue ?? 0
@@ -154,14 +155,14 @@ struct StatusCommand: LibraryCommand {
         guard state.service == .thumbnailer, let cache = state.figures["cache"] else { return nil }
         let hits = number("memoryHits") + number("diskHits")
         let all = hits + number("misses")
-        let rate = all > 0 ? ", \(100 * hits / all) % of \(all) requests at hand" : ""
+        let rate = all > 0 ? ", \(100 * hits / all) % of \(all) requests from the cache" : ""
         let waiting = number("due", in: cache) + number("waiting", in: state.figures["caching"])
         let renders = state.figures["rate"]?["rendersPerSecond"]?.doubleValue ?? 0
-        return "pictures: \(waiting) waiting\(rate), \(Quantities.rate(renders)) made a second, "
-            + "\(number("diskEntries", in: cache)) kept (\(Quantities.bytes(number("diskBytes", in: cache))))"
+        return "images: \(waiting) waiting\(rate), \(Quantities.rate(renders)) rendered per second, "
+            + "\(number("diskEntries", in: cache)) cached (\(Quantities.bytes(number("diskBytes", in: cache))))"
     }
 
-    /// What the editor says of the edits that were pushed to it.
+    /// A summary of the edits that were pushed to the editor, in one line.
     static func publishedLine(_ figures: JSONObject) -> String {
         func number(_ name: String) -> Int64 { figures[name]?.intValue ?? 0 }
         let open = number("waiting") + number("ready") + number("running")
@@ -173,7 +174,7 @@ struct StatusCommand: LibraryCommand {
         return line
     }
 
-    /// Names and values, groups indented below their name.
+    /// One line for each name and value; the members of a group are indented below its name.
     private static func figureLines(_ figures: JSONObject, indent: Int) -> [String] {
         figures.members.flatMap { name, value -> [String] in
             let start = String(repeating: " ", count: indent) + name.printable

@@ -9,28 +9,28 @@ public import PhotoModel
 struct ThumbCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "thumb",
-        abstract: "Save an image of an asset at a size."
+        abstract: "Save an image of an asset at a given size."
     )
 
-    @Argument(help: "The asset's identifier.")
+    @Argument(help: "Asset identifier.")
     var id: String
 
-    @Option(name: .shortAndLong, help: "The file; - for standard output. (<id>.<format> where it is left out)")
+    @Option(name: .shortAndLong, help: "Output file; - for standard output. Default: <id>.<format>.")
     var output: String?
 
-    @Option(help: ArgumentHelp("Pixels of the box it fits into, or max.", valueName: "WxH|N|max"))
+    @Option(help: ArgumentHelp("Size in pixels that the image must fit into, or max.", valueName: "WxH|N|max"))
     var size = "512"
 
-    @Flag(help: "Fill the box instead of fitting into it.")
+    @Flag(help: "Fill this size instead of fitting into it.")
     var fill = false
 
-    @Flag(help: "Exactly this size, by cropping or enlarging where it must be.")
+    @Flag(help: "Produce exactly this size, by cropping or enlarging if necessary.")
     var exact = false
 
-    @Flag(help: "The original, without edits.")
+    @Flag(help: "Use the original, without edits.")
     var original = false
 
-    @Option(help: "jpeg, webp, png or avif.")
+    @Option(help: "Image format: jpeg, webp, png or avif.")
     var format = DeliveredFormat.jpeg
 
     @Option(help: "Quality of lossy formats, 1 to 100.")
@@ -41,7 +41,7 @@ struct ThumbCommand: LibraryCommand {
     var services: [ServiceName] { [.thumbnailer] }
 
     func validate() throws {
-        guard (1...100).contains(quality) else { throw ValidationError("--quality is a number from 1 to 100") }
+        guard (1...100).contains(quality) else { throw ValidationError("--quality must be a number from 1 to 100") }
     }
 
     func check() throws { _ = try request() }
@@ -72,7 +72,7 @@ struct ThumbCommand: LibraryCommand {
         )
     }
 
-    /// `640x480`, `512` for a square, or `max`.
+    /// Parses `640x480`, `512` for a square, or `max`.
     static func size(_ text: String) throws -> TargetSize {
         if text == "max" { return .maximum }
         let sides = text.split(separator: "x", omittingEmptySubsequences: false).map { Int($0) }
@@ -80,7 +80,7 @@ struct ThumbCommand: LibraryCommand {
             (1...TargetSize.maxSide).contains(width), (1...TargetSize.maxSide).contains(height)
         else {
             throw CommandFailure.usage(
-                "\"\(text.prefix(40))\" is no size; write 640x480, 512 or max (sides from 1 to \(TargetSize.maxSide))"
+                "\"\(text.prefix(40))\" is not a size; use 640x480, 512 or max (1 to \(TargetSize.maxSide) pixels a side)"
             )
         }
         return .size(width: width, height: height)

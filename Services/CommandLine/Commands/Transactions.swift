@@ -3,11 +3,13 @@ import JSONValue
 import PhotoClient
 import PhotoModel
 
-/// The same done to many assets, in as many transactions as it takes.
+/// Changes to many assets, divided into as many transactions as necessary.
 enum Transactions {
+    /// Performs changes of assets and prints the result of each transaction.
+    ///
     /// - Parameters:
-    ///   - words: what was done to them, for people
-    ///   - besides: entities that each transaction touches besides the assets
+    ///   - words: the action in the printed result, for example "deleted"
+    ///   - besides: the number of other entities that each transaction changes, such as the album
     static func perform(
         _ ids: [ObjectID],
         in library: PhotoLibrary,
@@ -17,7 +19,7 @@ enum Transactions {
         requests: ([ObjectID]) -> [ChangeRequest]
     ) async throws {
         let pieces = split(ids, by: ChangeRecord.maxEntities - besides)
-        if pieces.count > 1 { output.note("more than fits a transaction: \(pieces.count) transactions") }
+        if pieces.count > 1 { output.note("too many assets for one transaction: using \(pieces.count) transactions") }
         for piece in pieces {
             let result = try await library.perform(requests(piece))
             var json = result.json.objectValue ?? [:]
@@ -30,7 +32,7 @@ enum Transactions {
         }
     }
 
-    /// Gives assets the same properties.
+    /// Applies the same patch to all assets.
     static func set(
         _ patch: AssetPatch,
         of ids: [ObjectID],
@@ -43,7 +45,7 @@ enum Transactions {
         }
     }
 
-    /// Tells what became of a change of places.
+    /// Prints the result of moving members.
     static func tellMoved(_ result: PerformChanges.Result, _ output: Output) throws {
         try output.result(result.json) {
             [result.isChanged ? "moved, change #\(result.sequence)" : "nothing to change"]

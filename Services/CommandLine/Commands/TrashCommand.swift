@@ -7,8 +7,8 @@ import PhotoModel
 struct TrashCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "trash",
-        abstract: "Put assets into the trash; they go for good after thirty days.",
-        discussion: "`safelight fetch --trash` lists them, `safelight untrash` takes them out again."
+        abstract: "Move assets to the trash; they are deleted permanently after thirty days.",
+        discussion: "`safelight fetch --trash` lists them, `safelight untrash` restores them."
     )
 
     @OptionGroup var assets: Identifiers
@@ -16,8 +16,8 @@ struct TrashCommand: LibraryCommand {
     @OptionGroup var client: ClientOptions
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        // Albums and moments are touched besides.
-        try await Transactions.perform(try assets.read(), in: library, output, "in the trash", besides: 500) {
+        // Each transaction also changes the albums and moments of the assets.
+        try await Transactions.perform(try assets.read(), in: library, output, "moved to the trash", besides: 500) {
             [.trashAssets(.init(ids: $0))]
         }
     }
@@ -27,7 +27,7 @@ struct TrashCommand: LibraryCommand {
 struct UntrashCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "untrash",
-        abstract: "Take assets out of the trash, back into their albums."
+        abstract: "Restore assets from the trash to their albums."
     )
 
     @OptionGroup var assets: Identifiers

@@ -11,8 +11,8 @@ struct UpCommand: AsyncParsableCommand {
         commandName: "up",
         abstract: "Run the four services on this machine until Ctrl-C.",
         discussion: """
-            Prints one line when all of them take requests. Their logs go to standard error. One that dies is started \
-            again at once.
+            Prints one line when all services accept requests. Their logs go to standard error. A service that ends \
+            unexpectedly is restarted at once.
             """
     )
 
@@ -20,13 +20,13 @@ struct UpCommand: AsyncParsableCommand {
 
     @OptionGroup var service: ServiceOptions
 
-    @Flag(help: "Write JSON: one line when all are up.")
+    @Flag(help: "Print JSON: one line when all services are up.")
     var json = false
 
     @OptionGroup(title: "Endpoints")
     var endpoints: EndpointOptions
 
-    /// Each needs those before it.
+    /// The order of starting: each service needs those before it.
     static let order: [ServiceName] = [.catalog, .changeBroker, .thumbnailer, .editor]
 
     func run() async throws {
@@ -57,10 +57,11 @@ struct UpCommand: AsyncParsableCommand {
         if !isUp { throw ExitCode(CommandFailure.Status.refused.rawValue) }
     }
 
-    /// What every service is told, so that they agree whatever else stands in the environment.
+    /// The environment variables of every service, so that all use the same settings whatever the inherited
+    /// environment contains.
     private func variables(library: String, addresses: Endpoints) -> [String: String] {
         var variables = ["SAFELIGHT_LIBRARY": library, "SAFELIGHT_RUN": addresses.folder.path]
-        // Derived images of this library alone: another house on this machine keeps its own.
+        // The cache belongs to this library; the services of another library on this machine have their own.
         variables["SAFELIGHT_CACHE"] = Hosting::Environment["SAFELIGHT_CACHE"] ?? library + "/cache"
         for name in EndpointName.allCases { variables[name.variable] = addresses[name].description }
         if addresses.localSecurity == .trustedLoopback { variables["SAFELIGHT_TRUST_LOOPBACK"] = "true" }

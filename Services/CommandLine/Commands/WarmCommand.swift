@@ -10,28 +10,28 @@ import PhotoModel
 struct WarmCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "warm",
-        abstract: "Have images made ahead, so that they are at hand when they are asked for.",
+        abstract: "Fill the image cache in advance for the assets of a fetch.",
         discussion:
-            "Takes all assets of a fetch. Requests from people come first; all sizes of a picture are made from "
-            + "one decode."
+            "Interactive requests have priority over this command. All sizes of an asset are rendered from a single "
+            + "decode."
     )
 
     @OptionGroup var fetch: FetchOptions
 
-    @Option(help: ArgumentHelp("Pixels of the box; may be repeated.", valueName: "WxH|N|max"))
+    @Option(help: ArgumentHelp("Size in pixels to fit into, or max. May be repeated.", valueName: "WxH|N|max"))
     var size: [String] = ["256"]
 
-    @Flag(help: "Exactly this size, as thumb --exact asks for it.")
+    @Flag(help: "Produce exactly this size, like `thumb --exact`.")
     var exact = false
 
-    @Option(help: "jpeg, webp, png or avif.")
+    @Option(help: "Image format: jpeg, webp, png or avif.")
     var format = DeliveredFormat.jpeg
 
     @OptionGroup var client: ClientOptions
 
     var services: [ServiceName] { [.catalog, .thumbnailer] }
 
-    /// Assets on the list at a time.
+    /// The number of assets that are requested at a time.
     private static let batch = 500
     private static let pause = Duration.milliseconds(100)
 
@@ -64,12 +64,12 @@ struct WarmCommand: LibraryCommand {
         progress.clear()
         let (ready, broken) = (prepared, failed)
         try output.result(["prepared": JSON(ready), "failed": JSON(broken)]) {
-            ["\(Quantities.count(ready, "image")) at hand, \(broken) could not be made"]
+            ["\(Quantities.count(ready, "image")) cached, \(broken) failed"]
         }
         if broken > 0 { throw ExitCode(CommandFailure.Status.partly.rawValue) }
     }
 
-    /// Has the images of some assets made and waits until all of them are: a caching manager counts, it does not tell.
+    /// Caches the images of some assets and waits until all are done. The cache is polled: it has counters, no events.
     private func warm(
         _ assets: [ObjectID],
         _ sizes: [TargetSize],

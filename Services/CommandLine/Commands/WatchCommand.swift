@@ -10,54 +10,53 @@ import PhotoModel
 struct WatchCommand: LibraryCommand {
     static let configuration = CommandConfiguration(
         commandName: "watch",
-        abstract: "Print every change as it happens, or run a command for it: each once, in order, without a gap.",
+        abstract: "Print each change as it happens, or run a command for it: exactly once, in order, without gaps.",
         discussion: """
-            It goes on through restarts of the services, until Ctrl-C. With --json each line is a change record with \
-            its token; give the last one to --since and nothing that happened meanwhile is missed, or let \
-            --token-file remember it.
+            Runs until Ctrl-C and continues when services restart. With --json each line is a change record with its \
+            token. To resume later without missing changes, give the last token to --since, or use --token-file.
 
-            The command of --exec is run by the shell, one at a time, with the record on its standard input and \
-            SAFELIGHT_SEQUENCE, SAFELIGHT_TOKEN, SAFELIGHT_TOPICS, SAFELIGHT_DATE and SAFELIGHT_ORIGIN. With \
-            --token-file a change counts as done when its command has succeeded: after a crash the command may see \
-            that one change again. Where the history no longer reaches back, it is run once with \
-            {"expired": ...} and SAFELIGHT_EXPIRED=1, and must fetch anew.
+            The command of --exec is run by the shell, one change at a time, with the record on its standard input and \
+            SAFELIGHT_SEQUENCE, SAFELIGHT_TOKEN, SAFELIGHT_TOPICS, SAFELIGHT_DATE and SAFELIGHT_ORIGIN in its \
+            environment. With --token-file a change is done once its command has succeeded; after a crash the command \
+            may be run again for that one change. If the history no longer reaches back to the token, the command is \
+            run once with {"expired": ...} and SAFELIGHT_EXPIRED=1, and must fetch everything again.
 
-            With --fetch it follows the result of a fetch, which --where, --sort, --limit, --offset, --hidden and \
-            --album describe: first the whole list ("ids"), then what changes in it ("details": removed, inserted, \
-            moved, changed), so that the list is always exactly the library's. A command gets the same on its standard \
-            input.
+            With --fetch the command follows the result of the fetch that --where, --sort, --limit, --offset, --hidden \
+            and --album describe: first the whole list ("ids"), then each change of it ("details": removed, inserted, \
+            moved, changed). Applying the changes in order keeps the list identical to the library's. A command of \
+            --exec receives the same on its standard input.
             """
     )
 
     /// What happens when the command fails.
     enum Failure: String, ExpressibleByArgument, CaseIterable {
-        /// The watch ends with the command's status; the change is not counted as done.
+        /// The watch ends with the command's status; the change does not count as done.
         case stop
-        /// It is said, and the next change is taken.
+        /// The failure is reported, and the watch continues with the next change.
         case `continue`
     }
 
-    @Option(help: "Only what a topic carries, for example asset.<id>. May be repeated.")
+    @Option(help: "Print only changes of this topic, for example asset.<id>. May be repeated.")
     var topic: [String] = []
 
-    @Option(help: ArgumentHelp("Begin after a token; start is the oldest kept.", valueName: "token|start"))
+    @Option(help: ArgumentHelp("Start after this token, or at the oldest change.", valueName: "token|start"))
     var since: String?
 
-    @Option(help: "Stop after so many changes.")
+    @Option(help: "Stop after this number of changes.")
     var count: Int?
 
     @Option(help: ArgumentHelp("Run a command for each change instead of printing it.", valueName: "command"))
     var exec: String?
 
-    @Option(help: ArgumentHelp("When it fails: stop or continue.", valueName: "what"))
+    @Option(help: ArgumentHelp("Action if the command fails: stop or continue.", valueName: "what"))
     var execFailure: Failure = .stop
 
-    @Option(help: ArgumentHelp("How long it may take for one change.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("Time limit of the command for one change.", valueName: "seconds"))
     var execSeconds = 600
 
     @Option(
         help: ArgumentHelp(
-            "Remember here how far it has come, and begin there; --since is for the first time.",
+            "Store the last token in this file and resume from it; --since applies to the first run.",
             valueName: "file"
         )
     )
@@ -73,25 +72,25 @@ struct WatchCommand: LibraryCommand {
     var services: [ServiceName] { since == "start" || isFetch ? [.catalog, .changeBroker] : [.changeBroker] }
 
     func validate() throws {
-        if let count, count < 1 { throw ValidationError("--count is at least 1") }
+        if let count, count < 1 { throw ValidationError("--count must be at least 1") }
         for topic in topic where topic.utf8.count > FeedTopic.maxBytes {
-            throw ValidationError("a topic has at most \(FeedTopic.maxBytes) bytes")
+            throw ValidationError("a topic must have at most \(FeedTopic.maxBytes) bytes")
         }
         if let problem = topic.lazy.compactMap(FeedTopicFilter.problem).first {
             throw ValidationError("--topic: \(problem)")
         }
         if exec?.isEmpty == true { throw ValidationError("--exec needs a command") }
         guard isFetch || fetch.isEmpty else {
-            throw ValidationError("--where, --sort, --limit, --offset, --hidden and --album are for watch --fetch")
+            throw ValidationError("--where, --sort, --limit, --offset, --hidden and --album require --fetch")
         }
         guard !isFetch || (topic.isEmpty && since == nil && tokenFile == nil) else {
-            throw ValidationError("--fetch begins with the whole list: leave out --topic, --since and --token-file")
+            throw ValidationError("--fetch cannot be combined with --topic, --since or --token-file")
         }
-        guard (1...86_400).contains(execSeconds) else { throw ValidationError("--exec-seconds is 1 to 86400") }
+        guard (1...86_400).contains(execSeconds) else { throw ValidationError("--exec-seconds must be 1 to 86400") }
     }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        // A command that does not read its input must not end the watch.
+        // A command that does not read its input must not end the watch with SIGPIPE.
         signal(SIGPIPE, SIG_IGN)
         let program = exec.map { ChangeProgram(command: $0, time: .seconds(execSeconds)) }
         if isFetch {
@@ -121,7 +120,7 @@ struct WatchCommand: LibraryCommand {
         case "start": return try await library.currentToken().oldest
         case let text?:
             guard let token = ChangeToken(text) else {
-                throw CommandFailure.usage("\"\(text.prefix(80))\" is no token; `safelight status` prints the newest")
+                throw CommandFailure.usage("\"\(text.prefix(80))\" is not a token; see `safelight status --token`")
             }
             return token
         }

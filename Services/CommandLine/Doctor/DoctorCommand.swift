@@ -11,22 +11,23 @@ import SystemPackage
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
-        abstract: "Look for what is wrong, or soon will be, and say what to do.",
+        abstract: "Check the installation, the library and the services, and suggest fixes.",
         discussion: """
-            Libraries and their policy, folders, disk, clock, locks, the store against the database, what was set aside, \
-            and the services where they run; where they do not, it looks at the library from outside. It changes nothing, \
-            but that --deep marks damaged files, so that importing good ones replaces them, and what --collect removes.
+            Checks software versions and the image policy, folders, disk space, clock, locks, the stored files against \
+            the database, quarantined files, and the services. If the services do not run, the library is checked \
+            directly. Nothing is changed, except that --deep marks damaged files (a later import of the same file then \
+            replaces them) and --collect removes unreferenced files.
 
-            Exit status: 0 all is well, 1 there are warnings, 2 there are problems.
+            Exit status: 0 no findings, 1 warnings, 2 problems.
             """
     )
 
     @OptionGroup var library: LibraryOptions
 
-    @Flag(help: "Read every file of the library and check its bytes.")
+    @Flag(help: "Read every file in the library and verify its content.")
     var deep = false
 
-    @Flag(help: "Remove stored bytes to which nothing refers now, and not after an hour; the catalog must run.")
+    @Flag(help: "Remove unreferenced files now instead of after an hour; the catalog must be running.")
     var collect = false
 
     @OptionGroup var client: ClientOptions
@@ -52,17 +53,17 @@ struct DoctorCommand: AsyncParsableCommand {
             if output.showsProgress { try? Output.write("\r\u{1B}[K\(done) of \(total) files", to: .standardError) }
         }
         if output.showsProgress, deep { try? Output.write("\r\u{1B}[K", to: .standardError) }
-        // Without a run folder nobody can be called; the finding above says so.
+        // Without a run folder no service can be reached; `MachineChecks` has reported that.
         if let addresses = try? client.serviceEndpoints() {
             let answers = try await services(addresses)
-            // The running catalog knows better what is needed than a look from outside.
+            // The running catalog knows better which files are still needed than the check of the library folder.
             if answers.contains(where: { $0.subject == "collector" }) {
                 findings.removeAll { $0.subject == "collector" }
             }
             findings += answers
         }
         if collect, !findings.contains(where: { $0.subject == "catalog" }) {
-            findings.append(.warning("collector", "the catalog does not run", "start it; it is the one that collects"))
+            findings.append(.warning("collector", "the catalog is not running", "start it; only it removes files"))
         }
         try tell(Self.merged(findings), output)
     }
@@ -78,7 +79,7 @@ struct DoctorCommand: AsyncParsableCommand {
         return findings
     }
 
-    /// What two ways of looking both found is said once.
+    /// Removes findings that two checks have in common.
     private static func merged(_ findings: [Finding]) -> [Finding] {
         var seen: [Finding] = []
         for finding in findings where !seen.contains(finding) { seen.append(finding) }

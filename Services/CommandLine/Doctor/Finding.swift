@@ -1,13 +1,13 @@
 import JSONValue
 
-/// One thing that the doctor looked at.
+/// The result of one check of `safelight doctor`.
 struct Finding: Sendable, Equatable {
     enum Level: String, Sendable, Comparable, CaseIterable {
         case ok, warning, problem
 
         static func < (left: Level, right: Level) -> Bool { left.status < right.status }
 
-        /// The exit status, where this is the worst.
+        /// The exit status if this is the worst level of all findings.
         var status: Int32 {
             switch self {
             case .ok: 0
@@ -18,11 +18,11 @@ struct Finding: Sendable, Equatable {
     }
 
     var level: Level
-    /// What was looked at, in a word or two.
+    /// The subject of the check, in a word or two.
     var subject: String
-    /// What was seen.
+    /// The observation.
     var text: String
-    /// What to do; empty where all is well.
+    /// The suggested fix; empty if none is necessary.
     var advice = ""
 
     static func ok(_ subject: String, _ text: String) -> Finding { Finding(level: .ok, subject: subject, text: text) }

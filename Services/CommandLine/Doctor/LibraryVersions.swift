@@ -1,17 +1,19 @@
-/// What is known of versions of the C libraries: too old, or bad.
+/// The versions of the C libraries that are too old or have known bugs.
 enum LibraryVersions {
+    /// Judges the version of a library.
+    ///
     /// - Parameters:
-    ///   - name: as the programs call it
-    ///   - text: as the library says it, for example "6.9.11-60"
+    ///   - name: the library: libzmq, imagemagick, libheif, gexiv2 or sqlite
+    ///   - text: the version as the library reports it, for example "6.9.11-60"
     static func judge(_ name: String, _ text: String) -> Finding {
         let version = numbers(text)
         func isBelow(_ other: [Int]) -> Bool { version.lexicographicallyPrecedes(other) }
         guard !version.isEmpty else {
-            return .warning(name, "it does not say which version it is", "see that it is installed as a package")
+            return .warning(name, "its version is unknown", "check that it is installed as a package")
         }
         switch name {
         case "libzmq" where isBelow([4, 3, 3]):
-            return .problem(name, "\(text) lets strangers crash a service (CVE-2020-15166)", "upgrade libzmq5 to 4.3.4")
+            return .problem(name, "\(text) lets any peer crash a service (CVE-2020-15166)", "upgrade libzmq5 to 4.3.4")
         case "libzmq" where isBelow([4, 3, 4]):
             return .warning(name, "\(text) is older than what Safelight is tested with", "upgrade libzmq5 to 4.3.4")
         case "imagemagick" where isBelow([6, 9, 11]):
@@ -25,16 +27,16 @@ enum LibraryVersions {
         case "libheif" where isBelow([1, 17]):
             return .warning(
                 name,
-                "\(text) cannot open photos of iOS 18 and later; they are refused by name",
+                "\(text) cannot open photos from iOS 18 and later; they are refused with an error",
                 "install libheif1 from Debian's bookworm-backports (1.19), then restart the services"
             )
         case "gexiv2" where isBelow([0, 12]):
             return .problem(name, "\(text) is too old", "upgrade libgexiv2-2 to 0.14")
         case "sqlite" where isBelow([3, 37]):
-            return .problem(name, "\(text) lacks what the database needs", "upgrade libsqlite3-0 to 3.40 or newer")
+            return .problem(name, "\(text) is too old for the database", "upgrade libsqlite3-0 to 3.40 or newer")
         case "sqlite" where isBelow([3, 51, 3]):
-            // The catalog has one connection that writes and checkpoints, which is what makes the bug unreachable.
-            return .ok(name, "\(text); its WAL-reset bug is avoided, as long as nothing else writes to the database")
+            // The bug needs two connections that write or checkpoint; the catalog has only one.
+            return .ok(name, "\(text); its WAL-reset bug cannot occur unless another program writes to the database")
         default: return .ok(name, text)
         }
     }

@@ -2,7 +2,7 @@ import Glibc
 import Hosting
 import Messaging
 
-/// What the machine says, asked without any service: folders, disk, keys, clock, locks.
+/// The checks that need no service: folders, disk space, keys, clock and locks.
 struct MachineChecks {
     let library: String
     let run: RunFolder
@@ -10,7 +10,7 @@ struct MachineChecks {
     /// Microseconds since 1970.
     let now: Int64
 
-    /// 2025-01-01: no clock that is right says less.
+    /// 2025-01-01; an earlier time means that the clock is wrong. Microseconds since 1970.
     static let earliest: Int64 = 1_735_689_600_000_000
     static let leastSpace: Int64 = 256 << 20
     static let goodSpace: Int64 = 2 << 30
@@ -22,10 +22,10 @@ struct MachineChecks {
     private var runFolder: Finding {
         do throws(HostingError) {
             try run.check()
-            return .ok("run folder", "\(run.path) is this user's alone")
+            return .ok("run folder", "\(run.path) is accessible to this user only")
         } catch {
             if case .noRunFolder = error {
-                return .warning("run folder", "there is no \(run.path)", "the services make it: `safelight up`")
+                return .warning("run folder", "\(run.path) does not exist", "the services create it: `safelight up`")
             }
             return .problem("run folder", error.description, "remove it, or choose another with SAFELIGHT_RUN")
         }
@@ -35,24 +35,24 @@ struct MachineChecks {
         guard let status = Self.status(library) else {
             return .problem(
                 "library",
-                "\(library) cannot be reached: \(Self.reason)",
-                "mount it, or say where it is with --library; `safelight up` makes a new one"
+                "\(library) cannot be opened: \(Self.reason)",
+                "mount it, or name the library with --library; `safelight up` creates a new one"
             )
         }
         guard access("\(library)/library.sqlite", F_OK) == 0 else {
-            return .problem("library", "\(library) has no database", "say where the library is with --library")
+            return .problem("library", "\(library) has no database", "name the library with --library")
         }
         guard access(library, R_OK | W_OK | X_OK) == 0, access("\(library)/library.sqlite", R_OK | W_OK) == 0 else {
             return .problem(
                 "library",
-                "this user may not write \(library), which belongs to user \(status.st_uid)",
+                "this user cannot write to \(library), which belongs to user \(status.st_uid)",
                 "run the services and this command as that user"
             )
         }
         guard status.st_mode & 0o022 == 0 else {
-            return .warning("library", "others may write to \(library)", "chmod go-w \(library)")
+            return .warning("library", "other users can write to \(library)", "chmod go-w \(library)")
         }
-        return .ok("library", "\(library) is there and may be written")
+        return .ok("library", "\(library) exists and is writable")
     }
 
     private var disk: [Finding] {
@@ -68,7 +68,7 @@ struct MachineChecks {
     }
 
     private var keyFolder: [Finding] {
-        guard let keys, Self.status(keys.path) != nil else { return [.ok("keys", "none; the network is not served")] }
+        guard let keys, Self.status(keys.path) != nil else { return [.ok("keys", "none; there is no network access")] }
         var findings: [Finding] = []
         for name in ["server.key_secret"] {
             guard let status = Self.status("\(keys.path)/\(name)") else { continue }
@@ -76,8 +76,8 @@ struct MachineChecks {
                 findings.append(
                     .problem(
                         "keys",
-                        "others may read \(keys.path)/\(name)",
-                        "chmod 600 it; if somebody may have read it, make new keys with `safelight keys server`"
+                        "other users can read \(keys.path)/\(name)",
+                        "chmod 600 it; if it may have been read, create new keys with `safelight keys server`"
                     )
                 )
             } else if status.st_uid != geteuid() {
@@ -86,14 +86,14 @@ struct MachineChecks {
                 )
             }
         }
-        return findings.isEmpty ? [.ok("keys", "\(keys.path) is in order")] : findings
+        return findings.isEmpty ? [.ok("keys", "the permissions of \(keys.path) are correct")] : findings
     }
 
     // MARK: Clock
 
     private var clock: Finding {
         guard now > Self.earliest else {
-            return .problem("clock", "it says \(Quantities.moment(now))", "set it; dates of changes would be wrong")
+            return .problem("clock", "the time is \(Quantities.moment(now))", "set the clock; changes get wrong dates")
         }
         return .ok("clock", Quantities.moment(now))
     }
@@ -108,19 +108,19 @@ struct MachineChecks {
         }
         return files.compactMap { file in
             guard let status = Self.status(file) else { return nil }
-            guard let pid = held[status.st_ino] else { return .ok("lock", "\(file) is free") }
+            guard let pid = held[status.st_ino] else { return .ok("lock", "\(file) is not locked") }
             guard kill(pid, 0) == 0 || errno == EPERM else {
                 return .warning(
                     "lock",
-                    "\(file) is held for process \(pid), which is gone: something that it started lives on",
+                    "\(file) is locked for process \(pid), which has ended: one of its child processes is still running",
                     "find it with `fuser \(file)` and end it"
                 )
             }
-            return .ok("lock", "\(file) is held by process \(pid)")
+            return .ok("lock", "\(file) is locked by process \(pid)")
         }
     }
 
-    /// The processes that hold locks, by inode; the kernel's own list, so that looking takes no lock itself.
+    /// The processes that hold locks, by inode, from `/proc/locks`, so that the check takes no lock itself.
     private static func heldLocks() -> [ino_t: Int32] {
         guard let bytes = try? InputFile.read("/proc/locks", limit: 1 << 20) else { return [:] }
         var held: [ino_t: Int32] = [:]
@@ -134,7 +134,7 @@ struct MachineChecks {
         return held
     }
 
-    // MARK: Asking the system
+    // MARK: System calls
 
     private static var reason: String { String(cString: strerror(errno)) }
 
@@ -143,6 +143,7 @@ struct MachineChecks {
         return stat(path, &status) == 0 ? status : nil
     }
 
+    /// The free and total space of the file system in bytes; nil if it cannot be read.
     static func space(_ path: String) -> (free: Int64, all: Int64)? {
         var status = statvfs()
         guard statvfs(path, &status) == 0 else { return nil }

@@ -3,7 +3,8 @@ import JSONValue
 import Subprocess
 import SystemPackage
 
-/// What the services' own programs find out: libraries and policy in a worker, the store against the database.
+/// The checks that run the services' executables: libraries, policy and confinement in a worker, and the stored files
+/// against the database.
 struct ProgramChecks {
     let programs: FilePath
     let library: String
@@ -11,7 +12,9 @@ struct ProgramChecks {
     /// Microseconds since 1970.
     let now: Int64
 
-    /// - Parameter progress: told of a deep look at the files
+    /// Runs the checks.
+    ///
+    /// - Parameter progress: called with the number of files read and their total, in a deep check
     func findings(progress: @escaping @Sendable (_ done: Int64, _ total: Int64) -> Void) async -> [Finding] {
         await worker() + store(progress)
     }
@@ -27,7 +30,7 @@ struct ProgramChecks {
             )
         else {
             return [
-                .problem("workers", "none can be started", "`thumbnailer --check` says why")
+                .problem("workers", "no worker can be started", "run `thumbnailer --check` for the reason")
             ]
         }
         var findings = ["imagemagick", "libheif"].map { name in
@@ -35,7 +38,7 @@ struct ProgramChecks {
         }
         let open = json["open"]?.arrayValue?.compactMap(\.stringValue) ?? []
         if open.isEmpty {
-            findings.append(.ok("policy", "in a worker only the formats of pictures can be opened"))
+            findings.append(.ok("policy", "workers can open image formats only"))
         } else {
             findings.append(
                 .problem(
@@ -49,21 +52,21 @@ struct ProgramChecks {
             findings.append(
                 .warning(
                     "policy",
-                    "pictures of more than \(side) pixels a side cannot be opened",
-                    "let workers write a small file (TMPDIR), from which the policy is read"
+                    "images with a side of more than \(side) pixels cannot be opened",
+                    "let workers write the small policy file that ImageMagick reads (TMPDIR)"
                 )
             )
         }
         return findings + [Self.confinement(json)]
     }
 
-    /// Whether a worker that hostile bytes have taken over could do more than fail its job.
+    /// Judges the confinement: whether a worker under the control of a malicious file could reach anything but its job.
     static func confinement(_ json: JSON) -> Finding {
         let attempts = json["attempts"]?.objectValue?.members ?? []
         if let open = attempts.first(where: { $0.value == "succeeded" })?.name {
             return .problem(
                 "workers",
-                "a worker can \(open)",
+                "a worker can \(open) despite its confinement",
                 "run a kernel with Landlock (5.13 or newer, with `landlock` in its `lsm=` list)"
             )
         }
@@ -71,11 +74,11 @@ struct ProgramChecks {
         guard json["confinement"]?["isComplete"]?.boolValue == true else {
             return .warning(
                 "workers",
-                "what confines them: \(inForce)",
+                "their confinement is incomplete: \(inForce)",
                 "run a kernel with Landlock (5.13 or newer, with `landlock` in its `lsm=` list) and seccomp"
             )
         }
-        return .ok("workers", "they can reach nothing but their jobs: \(inForce)")
+        return .ok("workers", "they are confined to their jobs: \(inForce)")
     }
 
     // MARK: The library
@@ -83,7 +86,7 @@ struct ProgramChecks {
     private func store(_ progress: @escaping @Sendable (Int64, Int64) -> Void) async -> [Finding] {
         let arguments = ["examine", "--library", library] + (isDeep ? ["--deep"] : [])
         guard let json = await ask("catalog", arguments, progress) else {
-            return [.problem("database", "it cannot be looked at", "`catalog examine --library …` says why")]
+            return [.problem("database", "it cannot be checked", "run `catalog examine --library …` for the reason")]
         }
         return Self.judge(json, now: now)
     }
@@ -96,7 +99,7 @@ struct ProgramChecks {
         let problems = json["problems"]?.arrayValue?.compactMap(\.stringValue) ?? []
         guard problems.isEmpty else {
             let text = problems.joined(separator: "; ")
-            return findings + [.problem("database", "it is damaged: \(text)", "stop the services; put back a backup")]
+            return findings + [.problem("database", "it is damaged: \(text)", "stop the services and restore a backup")]
         }
         func add(_ member: String, _ what: String, _ advice: String) {
             guard let sample = json[member], let count = sample["count"]?.intValue, count > 0 else { return }
@@ -112,15 +115,15 @@ struct ProgramChecks {
             )
         }
         let before = findings.count
-        add("missing", "files of assets are missing", "put them back from a backup, under resources/")
-        add("wrongSize", "files of assets have another size", "put them back from a backup")
-        add("damaged", "files of assets have other bytes", "the disk is failing: put them back from a backup")
+        add("missing", "files of assets are missing", "restore them from a backup, into resources/")
+        add("wrongSize", "files of assets have the wrong size", "restore them from a backup")
+        add("damaged", "files of assets have changed content", "check the disk; restore them from a backup")
         if findings.count == before {
             let files = Quantities.count(Int(clamping: json["resources"]?.intValue ?? 0), "file")
             let bytes = Quantities.bytes(json["bytes"]?.intValue ?? 0)
             let isDeep = json["isDeep"]?.boolValue == true
             findings.append(
-                .ok("store", "\(files), \(bytes), all there\(isDeep ? " and each byte as it was taken in" : "")")
+                .ok("store", "\(files), \(bytes), none missing\(isDeep ? ", and their content is unchanged" : "")")
             )
         }
         if let count = json["orphans"]?["count"]?.intValue, count > 0 {
@@ -131,32 +134,33 @@ struct ProgramChecks {
                 findings.append(
                     .warning(
                         "clock",
-                        "the newest change is of \(Quantities.moment(newest)), which is yet to come",
-                        "set the clock; what is dated by it until then is out of order"
+                        "the newest change has a date in the future: \(Quantities.moment(newest))",
+                        "set the clock; until that date, new changes are dated out of order"
                     )
                 )
             } else {
-                findings.append(.ok("history", "the newest change is of \(Quantities.moment(newest))"))
+                findings.append(.ok("history", "the newest change is from \(Quantities.moment(newest))"))
             }
         }
         findings.append(ServiceChecks.quarantine(Int(clamping: json["quarantined"]?.intValue ?? 0)))
         return findings
     }
 
-    /// Stored bytes that nothing refers to.
+    /// The finding about stored files that nothing refers to.
     static func collectable(_ count: Int64, _ bytes: Int64, isCollected: Bool) -> Finding {
         let files = "\(Quantities.count(Int(clamping: count), "file")), \(Quantities.bytes(bytes))"
         guard !isCollected else { return .ok("collector", "\(files) collected") }
-        guard count > 0 else { return .ok("collector", "nothing is to be collected") }
+        guard count > 0 else { return .ok("collector", "there are no unreferenced files") }
         return .ok(
             "collector",
-            "\(files), to which nothing refers: the catalog removes them by itself, `safelight doctor --collect` now"
+            "\(files) unreferenced: the catalog removes them later, `safelight doctor --collect` removes them now"
         )
     }
 
-    // MARK: Asking
+    // MARK: Programs
 
-    /// The last line that a program writes, where it ends well; lines of progress before it are told.
+    /// Runs a program and returns the last JSON line of its output, or nil if it fails. Progress lines before it are
+    /// passed to `progress`.
     private func ask(
         _ name: String,
         _ arguments: [String],

@@ -5,23 +5,25 @@ import Messaging
 import PhotoClient
 import PhotoModel
 
-/// What the running services say of themselves.
+/// The checks of the running services: health, version, connection limits, quarantine and unreferenced files.
 struct ServiceChecks {
     let library: PhotoLibrary
-    /// Whether stored bytes to which nothing refers are removed now.
+    /// Whether unreferenced files are removed now.
     var collects = false
 
-    /// What one service answered; nil where nobody did.
+    /// The responses of one service; nil members if it did not respond.
     private struct Answer: Sendable {
         let service: ServiceName
         var health: Health.Result?
         var version: Int64?
-        /// The figures `connections`.
+        /// The member `connections` of the service's metrics.
         var connections: JSON?
         var problem = ""
     }
 
-    /// - Returns: the findings, and whether anybody answered
+    /// Queries all services.
+    ///
+    /// - Returns: the findings, and whether any service responded
     func findings() async -> (findings: [Finding], isRunning: Bool) {
         let answers = await withTaskGroup(of: Answer.self) { group in
             for service in ServiceName.allCases {
@@ -32,7 +34,7 @@ struct ServiceChecks {
             return answers
         }
         guard answers.contains(where: { $0.health != nil }) else {
-            return ([.ok("services", "none is running: looked at from outside")], false)
+            return ([.ok("services", "not running; the library was checked directly")], false)
         }
         var findings: [Finding] = []
         for name in ServiceName.allCases {
@@ -62,33 +64,33 @@ struct ServiceChecks {
         let name = answer.service.rawValue
         let address = answer.service.client(of: library).address
         guard let health = answer.health else {
-            return .problem(name, "does not answer at \(address)", "start it; its log says why it ended")
+            return .problem(name, "does not respond at \(address)", "start it; its log says why it ended")
         }
         guard health.isHealthy else {
-            return .problem(name, health.problems.joined(separator: "; "), "see its log")
+            return .problem(name, health.problems.joined(separator: "; "), "check its log")
         }
         guard answer.version == 1 else {
             return .problem(
                 name,
-                "speaks protocol \(answer.version.map(String.init) ?? "unknown"), and this program 1",
-                "bring both to the same version"
+                "uses protocol version \(answer.version.map(String.init) ?? "unknown"), but this program uses 1",
+                "install the same version of both"
             )
         }
         guard health.version == ServiceVersion.current else {
             return .warning(
                 name,
-                "is version \(health.version), and this program \(ServiceVersion.current)",
+                "is version \(health.version), but this program is \(ServiceVersion.current)",
                 "restart the services after an upgrade"
             )
         }
         if let most = answer.connections?["mostLocal"]?.intValue, most < Self.fewConnections {
             return .warning(
                 name,
-                "serves at most \(most) connections, because it may open so few files",
+                "accepts at most \(most) connections because of its limit of open files",
                 "raise the hard limit of open files (ulimit -Hn, LimitNOFILE=) and restart it"
             )
         }
-        return .ok(name, "answers at \(address), version \(health.version), sequence \(health.sequence)")
+        return .ok(name, "responds at \(address), version \(health.version), sequence \(health.sequence)")
     }
 
     private static let fewConnections: Int64 = 512
@@ -104,16 +106,16 @@ struct ServiceChecks {
             let found = try await library.catalog.ask(request, deadline: .seconds(300)).result
             return ProgramChecks.collectable(Int64(found.count), found.bytes, isCollected: collects)
         } catch {
-            return .warning("collector", "it cannot be asked: \(error.message)", "run this as the catalog's own user")
+            return .warning("collector", "the request failed: \(error.message)", "run this as the catalog's own user")
         }
     }
 
     static func quarantine(_ count: Int) -> Finding {
-        guard count > 0 else { return .ok("quarantine", "nothing is set aside") }
+        guard count > 0 else { return .ok("quarantine", "nothing is quarantined") }
         return .warning(
             "quarantine",
-            "\(Quantities.count(count, "file")) set aside because workers came to harm over them",
-            "`safelight quarantine list` says why; after an upgrade `safelight quarantine lift --all`"
+            "\(Quantities.count(count, "file")) quarantined because workers crashed or hung while opening them",
+            "see `safelight quarantine list` for the reasons; after an upgrade run `safelight quarantine lift --all`"
         )
     }
 }

@@ -1,7 +1,7 @@
 import Glibc
 import SystemPackage
 
-/// Held by the one `safelight up` of a run folder; the system lets go of it when the process ends.
+/// The lock that allows one `safelight up` for each run folder; the kernel releases it when the process ends.
 final class HouseLock: Sendable {
     private let file: FileDescriptor
 
@@ -21,7 +21,7 @@ final class HouseLock: Sendable {
             let holder = Self.holder(file).map { ", process \($0)," } ?? ""
             try? file.close()
             throw CommandFailure(
-                message: "another `safelight up`\(holder) runs in \(runFolder); stop it, or choose another --run",
+                message: "another `safelight up`\(holder) is running in \(runFolder); stop it, or use another --run",
                 name: "already_running"
             )
         }

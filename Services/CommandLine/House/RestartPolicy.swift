@@ -1,16 +1,16 @@
-/// When a service that died is started again: at once, unless it keeps dying soon after its start.
+/// The delay before a service that ended unexpectedly is restarted: none, unless it keeps ending soon after its start.
 struct RestartPolicy: Sendable {
-    /// One that lived as long as this is healthy.
+    /// A service that ran at least this long counts as healthy.
     static let healthyAfter = Duration.seconds(2)
     static let shortest = Duration.milliseconds(100)
     static let longest = Duration.seconds(5)
 
     private(set) var deathsInARow = 0
 
-    /// Counts a death.
+    /// Records that the service ended.
     ///
-    /// - Parameter lifetime: from start to death
-    /// - Returns: how long to wait before the next start
+    /// - Parameter lifetime: the time from its start to its end
+    /// - Returns: the delay before the next start: zero, or 100 ms doubled with each short run, at most 5 s
     mutating func pause(after lifetime: Duration) -> Duration {
         guard lifetime < Self.healthyAfter else {
             deathsInARow = 0

@@ -2,14 +2,14 @@ import Hosting
 import Synchronization
 import SystemPackage
 
-/// The four services together: brought up in order, kept up, brought down in reverse.
+/// Runs the four services: starts them in order, restarts them, and stops them in reverse order.
 final class RunningHouse: Sendable {
-    /// Asks all of it to stop.
+    /// Requests that all services stop.
     let stop = StopRequest()
     private let programs: FilePath
     private let variables: [String: String]
     private let output: Output
-    /// For each service that is being brought up: how that ended.
+    /// The result of the start of each service, or the task that waits for it.
     private let arrivals = Mutex<[ServiceName: Arrival]>([:])
 
     private enum Arrival {
@@ -23,10 +23,10 @@ final class RunningHouse: Sendable {
         self.output = output
     }
 
-    /// Runs the house until it is asked to stop.
+    /// Runs the services until a stop is requested.
     ///
-    /// - Parameter whenUp: called once, when all services take requests
-    /// - Returns: false where a service could not be brought up
+    /// - Parameter whenUp: called once, when all services accept requests
+    /// - Returns: false if a service could not be started
     func run(whenUp: () -> Void) async -> Bool {
         let runners = UpCommand.order.map { name in
             ServiceRunner(name, executable: programs.appending(name.rawValue), variables: variables) { runner, event in
@@ -49,7 +49,7 @@ final class RunningHouse: Sendable {
                 await stop.wait()
             }
             let wasAsked = stop.isRequested
-            // The last one up goes first; each is gone before the next one is asked.
+            // The services stop in reverse order, each after the previous one has ended.
             var gone: Set<ServiceName> = []
             for runner in started.reversed() {
                 runner.stop.request()
@@ -100,10 +100,10 @@ final class RunningHouse: Sendable {
         case .log(let line):
             output.note("\(name) | \(line.printable)")
         case .died(let how, let pause):
-            let when = pause == .zero ? "starting it again" : "starting it again in \(pause)"
+            let when = pause == .zero ? "restarting it" : "restarting it in \(pause)"
             output.note("safelight: the \(name) \(how); \(when)")
         case .gaveUp(let how):
-            output.note("safelight: the \(name) \(how) again and again; its log above says why (not_started)")
+            output.note("safelight: the \(name) \(how) repeatedly; see its log above (not_started)")
             arrive(runner.name, isReady: false)
         }
     }

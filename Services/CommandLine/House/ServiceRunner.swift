@@ -5,28 +5,28 @@ import Subprocess
 import Synchronization
 import SystemPackage
 
-/// One service as a child process: started, watched, started again when it dies, stopped when asked.
+/// Runs one service as a child process: starts it, restarts it when it ends unexpectedly, stops it on request.
 final class ServiceRunner: Sendable {
-    /// What happens to the service, for whoever wants to tell people.
+    /// An event in the life of the service, for the output.
     enum Event: Sendable {
         case ready(pid: Int32)
         case died(String, startingAgainIn: Duration)
-        /// It never came up.
+        /// The service never became ready.
         case gaveUp(String)
         case log(String)
     }
 
     let name: ServiceName
-    /// Asks it to stop; ``run()`` then returns.
+    /// Requests that the service stops; ``run()`` then returns.
     let stop = StopRequest()
     private let executable: FilePath
     private let variables: [String: String]
     private let tell: @Sendable (ServiceRunner, Event) -> Void
     private let wasReady = Mutex(false)
 
-    /// How long it may take to stop before it is killed. Longer than a service gives itself.
+    /// The time to stop before the service is killed; longer than the services' own limit.
     static let stopTime = Duration.seconds(15)
-    /// Starts that may fail in a row before it was ready for the first time.
+    /// The number of starts in a row that may fail before the service was ready for the first time.
     static let firstAttempts = 5
 
     init(
@@ -41,7 +41,7 @@ final class ServiceRunner: Sendable {
         self.tell = tell
     }
 
-    /// Keeps the service running until it is asked to stop, or until it cannot be brought up at all.
+    /// Keeps the service running until a stop is requested, or until it fails to start ``firstAttempts`` times.
     func run() async {
         var policy = RestartPolicy()
         let clock = ContinuousClock()
@@ -59,10 +59,10 @@ final class ServiceRunner: Sendable {
         }
     }
 
-    /// From start to end, whatever the reason; how it ended in words.
+    /// Runs the process once. Returns a description of how it ended.
     private func runOnce() async -> String {
         var options = PlatformOptions()
-        // A group of its own: Ctrl-C in a terminal reaches this program alone, which stops the services in their order.
+        // A separate process group: Ctrl-C in a terminal reaches only this program, which stops the services in order.
         options.processGroupID = 0
         let overrides = variables.map { (Subprocess::Environment.Key(stringLiteral: $0.key), Optional($0.value)) }
         do {
@@ -71,7 +71,7 @@ final class ServiceRunner: Sendable {
                 arguments: ["--ready-fd", "1"],
                 environment: .inherit.updating(Dictionary(overrides) { $1 }),
                 platformOptions: options,
-                // Held open for the life of this program: its end tells the service that nobody watches it any more.
+                // The pipe stays open while this program runs; the service stops when it reads its end.
                 input: .inputWriter,
                 output: .sequence,
                 error: .sequence
@@ -103,14 +103,14 @@ final class ServiceRunner: Sendable {
                 guard await Waiting.patiently(Self.stopTime) else { return }
                 try? execution.send(signal: .kill, toProcessGroup: true)
             }
-            // Both streams end with the process, and then there is nothing left to stop.
+            // Both streams end with the process; the third task then has nothing left to stop.
             await group.next()
             await group.next()
             group.cancelAll()
         }
     }
 
-    /// Passes lines on until the stream ends.
+    /// Reports each line as a log line, except those that `isTaken` handles, until the stream ends.
     private func forward(_ stream: SubprocessOutputSequence, except isTaken: @Sendable (String) -> Bool) async {
         do {
             for try await line in stream.strings() {

@@ -3,7 +3,7 @@ import Glibc
 import Messaging
 import Synchronization
 
-/// A wish to stop, made once, that any number of tasks may wait for.
+/// A one-time request to stop that any number of tasks can wait for.
 final class StopRequest: Sendable {
     private struct State {
         var isRequested = false
@@ -24,7 +24,7 @@ final class StopRequest: Sendable {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Returns when the wish is made, or when the task is cancelled.
+    /// Returns when the stop is requested or the task is cancelled.
     func wait() async {
         let number = state.withLock { state in
             state.next += 1
@@ -44,23 +44,23 @@ final class StopRequest: Sendable {
         }
     }
 
-    /// Waits for the wish, but not for ever.
+    /// Waits for the request with a time limit.
     ///
-    /// - Returns: whether it was made
+    /// - Returns: whether the stop was requested
     func wait(atMost time: Duration) async -> Bool {
         await Waiting.atMost(time) { await self.wait() }
         return isRequested
     }
 }
 
-/// Ctrl-C and its kin, as requests instead of sudden ends.
+/// Turns SIGINT, SIGTERM and SIGHUP into a ``StopRequest``.
 final class StopSignals {
     private let sources: [any DispatchSourceSignal]
 
-    /// The first signal makes the request; a second one ends the program at once.
+    /// Handles the signals: the first one requests the stop, a second one ends the program at once.
     init(_ request: StopRequest, _ numbers: [Int32] = [SIGINT, SIGTERM, SIGHUP]) {
         sources = numbers.map { number in
-            // Or it would end the process before anybody hears of it.
+            // The default action would end the process before the dispatch source is called.
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
             source.setEventHandler {

@@ -1,12 +1,12 @@
 import PhotoModel
 import SystemPackage
 
-/// Files that are taken in as one asset, by their paths.
+/// The paths of files that are imported as one asset.
 struct ImportItem: Sendable, Hashable {
     var main: FilePath
-    /// The raw file beside a picture.
+    /// The raw file of a photo.
     var alternate: FilePath?
-    /// The film of a Live Photo.
+    /// The video of a Live Photo.
     var pairedVideo: FilePath?
     var sidecar: FilePath?
 
@@ -17,7 +17,7 @@ struct ImportItem: Sendable, Hashable {
         self.sidecar = sidecar
     }
 
-    /// The files with what they are to the asset, the original first.
+    /// The files with their resource types, the original first.
     var files: [(type: ResourceType, path: FilePath)] {
         var files: [(ResourceType, FilePath)] = [(Self.type(of: main), main)]
         if let alternate { files.append((.alternatePhoto, alternate)) }
@@ -25,16 +25,16 @@ struct ImportItem: Sendable, Hashable {
         return files
     }
 
-    /// Each file as an asset of its own: for files that turn out not to belong together.
+    /// One item for each file, for files that turn out not to belong together.
     var apart: [ImportItem] { files.map { ImportItem($0.path, sidecar: sidecar) } }
 
-    /// By its name; the catalog looks at the bytes.
+    /// Returns the type by the file extension; the catalog checks the content.
     private static func type(of path: FilePath) -> ResourceType {
         let films = FileGrouping.films.union(["m4v", "3gp", "qt"])
         return films.contains(path.extension?.lowercased() ?? "") ? .video : .photo
     }
 
-    /// The items of a folder: names that are UTF-8 are grouped, others stand alone.
+    /// Groups the files of a folder into items. Files whose names are not UTF-8 become items of their own.
     static func items(in folder: FilePath, _ files: [FilePath], sidecars: [FilePath]) -> [ImportItem] {
         var paths: [String: FilePath] = [:]
         var names: [String] = []

@@ -3,7 +3,7 @@ import Messaging
 import PhotoModel
 import SystemPackage
 
-/// Tells about an import: a bar on a terminal, lines elsewhere, and the end in numbers.
+/// Reports an import: a progress bar on a terminal, lines otherwise, and a summary.
 struct ImportReport {
     private let output: Output
     private let isVerbose: Bool
@@ -19,12 +19,12 @@ struct ImportReport {
     /// Known files whose stored copy was damaged and was replaced.
     private(set) var healed = 0
     private(set) var broken = 0
-    /// Files of which something was told.
+    /// The number of files that were reported.
     private(set) var done = 0
-    /// The assets that answer for the files, by the files' places; only where somebody wants them.
+    /// The asset of each file, with the index of the file; empty unless `keepsAssets`.
     private(set) var assets: [(index: Int, id: ObjectID)] = []
 
-    /// Without a terminal a line appears after so many files or so much time.
+    /// Without a terminal, a progress line is printed after this many files or this much time.
     static let filesPerLine = 100
     static let timePerLine = Duration.seconds(5)
     private static let timePerDrawing = Duration.milliseconds(100)
@@ -37,7 +37,7 @@ struct ImportReport {
         self.meter = ProgressMeter(total: total)
     }
 
-    /// Counts and tells what became of one file.
+    /// Counts and reports the outcome of one file.
     mutating func take(_ index: Int, _ path: FilePath, _ outcome: ImportOutcome) throws {
         done += 1
         meter.step(at: clock.now - start)
@@ -97,11 +97,11 @@ struct ImportReport {
         if output.showsProgress { try? Output.write("\r\u{1B}[K", to: .standardError) }
     }
 
-    /// The end in numbers.
+    /// Prints the summary.
     ///
     /// - Parameters:
-    ///   - others: files passed over because they are no pictures
-    ///   - isStopped: it was stopped before its end
+    ///   - others: the number of files ignored because they are not images
+    ///   - isStopped: whether the import was stopped before its end
     func finish(others: Int, isStopped: Bool) throws {
         clearBar()
         let elapsed = clock.now - start
@@ -118,9 +118,9 @@ struct ImportReport {
         }
         var parts = ["\(imported) imported", "\(duplicates) already there", "\(broken) broken"]
         if healed > 0 { parts.append("\(healed) damaged and replaced") }
-        if others > 0 { parts.append("\(Quantities.count(others, "other file")) passed over") }
+        if others > 0 { parts.append("\(Quantities.count(others, "other file")) ignored") }
         let rate = seconds > 0 ? ", \(Quantities.rate(Double(meter.done) / seconds)) files/s" : ""
         try output.line("\(parts.joined(separator: ", ")) in \(Quantities.clock(elapsed))\(rate)")
-        if isStopped { output.note("stopped before the end; run it again to go on") }
+        if isStopped { output.note("stopped before the end; run the command again to continue") }
     }
 }

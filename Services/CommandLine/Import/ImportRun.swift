@@ -7,16 +7,16 @@ import PhotoModel
 import Synchronization
 import SystemPackage
 
-/// What became of one file.
+/// The outcome of the import of one file.
 enum ImportOutcome: Sendable {
     case imported(ObjectID, sequence: Int64)
-    /// Its bytes were in the library already; they may have replaced a damaged file.
+    /// The library already contained these bytes; `isHealed` if they replaced a damaged file.
     case duplicate(ObjectID, isHealed: Bool)
-    /// The file cannot be taken in; the others can.
+    /// The file cannot be imported; the import continues with the others.
     case broken(RPCError)
 }
 
-/// One file, and what became of it.
+/// A file and its outcome.
 struct FileOutcome: Sendable {
     let path: FilePath
     let outcome: ImportOutcome
@@ -27,22 +27,22 @@ struct FileOutcome: Sendable {
     }
 }
 
-/// Takes files into the library, several at a time, each in a transaction of its own.
+/// Imports items concurrently, each in a transaction of its own.
 ///
-/// Nothing has to be remembered between runs: bytes that the library has already are recognised by the catalog.
+/// There is no state between runs: the catalog recognizes bytes that the library already has.
 struct ImportRun: Sendable {
     let library: PhotoLibrary
-    /// Files under way at once.
+    /// The number of items that are imported at the same time.
     let width: Int
-    /// Files stay where they are instead of being copied.
+    /// Whether files are referenced where they are instead of being copied.
     let isReferenced: Bool
-    /// Stored files of bytes that the library has are read and compared.
+    /// Whether the stored files of bytes that the library already has are read and compared.
     let verifies: Bool
-    /// Names the transactions of this run, so that one that is sent again is not done twice.
+    /// The prefix of the transaction names of this run, so that a repeated request is not performed twice.
     private let name = "import-" + PhotoLibrary.randomTransaction()
     private let access: Access
 
-    /// How the catalog gets at the bytes.
+    /// How the catalog gets the bytes: from paths, until it refuses them, or with the requests.
     private final class Access: Sendable {
         private let mayNamePaths: Mutex<Bool>
         init(mayNamePaths: Bool) { self.mayNamePaths = Mutex(mayNamePaths) }
@@ -50,7 +50,7 @@ struct ImportRun: Sendable {
         func refusePaths() { mayNamePaths.withLock { $0 = false } }
     }
 
-    /// The longest that one file may take, restarts of services included.
+    /// The time limit for one item, including restarts of services.
     static let deadline = Duration.seconds(300)
     private static let longestSidecar = 4 << 20
 
@@ -59,16 +59,16 @@ struct ImportRun: Sendable {
         self.verifies = verifies
         self.isReferenced = isReferenced
         self.width = max(1, width)
-        // Paths mean something to a catalog on this machine alone.
+        // Only a catalog on this machine can open the paths.
         self.access = Access(mayNamePaths: library.endpoints.catalog.transport == .ipc)
     }
 
-    /// Imports items until there are none; stops early, finishing what is under way, when that is wished.
+    /// Imports items until there are none. If a stop is requested, finishes the items in progress and returns.
     ///
     /// - Parameters:
-    ///   - next: the next item; asked when there is room for it, so that no more wait than are under way
-    ///   - tell: called for each file that is done, one at a time
-    /// - Throws: what makes going on pointless: nobody answers, the disk is full
+    ///   - next: returns the next item; called when an item can be started, so that items are not queued
+    ///   - tell: called for each finished file, one at a time
+    /// - Throws: errors that would affect all other files too, for example an unreachable service or a full disk
     func run(
         _ next: () -> ImportItem?,
         stop: StopRequest,
@@ -90,12 +90,12 @@ struct ImportRun: Sendable {
         }
     }
 
-    /// Takes an item in; files that do not belong together after all become assets of their own.
+    /// Imports an item. If its files do not belong together after all, imports each as an asset of its own.
     private func take(_ item: ImportItem, name: String) async throws -> [FileOutcome] {
         do throws(RPCError) {
             let result = try await create(item, "\(self.name)-\(name)")
             guard let id = result.id("file") else {
-                throw Refusal.internalError.error("the catalog did not name the new asset")
+                throw Refusal.internalError.error("the catalog returned no identifier for the new asset")
             }
             let isKnown = result.duplicates.contains("file")
             let outcome: ImportOutcome =
@@ -114,7 +114,7 @@ struct ImportRun: Sendable {
                 var alone = item
                 alone.sidecar = nil
                 var outcomes = try await take(alone, name: name + ".alone")
-                // Where the picture itself is broken, that is all there is to say.
+                // If the photo itself is broken, the sidecar is not reported as well.
                 if error.data["sidecar"] == true, let path = item.sidecar {
                     outcomes.append(FileOutcome(path, .broken(error)))
                 }
@@ -126,7 +126,7 @@ struct ImportRun: Sendable {
     }
 
     private func create(_ item: ImportItem, _ transaction: String) async throws(RPCError) -> PerformChanges.Result {
-        // JSON is UTF-8; a name that is not goes by its bytes.
+        // A path that is not UTF-8 cannot be sent as JSON; the bytes are sent instead.
         if access.byPath || isReferenced, let resources = resourcesByPath(item) {
             let sidecar = item.sidecar?.exactText.map { NewResource(source: .path($0)) }
             do throws(RPCError) {
@@ -136,7 +136,7 @@ struct ImportRun: Sendable {
             }
         }
         guard !isReferenced else {
-            throw Refusal.invalidResource.error("its name is not UTF-8; only files with such names can be referenced")
+            throw Refusal.invalidResource.error("the file name is not UTF-8; such a file cannot be referenced")
         }
         var attachments: [Bytes] = []
         var room = Int64(BeginUpload.chunkBytes)
@@ -177,7 +177,7 @@ struct ImportRun: Sendable {
         return resources.count == files.count ? resources : nil
     }
 
-    /// Small files go with the request, large ones before it.
+    /// Returns the source of a file: an attachment if the file still fits into the request, an upload otherwise.
     private func source(
         _ path: FilePath,
         _ attachments: inout [Bytes],
@@ -207,11 +207,11 @@ struct ImportRun: Sendable {
     }
 }
 
-/// An open file that was named on this machine; closes itself.
+/// An open file on this machine; closed when released.
 private final class InputBytes {
     let size: Int64
     private let file: FileDescriptor
-    /// A name for the open file, whatever happens to its path.
+    /// A path to the open file that stays valid even if the file is renamed.
     var name: String { "/proc/self/fd/\(file.rawValue)" }
 
     init(_ path: FilePath) throws(RPCError) {
@@ -225,7 +225,7 @@ private final class InputBytes {
 
     deinit { try? file.close() }
 
-    /// All bytes, at most so many.
+    /// Reads the whole file, at most `limit` bytes.
     func read(limit: Int) throws(RPCError) -> Bytes {
         var bytes = Bytes(repeating: 0, count: min(Int(size), limit))
         do {
@@ -239,13 +239,13 @@ private final class InputBytes {
             }
             return Bytes(bytes.prefix(filled))
         } catch {
-            throw Refusal.missingResource.error("it cannot be read: \(error)")
+            throw Refusal.missingResource.error("the file cannot be read: \(error)")
         }
     }
 }
 
 extension RPCError {
-    /// The fault lies in this one file: others may well be taken in.
+    /// Whether the error concerns this file only, so that other files can still be imported.
     var isOfTheFile: Bool {
         switch refusal {
         case .notEnoughSpace, .accessDenied, .accessRestricted, .libraryOffline, .userCancelled, .busy,
@@ -257,6 +257,6 @@ extension RPCError {
 }
 
 extension FilePath {
-    /// The path as text, where it is UTF-8.
+    /// The path as text; nil if it is not UTF-8.
     var exactText: String? { withPlatformString { String(validatingCString: $0) } }
 }

@@ -1,13 +1,14 @@
 import Glibc
 import SystemPackage
 
-/// Finds the files to import: folders are searched through, in the order of their names' bytes, one at a time.
+/// Finds the files to import by searching folders recursively, in the byte order of their names.
 ///
-/// Its memory is that of the largest folder, however many files there are. Files that belong together by their names
-/// (``FileGrouping``) are found as one item; files that the user names stand alone. Links below a folder are not followed, hidden files and folders are passed over, and so is what is clearly no
-/// picture. Files that the user names are always taken: the catalog knows best.
+/// Memory is bounded by the largest folder, not by the number of files. Files that belong together by their names
+/// (``FileGrouping``) are returned as one item. Symbolic links inside a folder are not followed; hidden files and
+/// folders are skipped, and so are files that are clearly not images. Files that the user names are always returned,
+/// each as an item of its own: the catalog decides whether they can be imported.
 struct PictureFinder {
-    /// What is still to be looked at, the next one last.
+    /// The files and folders that are still to be visited, the next one last.
     private var pending: [Place] = []
     private var roots: [Place] = []
     private var ready: [ImportItem] = []
@@ -17,14 +18,14 @@ struct PictureFinder {
         case folder(FilePath)
     }
 
-    /// Files passed over because they are clearly no pictures.
+    /// The number of files that were skipped because they are clearly not images.
     private(set) var others = 0
-    /// Folders that cannot be read, and why.
+    /// The folders that cannot be read, with the reason.
     private(set) var unreadable: [(path: FilePath, reason: Errno)] = []
 
-    /// Looks at a path that the user named.
+    /// Adds a path that the user named.
     ///
-    /// - Throws: where there is no such file or folder
+    /// - Throws: ``CommandFailure`` if there is no such file or folder
     mutating func add(_ argument: String) throws {
         guard let absolute = realpath(argument, nil) else {
             throw CommandFailure(message: "\(argument) cannot be found: \(Errno(rawValue: errno))", name: "not_read")
@@ -39,7 +40,7 @@ struct PictureFinder {
         rewind()
     }
 
-    /// Begins again with the first file, and counts anew what is passed over.
+    /// Starts again with the first file and resets the counters.
     mutating func rewind() {
         pending = roots.reversed()
         ready = []
@@ -47,7 +48,7 @@ struct PictureFinder {
         unreadable = []
     }
 
-    /// The next item; nil at the end.
+    /// Returns the next item, or nil at the end.
     mutating func next() -> ImportItem? {
         while ready.isEmpty {
             switch pending.popLast() {
@@ -59,7 +60,7 @@ struct PictureFinder {
         return ready.removeLast()
     }
 
-    /// How many items there are: a search of its own, which keeps none of them.
+    /// Counts the items in a separate search that keeps none of them.
     func count() -> Int {
         var copy = self
         copy.rewind()
@@ -103,7 +104,7 @@ struct PictureFinder {
         }
     }
 
-    /// `S_IFDIR`, `S_IFREG` or another kind, of the thing itself and not of what it links to.
+    /// Returns `S_IFDIR`, `S_IFREG` or another kind without following links; 0 if the path cannot be read.
     private static func kind(_ path: FilePath) -> mode_t {
         var status = stat()
         guard path.withPlatformString({ lstat($0, &status) }) == 0 else { return 0 }
@@ -117,7 +118,7 @@ struct PictureFinder {
         while true {
             errno = 0
             guard let entry = readdir(directory) else {
-                // A disk that fails in the middle is no shorter folder.
+                // `readdir` also returns nil on a read error, which must not look like the end of the folder.
                 if errno != 0 { throw Errno(rawValue: errno) }
                 return names
             }
@@ -127,7 +128,7 @@ struct PictureFinder {
     }
 }
 
-/// What a file's name and first bytes say without reading it as a picture.
+/// Tells files that are clearly not images by their names and first bytes.
 enum PictureNames {
     private static let pictures: Set<String> = [
         "jpg", "jpeg", "jpe", "jfif", "png", "gif", "tif", "tiff", "heic", "heif", "hif", "avif", "webp", "bmp", "jp2",
@@ -142,7 +143,7 @@ enum PictureNames {
         "ogg", "url", "lnk", "part", "tmp", "bak", "thm", "lrprev", "lrcat",
     ]
 
-    /// True for a file that nobody would call a picture: by its extension, or text without a telling one.
+    /// Returns true if the file is clearly not an image: by its extension, or if it starts as text.
     static func isClearlyOther(_ path: FilePath) -> Bool {
         let ending = path.extension?.lowercased() ?? ""
         if pictures.contains(ending) { return false }
@@ -159,7 +160,7 @@ enum PictureNames {
         return isText(bytes[..<count])
     }
 
-    /// No control characters but those of texts. No picture begins like that.
+    /// Returns true if there are no control characters other than white space. No image format starts like that.
     static func isText(_ bytes: some Collection<UInt8>) -> Bool {
         bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7F || (0x09...0x0D).contains($0) }
     }

@@ -3,40 +3,40 @@ import JSONValue
 import PhotoModel
 import SystemPackage
 
-/// An edit as flags.
+/// The flags that describe an edit.
 struct AdjustmentOptions: ParsableArguments {
-    @Option(parsing: .unconditional, help: "Light, in stops: -5 to 5.")
+    @Option(parsing: .unconditional, help: "Exposure in stops, -5 to 5.")
     var exposure: Double?
 
-    @Option(parsing: .unconditional, help: "Warmer or cooler: -1 to 1.")
+    @Option(parsing: .unconditional, help: "Color temperature, -1 (cooler) to 1 (warmer).")
     var temperature: Double?
 
-    @Option(parsing: .unconditional, help: "-1 to 1.")
+    @Option(parsing: .unconditional, help: "Contrast, -1 to 1.")
     var contrast: Double?
 
-    @Option(parsing: .unconditional, help: "-1 (grey) to 1.")
+    @Option(parsing: .unconditional, help: "Saturation, -1 (gray) to 1.")
     var saturation: Double?
 
-    @Flag(help: "Make it black and white.")
+    @Flag(help: "Convert to black and white.")
     var blackAndWhite = false
 
-    @Option(help: "Turn clockwise: 90, 180 or 270 degrees.")
+    @Option(help: "Rotate clockwise by 90, 180 or 270 degrees.")
     var rotate: Int?
 
-    @Option(help: "Mirror: horizontal or vertical.")
+    @Option(help: "Flip: horizontal or vertical.")
     var flip: String?
 
-    @Option(parsing: .unconditional, help: "Turn clockwise by -45 to 45 degrees and crop the corners away.")
+    @Option(parsing: .unconditional, help: "Rotate clockwise by -45 to 45 degrees and crop the corners.")
     var straighten: Double?
 
-    @Option(help: ArgumentHelp("Keep a part, in units of the sides from 0 to 1.", valueName: "x,y,w,h"))
+    @Option(help: ArgumentHelp("Crop to a rectangle, in fractions of the sides from 0 to 1.", valueName: "x,y,w,h"))
     var crop: String?
 
     @Option(
         name: .customLong("operation"),
         help: ArgumentHelp(
-            "Any other operation, for example sharpen:amount=1,radius=2; repeat it for more. `safelight describe "
-                + "adjustments` lists all.",
+            "Another operation, for example sharpen:amount=1,radius=2; may be repeated. `safelight describe "
+                + "adjustments` lists all operations.",
             valueName: "name:member=value,…"
         )
     )
@@ -44,34 +44,38 @@ struct AdjustmentOptions: ParsableArguments {
 
     @Option(
         name: .customLong("list"),
-        help: ArgumentHelp("Take an adjustment list of version 1 from a file; - for standard input.", valueName: "file")
+        help: ArgumentHelp("Read an adjustment list (version 1) from a file; - for standard input.", valueName: "file")
     )
     var listFile: String?
 
-    @Option(help: ArgumentHelp("Begin with the list of a preset; repeat it for more.", valueName: "name"))
+    @Option(help: ArgumentHelp("Start with the operations of a preset; may be repeated.", valueName: "name"))
     var preset: [String] = []
 
     @OptionGroup var place: PresetCommand.Place
 
-    /// The list in the documented order: rotate, flip, straighten, crop, then exposure, temperature, contrast,
-    /// saturation and black-and-white. Any other order is written as a list.
+    /// Returns the adjustment list of the flags.
+    ///
+    /// The operations are in the documented order: rotate, flip, straighten, crop, then exposure, temperature, contrast,
+    /// saturation and black-and-white. For another order, users pass a list.
+    ///
+    /// - Parameter mayBeEmpty: whether no operation at all is allowed
     func list(mayBeEmpty: Bool = false) throws -> AdjustmentList {
         let operations = operations
         if let listFile {
             guard operations.isEmpty, preset.isEmpty else {
-                throw CommandFailure.usage("--list takes the place of the other flags")
+                throw CommandFailure.usage("--list cannot be combined with other adjustment flags")
             }
             return try Self.read(listFile)
         }
         let folder = try place.folder()
         let first = try preset.flatMap { try folder.read($0).list.operations.map(\.json) }
         guard !operations.isEmpty || !first.isEmpty || mayBeEmpty else {
-            throw CommandFailure.usage("say what to change, for example --exposure 0.5; --help lists what there is")
+            throw CommandFailure.usage("no adjustment is given; use for example --exposure 0.5 (--help lists all)")
         }
         return try AdjustmentList(json: ["version": 1, "operations": .array(first + operations)])
     }
 
-    /// An adjustment list from a file, or from standard input.
+    /// Reads an adjustment list from a file, or from standard input for `-`.
     static func read(_ file: String) throws -> AdjustmentList {
         let bytes = try InputFile.read(file, limit: AdjustmentData.maxBytes)
         let json: JSON
@@ -100,7 +104,7 @@ struct AdjustmentOptions: ParsableArguments {
         return operations + others.map(Self.operation)
     }
 
-    /// An operation as it was typed; the list's own table says what is wrong with it.
+    /// Parses an operation without checking it; `AdjustmentList` reports what is wrong with it.
     private static func operation(_ text: String) -> JSON {
         let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         var operation: JSONObject = ["operation": .string(parts[0])]
@@ -114,7 +118,7 @@ struct AdjustmentOptions: ParsableArguments {
         return .object(operation)
     }
 
-    /// Numbers as they were typed; the list's own table says what is wrong with them.
+    /// Parses a rectangle without checking it; `AdjustmentList` reports what is wrong with it.
     private static func crop(_ text: String) -> JSON {
         var operation: JSONObject = ["operation": "crop"]
         let parts = text.split(separator: ",", omittingEmptySubsequences: false)

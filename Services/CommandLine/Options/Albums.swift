@@ -4,9 +4,11 @@ import JSONValue
 import PhotoClient
 import PhotoModel
 
-/// Finding albums by what people call them.
+/// Looks up albums and folders by identifier or title.
 enum Albums {
-    /// The album with an identifier or a title.
+    /// Returns the album with this identifier or title.
+    ///
+    /// - Throws: ``CommandFailure`` if there is none, or more than one with the title
     static func find(_ text: String, in library: PhotoLibrary) async throws -> AssetCollection {
         if let id = ObjectID(text), id.kind == .assetCollection {
             let page = try await library.collections(try Fetch(.collectionIDs(IDList([id]))).wireForm, count: 1)
@@ -16,7 +18,7 @@ enum Albums {
         return try one(of: try await titled(text, in: library), "album", text)
     }
 
-    /// What assets can be in: an album, smart album, moment or folder.
+    /// Returns the identifier of the album, smart album, moment or folder with this identifier or title.
     static func container(_ text: String, in library: PhotoLibrary) async throws -> ObjectID {
         if let id = ObjectID(text), id.kind != .asset { return id }
         let albums = try await titled(text, in: library)
@@ -27,27 +29,29 @@ enum Albums {
         return try await find(text, in: library).id
     }
 
-    /// The smart album with an English name, whatever its case.
+    /// Returns the smart album with this English name, ignoring case, or nil.
     static func smart(_ text: String) -> SmartAlbum? {
         SmartAlbum.allCases.first { folded($0.words.title) == folded(text) || $0.subtype.rawValue == text }
     }
 
-    /// The folder with an identifier or a title.
+    /// Returns the folder with this identifier or title.
+    ///
+    /// - Throws: ``CommandFailure`` if there is none, or more than one with the title
     static func folder(_ text: String, in library: PhotoLibrary) async throws -> CollectionList {
         try one(of: try await folders(text, in: library), "folder", text)
     }
 
-    /// The one that a text may mean; several are named in the error.
+    /// Returns the only entity found, or throws an error that lists several.
     private static func one<Entity: Identified>(of found: [Entity], _ kind: String, _ text: String) throws -> Entity {
         guard let first = found.first else {
             throw CommandFailure(
-                message: "there is no \(kind) \"\(text)\"; `safelight \(kind) list` shows those there are",
+                message: "there is no \(kind) \"\(text)\"; `safelight \(kind) list` lists them",
                 name: "identifier_not_found"
             )
         }
         guard found.count == 1 else {
             throw CommandFailure(
-                message: "more than one \(kind) is called \"\(text)\"; name it by its identifier: "
+                message: "more than one \(kind) has the title \"\(text)\"; use one of their identifiers: "
                     + found.map(\.id.text).joined(separator: ", "),
                 name: "multiple_identifiers"
             )
@@ -66,7 +70,7 @@ enum Albums {
         return try await library.lists(fetch, count: 10).lists
     }
 
-    /// The first few albums with a title.
+    /// Returns the first albums with this title, at most ten.
     static func titled(_ title: String, in library: PhotoLibrary) async throws -> [AssetCollection] {
         let predicate = try Predicate(format: "title == %@", arguments: [.string(title)], of: .assetCollection)
         let fetch = try Fetch(.collections(type: .album, subtype: nil), predicate: predicate)
@@ -74,7 +78,7 @@ enum Albums {
     }
 }
 
-/// What an identifier names.
+/// An entity with an identifier.
 private protocol Identified {
     var id: ObjectID { get }
 }
@@ -82,12 +86,12 @@ private protocol Identified {
 extension AssetCollection: Identified {}
 extension CollectionList: Identified {}
 
-/// `--in`: where something new is put.
+/// `--in`: the parent folder of a new album or folder.
 struct FolderOption: ParsableArguments {
-    @Option(name: .customLong("in"), help: ArgumentHelp("The folder it stands in.", valueName: "id|title"))
+    @Option(name: .customLong("in"), help: ArgumentHelp("Parent folder. Default: the root.", valueName: "id|title"))
     var folder: String?
 
-    /// The folder; nil for the root.
+    /// Returns the folder, or nil for the root.
     func reference(in library: PhotoLibrary) async throws -> ObjectReference? {
         guard let folder else { return nil }
         return .id(try await Albums.folder(folder, in: library).id)

@@ -5,30 +5,30 @@ import Logging
 import Messaging
 import PhotoClient
 
-/// What every command takes that speaks to the services.
+/// The options of every command that connects to the services.
 struct ClientOptions: ParsableArguments {
-    @Flag(help: "Write JSON: one value, or one on each line.")
+    @Flag(help: "Print JSON: one value, or one value per line.")
     var json = false
 
-    @Option(help: ArgumentHelp("How long to wait for a service that does not answer yet.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("Time to wait for a service that does not respond yet.", valueName: "seconds"))
     var wait: Double?
 
     @OptionGroup(title: "Endpoints")
     var endpoints: EndpointOptions
 
-    /// Long enough for a service that is just being restarted.
+    /// The default of `--wait` in seconds: long enough for a service that is being restarted.
     static let usualWait = 3.0
 
     func validate() throws {
         guard let wait else { return }
         guard wait.isFinite, (0...3600).contains(wait) else {
-            throw ValidationError("--wait is a number of seconds from 0 to 3600")
+            throw ValidationError("--wait must be a number of seconds from 0 to 3600")
         }
     }
 
-    /// The services' addresses, checked to be safe to speak to.
+    /// Returns the addresses of the services, after a check that it is safe to connect to them.
     ///
-    /// Where there is no run folder yet, nothing runs: an error at once, unless `--wait` says that something will.
+    /// Without a run folder no service is running: that is an error, unless `--wait` is given.
     func serviceEndpoints() throws -> ServiceEndpoints {
         let endpoints = try endpoints.resolve()
         do throws(HostingError) {
@@ -50,6 +50,7 @@ struct ClientOptions: ParsableArguments {
 }
 
 extension ServiceName {
+    /// Returns the library's client for this service.
     func client(of library: PhotoLibrary) -> ServiceClient {
         switch self {
         case .catalog: library.catalog
@@ -60,13 +61,14 @@ extension ServiceName {
     }
 }
 
-/// A command that asks the services.
+/// A command that sends requests to the services.
 protocol LibraryCommand: AsyncParsableCommand {
     var client: ClientOptions { get }
-    /// Services without which the command cannot do its work.
+    /// The services that the command requires.
     var services: [ServiceName] { get }
-    /// Refuses arguments that make no sense, before anybody is asked.
+    /// Checks the arguments before a connection is made.
     func check() throws
+    /// Runs the command with a connected library.
     func run(in library: PhotoLibrary, output: Output) async throws
 }
 
@@ -77,7 +79,7 @@ extension LibraryCommand {
 
     mutating func run() async throws { try await connectAndRun() }
 
-    /// Runs with a library that is closed at the end.
+    /// Connects, runs the command and closes the connections.
     func connectAndRun() async throws {
         let output = Output(json: client.json)
         try check()
@@ -96,7 +98,7 @@ extension LibraryCommand {
         await library.close()
     }
 
-    /// Says soon, and clearly, that nobody is there.
+    /// Checks that a service responds, for an early and clear error message.
     private func reach(_ service: ServiceName, in library: PhotoLibrary) async throws {
         let address = service.client(of: library).address
         do throws(RPCError) {
@@ -106,8 +108,8 @@ extension LibraryCommand {
         } catch {
             guard error.isSilence else { throw error }
             throw CommandFailure(
-                message: "the \(service.rawValue) does not answer at \(address); start the house with `safelight up`, "
-                    + "or say where it is (--help)",
+                message: "the \(service.rawValue) does not respond at \(address); start the services with "
+                    + "`safelight up`, or give their addresses (see --help)",
                 name: Refusal.unavailable.rawValue
             )
         }
@@ -115,7 +117,7 @@ extension LibraryCommand {
 }
 
 extension RPCError {
-    /// Nobody answered.
+    /// Whether the error means that the service did not respond.
     var isSilence: Bool {
         switch refusal {
         case .deadlineExceeded, .connectionLost, .unavailable: true

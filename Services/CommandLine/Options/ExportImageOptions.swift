@@ -2,25 +2,25 @@ import ArgumentParser
 import Contracts
 import PhotoModel
 
-/// How `export --size` makes images.
+/// The options of `export` for rendered images.
 struct ExportImageOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("Make images that fit into this box.", valueName: "WxH|N|max"))
+    @Option(help: ArgumentHelp("Export images that fit into this size.", valueName: "WxH|N|max"))
     var size: String?
 
-    @Flag(help: "Images of the original, without edits.")
+    @Flag(help: "Render the original, without edits.")
     var original = false
 
-    @Option(help: "Of images: jpeg, webp, png or avif.")
+    @Option(help: "Image format: jpeg, webp, png or avif.")
     var format = DeliveredFormat.jpeg
 
-    @Option(help: "Of images in lossy formats, 1 to 100.")
+    @Option(help: "Image quality of lossy formats, 1 to 100.")
     var quality = 85
 
     func validate() throws {
-        guard (1...100).contains(quality) else { throw ValidationError("--quality is a number from 1 to 100") }
+        guard (1...100).contains(quality) else { throw ValidationError("--quality must be a number from 1 to 100") }
     }
 
-    /// The image of an asset; nil where files are wanted.
+    /// Returns the image request for an asset, or nil if files are exported.
     func request(_ asset: ObjectID) throws -> ImageRequest? {
         guard let size else { return nil }
         return ImageRequest(

@@ -4,13 +4,13 @@ import JSONValue
 import PhotoClient
 import PhotoModel
 
-/// Which assets, in which order.
+/// The options that select assets and their order.
 struct FetchOptions: ParsableArguments {
     @Option(
         name: .customLong("where"),
         help: ArgumentHelp(
-            "Only assets that pass, in NSPredicate's text form.",
-            discussion: "For example: 'isFavorite == YES AND creationDate >= \"2024-05-01T00:00:00Z\"'.",
+            "Only assets that match a predicate in NSPredicate syntax.",
+            discussion: "Example: 'isFavorite == YES AND creationDate >= \"2024-05-01T00:00:00Z\"'.",
             valueName: "predicate"
         )
     )
@@ -18,44 +18,44 @@ struct FetchOptions: ParsableArguments {
 
     @Option(
         name: .customLong("sort"),
-        help: ArgumentHelp("Order; :desc for the largest first. May be repeated.", valueName: "key[:desc]")
+        help: ArgumentHelp("Sort key; :desc for descending order. May be repeated.", valueName: "key[:desc]")
     )
     var sort: [String] = []
 
-    @Option(help: "The most assets; 0 for all.")
+    @Option(help: "Maximum number of assets; 0 for all.")
     var limit = 0
 
-    @Option(help: "Leave out so many of the first.")
+    @Option(help: "Number of assets to skip.")
     var offset = 0
 
-    @Flag(help: "Hidden assets too.")
+    @Flag(help: "Include hidden assets.")
     var hidden = false
 
-    @Flag(help: "What is in the trash instead of what is not.")
+    @Flag(help: "Only assets in the trash.")
     var trash = false
 
     @Option(
         help: ArgumentHelp(
             "Only members of an album, smart album, moment or folder.",
-            discussion: "Smart albums by their English name, as `safelight album list --smart` shows them.",
+            discussion: "Smart albums have English names; `safelight album list --smart` lists them.",
             valueName: "id|title"
         )
     )
     var album: String?
 
-    /// Nothing was said.
+    /// Whether none of the options is given.
     var isEmpty: Bool {
         predicate == nil && sort.isEmpty && limit == 0 && offset == 0 && !hidden && album == nil
     }
 
-    /// The fetch; an album's title is looked up in the library.
+    /// Returns the fetch in its wire form, after looking up the album's title in the library.
     func fetch(in library: PhotoLibrary) async throws -> FetchDescription {
         var container: ObjectID?
         if let album { container = try await Albums.container(album, in: library) }
         return try fetch(of: container).wireForm
     }
 
-    /// The fetch of the whole library or of one album.
+    /// Returns the fetch of the whole library (nil) or of one container.
     func fetch(of container: ObjectID?) throws(PredicateError) -> Fetch {
         var descriptors: [SortDescriptor] = []
         for text in sort {
@@ -75,7 +75,7 @@ struct FetchOptions: ParsableArguments {
         )
     }
 
-    /// `creationDate`, `creationDate:asc` or `creationDate:desc`.
+    /// Parses `creationDate`, `creationDate:asc` or `creationDate:desc`.
     static func sortKey(_ text: String) throws(PredicateError) -> (key: String, isAscending: Bool) {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         switch parts.count == 2 ? parts[1] : parts.count == 1 ? "asc" : "" {
@@ -84,7 +84,7 @@ struct FetchOptions: ParsableArguments {
         default:
             throw PredicateError(
                 .unsupportedSortKey,
-                "\"\(text.prefix(100))\" is no order: write key, key:asc or key:desc"
+                "\"\(text.prefix(100))\" is not a sort key; use key, key:asc or key:desc"
             )
         }
     }

@@ -1,9 +1,11 @@
 import Glibc
 import SystemPackage
 
-/// Files that the user names to be read.
+/// Reads files that the user names.
 enum InputFile {
-    /// The bytes of a file, or of standard input for `-`.
+    /// Returns the bytes of a file, or of standard input for `-`.
+    ///
+    /// - Throws: ``CommandFailure`` `limit_exceeded` if there are more than `limit` bytes
     static func read(_ path: String, limit: Int) throws -> [UInt8] {
         do {
             let file = path == "-" ? FileDescriptor.standardInput : try FileDescriptor.open(path, .readOnly)
@@ -24,13 +26,13 @@ enum InputFile {
     }
 }
 
-/// Files that the user names to be written; `-` is standard output.
+/// Writes files that the user names; `-` is standard output.
 enum OutputFile {
-    /// Writes all bytes, so that the file is there whole or not at all.
+    /// Writes a file atomically: it is either complete or not there.
     static func write(_ bytes: [UInt8], to path: String) throws {
         if path == "-" {
             guard isatty(1) == 0 else {
-                throw CommandFailure.usage("a picture is not written to a terminal; name a file with -o")
+                throw CommandFailure.usage("binary data is not written to a terminal; name a file with -o")
             }
             do {
                 try FileDescriptor.standardOutput.writeAll(bytes)
@@ -45,7 +47,7 @@ enum OutputFile {
     }
 }
 
-/// A file that is written in pieces under another name and gets its own when it is complete.
+/// A file that is written in pieces under a temporary name and renamed when it is complete.
 struct OutputFileWriter {
     private let path: FilePath
     private let partial: FilePath
@@ -84,7 +86,7 @@ struct OutputFileWriter {
         }
     }
 
-    /// Leaves nothing behind.
+    /// Closes and deletes the incomplete file.
     func abandon() {
         try? file.close()
         unlink(partial.string)

@@ -1,20 +1,20 @@
 import ArgumentParser
 import PhotoModel
 
-/// Identifiers as they are typed: whole, or `-` for one on each line of standard input.
+/// Asset identifiers as arguments, or `-` to read them from standard input, one per line.
 struct Identifiers: ParsableArguments {
-    @Argument(help: "Identifiers, or - for standard input.")
+    @Argument(help: "Asset identifiers, or - to read them from standard input.")
     var ids: [String]
 
-    /// The assets that were named.
+    /// Returns the identifiers that were given.
     func read() throws -> [ObjectID] { try Self.read(ids) }
 
-    /// More than this are refused.
+    /// The maximum number of identifiers.
     static let limit = 1_000_000
 
-    /// Reads identifiers of one kind, each once, in the order given.
+    /// Reads identifiers of one kind, in the given order and without duplicates.
     ///
-    /// - Parameter input: the next line of standard input; nil at its end
+    /// - Parameter input: returns the next line of standard input, or nil at its end
     static func read(
         _ arguments: [String],
         _ kind: ObjectKind = .asset,
@@ -38,10 +38,10 @@ struct Identifiers: ParsableArguments {
     static func one(_ text: String, _ kind: ObjectKind = .asset) throws -> ObjectID {
         guard let id = ObjectID(text) else {
             throw CommandFailure.usage(
-                "\"\(text.prefix(80))\" is no identifier; give it whole, as `safelight \(kind.listing)` prints it"
+                "\"\(text.prefix(80))\" is not an identifier; use one as printed by `safelight \(kind.listing)`"
             )
         }
-        guard id.kind == kind else { throw CommandFailure.usage("\(id) is the identifier of another kind of thing") }
+        guard id.kind == kind else { throw CommandFailure.usage("\(id) is an identifier of another kind") }
         return id
     }
 }

@@ -9,23 +9,23 @@ struct Preset: Equatable {
     var name: String
     var list: AdjustmentList
 
-    /// In a bundle of several, as `safelight preset export` writes it.
+    /// The preset as an element of a bundle that `safelight preset export` writes.
     var json: JSON { ["name": .string(name), "adjustments": list.json] }
 }
 
-/// The presets of whoever calls: a file for each, which holds its list as the editor's own format has it.
+/// The folder with the user's presets: one file for each, with an adjustment list in the editor's format.
 ///
-/// Nothing else is in such a file, so that it can be made, copied and kept by any other program.
+/// A file contains nothing else, so that any other program can create and copy it.
 struct PresetFolder {
     let path: String
 
     static let ending = ".json"
     static let maxNameBytes = 64
-    /// The most presets of a folder or a bundle.
+    /// The maximum number of presets in a folder or a bundle.
     static let limit = 10_000
 
-    /// The folder by flag, then `SAFELIGHT_PRESETS`, then `$XDG_CONFIG_HOME/safelight/presets`, else
-    /// `~/.config/safelight/presets`.
+    /// Determines the folder: the flag, `SAFELIGHT_PRESETS`, `$XDG_CONFIG_HOME/safelight/presets`, or
+    /// `~/.config/safelight/presets`, in this order.
     init(flag: String?, environment: (String) -> String? = { Environment[$0] }) throws {
         if let given = flag ?? environment("SAFELIGHT_PRESETS") {
             path = given
@@ -34,23 +34,23 @@ struct PresetFolder {
         } else if let home = environment("HOME") {
             path = home + "/.config/safelight/presets"
         } else {
-            throw CommandFailure.usage("there is no home folder; name the folder of presets with --presets")
+            throw CommandFailure.usage("HOME is not set; name the preset folder with --presets")
         }
     }
 
-    /// Checks a name: it is that of a file, too.
+    /// Checks the name of a preset, which is also the name of its file.
     static func check(_ name: String) throws {
         let isPlain = name.unicodeScalars.allSatisfy {
             $0.properties.isAlphabetic || $0.properties.numericType != nil || " -_.+".unicodeScalars.contains($0)
         }
         guard isPlain, (1...maxNameBytes).contains(name.utf8.count), name.first != ".", name.first != "-" else {
             throw CommandFailure.usage(
-                "\"\(name.printable)\" is no name of a preset: 1 to \(maxNameBytes) bytes of letters, digits, spaces and -_.+"
+                "\"\(name.printable)\" is not a preset name: use 1 to \(maxNameBytes) bytes of letters, digits, spaces and -_.+"
             )
         }
     }
 
-    /// All, by name.
+    /// Returns the names of all presets, sorted.
     func names() throws -> [String] {
         guard let folder = opendir(path) else {
             guard errno == ENOENT else { throw unreadable() }
@@ -65,7 +65,7 @@ struct PresetFolder {
             guard name.hasSuffix(Self.ending), name.first != "." else { continue }
             names.append(String(name.dropLast(Self.ending.count)))
             guard names.count <= Self.limit else {
-                throw CommandFailure(message: "\(path) holds more than \(Self.limit) presets", name: "limit_exceeded")
+                throw CommandFailure(message: "\(path) has more than \(Self.limit) presets", name: "limit_exceeded")
             }
         }
         return names.sorted()
@@ -78,20 +78,22 @@ struct PresetFolder {
             let known = try names()
             throw CommandFailure(
                 message: "there is no preset \"\(name.printable)\" in \(path.printable)"
-                    + (known.isEmpty ? "" : "; there are: \(known.joined(separator: ", ").printable)"),
+                    + (known.isEmpty ? "" : "; the presets are: \(known.joined(separator: ", ").printable)"),
                 name: "identifier_not_found"
             )
         }
         return Preset(name: name, list: try AdjustmentOptions.read(file))
     }
 
-    /// Writes one, in place of another of its name where that may be.
+    /// Writes a preset.
+    ///
+    /// - Throws: ``CommandFailure`` `conflict` if the name exists and `replacing` is false
     func write(_ preset: Preset, replacing: Bool) throws {
         try Self.check(preset.name)
         let file = path + "/" + preset.name + Self.ending
         guard replacing || access(file, F_OK) != 0 else {
             throw CommandFailure(
-                message: "there is a preset \"\(preset.name.printable)\" already; --replace takes its place",
+                message: "there is already a preset \"\(preset.name.printable)\"; use --replace to overwrite it",
                 name: "conflict"
             )
         }
@@ -104,7 +106,7 @@ struct PresetFolder {
         guard unlink(path + "/" + name + Self.ending) == 0 else { throw unreadable() }
     }
 
-    /// The presets of a file: a list, named after the file, or a bundle of several.
+    /// Reads the presets of a file: one list, named after the file, or a bundle.
     static func presets(inFile file: String) throws -> [Preset] {
         let bytes = try InputFile.read(file, limit: 64 << 20)
         let json: JSON
@@ -117,11 +119,11 @@ struct PresetFolder {
             return [Preset(name: name, list: try AdjustmentList(json: json))]
         }
         guard bundle.count <= limit else {
-            throw CommandFailure(message: "\(file.printable) holds more than \(limit) presets", name: "limit_exceeded")
+            throw CommandFailure(message: "\(file.printable) has more than \(limit) presets", name: "limit_exceeded")
         }
         return try bundle.map { element in
             guard let name = element["name"]?.stringValue, let list = element["adjustments"] else {
-                throw CommandFailure.usage("\(file.printable): a preset is {\"name\": …, \"adjustments\": {…}}")
+                throw CommandFailure.usage("\(file.printable): a preset must be {\"name\": …, \"adjustments\": {…}}")
             }
             return Preset(name: name, list: try AdjustmentList(json: list))
         }

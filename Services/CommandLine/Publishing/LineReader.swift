@@ -1,20 +1,22 @@
 import Dispatch
 import SystemPackage
 
-/// The lines of a file or of standard input, read on a thread of their own, a few ahead of who takes them.
+/// Reads the lines of a file or of standard input on a thread of its own, at most 64 lines ahead of the consumer.
 struct LineReader: Sendable {
     private let room = DispatchSemaphore(value: 64)
     private let queue = DispatchQueue(label: "lines")
     private let path: String
     private let longest: Int
 
-    /// - Parameter longest: bytes of a line; of a longer one only the beginning is given, one byte too many
+    /// Creates a reader.
+    ///
+    /// - Parameter longest: the maximum length of a line in bytes; a longer line is cut to `longest + 1` bytes
     init(_ path: String, longest: Int) {
         self.path = path
         self.longest = longest
     }
 
-    /// The lines without their ends; for one reader.
+    /// Returns the lines without their line ends, for one consumer, which calls ``done()`` after each line.
     func lines() throws -> AsyncThrowingStream<[UInt8], any Error> {
         let file: FileDescriptor
         do {
@@ -23,7 +25,7 @@ struct LineReader: Sendable {
             throw CommandFailure(message: "\(path) cannot be read: \(error)", name: "not_read")
         }
         return AsyncThrowingStream { continuation in
-            // A reader that leaves early lets the thread go on.
+            // If the consumer stops early, the reading thread must not wait for it.
             continuation.onTermination = { _ in room.signal() }
             queue.async {
                 do {
@@ -43,7 +45,7 @@ struct LineReader: Sendable {
         }
     }
 
-    /// The line was dealt with: another may be read.
+    /// Signals that a line was processed, so that another one can be read.
     func done() { room.signal() }
 
     private func read(_ file: FileDescriptor, _ take: ([UInt8]) -> Bool) throws {

@@ -5,7 +5,7 @@ import PhotoClient
 import PhotoModel
 import SystemPackage
 
-/// Tells about edits that are published: what became of each, and the end in numbers.
+/// Reports published edits: the state of each, and a summary.
 struct PublishReport {
     private let output: Output
     private let isVerbose: Bool
@@ -13,7 +13,7 @@ struct PublishReport {
     private let clock = ContinuousClock()
     private let start: ContinuousClock.Instant
     private var lastDrawn = Duration.zero
-    /// The line of each edit that is not finished; at most as many as may be open.
+    /// The line of each unfinished edit, by edit id; at most `--window` of them.
     private var lines: [String: OpenLine] = [:]
 
     private struct OpenLine {
@@ -26,7 +26,7 @@ struct PublishReport {
     private(set) var accepted = 0
     private(set) var applied = 0
     private(set) var failed = 0
-    /// Lines that were no edit.
+    /// The number of lines that are not valid edits.
     private(set) var broken = 0
 
     private static let timePerDrawing = Duration.milliseconds(200)
@@ -39,7 +39,7 @@ struct PublishReport {
         self.start = clock.now
     }
 
-    /// Whether every line came as far as was waited for.
+    /// Whether every edit reached the goal.
     var isComplete: Bool { failed == 0 && broken == 0 && lines.isEmpty }
 
     mutating func publish(_ line: PublishedLine) {
@@ -121,7 +121,7 @@ struct PublishReport {
         if output.showsProgress { try? Output.write("\r\u{1B}[K", to: .standardError) }
     }
 
-    /// The end in numbers, and what was left open.
+    /// Prints the summary and the edits that are unfinished.
     func finish(isStopped: Bool) throws {
         clear()
         let elapsed = clock.now - start
@@ -147,18 +147,18 @@ struct PublishReport {
         guard isStopped else { return }
         if open.count > missing.count {
             output.note(
-                "\(Quantities.count(open.count - missing.count, "edit")) accepted and not finished: applied all the same"
+                "\(Quantities.count(open.count - missing.count, "edit")) accepted but not finished; the editor still applies them"
             )
         }
         for (id, line) in missing.prefix(isVerbose ? missing.count : Self.mostNamed) {
-            output.note("not accepted so far: line \(line.number), edit \(id.printable) of \(line.asset)")
+            output.note("not accepted: line \(line.number), edit \(id.printable) of \(line.asset)")
         }
         if !isVerbose, missing.count > Self.mostNamed {
-            output.note("not accepted so far: \(missing.count - Self.mostNamed) more (--verbose names all)")
+            output.note("not accepted: \(missing.count - Self.mostNamed) more (--verbose lists all)")
         }
-        output.note("stopped before the end; run it again to publish the rest: nothing is done twice")
+        output.note("stopped before the end; run the command again to publish the rest, nothing is applied twice")
     }
 
-    /// Edits that are named where there may be many.
+    /// The maximum number of edits that are listed without `--verbose`.
     private static let mostNamed = 20
 }

@@ -4,21 +4,22 @@ import Messaging
 import PhotoClient
 import PhotoModel
 
-/// Reads lines, publishes the edits in them and follows each.
+/// Reads lines, publishes the edits in them and follows each edit.
 ///
-/// Nothing is ahead of who tells: lines wait for their telling, and edits for the news of others to be told.
+/// The output applies back pressure: the next line is read after the previous one was reported, and the next state of
+/// an edit is taken after the previous one was written.
 struct PublishRun: Sendable {
     let name: String
-    /// Each edit comes after the one before it of the same asset.
+    /// Whether each edit is applied after the previous edit of the same asset.
     let isChained: Bool
     let reader: LineReader
     let publisher: EditPublisher
     let teller: PublishTeller
 
-    /// How long somebody who wants to stop waits for a last answer.
+    /// The time limit of the last status request after a stop.
     private static let patience = Duration.seconds(3)
 
-    /// Works until every edit has come as far as is waited for, or somebody wants to stop.
+    /// Runs until every edit has reached the goal, or until a stop is requested.
     ///
     /// - Returns: whether it was stopped
     func work(_ lines: AsyncThrowingStream<[UInt8], any Error>, stop: StopRequest) async throws -> Bool {
@@ -35,7 +36,7 @@ struct PublishRun: Sendable {
                 }
                 return false
             }
-            // Whichever is first ends the other, and is waited for.
+            // The task that ends first cancels the other one; the group waits for both.
             defer { group.cancelAll() }
             return try await group.next() ?? false
         }
@@ -93,7 +94,7 @@ struct PublishRun: Sendable {
         }
     }
 
-    /// What is wrong with the line, where its id stands twice.
+    /// Publishes the edit of a line. Returns the failure if its id was used before with another edit.
     private func hand(_ line: PublishedLine) async throws -> CommandFailure? {
         do {
             try await publisher.publish(line.edit)
@@ -109,7 +110,7 @@ struct PublishRun: Sendable {
     }
 }
 
-/// The one place where it is told what becomes of edits: who tells waits until it is written.
+/// Serializes access to the report; a call returns when its output has been written.
 actor PublishTeller {
     private var report: PublishReport
 

@@ -1,8 +1,8 @@
 import PhotoModel
 
-/// What a change record says, in words.
+/// Formats change records as text.
 enum ChangeWords {
-    /// One line for each thing that happened.
+    /// Returns one line for each changed asset, album, folder and edit.
     static func lines(_ record: ChangeRecord) -> [String] {
         let titles = titles(of: record)
         return record.assets.map { "\(name($0)): \(words($0, titles: titles))" }
@@ -11,7 +11,7 @@ enum ChangeWords {
             + record.edits.map { "edit \($0.id.printable) of \($0.asset): \(words($0))" }
     }
 
-    /// The line that begins a change: time, sequence and who.
+    /// Returns the heading of a change: date, sequence and origin.
     static func heading(_ record: ChangeRecord) -> String {
         let who = [record.origin.identity, record.origin.client].compactMap { $0 }.filter { !$0.isEmpty }
         let behalf = record.origin.onBehalfOf.map { " for \($0.printable)" } ?? ""
@@ -56,14 +56,20 @@ enum ChangeWords {
             before.creationDate != after.creationDate || before.creationOffset != after.creationOffset,
             after.creationDate.map { "date is \(Quantities.moment($0, offset: after.creationOffset))" } ?? "no date"
         )
-        say(before.location != after.location, after.location.map { "is at \(Quantities.location($0))" } ?? "no place")
+        say(
+            before.location != after.location,
+            after.location.map { "location is \(Quantities.location($0))" } ?? "no location"
+        )
         say(before.caption != after.caption, after.caption.map { "caption is \"\($0.printable)\"" } ?? "no caption")
         say(before.rating != after.rating, "rating is \(after.rating)")
         say(
             before.keywords != after.keywords,
             "keywords are \(after.keywords.map(\.printable).joined(separator: ", "))"
         )
-        say(before.trashedDate != after.trashedDate, after.trashedDate == nil ? "out of the trash" : "in the trash")
+        say(
+            before.trashedDate != after.trashedDate,
+            after.trashedDate == nil ? "restored from the trash" : "moved to the trash"
+        )
         words += memberships(from: before.memberships, to: after.memberships, titles)
         return words.isEmpty ? "changed" : words.joined(separator: ", ")
     }
@@ -89,7 +95,7 @@ enum ChangeWords {
         if before.estimatedAssetCount != after.estimatedAssetCount, let count = after.estimatedAssetCount {
             words.append("now \(Quantities.count(count, "photo"))")
         }
-        if before.keyAsset != after.keyAsset { words.append("another cover") }
+        if before.keyAsset != after.keyAsset { words.append("new cover") }
         return words.isEmpty ? "changed" : words.joined(separator: ", ")
     }
 
@@ -97,7 +103,7 @@ enum ChangeWords {
         guard let after = change.after else { return "deleted" }
         guard let before = change.before else { return "created" }
         if before.title != after.title { return "renamed from \(before.title?.printable ?? "nothing")" }
-        return before.childCount != after.childCount ? "now \(after.childCount) inside" : "changed"
+        return before.childCount != after.childCount ? "now \(after.childCount) albums and folders" : "changed"
     }
 
     static func words(_ edit: PublishedEdit) -> String {

@@ -3,19 +3,19 @@ import JSONValue
 import Messaging
 import PhotoModel
 
-/// What a command ends with when it cannot do its work.
+/// The error with which a command ends.
 struct CommandFailure: Error {
-    /// How the program leaves; 0 is success.
+    /// The exit status of the program; 0 is success.
     enum Status: Int32 {
         case refused = 1
-        /// The arguments make no sense.
+        /// The arguments are invalid.
         case usage = 2
-        /// Some of the work was done, some not, as was said.
+        /// Some of the work was done; the output names the rest.
         case partly = 3
     }
 
     var message: String
-    /// The stable name, as in the table of errors.
+    /// The stable error name, as in the README's table.
     var name: String
     var status = Status.refused
     var data: JSONObject = [:]
@@ -30,7 +30,7 @@ struct CommandFailure: Error {
         return ["error": .object(object)]
     }
 
-    /// Any error of the rooms below in the words of the command line.
+    /// Converts any error of the modules below.
     init(_ error: any Error) {
         switch error {
         case let failure as CommandFailure: self = failure

@@ -1,8 +1,8 @@
 extension String {
-    /// The text with everything that could move a cursor or hide text written out: control characters, line and
-    /// paragraph separators, and marks that turn the direction of writing.
+    /// The text with all characters escaped that could control the terminal or hide text: control characters, line and
+    /// paragraph separators, and bidirectional formatting characters.
     ///
-    /// Names come from files and from other people; none may speak to the terminal.
+    /// Names come from files and other users, so they must not contain terminal escape sequences.
     var printable: String {
         guard unicodeScalars.contains(where: \.isUnprintable) else { return self }
         var text = ""
@@ -18,7 +18,7 @@ extension String {
         return text
     }
 
-    /// At most so many characters; what is left out in the middle is marked.
+    /// Returns at most `width` characters; an ellipsis replaces the middle of a longer text.
     func shortened(to width: Int) -> String {
         guard count > width, width > 4 else { return self }
         let tail = (width - 1) / 3

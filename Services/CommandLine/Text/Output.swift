@@ -2,16 +2,16 @@ import Glibc
 import JSONValue
 import SystemPackage
 
-/// Where a command speaks: results on standard output, everything else on standard error.
+/// The output of a command: results on standard output, everything else on standard error.
 ///
-/// People get text, programs (`--json`) one JSON value or JSON lines. Colour and progress appear on a terminal only.
+/// Results are text, or with `--json` one JSON value or JSON lines. Color and progress appear on terminals only.
 struct Output: Sendable {
     let isJSON: Bool
     /// Standard output is a terminal.
     let isTerminal: Bool
     /// Standard error is a terminal, so that a progress bar can be drawn.
     let showsProgress: Bool
-    /// A terminal that did not ask to be spared colours (no-color.org).
+    /// Standard output is a terminal and `NO_COLOR` is not set (no-color.org).
     let isColoured: Bool
 
     init(json: Bool) {
@@ -22,7 +22,7 @@ struct Output: Sendable {
         isColoured = isTerminal && getenv("NO_COLOR") == nil && !isDumb
     }
 
-    /// A line for people, made printable by its writer.
+    /// Prints a line of text. The caller makes names printable.
     func line(_ text: String) throws { try Self.write(text + "\n", to: .standardOutput) }
 
     func lines(_ lines: [String]) throws {
@@ -30,15 +30,15 @@ struct Output: Sendable {
         try line(lines.joined(separator: "\n"))
     }
 
-    /// A JSON value on a line of its own.
+    /// Prints a JSON value on a line of its own.
     func json(_ value: JSON) throws { try line(value.text) }
 
-    /// The value for programs, or the lines for people.
+    /// Prints the value with `--json`, and the lines of text otherwise.
     func result(_ value: @autoclosure () -> JSON, people: () -> [String]) throws {
         if isJSON { try json(value()) } else { try lines(people()) }
     }
 
-    /// A remark on standard error. That it cannot be written is no reason to stop.
+    /// Prints a line on standard error. A write error is ignored.
     func note(_ text: String) { try? Self.write(text + "\n", to: .standardError) }
 
     func report(_ failure: CommandFailure) {
@@ -47,9 +47,9 @@ struct Output: Sendable {
 
     func bold(_ text: String) -> String { isColoured ? "\u{1B}[1m\(text)\u{1B}[0m" : text }
 
-    /// Writes everything, whatever the size.
+    /// Writes the whole text.
     ///
-    /// A reader that has gone away (`safelight fetch | head`) ends the program as it ends others: silently.
+    /// If the reader of standard output is gone (`safelight fetch | head`), the program exits silently.
     static func write(_ text: String, to file: FileDescriptor) throws {
         do {
             try file.writeAll(text.utf8)

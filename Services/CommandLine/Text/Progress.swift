@@ -1,7 +1,7 @@
 import JSONValue
 import SystemPackage
 
-/// Tells how a command comes along that works on many things: a bar on a terminal, and a line for each result.
+/// The progress of a command that processes many items: a bar on a terminal, and a line for each result.
 struct Progress {
     private let output: Output
     private let clock = ContinuousClock()
@@ -19,14 +19,14 @@ struct Progress {
 
     mutating func begin(total: Int) { meter = ProgressMeter(total: total) }
 
-    /// Counts one thing.
+    /// Counts one item.
     mutating func step(isDone: Bool) {
         if !isDone { failed += 1 }
         meter.step(at: clock.now - start)
         draw()
     }
 
-    /// Counts up to so many things, for work that is done elsewhere.
+    /// Advances to a number of finished items, for work that is done by a service.
     mutating func reach(_ done: Int) {
         while meter.done < min(done, meter.total) { meter.step(at: clock.now - start) }
         draw()
@@ -40,7 +40,7 @@ struct Progress {
         try? Output.write("\r\u{1B}[K" + meter.bar(width: 30), to: .standardError)
     }
 
-    /// A result. That it cannot be told is no reason to stop.
+    /// Prints a result. A write error is ignored.
     func say(_ json: JSON, _ line: String) {
         clear()
         try? output.result(json) { [line] }

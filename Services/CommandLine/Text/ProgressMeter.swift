@@ -1,12 +1,12 @@
-/// How far a piece of work has come, how fast, and how long it will take.
+/// Measures progress: the number of finished items, the rate and the estimated remaining time.
 ///
-/// The rate is that of the last ten seconds, so that it follows what is happening now. Time is counted from the start
-/// and comes in with every step.
+/// The rate is that of the last ten seconds, so that it follows the present speed. Times are since the start; the
+/// caller passes them with each step.
 struct ProgressMeter: Sendable {
     let total: Int
     private(set) var done = 0
     private(set) var elapsed = Duration.zero
-    /// Earlier states within the window, oldest first.
+    /// Samples within the window, oldest first.
     private var samples: [(time: Duration, done: Int)] = [(.zero, 0)]
 
     static let window = Duration.seconds(10)
@@ -15,28 +15,28 @@ struct ProgressMeter: Sendable {
         self.total = max(0, total)
     }
 
-    /// Counts one more.
+    /// Counts one more item.
     mutating func step(at time: Duration) {
         done += 1
         elapsed = max(elapsed, time)
-        // One sample in a tenth of a second is enough, whatever the speed.
+        // One sample every tenth of a second is enough at any speed.
         if let last = samples.last, elapsed - last.time >= .milliseconds(100) { samples.append((elapsed, done)) }
         while samples.count > 1, elapsed - samples[1].time >= Self.window { samples.removeFirst() }
     }
 
-    /// Pieces a second; nil before anything can be said.
+    /// Items per second; nil if there is not enough data yet.
     var rate: Double? {
         guard let first = samples.first, elapsed > first.time, done > first.done else { return nil }
         return Double(done - first.done) / Self.seconds(elapsed - first.time)
     }
 
-    /// nil before anything can be said.
+    /// The estimated remaining time; nil if there is not enough data yet.
     var remaining: Duration? {
         guard let rate, rate > 0 else { return nil }
         return .seconds(Double(max(0, total - done)) / rate)
     }
 
-    /// 0...1
+    /// The finished part, 0...1; 1 if there are no items.
     var fraction: Double { total == 0 ? 1 : min(1, Double(done) / Double(total)) }
 
     /// `[######......]  45/100   12.3/s  0:04 left`

@@ -1,9 +1,9 @@
 import PhotoModel
 
-/// Dates, sizes and durations as people write them.
+/// Formats dates, sizes and durations for output.
 enum Quantities {
-    /// A moment on the clock of its own offset, "2024-05-01 14:30:00.25 +02:00"; UTC, marked so, where no offset is
-    /// known.
+    /// Returns an instant in local time with its offset, "2024-05-01 14:30:00.25 +02:00", or in UTC, marked as such, if
+    /// no offset is known.
     ///
     /// - Parameters:
     ///   - microseconds: since 1970-01-01T00:00:00Z
@@ -16,7 +16,7 @@ enum Quantities {
         return text.replacing("T", with: " ", maxReplacements: 1) + " " + (offset.map(Self.offset) ?? "UTC")
     }
 
-    /// To the second, without offset: for lists.
+    /// Returns an instant to the second and without offset, for lists.
     static func shortMoment(_ microseconds: Int64, offset: Int? = nil) -> String {
         String(moment(microseconds, offset: offset).prefix(19))
     }
@@ -27,7 +27,7 @@ enum Quantities {
         return (seconds < 0 ? "-" : "+") + twoDigits(minutes / 60) + ":" + twoDigits(minutes % 60)
     }
 
-    /// "1.5 MB", with powers of ten as shops and `ls --si` count.
+    /// "1.5 MB", with powers of ten (SI prefixes).
     static func bytes(_ count: Int64) -> String {
         var value = Double(count)
         for unit in ["bytes", "kB", "MB", "GB"] {

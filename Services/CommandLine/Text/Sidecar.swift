@@ -4,12 +4,12 @@ import Messaging
 import PhotoClient
 import PhotoModel
 
-/// An asset's metadata and the history of its edits as an XMP sidecar, so that nobody is locked in (spec P-28).
+/// Writes an asset's metadata and edit history as an XMP sidecar, so that other programs can read them (P-28).
 enum Sidecar {
-    /// The namespace of what XMP has no name for.
+    /// The namespace of the properties that are not part of XMP.
     static let namespace = "urn:org.safelight:edits#"
 
-    /// Asks for what the asset itself does not say: adjustment data and history.
+    /// Returns the sidecar of an asset; requests its adjustment data and history from the services.
     static func text(of asset: Asset, in library: PhotoLibrary) async throws(RPCError) -> String {
         var data: [UInt8] = []
         if asset.resource(.adjustmentData) != nil {
@@ -63,7 +63,7 @@ enum Sidecar {
             """
     }
 
-    /// "52,30.5N", as XMP writes places.
+    /// "52,30.5N", XMP's format of coordinates.
     private static func degrees(_ value: Double, _ positive: String, _ negative: String) -> String {
         let size = abs(value)
         let whole = Int(size)
@@ -81,7 +81,7 @@ enum Sidecar {
             case "\"": result += "&quot;"
             case "\n": result += "&#10;"
             case "\t": result += "&#9;"
-            // XML has no other control characters, not even written out.
+            // XML 1.0 allows no other control characters, not even as character references.
             case _ where scalar.value < 0x20: continue
             default: result.unicodeScalars.append(scalar)
             }

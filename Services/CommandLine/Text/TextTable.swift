@@ -1,11 +1,11 @@
-/// Columns for a person's eyes.
+/// A text table with aligned columns.
 struct TextTable {
     enum Alignment { case left, right }
 
     struct Column {
         let title: String
         var alignment = Alignment.left
-        /// The most characters of a cell; what is longer is shortened in the middle.
+        /// The maximum number of characters in a cell; longer text is shortened in the middle.
         var width = Int.max
     }
 
@@ -16,7 +16,7 @@ struct TextTable {
         self.columns = columns
     }
 
-    /// Adds a row; cells are made printable, missing ones are blank.
+    /// Adds a row. Cells are made printable; missing cells are blank.
     mutating func add(_ cells: [String]) {
         rows.append(
             columns.indices.map { index in
@@ -25,7 +25,7 @@ struct TextTable {
         )
     }
 
-    /// The lines, the titles first, two spaces between columns and none at the end.
+    /// The lines, starting with the titles; two spaces between columns, no trailing spaces.
     var lines: [String] {
         let all = [columns.map(\.title)] + rows
         let widths = columns.indices.map { index in all.map { $0[index].count }.max() ?? 0 }

@@ -5,17 +5,17 @@ import PhotoModel
 import Subprocess
 import SystemPackage
 
-/// The user's command, run once for each change: the record on its standard input, the rest in its environment.
+/// Runs the user's command for each change, with the record on its standard input and variables in its environment.
 struct ChangeProgram: Sendable {
-    /// For a shell.
+    /// The command line for `/bin/sh -c`.
     let command: String
-    /// How long one run may take.
+    /// The time limit of one run.
     let time: Duration
 
     /// How a run ended.
     enum End: Equatable, Sendable {
         case done
-        /// As a shell counts: the command's own status, or 128 and the number of the signal.
+        /// The status as a shell reports it: the command's exit status, or 128 plus the number of the signal.
         case failed(Int32)
         case outOfTime
 
@@ -32,12 +32,12 @@ struct ChangeProgram: Sendable {
             case .done: "done"
             case .failed(let code) where code > 128: "was ended by signal \(code - 128)"
             case .failed(let code): "ended with status \(code)"
-            case .outOfTime: "took too long and was ended"
+            case .outOfTime: "exceeded the time limit and was ended"
             }
         }
     }
 
-    /// Between the request to end and the kill.
+    /// The time between SIGTERM and SIGKILL.
     private static let patience = Duration.seconds(5)
 
     /// Runs the command for a change.
@@ -52,7 +52,7 @@ struct ChangeProgram: Sendable {
         return try await run(.object(json), variables)
     }
 
-    /// Runs the command once where the history no longer reaches back to the token: it must fetch anew.
+    /// Runs the command once if the history no longer reaches back to the token; the command must fetch again.
     func runExpired(head: ChangeToken, oldest: ChangeToken) async throws -> End {
         try await run(
             ["expired": ["token": .string(head.description), "oldest": .string(oldest.description)]],
@@ -63,13 +63,13 @@ struct ChangeProgram: Sendable {
     /// Runs the command with one line on its standard input.
     func run(_ json: JSON, _ variables: [String: String]) async throws -> End {
         let line = Array((json.text + "\n").utf8)
-        // Being cancelled, it ends the command and all that it started.
+        // Cancellation at the time limit ends the command and all its child processes.
         return try await Waiting.atMost(time) { try await execute(line, variables) } ?? .outOfTime
     }
 
     private func execute(_ line: [UInt8], _ variables: [String: String]) async throws -> End {
         var options = PlatformOptions()
-        // A group of its own: Ctrl-C reaches the watch alone, which lets the command finish.
+        // A separate process group: Ctrl-C reaches only the watch, which lets the command finish.
         options.processGroupID = 0
         options.teardownSequence = [.gracefulShutDown(toProcessGroup: true, allowedDurationToNextStep: Self.patience)]
         let overrides = variables.map { (Subprocess::Environment.Key(stringLiteral: $0.key), Optional($0.value)) }
@@ -83,7 +83,7 @@ struct ChangeProgram: Sendable {
                 output: .currentStandardOutput,
                 error: .currentStandardError
             ) { execution in
-                // A command that does not read its input is within its rights.
+                // A command need not read its input, so write errors are ignored.
                 _ = try? await execution.standardInputWriter.write(line)
                 try? await execution.standardInputWriter.finish()
             }

@@ -3,13 +3,13 @@ import JSONValue
 import PhotoClient
 import PhotoModel
 
-/// Follows a feed until it is told to stop: prints each change, or has a program run for it, and remembers how far it is.
+/// Follows the feed until a stop is requested: prints each change or runs a program for it, and stores the last token.
 struct ChangeWatch: Sendable {
-    /// Nil: changes are printed.
+    /// The program to run; nil to print the changes.
     let program: ChangeProgram?
-    /// Whether a failing program ends it, with the program's status.
+    /// Whether a failing program ends the watch with the program's status.
     let stopsAtFailure: Bool
-    /// Ends after so many changes.
+    /// The number of changes after which the watch ends.
     let count: Int
     let output: Output
 
@@ -21,7 +21,7 @@ struct ChangeWatch: Sendable {
         var tokens = tokens
         var left = count
         for try await event in feed {
-            // Once begun it is finished, Ctrl-C or not: the token tells exactly what was done.
+            // A separate task is not cancelled by Ctrl-C: the event is completed, so that the token matches the work.
             let task = Task {
                 if let program {
                     try await perform(program, event)
@@ -67,8 +67,8 @@ struct ChangeWatch: Sendable {
                 ])
             } else {
                 output.note(
-                    "safelight: the history does not reach back to that token; going on from now, fetch again what "
-                        + "you need (token_expired)"
+                    "safelight: the history does not reach back to that token; continuing with new changes only, "
+                        + "fetch everything else again (token_expired)"
                 )
             }
         case .caughtUp: break
@@ -77,7 +77,7 @@ struct ChangeWatch: Sendable {
 }
 
 extension StopRequest {
-    /// Does work that has no end of its own, until Ctrl-C cancels it.
+    /// Runs endless work until Ctrl-C cancels it.
     static func untilStopped(_ work: @escaping @Sendable (StopRequest) async throws -> Void) async throws {
         let stop = StopRequest()
         let signals = StopSignals(stop)

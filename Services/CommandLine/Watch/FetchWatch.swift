@@ -3,13 +3,13 @@ import JSONValue
 import PhotoClient
 import PhotoModel
 
-/// Follows the result of a fetch until it is told to stop: prints the list and each change of it, or has a program run.
+/// Follows the result of a fetch until a stop is requested: prints the list and each change of it, or runs a program.
 struct FetchWatch: Sendable {
-    /// Nil: it is printed.
+    /// The program to run; nil to print.
     let program: ChangeProgram?
-    /// Whether a failing program ends it, with the program's status.
+    /// Whether a failing program ends the watch with the program's status.
     let stopsAtFailure: Bool
-    /// Ends after so many changes of the list.
+    /// The number of changes of the list after which the watch ends.
     let count: Int
     let output: Output
 
@@ -20,7 +20,7 @@ struct FetchWatch: Sendable {
     private func follow(_ list: LiveList, _ stop: StopRequest) async throws {
         var left = count
         for try await event in list {
-            // Once begun it is finished, Ctrl-C or not.
+            // A separate task is not cancelled by Ctrl-C: the event is completed.
             let task = Task {
                 if let program {
                     try await perform(program, event)
@@ -46,7 +46,7 @@ struct FetchWatch: Sendable {
         if stopsAtFailure { throw ExitCode(end.status) }
     }
 
-    /// The whole list with `ids`, what became of it with `details` (DESIGN 3.4).
+    /// Returns the event as JSON: the whole list as `ids`, or a change of it as `details`.
     static func json(_ event: LiveListEvent) -> JSON {
         var json: JSONObject = ["token": .string(event.token.description), "count": JSON(event.ids.count)]
         switch event {
@@ -56,7 +56,7 @@ struct FetchWatch: Sendable {
         return .object(json)
     }
 
-    /// One line for each object: where it is, or from where to where it went.
+    /// Returns one line for each asset: its index, or its old and new index.
     static func lines(_ event: LiveListEvent) -> [String] {
         let heading = "#\(event.token.sequence): \(event.ids.count) in the list"
         switch event {

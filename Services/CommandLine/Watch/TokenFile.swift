@@ -2,23 +2,23 @@ import Glibc
 import PhotoModel
 import SystemPackage
 
-/// The file in which a reader of changes remembers how far it has come: one token on a line.
+/// The file that stores the last processed token, on one line.
 ///
-/// Written under another name, made durable and renamed: whatever happens, the file holds the token before or after.
+/// It is written under a temporary name, synced and renamed: after a crash it contains either the old or the new token.
 struct TokenFile: Sendable {
     let path: FilePath
     private var written: ChangeToken?
 
     init(_ path: String) { self.path = FilePath(path) }
 
-    /// The token in the file; nil where there is no file yet.
+    /// Returns the token in the file, or nil if the file does not exist.
     mutating func read() throws -> ChangeToken? {
         guard access(path.string, F_OK) == 0 || errno != ENOENT else { return nil }
         let bytes = try InputFile.read(path.string, limit: 1024)
         let text = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isWhitespace).first.map(String.init)
         guard let token = ChangeToken(text ?? "") else {
             throw CommandFailure(
-                message: "\(path.string) holds no token; give another --token-file, or remove this one to begin anew",
+                message: "\(path.string) contains no token; use another --token-file, or delete this one",
                 name: "not_read"
             )
         }
@@ -26,7 +26,7 @@ struct TokenFile: Sendable {
         return token
     }
 
-    /// Remembers a token.
+    /// Stores a token.
     mutating func write(_ token: ChangeToken) throws {
         guard token != written else { return }
         let partial = FilePath(path.string + ".\(getpid()).part")

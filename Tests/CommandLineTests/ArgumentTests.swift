@@ -6,7 +6,7 @@ import Testing
 
 @testable import CommandLine
 
-/// What is typed becomes the request that was meant.
+/// The parsing of arguments into requests.
 @Suite(.timeLimit(.minutes(5)))
 struct ArgumentTests {
     private let id = "a00000000000000000000000001"
@@ -17,7 +17,7 @@ struct ArgumentTests {
 
     // MARK: Fetch
 
-    @Test func `fetch flags become a fetch`() throws {
+    @Test func `the flags of fetch are parsed into a fetch`() throws {
         let command = try parse(
             FetchCommand.self,
             "fetch",
@@ -42,19 +42,19 @@ struct ArgumentTests {
         #expect(fetch.includeHidden)
     }
 
-    @Test func `a plain fetch is everything that is not hidden`() throws {
+    @Test func `a fetch without flags includes all assets that are not hidden`() throws {
         let fetch = try parse(FetchCommand.self, "fetch").fetch.fetch(of: nil)
         #expect(fetch == (try Fetch(.assets(.library))))
         #expect(!fetch.includeHidden)
     }
 
     @Test(arguments: ["creationDate:up", "a:b:c", "nothing", ""])
-    func `an order that cannot be is refused`(text: String) throws {
+    func `an invalid sort key is refused`(text: String) throws {
         let command = try parse(FetchCommand.self, "fetch", "--sort", text)
         #expect(throws: PredicateError.self) { try command.fetch.fetch(of: nil) }
     }
 
-    @Test func `a predicate that cannot be is wrong usage`() throws {
+    @Test func `an invalid predicate is a usage error`() throws {
         let command = try parse(FetchCommand.self, "fetch", "--where", "isFavorite = maybe")
         let error = #expect(throws: PredicateError.self) { try command.fetch.fetch(of: nil) }
         #expect(CommandFailure(try #require(error)).status == .usage)
@@ -67,7 +67,7 @@ struct ArgumentTests {
         return try #require(command).adjustments.list()
     }
 
-    @Test func `edit flags become operations in the documented order`() throws {
+    @Test func `the flags of edit become operations in the documented order`() throws {
         let list = try list(
             "--saturation",
             "0.2",
@@ -100,19 +100,19 @@ struct ArgumentTests {
         ["--exposure", "9"], ["--rotate", "45"], ["--flip", "sideways"], ["--crop", "0,0,2,1"], ["--crop", "0,0,1"],
         ["--crop", "0,0,1,1,1"], ["--crop", "a,b,c,d"], ["--straighten", "nan"],
     ])
-    func `an edit that cannot be is refused, naming what is allowed`(arguments: [String]) throws {
+    func `an invalid operation is refused with an error that names the allowed values`(arguments: [String]) throws {
         let command = try SafelightCommand.parseAsRoot(["edit", id] + arguments) as? EditCommand
         let error = #expect(throws: AdjustmentError.self) { try #require(command).adjustments.list() }
         #expect(CommandFailure(try #require(error)).message.contains("allowed"))
     }
 
-    @Test func `an edit of nothing asks what to change`() {
+    @Test func `an edit without operations is refused`() {
         #expect(throws: CommandFailure.self) { try list() }
     }
 
     // MARK: Images
 
-    @Test func `thumb flags become an image request`() throws {
+    @Test func `the flags of thumb are parsed into an image request`() throws {
         let request = try parse(
             ThumbCommand.self,
             "thumb",
@@ -132,7 +132,7 @@ struct ArgumentTests {
         #expect((request.format, request.quality, request.version) == (.webp, 70, .original))
     }
 
-    @Test func `a size is a box, a side or all`() throws {
+    @Test func `a size is WxH, one number or max`() throws {
         #expect(try ThumbCommand.size("512") == .size(width: 512, height: 512))
         #expect(try ThumbCommand.size("1x16384") == .size(width: 1, height: 16_384))
         #expect(try ThumbCommand.size("max") == .maximum)
@@ -143,7 +143,7 @@ struct ArgumentTests {
 
     // MARK: Identifiers
 
-    @Test func `identifiers come whole, from arguments and from standard input, each once`() throws {
+    @Test func `identifiers are read from arguments and standard input without duplicates`() throws {
         var lines = ["a00000000000000000000000002  2024-05-01  name", "", id]
         let ids = try Identifiers.read([id, "-"]) { lines.isEmpty ? nil : lines.removeFirst() }
         #expect(ids.map(\.text) == [id, "a00000000000000000000000002"])
@@ -151,7 +151,7 @@ struct ArgumentTests {
         #expect(throws: CommandFailure.self) { try Identifiers.one("c00000000000000000000000001") }
     }
 
-    @Test func `work on many is cut into transactions`() throws {
+    @Test func `many identifiers are divided into transactions`() throws {
         let ids = Array(repeating: ObjectID.none, count: 2001)
         #expect(Transactions.split(ids, by: 1000).map(\.count) == [1000, 1000, 1])
         #expect(Transactions.split([], by: 1000).isEmpty)
@@ -159,7 +159,7 @@ struct ArgumentTests {
 
     // MARK: Help
 
-    @Test func `every command explains itself and takes --json`() throws {
+    @Test func `every command has an abstract, usage and --json`() throws {
         var names: [String] = []
         func look(_ command: any ParsableCommand.Type, _ path: [String]) {
             let configuration = command.configuration

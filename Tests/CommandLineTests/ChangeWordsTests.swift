@@ -24,7 +24,7 @@ struct ChangeWordsTests {
         return ChangeWords.lines(record(EntityChange(before: before, after: after)))[0]
     }
 
-    @Test func `a change is told in words`() {
+    @Test func `a change of an asset lists its changed properties`() {
         let name = "sea.jpg (\(ObjectID.none))"
         #expect(words { $0.isFavorite = true } == "\(name): favorite")
         #expect(
@@ -43,7 +43,7 @@ struct ChangeWordsTests {
         )
     }
 
-    @Test func `coming, going and turning back are told apart`() {
+    @Test func `adding, deleting and reverting have different texts`() {
         var edited = Asset(id: .none)
         edited.adjustmentFormatIdentifier = "x"
         var plain = Asset(id: .none)
@@ -55,7 +55,7 @@ struct ChangeWordsTests {
         )
     }
 
-    @Test func `the heading says when, which and who, printably`() {
+    @Test func `the heading contains date, sequence and escaped origin`() {
         let heading = ChangeWords.heading(record(EntityChange(before: nil, after: Asset(id: .none))))
         #expect(heading == "1970-01-01 00:00:00 UTC  #7  uid:0/saf\\u{1b}elight")
     }

@@ -24,7 +24,7 @@ struct PictureFinderTests {
         withExtendedLifetime(folder) {}
     }
 
-    @Test func `folders are searched in the order of names, without links, hidden files and other things`() throws {
+    @Test func `folders are searched in name order without links, hidden files and files that are not images`() throws {
         try withFolder { folder in
             try make(
                 [
@@ -49,7 +49,7 @@ struct PictureFinderTests {
         }
     }
 
-    @Test func `a file that is named is taken whatever it is called, also through a link`() throws {
+    @Test func `a named file is returned whatever its extension, also through a link`() throws {
         try withFolder { folder in
             try make(["notes.txt"], in: folder)
             try FileManager.default.createSymbolicLink(
@@ -62,12 +62,12 @@ struct PictureFinderTests {
         }
     }
 
-    @Test func `a path that is not there is an error`() {
+    @Test func `a missing path is an error`() {
         var finder = PictureFinder()
         #expect(throws: CommandFailure.self) { try finder.add("/nowhere/at/all") }
     }
 
-    @Test func `names that are no UTF-8 and names with line breaks are found`() throws {
+    @Test func `files with names that are not UTF-8 or contain line breaks are found`() throws {
         try withFolder { folder in
             for name in [[0x61, 0xFF, 0x2E, 0x6A, 0x70, 0x67], Array("two\nlines.jpg".utf8)] as [[UInt8]] {
                 let path = Array(folder.path.utf8) + [0x2F] + name + [0]
@@ -84,7 +84,7 @@ struct PictureFinderTests {
         }
     }
 
-    @Test func `text is told from bytes`() {
+    @Test func `text is distinguished from binary data`() {
         #expect(PictureNames.isText(Array("Grüße\n\t".utf8)))
         #expect(PictureNames.isText([]))
         #expect(!PictureNames.isText([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]))
@@ -93,7 +93,7 @@ struct PictureFinderTests {
 }
 
 extension PictureFinder {
-    /// The main files that are left.
+    /// Returns the main files of all remaining items.
     mutating func rest() -> [FilePath] {
         var paths: [FilePath] = []
         while let item = next() { paths.append(item.main) }

@@ -4,13 +4,13 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct RestartPolicyTests {
-    @Test func `a service that lived is started again at once`() {
+    @Test func `a service that ran long enough is restarted at once`() {
         var policy = RestartPolicy()
         #expect(policy.pause(after: .seconds(2)) == .zero)
         #expect(policy.pause(after: .seconds(3600)) == .zero)
     }
 
-    @Test func `one that keeps dying waits longer and longer, and at most five seconds`() {
+    @Test func `the delay doubles with each short run, up to five seconds`() {
         var policy = RestartPolicy()
         let pauses = (0..<9).map { _ in policy.pause(after: .milliseconds(50)) }
         #expect(
@@ -22,14 +22,14 @@ struct RestartPolicyTests {
         for _ in 0..<100 { #expect(policy.pause(after: .zero) == .seconds(5)) }
     }
 
-    @Test func `a healthy life makes up for earlier deaths`() {
+    @Test func `a long run resets the delay`() {
         var policy = RestartPolicy()
         for _ in 0..<5 { _ = policy.pause(after: .zero) }
         #expect(policy.pause(after: .seconds(10)) == .zero)
         #expect(policy.pause(after: .zero) == .milliseconds(100))
     }
 
-    @Test func `a wish to stop reaches all who wait, and those who come later`() async {
+    @Test func `a stop request reaches all waiting tasks and later ones`() async {
         let stop = StopRequest()
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<10 { group.addTask { await stop.wait() } }
@@ -39,7 +39,7 @@ struct RestartPolicyTests {
         #expect(await stop.wait(atMost: .seconds(60)))
     }
 
-    @Test func `waiting ends with the time or with the task`() async {
+    @Test func `waiting ends with the time limit or the task's cancellation`() async {
         let stop = StopRequest()
         #expect(await stop.wait(atMost: .milliseconds(1)) == false)
         let waiter = Task { await stop.wait() }

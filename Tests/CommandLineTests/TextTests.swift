@@ -14,7 +14,7 @@ struct TextTests {
         ("\u{9B}2J", "\\u{9b}2J"),
         ("Füße 写真 👩‍👩‍👧", "Füße 写真 👩‍👩‍👧"),
     ])
-    func `a name cannot speak to the terminal`(text: String, printed: String) {
+    func `control characters in a name are escaped`(text: String, printed: String) {
         #expect(text.printable == printed)
     }
 
@@ -23,7 +23,7 @@ struct TextTests {
         #expect("short".shortened(to: 10) == "short")
     }
 
-    @Test func `a table lines up its columns`() {
+    @Test func `the columns of a table are aligned`() {
         var table = TextTable([
             .init(title: "name", width: 8), .init(title: "photos", alignment: .right), .init(title: "note"),
         ])
@@ -46,11 +46,11 @@ struct TextTests {
         (1_714_573_800_000_000, -12_600, "2024-05-01 11:00:00 -03:30"),
         (Int64.max, 3600, "9999-12-31 23:59:59.999999 +01:00"),
     ])
-    func `a moment is shown on its own clock`(microseconds: Int64, offset: Int?, text: String) {
+    func `an instant is formatted with its own offset`(microseconds: Int64, offset: Int?, text: String) {
         #expect(Quantities.moment(microseconds, offset: offset) == text)
     }
 
-    @Test func `sizes, times and places read well`() {
+    @Test func `sizes, durations, rates and locations are formatted`() {
         #expect(Quantities.bytes(0) == "0 bytes")
         #expect(Quantities.bytes(999) == "999 bytes")
         #expect(Quantities.bytes(1500) == "1.5 kB")
@@ -66,20 +66,20 @@ struct TextTests {
         )
     }
 
-    @Test func `progress tells rate and remaining time of the last ten seconds`() {
+    @Test func `progress shows rate and remaining time of the last ten seconds`() {
         var meter = ProgressMeter(total: 1000)
         #expect(meter.rate == nil)
         #expect(meter.line == "0/1000")
         for step in 1...100 { meter.step(at: .milliseconds(step * 100)) }
         #expect(meter.line == "100/1000, 10.0/s, 1:30 left")
-        // It becomes ten times slower: soon only the new speed counts.
+        // The work becomes ten times slower; after the window only the new rate counts.
         for step in 1...15 { meter.step(at: .seconds(10 + step)) }
         let rate = meter.rate ?? 0
         #expect((0.9...1.1).contains(rate))
         #expect(meter.bar(width: 10).hasPrefix("[#.........] 115/1000"))
     }
 
-    @Test func `progress of nothing and progress beyond the end are harmless`() {
+    @Test func `progress with a total of zero and beyond the total is valid`() {
         var empty = ProgressMeter(total: 0)
         #expect(empty.fraction == 1)
         empty.step(at: .zero)

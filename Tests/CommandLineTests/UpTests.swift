@@ -8,7 +8,7 @@ import Testing
 /// `safelight up` with the real services.
 @Suite(.timeLimit(.minutes(2)), .serialized)
 struct UpTests {
-    /// A house in a folder of its own.
+    /// The services of a `safelight up` in a temporary folder.
     private final class House {
         let folder: TemporaryFolder
         let program: RunningProgram
@@ -28,7 +28,7 @@ struct UpTests {
             try RunningProgram.run("safelight", arguments, environment: environment)
         }
 
-        /// The process of a service, as the catalog and its siblings say in their figures.
+        /// Returns the process identifier of a service, from its metrics.
         func process(of service: String) throws -> Int32 {
             let status = try safelight("status", "--json", "--wait", "20")
             let json = try JSON(parsing: Array(status.output.utf8))
@@ -37,7 +37,7 @@ struct UpTests {
         }
     }
 
-    @Test func `a service that is killed is there again, and Ctrl-C stops all`() throws {
+    @Test func `a killed service is restarted, and Ctrl-C stops all services`() throws {
         let house = try House()
         for service in ["catalog", "change-broker", "thumbnailer", "editor"] {
             let before = try house.process(of: service)
@@ -52,7 +52,7 @@ struct UpTests {
         #expect(kill(last, 0) != 0)
     }
 
-    @Test func `a second one in the same run folder is refused`() throws {
+    @Test func `a second up in the same run folder is refused`() throws {
         let house = try House()
         let second = try house.safelight("up")
         #expect(second.status == 1)
@@ -61,7 +61,7 @@ struct UpTests {
         #expect(house.program.wait(seconds: 30) == 0)
     }
 
-    @Test func `services end when up itself is killed, and the next one takes over`() throws {
+    @Test func `the services end when up is killed, and the next up starts new ones`() throws {
         let house = try House()
         let orphan = try house.process(of: "catalog")
         house.program.killHard()
@@ -72,7 +72,7 @@ struct UpTests {
         #expect(next.wait(seconds: 30) == 0)
     }
 
-    @Test func `a service that cannot start is an error, not a loop`() throws {
+    @Test func `a service that cannot start ends up with an error`() throws {
         let folder = try TemporaryFolder("up")
         try folder.write([], to: "file")
         let result = try RunningProgram.run(
@@ -84,7 +84,7 @@ struct UpTests {
         #expect(result.errors.contains("not_started"))
     }
 
-    @Test func `import stops at a signal, goes on where it was, and names what is broken`() throws {
+    @Test func `an import stops at a signal, resumes when repeated, and reports broken files`() throws {
         let house = try House()
         let picture = TestPictures.jpeg(width: 64, height: 48)
         for number in 0..<200 { try house.folder.write(picture + Array("\(number)".utf8), to: "photos/\(number).jpg") }

@@ -1,23 +1,23 @@
-# Safelight. `make` alone prints the verbs.
+# Safelight. `make` without arguments lists the targets.
 #
-# Every verb does its own set-up: a fresh Debian 12 machine with a Swift toolchain needs nothing else.
+# Every target installs what it needs: a fresh Debian 12 machine needs only a Swift toolchain.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
-# debug or release: what `build`, `demo` and `run` use.
+# The build configuration of `build`, `demo` and `run`: debug or release.
 CONFIGURATION ?= debug
-# A folder of photos for `demo`; without one the demo makes a dozen pictures itself.
+# The folder of photos for `demo`. Default: a dozen generated photos.
 PHOTOS ?=
-# Only tests whose name fits, for `test`, `soak`, `race` and `memory`.
+# Runs only the tests whose names match, for `test`, `race` and `memory`.
 FILTER ?=
 LIBRARY ?= .build/library
 # Options of `bench`: --only NAME, --pairs N, --quick, --large, --json, --libraries FOLDER.
 BENCH ?=
 
-# Where `install` puts the programs, and a root folder before it for packagers.
+# The folder that `install` installs into, and a staging folder to prepend for packages.
 PREFIX ?= /usr/local
 DESTDIR ?=
 
@@ -28,11 +28,11 @@ BINARIES := .build/$(CONFIGURATION)
 STARTED := $(shell date +%s)
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 ONLY := $(if $(FILTER),--filter '$(FILTER)')
-# The test rooms run one after the other: their tests share two cores and the disk, and each has an end in time.
-# Passing tests are not listed one by one.
+# The test targets run one after another, because their tests have time limits and share the cores and the disk.
+# Passing tests are not listed individually.
 QUIET := grep --line-buffered -vE '^◇|^✔ (Test [^r]|Suite )|^warning: prohibited flag|Test Suite|Executed 0 tests|Planning build|^↳ T'
-ROOMS := $(notdir $(wildcard Tests/*Tests))
-# The house tests start whole houses and hold them to times: one test after the other.
+TEST_TARGETS := $(notdir $(wildcard Tests/*Tests))
+# The system tests start all services and check response times, so they run one at a time.
 ALONE := HouseTests
 
 DEBIAN_PACKAGES := libzmq3-dev libmagickwand-dev libgexiv2-dev libsqlite3-dev libheif-dev libraw-dev \
@@ -45,10 +45,10 @@ export PYTHONPATH := $(CURDIR)/$(PYTHON_PACKAGES)
 
 .PHONY: help setup build install uninstall test soak demo bench lint format race memory run docs clean
 
-help: ## Print this list
+help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## Install what is missing: Debian packages (apt-get), and pyzmq for the tests into .build/python
+setup: ## Install missing dependencies: Debian packages (apt-get), and pyzmq for the tests into .build/python
 	@missing=; for package in $(DEBIAN_PACKAGES); do \
 		dpkg-query -W -f='$${Status}' "$$package" 2>/dev/null | grep -q 'ok installed' || missing+=" $$package"; \
 	done; \
@@ -58,7 +58,7 @@ setup: ## Install what is missing: Debian packages (apt-get), and pyzmq for the 
 		DEBIAN_FRONTEND=noninteractive $(SUDO) apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
 	fi
 	@command -v $(SWIFT) >/dev/null || { \
-		echo "setup: there is no Swift toolchain; install Swift 6.2 or newer (https://www.swift.org/install)" >&2; exit 1; }
+		echo "setup: Swift is not installed; install Swift 6.2 or newer (https://www.swift.org/install)" >&2; exit 1; }
 	@version=$$($(SWIFT) --version 2>&1 | sed -n 's/.*Swift version \([0-9]*\.[0-9]*\).*/\1/p' | head -1); \
 	if [ "$$(printf '%s\n' 6.2 "$$version" | sort -V | head -1)" != 6.2 ]; then \
 		echo "setup: Swift $$version is too old; install Swift 6.2 or newer" >&2; exit 1; \
@@ -70,13 +70,13 @@ setup: ## Install what is missing: Debian packages (apt-get), and pyzmq for the 
 			--target $(PYTHON_PACKAGES) pyzmq==$(PYZMQ); \
 	fi
 
-build: setup ## Build the services and the command line (CONFIGURATION=release for the fast ones)
+build: setup ## Build the services and the command line (CONFIGURATION=release for optimized programs)
 	@for program in $(PROGRAMS); do $(SWIFT) build -c $(CONFIGURATION) --product $$program; done
 
 install: ## Install release binaries, man pages, completions and systemd units (PREFIX=/usr/local, DESTDIR=)
 	@[ -n "$(PREFIX)" ] || { echo "install: PREFIX is empty; name a folder, for example /usr/local" >&2; exit 1; }
 	@$(MAKE) build CONFIGURATION=release
-	@# The argument parser's plugin would build every program of the package: its tool alone is enough.
+	@# The manual plugin would build every product of the package; only its tool is needed.
 	@$(SWIFT) package generate-manual --help >/dev/null && rm -rf .build/man && mkdir -p .build/man
 	@for program in $(PROGRAMS); do \
 		.build/debug/generate-manual-tool .build/release/$$program --output-directory .build/man; \
@@ -97,27 +97,27 @@ install: ## Install release binaries, man pages, completions and systemd units (
 	done
 	@echo "installed into $(DESTDIR)$(PREFIX): safelight up starts the services, systemctl --user enable --now safelight at login"
 
-uninstall: ## Remove what `install` put into PREFIX
+uninstall: ## Remove the installed files from PREFIX
 	cd '$(DESTDIR)$(PREFIX)' && rm -f $(addprefix bin/,$(PROGRAMS)) $(PROGRAMS:%=share/man/man1/%.1) \
 		share/bash-completion/completions/safelight share/zsh/site-functions/_safelight \
 		share/fish/vendor_completions.d/safelight.fish lib/systemd/system/safelight.service \
 		lib/systemd/user/safelight.service
 
-test: setup lint ## Everything that must pass: lint, build without warnings, all tests; prints its time
+test: setup lint ## Check the format, build without warnings and run all tests (FILTER=name for some)
 	$(SWIFT) build --build-tests
 	@started=$$(date +%s); \
 	if [ -n "$(FILTER)" ]; then $(SWIFT) test --skip-build $(ONLY); else \
-		for room in $(ROOMS); do \
-			echo "== $$room"; \
-			$(SWIFT) test --skip-build $$([ $$room != $(ALONE) ] || echo --no-parallel) \
-				--filter "^$$room\." 2>&1 | tee .build/tests.log | $(QUIET) || { \
-				echo "== what failed in $$room:"; grep -A 2 '^✘' .build/tests.log | $(QUIET); exit 1; }; \
+		for target in $(TEST_TARGETS); do \
+			echo "== $$target"; \
+			$(SWIFT) test --skip-build $$([ $$target != $(ALONE) ] || echo --no-parallel) \
+				--filter "^$$target\." 2>&1 | tee .build/tests.log | $(QUIET) || { \
+				echo "== failures in $$target:"; grep -A 2 '^✘' .build/tests.log | $(QUIET); exit 1; }; \
 		done; \
 	fi; \
 	done=$$(date +%s); \
 	echo "make test: passed in $$((done - $(STARTED))) s, of which $$((done - started)) s in the tests"
 
-soak: setup ## The long forms of the tests: kill storms, two minutes of fuzzing, hostile beside honest clients
+soak: setup ## Run the long tests: repeated kills, two minutes of fuzzing, hostile clients beside well-behaved ones
 	$(SWIFT) build --build-tests
 	SAFELIGHT_SOAK=10 $(SWIFT) test --skip-build --filter '^(PhotoModel|JSONValue|ChangeBroker|Catalog)Tests\.'
 	SAFELIGHT_SOAK=50 SAFELIGHT_FUZZ_SECONDS=120 $(SWIFT) test --skip-build --no-parallel --filter '^HouseTests\.'
@@ -126,10 +126,10 @@ soak: setup ## The long forms of the tests: kill storms, two minutes of fuzzing,
 		--filter '^HouseTests\.(HostileMixTests|FairShareTests)'
 	@echo "make soak: passed in $$(($$(date +%s) - $(STARTED))) s"
 
-demo: build ## Start the house, import photos, edit one, watch the change arrive (PHOTOS=folder for your own)
+demo: build ## Start the services, import photos, edit one and watch the change arrive (PHOTOS=folder for your own)
 	@compose/demo.sh '$(BINARIES)' '$(PHOTOS)'
 
-bench: setup ## Measure against named peers and limits, in one table
+bench: setup ## Run the benchmarks and compare them with other software (BENCH='--only NAME' for one)
 	@[ -d $(PYTHON_PACKAGES)/pyvips-$(PYVIPS).dist-info ] || { \
 		echo "bench: installing pyvips $(PYVIPS) into $(PYTHON_PACKAGES)"; \
 		python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
@@ -139,21 +139,21 @@ bench: setup ## Measure against named peers and limits, in one table
 	@.build/release/Benchmarks --output .build/bench.md $(BENCH)
 	@echo "make bench: the table is in .build/bench.md"
 
-lint: ## Check the format of every Swift file
+lint: ## Check the format of all Swift files
 	$(SWIFT) format lint --strict -r -p $(SOURCES)
 
-format: ## Bring every Swift file into the format
+format: ## Format all Swift files
 	$(SWIFT) format -i -r -p $(SOURCES)
 
-race: setup ## All tests under the thread sanitizer
+race: setup ## Run all tests with the thread sanitizer
 	$(SWIFT) test --sanitize=thread --scratch-path .build/race $(ONLY)
 
-memory: setup ## All tests under the address and leak sanitizers
+memory: setup ## Run all tests with the address and leak sanitizers
 	@mkdir -p .build && echo 'leak:XCTest' >.build/leaks
 	LSAN_OPTIONS=suppressions=$(CURDIR)/.build/leaks \
 		$(SWIFT) test --sanitize=address --scratch-path .build/memory $(ONLY)
 
-run: build ## Run the four services on a library in .build/library until Ctrl-C (LIBRARY=folder for another)
+run: build ## Run the four services until Ctrl-C, with a library in .build/library (LIBRARY=folder for another)
 	@mkdir -p '$(LIBRARY)' && exec $(BINARIES)/safelight up --library '$(LIBRARY)'
 
 docs: build ## Write Shared/docs/protocol.md from running services; OpenRPC and the help of all commands into .build/docs
@@ -168,5 +168,5 @@ docs: build ## Write Shared/docs/protocol.md from running services; OpenRPC and 
 	$(BINARIES)/safelight describe protocol --examples Shared/docs/protocol-examples.json >.build/docs/protocol.md
 	cp .build/docs/protocol.md Shared/docs/protocol.md
 
-clean: ## Remove everything that was built
+clean: ## Remove all build products and the demo
 	rm -rf .build demo

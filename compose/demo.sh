@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The house at work, from nothing to an edited photo: `make demo`, or `make demo PHOTOS=folder` for your own photos.
+# Demonstrates Safelight from an empty library to an edited photo: `make demo`, or `make demo PHOTOS=folder` for your
+# own photos. All files are written to the folder demo.
 #
 # usage: demo.sh BINARIES [PHOTOS]
 set -euo pipefail
@@ -13,7 +14,7 @@ started=$SECONDS
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 [ -t 1 ] || say() { printf '\n== %s\n' "$*"; }
 
-# A path of a socket has at most 107 bytes, so the run folder is not below this one.
+# Socket paths have at most 107 bytes, so the run folder is in /tmp and not in this folder.
 run=$(mktemp -d /tmp/safelight-demo-XXXXXX)
 export SAFELIGHT_RUN="$run"
 house=
@@ -30,7 +31,7 @@ stop() {
     fi
     rm -rf "$run"
     if [ "$status" -ne 0 ]; then
-        echo "demo: failed; the services' log is in $demo/services.log:" >&2
+        echo "demo: failed; the end of the services' log, $demo/services.log:" >&2
         tail -n 20 "$demo/services.log" >&2 || true
     fi
     exit "$status"
@@ -41,7 +42,7 @@ trap 'exit 130' INT TERM
 rm -rf "$demo"
 mkdir -p "$demo"
 
-say "Starting the four services on a new library in demo/library"
+say "Starting the four services with a new library in demo/library"
 "$binaries/safelight" up --library "$demo/library" >"$demo/up.log" 2>"$demo/services.log" &
 house=$!
 "$binaries/safelight" status --wait 60 &
@@ -57,20 +58,20 @@ fi
 if [ -n "$photos" ]; then
     photos=$(cd "$photos" && pwd)
 else
-    say "Making a dozen pictures with dates, places and every orientation in demo/photos"
+    say "Creating a dozen photos with dates, locations and all orientations in demo/photos"
     photos="$demo/photos"
     safelight sample-photos "$photos"
     head -c 4000 "$photos/01-sunrise.jpg" | tail -c 3000 >"$photos/13-broken.jpg"
 fi
 
 say "Importing $photos"
-# Status 3 says that some files are broken: they are named, and the others are in the library.
+# Status 3 means that some files are broken: they are listed, and the other files are in the library.
 safelight import "$photos" || [ $? -eq 3 ]
 echo
 safelight fetch --sort creationDate:desc --limit 12
 echo "$(safelight fetch --count) photos in the library"
 
-say "Editing one, while watching the change feed"
+say "Editing one photo while watching the change feed"
 photo=$(safelight fetch --where 'mediaType == "image"' --sort originalFilename --limit 1 --ids)
 [ -n "$photo" ] || { echo "demo: nothing was imported" >&2; exit 1; }
 token=$(safelight status --token)
@@ -81,10 +82,10 @@ safelight edit "$photo" --exposure 0.6 --saturation 0.3 --temperature 0.2 --crop
 safelight thumb "$photo" --size 1024 -o "$demo/after.jpg"
 wait "$watcher"
 watcher=
-echo "and the feed said:"
+echo "The change feed delivered:"
 cat "$demo/feed.txt"
 
-say "A contact sheet"
+say "Creating a contact sheet"
 safelight sheet --sort creationDate:desc -o "$demo/sheet.jpg" || [ $? -eq 3 ]
 
 say "Stopping the services"
@@ -92,7 +93,7 @@ kill -TERM "$house"
 wait "$house"
 house=
 
-say "Look at"
+say "Results"
 printf '  %s\n' "$demo/sheet.jpg" "$demo/before.jpg" "$demo/after.jpg"
 echo
-echo "make demo: done in $((SECONDS - started)) s, the build aside"
+echo "make demo: done in $((SECONDS - started)) s, not counting the build"

@@ -11,7 +11,7 @@ MAKEFLAGS += --no-print-directory
 CONFIGURATION ?= debug
 # The folder of photos for `demo`. Default: a dozen generated photos.
 PHOTOS ?=
-# Runs only the tests whose names match, for `test`, `race` and `memory`.
+# Runs only the tests whose names match, for `test` and the sanitizers.
 FILTER ?=
 LIBRARY ?= .build/library
 # Options of `bench`: --only NAME, --pairs N, --quick, --large, --json, --libraries FOLDER.
@@ -28,10 +28,10 @@ BINARIES := .build/$(CONFIGURATION)
 STARTED := $(shell date +%s)
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 ONLY := $(if $(FILTER),--filter '$(FILTER)')
-# The test targets run one after another, because their tests have time limits and share the cores and the disk.
+# The test modules run one after another, because their tests have time limits and share the cores and the disk.
 # Passing tests are not listed individually.
 QUIET := grep --line-buffered -vE '^◇|^✔ (Test [^r]|Suite )|^warning: prohibited flag|Test Suite|Executed 0 tests|Planning build|^↳ T'
-TEST_TARGETS := $(notdir $(wildcard Tests/*Tests))
+TEST_MODULES := $(notdir $(wildcard Tests/*Tests))
 # The system tests start all services and check response times, so they run one at a time.
 ALONE := HouseTests
 
@@ -107,11 +107,11 @@ test: setup lint ## Check the format, build without warnings and run all tests (
 	$(SWIFT) build --build-tests
 	@started=$$(date +%s); \
 	if [ -n "$(FILTER)" ]; then $(SWIFT) test --skip-build $(ONLY); else \
-		for target in $(TEST_TARGETS); do \
-			echo "== $$target"; \
-			$(SWIFT) test --skip-build $$([ $$target != $(ALONE) ] || echo --no-parallel) \
-				--filter "^$$target\." 2>&1 | tee .build/tests.log | $(QUIET) || { \
-				echo "== failures in $$target:"; grep -A 2 '^✘' .build/tests.log | $(QUIET); exit 1; }; \
+		for module in $(TEST_MODULES); do \
+			echo "== $$module"; \
+			$(SWIFT) test --skip-build $$([ $$module != $(ALONE) ] || echo --no-parallel) \
+				--filter "^$$module\." 2>&1 | tee .build/tests.log | $(QUIET) || { \
+				echo "== failures in $$module:"; grep -A 2 '^✘' .build/tests.log | $(QUIET); exit 1; }; \
 		done; \
 	fi; \
 	done=$$(date +%s); \

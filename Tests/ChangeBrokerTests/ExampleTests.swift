@@ -12,8 +12,10 @@ import Testing
 struct ExampleTests {
     private func script(_ name: String) -> String { TestPlace.package + "/compose/examples/" + name }
 
+    /// The lines of code of a script, without blank lines and comments.
     private func lines(_ name: String) throws -> Int {
-        try String(contentsOfFile: script(name), encoding: .utf8).split(separator: "\n").count
+        try String(contentsOfFile: script(name), encoding: .utf8).split(separator: "\n")
+            .count { !$0.drop { $0 == " " }.hasPrefix("#") }
     }
 
     @Test func `each example script is short`() throws {

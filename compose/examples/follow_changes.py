@@ -1,31 +1,55 @@
-"""Prints every change of the library once, in order, without a gap: also through restarts of the change-broker."""
+# Prints every change of the library exactly once and in order, even if messages are lost or the change-broker restarts.
+#
+# The feed (a SUB socket) publishes each change once, so a subscriber can miss some. The change-broker (a REQ socket)
+# returns all changes after a token from the history. A live message that continues the sequence is printed directly;
+# in all other cases the changes since the last token are requested from the broker.
+
 import json, os, sys, time, zmq, zmq.auth
+
 runtime = os.getenv("XDG_RUNTIME_DIR")
 run = os.getenv("SAFELIGHT_RUN") or (f"{runtime}/safelight" if runtime else f"/tmp/safelight-{os.getuid()}")
-live, broker = zmq.Context.instance().socket(zmq.SUB), zmq.Context.instance().socket(zmq.REQ)
-for socket in (live, broker) if "SAFELIGHT_CLIENT_KEY" in os.environ else ():  # over TCP it takes keys
+
+# Step 1: create the sockets. The two options allow sending a request again if no reply arrived.
+feed, broker = map(zmq.Context.instance().socket, (zmq.SUB, zmq.REQ))
+broker.req_relaxed = broker.req_correlate = True
+
+# Step 2: over TCP, set the keys that `safelight keys create` made.
+for socket in (feed, broker) if "SAFELIGHT_CLIENT_KEY" in os.environ else ():
     socket.curve_publickey, socket.curve_secretkey = zmq.auth.load_certificate(os.environ["SAFELIGHT_CLIENT_KEY"])
     socket.curve_serverkey, _ = zmq.auth.load_certificate(os.environ["SAFELIGHT_SERVER_KEY"])
-for topic in "changes", "head": live.subscribe(topic)  # the head says where the feed stands, once a second
-live.connect(os.getenv("SAFELIGHT_FEED", f"ipc://{run}/feed.sock"))
-broker.req_relaxed = broker.req_correlate = True  # it may ask again when no answer came
+
+# Step 3: subscribe to all changes, and to the head, which announces the newest sequence once a second.
+feed.subscribe("changes")
+feed.subscribe("head")
+feed.connect(os.getenv("SAFELIGHT_FEED", f"ipc://{run}/feed.sock"))
 broker.connect(os.getenv("SAFELIGHT_BROKER", f"ipc://{run}/change-broker.sock"))
 
-def ask(method, **params):
+
+# Sends a request until it is answered. The program ends if the history no longer reaches back to the token.
+def call(method, **params):
     while True:
         broker.send_json({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
-        answer = broker.recv_json() if broker.poll(1000) else {}
-        if "result" in answer: return answer["result"]
-        if answer and answer["error"]["data"]["name"] == "token_expired": sys.exit(answer["error"]["message"])
+        reply = broker.recv_json() if broker.poll(1000) else {}
+        if "result" in reply: return reply["result"]
+        if reply and reply["error"]["data"]["name"] == "token_expired": sys.exit(reply["error"]["message"])
         time.sleep(0.1)
 
-seen, token, library = 0, None, None  # the last change printed; to begin with the present, take them from feed.head
+
+# Step 4: start at the oldest change. (To start with new changes only, take these values from `feed.head`.)
+last, token, library = 0, None, None
+
 while True:
-    topic, message = live.recv_multipart()
-    news = json.loads(message)
-    if news["library"] == library and news["sequence"] <= seen: continue
-    page = {"records": [news], "token": news["token"]}
-    if topic == b"head" or news["library"] != library or news["previous"] > seen or "truncated" in news:
-        page = ask("feed.since", token=token, limit=1000)  # live messages were lost, or this one is too large
+    topic, body = feed.recv_multipart()
+    message = json.loads(body)
+
+    # Step 5: ignore what was printed before.
+    if message["library"] == library and message["sequence"] <= last: continue
+
+    # Step 6: a change that directly follows the last one is complete, unless it is too large for a live message.
+    is_next = topic != b"head" and message["library"] == library and message["previous"] <= last
+    page = {"records": [message], "token": message["token"]}
+    if not is_next or "truncated" in message: page = call("feed.since", token=token, limit=1000)
+
+    # Step 7: print the changes, and remember how far they reach.
     for change in page["records"]: print(change["sequence"], json.dumps(change), flush=True)
-    seen, token, library = max([seen] + [one["sequence"] for one in page["records"]]), page["token"], news["library"]
+    last, token, library = max([last] + [one["sequence"] for one in page["records"]]), page["token"], message["library"]

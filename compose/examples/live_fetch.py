@@ -1,41 +1,70 @@
-"""Keeps a list of photos exactly as the library has it, and prints it when it changes: also through broker restarts."""
+# Keeps the result of a fetch identical to the library's, and prints it after each change, also while the change-broker
+# restarts.
+#
+# The catalog returns the list. The change-broker observes the fetch from there: it publishes the differences (details)
+# on a topic of its own. A message that continues the list is applied directly; after a gap the details since the last
+# token are requested. If the broker cannot help any more, everything starts again with a fetch.
+
 import json, os, time, zmq
+
 runtime = os.getenv("XDG_RUNTIME_DIR")
 run = os.getenv("SAFELIGHT_RUN") or (f"{runtime}/safelight" if runtime else f"/tmp/safelight-{os.getuid()}")
 fetch = json.loads(os.getenv("FETCH", '{"predicate": "isFavorite == TRUE", "limit": 20}'))
+
+# Step 1: connect. The two options allow sending a request again if no reply arrived.
 context = zmq.Context.instance()
-context.req_relaxed = context.req_correlate = True  # a request is sent again when no answer came
+context.req_relaxed = context.req_correlate = True
 catalog, broker, feed = (context.socket(kind) for kind in (zmq.REQ, zmq.REQ, zmq.SUB))
 for socket, key, name in (catalog, "CATALOG", "catalog"), (broker, "BROKER", "change-broker"), (feed, "FEED", "feed"):
     socket.connect(os.getenv(f"SAFELIGHT_{key}", f"ipc://{run}/{name}.sock"))
-feed.subscribe("head")  # where the feed stands, once a second
 
-def ask(socket, method, **params):
+# The head announces the newest sequence of the feed once a second.
+feed.subscribe("head")
+
+
+# Sends a request until it is answered. Returns None if the token or the observation has expired.
+def call(socket, method, **params):
     while True:
         socket.send_json({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
-        answer = socket.recv_json() if socket.poll(2000) else {}
-        if "result" in answer or "_expired" in str(answer.get("error")): return answer.get("result")  # none: anew
+        reply = socket.recv_json() if socket.poll(2000) else {}
+        if "result" in reply or "_expired" in str(reply.get("error")): return reply.get("result")
         time.sleep(0.1)
 
-token = watch = None  # the moment of the list, and what fetch.observe answered
+
+token = observation = None
+
 while True:
-    if token is None:  # fetch, observe from there, and from then on take in what changes
-        page, watch, behind = ask(catalog, "fetch.assets", fetch=fetch, count=1000), None, 0
-        ids, token = [asset["id"] for asset in page["assets"]], page["token"]
-    if watch is None:
-        watch = news = ask(broker, "fetch.observe", fetch=fetch, token=token)
-        if watch: feed.subscribe(watch["topic"])
+    # Step 2: fetch the list. The token is the state of the library that the list shows.
+    if token is None:
+        page = call(catalog, "fetch.assets", fetch=fetch, count=1000)
+        ids, token, observation, heads_ahead = [asset["id"] for asset in page["assets"]], page["token"], None, 0
+
+    # Step 3: observe the fetch. The reply contains what has changed since the token.
+    if observation is None:
+        observation = message = call(broker, "fetch.observe", fetch=fetch, token=token)
+        if observation: feed.subscribe(observation["topic"])
+
+    # Step 4: receive a head or details. A head of another instance means that the broker has restarted: observe again.
     else:
-        news, at = json.loads(feed.recv_multipart()[1]), int(token.split(".")[1])
-        behind = behind + 1 if "instance" in news and news["sequence"] > at else 0
-        if news.get("instance", watch["instance"]) != watch["instance"]: watch = None  # a new broker: observe again
-        if "instance" in news and behind < 5 or news["sequence"] <= at: continue
-        if behind or news["previous"] > at or "truncated" in news:  # something was lost, or is too large for a message
-            news, behind = ask(broker, "fetch.details", observation=watch["observation"], token=token), 0
-    change = (news or {}).get("details", {"hasIncrementalChanges": True})
-    token, watch = news["token"] if news and change["hasIncrementalChanges"] else None, watch if news else None
-    left = {one.get("before", one.get("index")) for kind in ("removed", "moved") for one in change.get(kind, [])}
-    new = [one for kind in ("inserted", "moved") for one in change.get(kind, [])]
-    ids = [one for index, one in enumerate(ids) if index not in left]
-    for index, one in sorted((one.get("after", one.get("index")), one["id"]) for one in new): ids.insert(index, one)
-    if token and (len(change) > 1 or watch is news): print(token.split(".")[1], *ids, flush=True)
+        message, sequence = json.loads(feed.recv_multipart()[1]), int(token.split(".")[1])
+        heads_ahead = heads_ahead + 1 if "instance" in message and message["sequence"] > sequence else 0
+        if message.get("instance", observation["instance"]) != observation["instance"]: observation = None
+        if "instance" in message and (heads_ahead < 5 or observation is None): continue
+        if message["sequence"] <= sequence: continue
+
+        # Step 5: request the details if a message was lost, if one was too large, or after five heads without one.
+        if heads_ahead or message["previous"] > sequence or "truncated" in message:
+            message, heads_ahead = call(broker, "fetch.details", observation=observation["observation"], token=token), 0
+
+    # Step 6: without a reply, or if the differences are unknown, start again with the fetch.
+    details = (message or {}).get("details", {"hasIncrementalChanges": True})
+    token = message["token"] if message and details["hasIncrementalChanges"] else None
+
+    # Step 7: remove all removed and moved assets at their old indexes, then insert the others in ascending order.
+    vacated = {one.get("before", one.get("index")) for kind in ("removed", "moved") for one in details.get(kind, [])}
+    inserted = [one for kind in ("inserted", "moved") for one in details.get(kind, [])]
+    ids = [id for index, id in enumerate(ids) if index not in vacated]
+    for index, id in sorted((one.get("after", one.get("index")), one["id"]) for one in inserted): ids.insert(index, id)
+
+    # Step 8: print the list if it is new or has changed.
+    if token and (len(details) > 1 or observation is message): print(token.split(".")[1], *ids, flush=True)

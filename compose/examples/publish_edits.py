@@ -1,58 +1,141 @@
-"""Publishes edits, JSON lines on standard input, each once whatever is killed, and prints what becomes of each.
+"""Publishes edits and prints what becomes of each of them.
 
-A line: {"asset": "a01...", "adjustments": {"version": 1, "operations": [{"operation": "exposure", "value": 0.5}]}},
-with an "id" of your own if it shall be the same edit when you run this again. Edits of an asset come in their order.
+Each line of standard input is an edit as JSON:
+
+    {"asset": "a01...", "adjustments": {"version": 1, "operations": [{"operation": "exposure", "value": 0.5}]}}
+
+With an "id" of your own, running the script again with the same line publishes the same edit, which is applied only
+once. The edits of one asset are applied in the order of their lines.
+
+Edits are pushed to the editor. A push has no reply, so the script sends an edit again until the catalog knows it; the
+editor recognizes repeated edits by their id, and every edit is applied exactly once, even if a service is killed.
 """
-import json, os, sys, time, uuid, zmq, zmq.auth
+
+import json
+import os
+import sys
+import time
+import uuid
+
+import zmq
+import zmq.auth
+
+SECONDS_BETWEEN_REQUESTS = 1
+EDITS_PER_REQUEST = 1000
+
 runtime = os.getenv("XDG_RUNTIME_DIR")
 run = os.getenv("SAFELIGHT_RUN") or (f"{runtime}/safelight" if runtime else f"/tmp/safelight-{os.getuid()}")
 
-def connect(kind, variable, file):
+
+def make_socket(kind, variable, name):
+    """Returns a socket that is not connected yet, and the address of its service."""
     socket = zmq.Context.instance().socket(kind)
     socket.linger = 0
-    address = os.getenv(variable, f"ipc://{run}/{file}.sock")
-    if address.startswith("tcp:") and os.getenv("SAFELIGHT_CLIENT_KEY"):  # the files that `safelight keys create` makes
-        socket.curve_serverkey, _ = zmq.auth.load_certificate(os.environ["SAFELIGHT_SERVER_KEY"])
-        socket.curve_publickey, socket.curve_secretkey = zmq.auth.load_certificate(os.environ["SAFELIGHT_CLIENT_KEY"])
-    if kind == zmq.SUB: socket.subscribe("edit.")  # what becomes of published edits, also of those of others
-    if kind == zmq.REQ: socket.req_relaxed = socket.req_correlate = True  # it may ask again when no answer came
-    socket.connect(address)
-    return socket
+    address = os.getenv(variable, f"ipc://{run}/{name}.sock")
 
-feed = connect(zmq.SUB, "SAFELIGHT_FEED", "feed")
-edits = connect(zmq.PUSH, "SAFELIGHT_EDITS", "edits")
-catalog = connect(zmq.REQ, "SAFELIGHT_CATALOG", "catalog")
+    # TCP connections require the keys that `safelight keys create` makes.
+    if address.startswith("tcp:") and os.getenv("SAFELIGHT_CLIENT_KEY"):
+        server_key, _ = zmq.auth.load_certificate(os.environ["SAFELIGHT_SERVER_KEY"])
+        public_key, secret_key = zmq.auth.load_certificate(os.environ["SAFELIGHT_CLIENT_KEY"])
+        socket.curve_serverkey = server_key
+        socket.curve_publickey = public_key
+        socket.curve_secretkey = secret_key
 
-opened, told, last, failures = {}, {}, {}, 0  # edits by id, their states, the last edit of each asset
-for line in filter(str.strip, sys.stdin):
+    return socket, address
+
+
+# Step 1: subscribe to the states of published edits. Those of other clients arrive, too.
+feed, feed_address = make_socket(zmq.SUB, "SAFELIGHT_FEED", "feed")
+feed.subscribe("edit.")
+feed.connect(feed_address)
+
+# Step 2: connect to the editor, which receives the edits.
+editor, editor_address = make_socket(zmq.PUSH, "SAFELIGHT_EDITS", "edits")
+editor.connect(editor_address)
+
+# Step 3: connect to the catalog, which knows the state of each edit. The options allow sending a request again if no
+# reply arrived.
+catalog, catalog_address = make_socket(zmq.REQ, "SAFELIGHT_CATALOG", "catalog")
+catalog.req_relaxed = True
+catalog.req_correlate = True
+catalog.connect(catalog_address)
+
+# Step 4: read the edits. "after" names the edit that must be applied first.
+unfinished_edits = {}
+last_edit_of_asset = {}
+
+for line in sys.stdin:
+    if not line.strip():
+        continue
+
     edit = json.loads(line)
     edit.setdefault("id", uuid.uuid4().hex)
-    if edit["asset"] in last: edit.setdefault("after", last[edit["asset"]])
-    last[edit["asset"]] = edit["id"]
-    opened[edit["id"]] = edit
 
-def tell(edit, sequence):
-    global failures
-    name, state = edit["id"], edit["state"]
-    if name not in opened or told.get(name) == state or edit.get("errorName") == "id_reused": return
-    told[name] = state
-    print(name, state, sequence, edit.get("errorName", ""), edit.get("errorMessage", ""), flush=True)
-    if state != "accepted": del opened[name]
-    failures += state == "failed"
+    if edit["asset"] in last_edit_of_asset:
+        edit.setdefault("after", last_edit_of_asset[edit["asset"]])
 
-due = 0
-while opened:
-    if time.monotonic() >= due:  # a push has no receipt: what the catalog does not know is sent, and sent again
-        due = time.monotonic() + 1
-        names = list(opened)[:1000]
-        catalog.send_json({"jsonrpc": "2.0", "id": 1, "method": "edits.status", "params": {"ids": names}})
-        answer = catalog.recv_json().get("result", {}) if catalog.poll(1000) else {}
-        for edit in answer.get("edits", []): tell(edit, edit["sequence"])
-        for name in answer.get("unknown", []):
-            if not edits.poll(100, zmq.POLLOUT): break  # nobody is there, or the editor has enough to do
-            edits.send_json({"jsonrpc": "2.0", "method": "edits.publish", "params": opened[name]})
-    while opened and feed.poll(100):
-        message = json.loads(feed.recv_multipart()[1])
-        if "change" in message: tell(message["change"], message["sequence"])
-        if time.monotonic() >= due: break
-sys.exit(1 if failures else 0)
+    last_edit_of_asset[edit["asset"]] = edit["id"]
+    unfinished_edits[edit["id"]] = edit
+
+printed_states = {}
+has_failures = False
+
+
+def report(edit, sequence):
+    """Prints the state of an edit if it is new: accepted, applied or failed."""
+    global has_failures
+    edit_id = edit["id"]
+    state = edit["state"]
+
+    if edit_id not in unfinished_edits or printed_states.get(edit_id) == state:
+        return
+    if edit.get("errorName") == "id_reused":
+        return
+
+    printed_states[edit_id] = state
+    print(edit_id, state, sequence, edit.get("errorName", ""), edit.get("errorMessage", ""), flush=True)
+
+    if state != "accepted":
+        del unfinished_edits[edit_id]
+    if state == "failed":
+        has_failures = True
+
+
+def request_states():
+    """Asks the catalog for the states of unfinished edits, and publishes those that it does not know."""
+    edit_ids = list(unfinished_edits)[:EDITS_PER_REQUEST]
+    catalog.send_json({"jsonrpc": "2.0", "id": 1, "method": "edits.status", "params": {"ids": edit_ids}})
+    reply = catalog.recv_json() if catalog.poll(1000) else {}
+    result = reply.get("result", {})
+
+    for edit in result.get("edits", []):
+        report(edit, edit["sequence"])
+
+    for edit_id in result.get("unknown", []):
+        # The socket accepts no message if the editor does not run or has too many edits waiting.
+        if not editor.poll(100, zmq.POLLOUT):
+            break
+        editor.send_json({"jsonrpc": "2.0", "method": "edits.publish", "params": unfinished_edits[edit_id]})
+
+
+def receive_states(end):
+    """Reports the states that the feed publishes, until none arrives for a moment or the time is up."""
+    while unfinished_edits and feed.poll(100):
+        frames = feed.recv_multipart()
+        message = json.loads(frames[1])
+        if "change" in message:
+            report(message["change"], message["sequence"])
+        if time.monotonic() >= end:
+            break
+
+
+# Step 5: follow the edits until all are applied or have failed.
+next_request = 0
+
+while unfinished_edits:
+    if time.monotonic() >= next_request:
+        next_request = time.monotonic() + SECONDS_BETWEEN_REQUESTS
+        request_states()
+    receive_states(next_request)
+
+sys.exit(1 if has_failures else 0)

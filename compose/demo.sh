@@ -17,7 +17,7 @@ say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 # Socket paths have at most 107 bytes, so the run folder is in /tmp and not in this folder.
 run=$(mktemp -d /tmp/safelight-demo-XXXXXX)
 export SAFELIGHT_RUN="$run"
-house=
+services=
 watcher=
 safelight() { "$binaries/safelight" "$@"; }
 
@@ -25,9 +25,9 @@ stop() {
     local status=$?
     trap - EXIT INT TERM
     [ -z "$watcher" ] || kill "$watcher" 2>/dev/null || true
-    if [ -n "$house" ] && kill -0 "$house" 2>/dev/null; then
-        kill -TERM "$house" 2>/dev/null || true
-        wait "$house" 2>/dev/null || true
+    if [ -n "$services" ] && kill -0 "$services" 2>/dev/null; then
+        kill -TERM "$services" 2>/dev/null || true
+        wait "$services" 2>/dev/null || true
     fi
     rm -rf "$run"
     if [ "$status" -ne 0 ]; then
@@ -44,11 +44,11 @@ mkdir -p "$demo"
 
 say "Starting the four services with a new library in demo/library"
 "$binaries/safelight" up --library "$demo/library" >"$demo/up.log" 2>"$demo/services.log" &
-house=$!
+services=$!
 "$binaries/safelight" status --wait 60 &
 probe=$!
 status=0
-wait -n -p first "$house" "$probe" || status=$?
+wait -n -p first "$services" "$probe" || status=$?
 if [ "$first" != "$probe" ]; then
     kill "$probe" 2>/dev/null || true
     exit 1
@@ -89,9 +89,9 @@ say "Creating a contact sheet"
 safelight sheet --sort creationDate:desc -o "$demo/sheet.jpg" || [ $? -eq 3 ]
 
 say "Stopping the services"
-kill -TERM "$house"
-wait "$house"
-house=
+kill -TERM "$services"
+wait "$services"
+services=
 
 say "Results"
 printf '  %s\n' "$demo/sheet.jpg" "$demo/before.jpg" "$demo/after.jpg"

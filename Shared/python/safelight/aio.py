@@ -1,4 +1,4 @@
-"""The same library with asyncio.
+"""The services of a library, with asyncio.
 
     async with AsyncLibrary() as library:
         async for change in library.changes():
@@ -14,48 +14,54 @@ import zmq.asyncio
 
 from .errors import SafelightError
 from .feed import Feed
-from .library import PAUSES, Ear, Places, hear, is_told, read, secure
+from .library import (
+    FOLLOW_RETRY_DELAY, RECEIVE_TIMEOUT, Endpoints, Subscription, configure_socket, decode_response, encode_request,
+    handle_message, is_response, parse_message, should_deliver, timeout_error,
+)
 from .live import LiveList
 
 
 class AsyncService:
-    """Asks one service; any number of requests at a time."""
+    """A client of one service that sends any number of requests at a time."""
 
     def __init__(self, context, address, keys=None):
-        self._context, self._address, self._keys = context, address, keys
-        self._socket = self._reader = None
-        self._next, self._waiting = 0, {}
+        self._context = context
+        self._address = address
+        self._keys = keys
+        self._socket = None
+        self._reader = None
+        self._last_number = 0
+        self._pending = {}
 
     async def call(self, method, params=None, attachments=(), deadline=30.0):
-        """The result of a request, or `(result, attachments)` of a reply that has some."""
+        """Returns the result of a request, or `(result, attachments)` if the reply has attachments.
+
+        Raises SafelightError. `deadline` is in seconds.
+        """
         if self._socket is None:
-            self._socket = secure(self._context.socket(zmq.DEALER), self._keys)
+            self._socket = configure_socket(self._context.socket(zmq.DEALER), self._keys)
             self._socket.connect(self._address)
             self._reader = asyncio.ensure_future(self._read())
-        self._next += 1
-        number = self._next
-        answer = self._waiting[number] = asyncio.get_running_loop().create_future()
-        request = {"jsonrpc": "2.0", "id": number, "method": method,
-                   "params": dict(params or {}, deadlineMs=max(1, int(deadline * 1000)))}
+        self._last_number += 1
+        number = self._last_number
+        future = self._pending[number] = asyncio.get_running_loop().create_future()
+        request = encode_request(number, method, params, deadline)
         try:
-            await self._socket.send_multipart([json.dumps(request).encode(), *attachments])
-            frames = await asyncio.wait_for(answer, deadline + 1)
+            await self._socket.send_multipart([request, *attachments])
+            frames = await asyncio.wait_for(future, deadline + 1)
         except asyncio.TimeoutError:
-            raise SafelightError("deadline_exceeded", f"{method} was not answered in time") from None
+            raise timeout_error(method) from None
         finally:
-            self._waiting.pop(number, None)
-        reply = json.loads(frames[0])
-        if "error" in reply:
-            raise SafelightError.of(reply["error"])
-        return (reply["result"], frames[1:]) if frames[1:] else reply["result"]
+            self._pending.pop(number, None)
+        return decode_response(json.loads(frames[0]), frames[1:])
 
     async def _read(self):
         while True:
             frames = await self._socket.recv_multipart()
-            reply = json.loads(frames[0])
-            answer = self._waiting.get(reply.get("id"))
-            if answer and not answer.done() and ("result" in reply or "error" in reply):
-                answer.set_result(frames)
+            response = json.loads(frames[0])
+            future = self._pending.get(response.get("id"))
+            if future and not future.done() and is_response(response):
+                future.set_result(frames)
 
     def close(self):
         if self._socket is not None:
@@ -67,11 +73,15 @@ class AsyncService:
 class AsyncLibrary:
     """A photo library, for asyncio."""
 
-    def __init__(self, places=None, client="python", keys=None):
-        self.places, self.client, self.keys = places or Places(), client, keys
+    def __init__(self, endpoints=None, client="python", keys=None):
+        self.endpoints = endpoints or Endpoints()
+        self.client = client
+        self.keys = keys
         self._context = zmq.asyncio.Context.instance()
-        for name in ("catalog", "thumbnailer", "editor", "broker"):
-            setattr(self, name, AsyncService(self._context, getattr(self.places, name), keys))
+        self.catalog = AsyncService(self._context, self.endpoints.catalog, keys)
+        self.thumbnailer = AsyncService(self._context, self.endpoints.thumbnailer, keys)
+        self.editor = AsyncService(self._context, self.endpoints.editor, keys)
+        self.broker = AsyncService(self._context, self.endpoints.broker, keys)
 
     async def __aenter__(self):
         return self
@@ -81,7 +91,7 @@ class AsyncLibrary:
             service.close()
 
     async def ids(self, fetch):
-        """The identifiers that a fetch of assets gives, and the token of their moment."""
+        """Returns the identifiers of a fetch of assets, and the token at which they are valid."""
         ids, token = [], None
         while True:
             params = {"fetch": fetch, "from": len(ids), "count": 1000}
@@ -94,70 +104,73 @@ class AsyncLibrary:
                 return ids, token
 
     async def changes(self, since=None, topics=(), events=False):
-        """As `Library.changes`."""
-        machine = Feed(since, topics)
-        with _Ear(self, machine.topics or ["changes"]) as ear:
+        """Yields every change after a token, like `Library.changes`."""
+        state = Feed(since, topics)
+        with AsyncSubscription(self, state.topics or ["changes"]) as subscription:
             while True:
-                for event in await self._feed_step(machine, ear):
-                    if is_told(event, events):
+                for event in await self._advance_feed(state, subscription):
+                    if should_deliver(event, events):
                         yield event
 
     async def live(self, fetch):
-        """As `Library.live`."""
-        machine, told = LiveList(fetch), 0
-        with _Ear(self, []) as ear:
+        """Yields the list of identifiers of a fetch, like `Library.live`."""
+        state = LiveList(fetch)
+        delivered_version = 0
+        with AsyncSubscription(self, []) as subscription:
             while True:
-                await self._live_step(machine, ear)
-                if machine.version > told and machine.want == ("live",):
-                    told = machine.version
-                    yield machine
+                await self._advance_live_list(state, subscription)
+                if state.version > delivered_version and state.next_action == ("live",):
+                    delivered_version = state.version
+                    yield state
 
-    async def _feed_step(self, machine, ear):
-        want = machine.want
+    async def _advance_feed(self, state, subscription):
+        action = state.next_action
         try:
-            if want[0] == "head":
-                return machine.begin(await self.broker.call("feed.head", deadline=10))
-            if want[0] == "page":
-                params = {"token": want[1], "limit": 500, "topics": sorted(machine.topics)}
-                return machine.page(await self.broker.call("feed.since", params, deadline=10))
+            if action[0] == "head":
+                return state.begin(await self.broker.call("feed.head", deadline=10))
+            if action[0] == "page":
+                params = {"token": action[1], "limit": 500, "topics": sorted(state.topics)}
+                return state.page(await self.broker.call("feed.since", params, deadline=10))
         except SafelightError as error:
             if error.name == "token_expired" and "head" in error.data:
-                return machine.expired(error.data["head"], error.data["oldest"])
-            if not error.is_passing:
+                return state.expired(error.data["head"], error.data["oldest"])
+            if not error.is_temporary:
                 raise
-            await asyncio.sleep(PAUSES[2])
+            await asyncio.sleep(FOLLOW_RETRY_DELAY)
             return []
-        return hear(machine, await ear.next(5.0))
+        return handle_message(state, await subscription.receive(RECEIVE_TIMEOUT))
 
-    async def _live_step(self, machine, ear):
-        want = machine.want
+    async def _advance_live_list(self, state, subscription):
+        action = state.next_action
         try:
-            if want[0] == "list":
-                machine.listed(*await self.ids(machine.fetch))
-            elif want[0] == "observe":
-                params = {"fetch": machine.fetch, "token": want[1]}
-                machine.observed(await self.broker.call("fetch.observe", params))
-            elif want[0] == "subscribe":
-                ear.subscribe(want[1])
-                machine.subscribed(want[1])
-            elif want[0] == "details":
-                params = {"observation": machine.observation, "token": want[1]}
-                machine.detailed(await self.broker.call("fetch.details", params))
+            if action[0] == "list":
+                state.listed(*await self.ids(state.fetch))
+            elif action[0] == "observe":
+                params = {"fetch": state.fetch, "token": action[1]}
+                state.observed(await self.broker.call("fetch.observe", params))
+            elif action[0] == "subscribe":
+                subscription.subscribe(action[1])
+                state.subscribed(action[1])
+            elif action[0] == "details":
+                params = {"observation": state.observation, "token": action[1]}
+                state.detailed(await self.broker.call("fetch.details", params))
             else:
-                hear(machine, await ear.next(5.0))
+                handle_message(state, await subscription.receive(RECEIVE_TIMEOUT))
         except SafelightError as error:
-            if machine.refused(error):
+            if state.failed(error):
                 return
-            if not error.is_passing:
+            if not error.is_temporary:
                 raise
-            await asyncio.sleep(PAUSES[2])
+            await asyncio.sleep(FOLLOW_RETRY_DELAY)
 
 
-class _Ear(Ear):
-    async def next(self, seconds):
+class AsyncSubscription(Subscription):
+    """A subscription whose `receive` is a coroutine."""
+
+    async def receive(self, seconds):
         end = time.monotonic() + seconds
         while await self._socket.poll(max(0, end - time.monotonic()) * 1000):
-            message = read(await self._socket.recv_multipart(), self._topics)
+            message = parse_message(await self._socket.recv_multipart(), self._topics)
             if message:
                 return message
         return None

@@ -1,6 +1,6 @@
-"""What a service refuses, and what became of a token."""
+"""The errors of the services, and the event for an expired token."""
 
-PASSING = {"busy", "connection_lost", "unavailable", "deadline_exceeded", "behind", "interrupted"}
+TEMPORARY_ERRORS = {"busy", "connection_lost", "unavailable", "deadline_exceeded", "behind", "interrupted"}
 
 
 class SafelightError(Exception):
@@ -11,19 +11,25 @@ class SafelightError(Exception):
 
     def __init__(self, name, message, code=0, data=None):
         super().__init__(f"{name}: {message}")
-        self.name, self.message, self.code, self.data = name, message, code, data or {}
+        self.name = name
+        self.message = message
+        self.code = code
+        self.data = data or {}
 
     @property
-    def is_passing(self):
-        """Whether the same request may well succeed a little later."""
-        return self.name in PASSING
+    def is_temporary(self):
+        """Whether the same request may succeed a little later."""
+        return self.name in TEMPORARY_ERRORS
 
     @classmethod
-    def of(cls, error):
+    def from_json(cls, error):
+        """Creates an error from the `error` member of a JSON-RPC response."""
         data = error.get("data") or {}
         return cls(data.get("name", "internal_error"), error.get("message", ""), error.get("code", 0), data)
 
 
 class Expired(dict):
-    """An event: the history does not reach back to the token, or is another one. Fetch everything again; the feed goes
-    on after `self["head"]`, so that a fetch begun now misses nothing."""
+    """An event: the history no longer reaches back to the token, or the library has a new history.
+
+    Fetch everything again. The feed continues after `self["head"]`, so a fetch that starts now misses no change.
+    """

@@ -1,112 +1,129 @@
-"""The change feed as a state machine: what arrived goes in, what to do next comes out. No sockets, no clock.
+"""The change feed as a state machine without sockets or a clock: it receives messages and returns the next action.
 
-The live path may lose messages, history does not. A live message that continues the reader's position is passed on; one
-that does not, or a head that is further on, sends the reader to history. So every change is told once, in order.
+Live messages may be lost, the history is complete. A live message that continues the position is delivered; any other
+message, and a head beyond the position, makes the feed read the history. Every change is therefore delivered exactly
+once and in order.
 """
 
 from .errors import Expired, SafelightError
 
-CONFIRM_AFTER = 5.0  # seconds that a filtered reader may be behind head before it asks
+CONFIRM_AFTER = 5.0  # seconds that a filtered subscriber may be behind the head before it reads the history
+
+FAMILIES = {"asset": "assets", "collection": "collections", "list": "lists", "edit": "edits"}
 
 
 class Change(dict):
-    """An event: a change record. With topics it holds what those carry."""
+    """An event: a change record. With topics, it contains only the entries of these topics."""
 
 
 class CaughtUp(dict):
-    """An event: everything up to `self["token"]` has been told."""
+    """An event: all changes up to `self["token"]` have been delivered."""
 
 
 def topic_filter(topics):
-    """The topics by which history is filtered: none, or "changes" among them, mean everything, an empty set."""
+    """Returns the topics that filter the history, as a set. An empty set means all changes.
+
+    No topics, and "changes" among others, mean all changes. Raises `invalid_params` for a topic that is not part of the
+    change log.
+    """
     topics = set(topics)
     for topic in sorted(topics):
         family, _, name = topic.partition(".")
         if topic == "head":
-            problem = "head is no part of the log and cannot be a filter of it: call feed.head"
+            problem = "head is not a topic of the change log and cannot filter it: call feed.head"
         elif family == "fetch":
-            problem = "an observed fetch is no part of the log and cannot be a filter of it: use Library.live"
-        elif topic != "changes" and (family not in ("asset", "collection", "list", "edit") or not name):
-            problem = f"{topic!r} is no topic of the log: use changes, asset.<id>, collection.<id>, list.<id> or edit.<id>"
+            problem = "an observed fetch is not a topic of the change log and cannot filter it: use Library.live"
+        elif topic != "changes" and (family not in FAMILIES or not name):
+            problem = (
+                f"{topic!r} is not a topic of the change log: "
+                "use changes, asset.<id>, collection.<id>, list.<id> or edit.<id>"
+            )
         else:
             continue
         raise SafelightError("invalid_params", problem, -32602, {"parameter": "topics"})
     return set() if "changes" in topics else topics
 
 
-def split(token):
-    """The history and the sequence of a token."""
-    library, sequence = token.rsplit(".", 1)
-    return library, int(sequence)
+def split_token(token):
+    """Returns the history and the sequence of a token."""
+    history, sequence = token.rsplit(".", 1)
+    return history, int(sequence)
 
 
 class Feed:
-    """`want` is what to do next: ("head",), ("page", token) or ("live",)."""
+    """The state of a subscription to the change feed.
+
+    `next_action` is ("head",): call `feed.head` and pass the result to `begin`; ("page", token): call `feed.since` and
+    pass the result to `page`; or ("live",): pass the next live message to `live` or `head`.
+    """
 
     def __init__(self, token=None, topics=()):
         self.topics = topic_filter(topics)
-        self.library, self.position = split(token) if token else (None, 0)
+        self.history, self.position = split_token(token) if token else (None, 0)
         self.gaps = 0
-        self._asking = True
+        self._needs_history = True
         self._instance = None
         self._behind_since = None
         self._caught_up = None
-        self._past = set()
+        self._former_histories = set()
 
     @property
     def token(self):
-        return f"{self.library}.{self.position}" if self.library else None
+        """The token of the last delivered change; None before `begin`."""
+        return f"{self.history}.{self.position}" if self.history else None
 
     @property
-    def want(self):
-        if self.library is None:
+    def next_action(self):
+        if self.history is None:
             return ("head",)
-        return ("page", self.token) if self._asking else ("live",)
+        return ("page", self.token) if self._needs_history else ("live",)
 
-    # The live path
+    # Live messages
 
     def live(self, topic, message):
-        """A live message, parsed; returns the events."""
-        if not self._is_ours(message["library"]) or message["sequence"] <= self.position:
+        """Handles a parsed live message. Returns the events to deliver."""
+        if not self._is_current_history(message["library"]) or message["sequence"] <= self.position:
             return []
         if len(self.topics) > 1 or message.get("truncated"):
-            self._asking = True  # only history knows the order of several topics, and large records
+            # Only the history has the order of changes across topics, and records that are too large for a message.
+            self._needs_history = True
             return []
         if message["previous"] > self.position:
-            self._miss()
+            self._record_gap()
             return []
         self.position = message["sequence"]
         return [Change(self._record(topic, message))]
 
     def head(self, head, now):
-        """A head message; `now` in seconds on a clock that is not set back."""
+        """Handles a head message. `now` is the time in seconds of a monotonic clock."""
         if self._instance not in (None, head["instance"]):
-            self._asking = True
+            self._needs_history = True
         self._instance = head["instance"]
-        if not self._is_ours(head["library"]) or head["sequence"] <= self.position:
+        if not self._is_current_history(head["library"]) or head["sequence"] <= self.position:
             self._behind_since = None
             return
         if not self.topics:
-            self._miss()  # everything at or below a head was published before it
+            self._record_gap()  # everything up to a head was published before it, so a message was lost
         elif self._behind_since is None:
             self._behind_since = now
         elif now - self._behind_since >= CONFIRM_AFTER:
-            self._asking = True
+            self._needs_history = True
 
     def unreadable(self):
-        self._miss()
+        """Handles a live message that cannot be parsed."""
+        self._record_gap()
 
-    def _is_ours(self, library):
-        if self.library is None or library in self._past:
+    def _is_current_history(self, history):
+        if self.history is None or history in self._former_histories:
             return False
-        if library != self.library:
-            self._asking = True
-        return library == self.library
+        if history != self.history:
+            self._needs_history = True
+        return history == self.history
 
-    def _miss(self):
-        if not self._asking:
+    def _record_gap(self):
+        if not self._needs_history:
             self.gaps += 1
-        self._asking = True
+        self._needs_history = True
 
     @staticmethod
     def _record(topic, message):
@@ -116,64 +133,65 @@ class Feed:
             record[family + "s"] = [message["change"]]
         return record
 
-    # History
+    # Responses
 
     def begin(self, head):
-        """The feed stands here, in answer to ("head",)."""
+        """Handles the response of ("head",): the feed starts at the head. Returns the events to deliver."""
         self._instance = head["instance"]
         self._restart(head["token"])
         return [CaughtUp(token=head["token"])]
 
     def page(self, page):
-        """A page of history, in answer to ("page", token)."""
-        self._asking = False
-        library, reached = split(page["token"])
-        if library != self.library:
+        """Handles the response of ("page", token), a page of the history. Returns the events to deliver."""
+        self._needs_history = False
+        history, page_end = split_token(page["token"])
+        if history != self.history:
             return []
-        before, events = self.position, []
+        start, events = self.position, []
         for record in page["records"]:
             if record["sequence"] <= self.position:
                 continue
             self.position = record["sequence"]
-            part = self._restricted(record)
+            part = self._filtered(record)
             if part is not None:
                 events.append(Change(part))
-        self.position = max(self.position, reached)
+        self.position = max(self.position, page_end)
         self._behind_since = None
-        if self.position < split(page["head"])[1]:
-            self._asking = self.position != before
+        if self.position < split_token(page["head"])[1]:
+            self._needs_history = self.position != start
         elif self._caught_up != self.token:
             self._caught_up = self.token
             events.append(CaughtUp(token=self.token))
         return events
 
     def expired(self, head, oldest):
-        """History does not reach back to the position, or is another one."""
-        if self.library != split(head)[0]:
-            self._past.add(self.library)
+        """Handles the error `token_expired`: continues after the head. Returns the events to deliver."""
+        if self.history != split_token(head)[0]:
+            self._former_histories.add(self.history)
         self._restart(head)
         return [Expired(head=head, oldest=oldest)]
 
     def _restart(self, token):
-        self.library, self.position = split(token)
-        self._past.discard(self.library)
+        self.history, self.position = split_token(token)
+        self._former_histories.discard(self.history)
         self._caught_up = token
-        self._asking = False
+        self._needs_history = False
         self._behind_since = None
 
-    def _restricted(self, record):
+    def _filtered(self, record):
+        """Returns the record with only the entries of the topics, or None if there are none."""
         if not self.topics:
             return record
-        part, found = dict(record), False
-        for family, name in (("assets", "asset"), ("collections", "collection"), ("lists", "list"), ("edits", "edit")):
-            kept = [one for one in record.get(family, []) if f"{name}.{identifier(one)}" in self.topics]
-            part[family] = kept
-            found = found or bool(kept)
-        return part if found else None
+        part, is_relevant = dict(record), False
+        for family, member in FAMILIES.items():
+            entries = [entry for entry in record.get(member, []) if f"{family}.{entry_id(entry)}" in self.topics]
+            part[member] = entries
+            is_relevant = is_relevant or bool(entries)
+        return part if is_relevant else None
 
 
-def identifier(change):
-    """The identifier of what an entry of a record is about."""
-    if "id" in change:
-        return change["id"]
-    return (change.get("after") or change.get("before"))["id"]
+def entry_id(entry):
+    """Returns the identifier of the object that an entry of a change record describes."""
+    if "id" in entry:
+        return entry["id"]
+    return (entry.get("after") or entry.get("before"))["id"]

@@ -1,81 +1,105 @@
-"""A live fetch result as a state machine: the list of identifiers, exactly as the library has it at `token`."""
+"""A live fetch result as a state machine: the list of identifiers, identical to the library's at `token`."""
 
-from .feed import CONFIRM_AFTER, split
+from .feed import CONFIRM_AFTER, split_token
 
 
 def apply_details(ids, details):
-    """The after list: takes out removed and moved together, then puts in inserted and moved in ascending order."""
+    """Returns the list after the change that the details describe.
+
+    Removes the removed and moved entries at their old indexes, then inserts the inserted and moved entries at their new
+    indexes in ascending order. Raises ValueError if the details do not fit the list.
+    """
     if not details["hasIncrementalChanges"]:
         raise ValueError("the details are not incremental: fetch again")
     if len(ids) != details["countBefore"]:
-        raise ValueError(f"the list has {len(ids)} entries, the details are about {details['countBefore']}")
+        raise ValueError(f"the list has {len(ids)} entries, but the details are for {details['countBefore']}")
+
     removed, moved = details.get("removed", []), details.get("moved", [])
-    for one, index in [(one, one["index"]) for one in removed] + [(one, one["before"]) for one in moved]:
-        if ids[index] != one["id"]:
-            raise ValueError(f"{one['id']} does not stand at {index}")
-    taken = {one["index"] for one in removed} | {one["before"] for one in moved}
-    after = [one for index, one in enumerate(ids) if index not in taken]
-    placed = [(one["index"], one["id"]) for one in details.get("inserted", [])]
-    for index, one in sorted(placed + [(one["after"], one["id"]) for one in moved]):
-        after.insert(index, one)
+    vacated = [(entry["index"], entry["id"]) for entry in removed] + [(entry["before"], entry["id"]) for entry in moved]
+    for index, identifier in vacated:
+        if ids[index] != identifier:
+            raise ValueError(f"{identifier} is not at index {index}")
+
+    vacated_indexes = {index for index, _ in vacated}
+    after = [identifier for index, identifier in enumerate(ids) if index not in vacated_indexes]
+
+    placed = [(entry["index"], entry["id"]) for entry in details.get("inserted", [])]
+    placed += [(entry["after"], entry["id"]) for entry in moved]
+    for index, identifier in sorted(placed):
+        after.insert(index, identifier)
+
     if len(after) != details["countAfter"]:
-        raise ValueError("the details contradict themselves")
+        raise ValueError("the details are inconsistent")
     return after
 
 
 class LiveList:
-    """`want` is what to do next: ("list",) fetch the list, ("observe", token), ("subscribe", topic),
-    ("details", token) or ("live",). `ids` is the list at `token`; `version` grows whenever it changed."""
+    """The state of a live fetch result.
+
+    `next_action` is ("list",): fetch the list; ("observe", token): call `fetch.observe`; ("subscribe", topic);
+    ("details", token): call `fetch.details`; or ("live",): pass the next live message to `live` or `head`.
+
+    `ids` is the list at `token`; `version` grows with each change of the list.
+    """
 
     def __init__(self, fetch):
         self.fetch = fetch
-        self.ids, self.token, self.version = [], None, 0
-        self.observation = self.topic = self.instance = None
-        self._subscribed = None
-        self._asking = False
+        self.ids = []
+        self.token = None
+        self.version = 0
+        self.observation = None
+        self.topic = None
+        self.instance = None
+        self._subscribed_topic = None
+        self._needs_details = False
         self._behind_since = None
 
     @property
-    def want(self):
+    def next_action(self):
         if self.token is None:
             return ("list",)
         if self.observation is None:
             return ("observe", self.token)
-        if self._subscribed != self.topic:
+        if self._subscribed_topic != self.topic:
             return ("subscribe", self.topic)
-        return ("details", self.token) if self._asking else ("live",)
+        return ("details", self.token) if self._needs_details else ("live",)
 
-    # In answer to what was wanted
+    # Responses
 
     def listed(self, ids, token):
-        """The whole list as it is at a token."""
+        """Handles the response of ("list",): the whole list at a token."""
         self.ids, self.token = list(ids), token
         self.version += 1
 
-    def observed(self, answer):
-        self.observation, self.topic, self.instance = answer["observation"], answer["topic"], answer["instance"]
-        self.detailed(answer)
+    def observed(self, response):
+        """Handles the response of ("observe", token)."""
+        self.observation = response["observation"]
+        self.topic = response["topic"]
+        self.instance = response["instance"]
+        self.detailed(response)
 
     def subscribed(self, topic):
-        # What was published between the observation and the subscription is asked for.
-        self._subscribed, self._asking = topic, True
+        """Handles the completed subscription of ("subscribe", topic)."""
+        self._subscribed_topic = topic
+        # Messages between the observation and the subscription may have been missed.
+        self._needs_details = True
 
-    def detailed(self, answer):
-        """Details from the list at hand to `answer["token"]`; none where nothing changed."""
-        self._asking, self._behind_since = False, None
-        details = answer.get("details")
+    def detailed(self, response):
+        """Handles the response of ("details", token). There are no `details` in it if nothing has changed."""
+        self._needs_details, self._behind_since = False, None
+        details = response.get("details")
         if details is None:
-            self.token = answer["token"]
+            self.token = response["token"]
         elif details["hasIncrementalChanges"]:
-            self.ids, self.token = apply_details(self.ids, details), answer["token"]
+            self.ids, self.token = apply_details(self.ids, details), response["token"]
             self.version += 1
-        elif "ids" in answer:
-            self.listed(answer["ids"], answer["token"])
+        elif "ids" in response:
+            self.listed(response["ids"], response["token"])
         else:
             self.token = None
 
-    def refused(self, error):
-        """What was wanted was refused; returns whether the machine knows what to do about it."""
+    def failed(self, error):
+        """Handles an error response of the last action. Returns False if the caller must handle the error."""
         if error.name == "handle_expired":
             self.observation = None
         elif error.name == "token_expired":
@@ -84,16 +108,17 @@ class LiveList:
             return False
         return True
 
-    # The live path
+    # Live messages
 
     def live(self, topic, message):
+        """Handles a parsed live message."""
         if topic != self.topic or self.token is None or self.observation is None:
             return
-        library, position = split(self.token)
-        if message["library"] != library or message["sequence"] <= position:
+        history, position = split_token(self.token)
+        if message["library"] != history or message["sequence"] <= position:
             return
         if message.get("truncated") or message["previous"] > position:
-            self._asking = True
+            self._needs_details = True
             return
         try:
             self.detailed({"details": message["details"], "token": message["token"]})
@@ -101,11 +126,11 @@ class LiveList:
             self.token = self.observation = None
 
     def head(self, head, now):
-        """A head message; `now` in seconds on a clock that is not set back."""
+        """Handles a head message. `now` is the time in seconds of a monotonic clock."""
         if self.token is None:
             return
-        library, position = split(self.token)
-        if head["library"] != library:
+        history, position = split_token(self.token)
+        if head["library"] != history:
             self.token = self.observation = None
         elif self.observation is not None and head["instance"] != self.instance:
             self.observation = None
@@ -114,7 +139,8 @@ class LiveList:
         elif self._behind_since is None:
             self._behind_since = now
         elif now - self._behind_since >= CONFIRM_AFTER:
-            self._asking = True
+            self._needs_details = True
 
     def unreadable(self):
-        self._asking = True
+        """Handles a live message that cannot be parsed."""
+        self._needs_details = True

@@ -1,0 +1,199 @@
+"""Tests of the state machines without sockets: lost messages, restarts and errors."""
+
+import os
+import random
+import unittest
+
+from safelight.errors import SafelightError
+from safelight.feed import CaughtUp, Change, Feed
+from safelight.live import LiveList, apply_details
+
+LIBRARY, OTHER = "ab" * 16, "cd" * 16
+SEED = int(os.getenv("SAFELIGHT_SEED", random.randrange(10**9)))
+ROUNDS = 300 * max(1, int(os.getenv("SAFELIGHT_SOAK", "1")))
+
+
+def token(sequence, library=LIBRARY):
+    return f"{library}.{sequence}"
+
+
+def record(sequence):
+    return {"sequence": sequence, "library": LIBRARY, "assets": [{"before": None, "after": {"id": f"a{sequence % 3}"}}]}
+
+
+def message(sequence, previous):
+    return dict(record(sequence), previous=previous, token=token(sequence))
+
+
+def head(sequence, instance="one", library=LIBRARY):
+    return {"sequence": sequence, "library": library, "instance": instance, "token": token(sequence, library)}
+
+
+class FeedTests(unittest.TestCase):
+    def page(self, feed, records, page_end, newest):
+        return feed.page({"records": records, "token": token(page_end), "head": token(newest)})
+
+    def test_starts_at_the_head_or_at_its_token(self):
+        feed = Feed()
+        self.assertEqual(feed.next_action, ("head",))
+        self.assertEqual(feed.begin(head(7)), [CaughtUp(token=token(7))])
+        self.assertEqual(feed.next_action, ("live",))
+        self.assertEqual(Feed(token(3)).next_action, ("page", token(3)))
+
+    def test_a_gap_reads_the_history_and_delivers_no_change_twice(self):
+        feed = Feed()
+        feed.begin(head(1))
+        self.assertEqual([event["sequence"] for event in feed.live("changes", message(2, 1))], [2])
+        self.assertEqual(feed.live("changes", message(5, 4)), [])
+        self.assertEqual((feed.next_action, feed.gaps), (("page", token(2)), 1))
+        events = self.page(feed, [record(3), record(4), record(5)], 5, 5)
+        self.assertEqual([event["sequence"] for event in events if isinstance(event, Change)], [3, 4, 5])
+        self.assertEqual(feed.live("changes", message(5, 4)), [])
+
+    def test_a_head_reveals_a_lost_last_message_at_once(self):
+        feed = Feed()
+        feed.begin(head(1))
+        feed.head(head(2), 0)
+        self.assertEqual(feed.next_action, ("page", token(1)))
+
+    def test_a_filtered_feed_reads_the_history_after_five_seconds_behind_the_head(self):
+        feed = Feed(topics=["asset.a1"])
+        feed.begin(head(1))
+        feed.head(head(2), 0)
+        feed.head(head(3), 4.9)
+        self.assertEqual(feed.next_action, ("live",))
+        feed.head(head(4), 5)
+        self.assertEqual(feed.next_action, ("page", token(1)))
+        events = self.page(feed, [record(2), record(4)], 4, 4)
+        self.assertEqual([event["sequence"] for event in events if isinstance(event, Change)], [4])
+
+    def test_the_topic_changes_means_all_and_other_topics_are_checked(self):
+        for topics in (["changes"], ["changes", "asset.a1"]):
+            feed = Feed(topics=topics)
+            feed.begin(head(1))
+            self.assertEqual([event["sequence"] for event in feed.live("changes", message(2, 1))], [2])
+            feed.head(head(4), 0)
+            events = self.page(feed, [record(3), record(4)], 4, 4)
+            self.assertEqual([event["sequence"] for event in events if isinstance(event, Change)], [3, 4])
+        for topic in ("head", "fetch.x", "asset.", "nothing", "", "changes.x"):
+            with self.assertRaises(SafelightError) as raised:
+                Feed(topics=["changes", topic])
+            self.assertEqual(raised.exception.name, "invalid_params")
+
+    def test_a_truncated_record_a_new_broker_and_an_expired_token(self):
+        feed = Feed()
+        feed.begin(head(1))
+        feed.live("changes", {"sequence": 2, "library": LIBRARY, "previous": 1, "token": token(2), "truncated": True})
+        self.assertEqual(feed.next_action, ("page", token(1)))
+        self.page(feed, [record(2)], 2, 2)
+        feed.head(head(2, "two"), 0)
+        self.assertEqual(feed.next_action, ("page", token(2)))
+        event = feed.expired(token(9, OTHER), token(5, OTHER))[0]
+        self.assertEqual((event["head"], feed.token), (token(9, OTHER), token(9, OTHER)))
+        feed.live("changes", message(3, 2))
+        self.assertEqual(feed.next_action, ("live",))
+
+    def test_every_change_is_delivered_once_and_in_order_whatever_is_lost(self):
+        print(f"seed of the feed: SAFELIGHT_SEED={SEED}")
+        rng = random.Random(SEED)
+        for _ in range(ROUNDS):
+            feed, newest, events, inbox = Feed(token(0)), 0, [], []
+            for _ in range(60):
+                if rng.random() < 0.5:
+                    newest += 1
+                    if rng.random() < 0.6:
+                        inbox.append(message(newest, newest - 1))
+                if rng.random() < 0.2:
+                    inbox.append(head(newest, rng.choice(["one", "two"])))
+                if feed.next_action[0] == "page":
+                    start = feed.position
+                    page_end = min(newest, start + rng.randrange(1, 4))
+                    records = [record(sequence) for sequence in range(start + 1, page_end + 1)]
+                    events += self.page(feed, records, page_end, newest)
+                elif inbox:
+                    item = inbox.pop(0)
+                    events += feed.head(item, 0) or [] if "instance" in item else feed.live("changes", item)
+            sequences = [event["sequence"] for event in events if isinstance(event, Change)]
+            self.assertEqual(sequences, list(range(1, len(sequences) + 1)))
+
+
+def between(before, after, changed=()):
+    """Returns valid details that are not minimal: every asset that stays counts as moved."""
+    removed = [{"id": asset, "index": index} for index, asset in enumerate(before) if asset not in after]
+    inserted = [{"id": asset, "index": index} for index, asset in enumerate(after) if asset not in before]
+    moved = [
+        {"id": asset, "before": before.index(asset), "after": after.index(asset)} for asset in after if asset in before
+    ]
+    return {"hasIncrementalChanges": True, "countBefore": len(before), "countAfter": len(after), "removed": removed,
+            "inserted": inserted, "moved": moved, "changed": list(changed)}
+
+
+class LiveListTests(unittest.TestCase):
+    def live(self, ids, sequence=1):
+        live = LiveList({"limit": 3})
+        self.assertEqual(live.next_action, ("list",))
+        live.listed(ids, token(sequence))
+        self.assertEqual(live.next_action, ("observe", token(sequence)))
+        live.observed({"observation": "o", "topic": "fetch.o", "instance": "one", "token": token(sequence), "count": 3})
+        self.assertEqual(live.next_action, ("subscribe", "fetch.o"))
+        live.subscribed("fetch.o")
+        self.assertEqual(live.next_action, ("details", token(sequence)))
+        live.detailed({"token": token(sequence), "count": 3})
+        self.assertEqual(live.next_action, ("live",))
+        return live
+
+    def changed(self, live, after, sequence, previous):
+        live.live("fetch.o", {"sequence": sequence, "previous": previous, "library": LIBRARY,
+                              "token": token(sequence), "details": between(live.ids, after)})
+
+    def test_details_produce_the_list_after_the_change(self):
+        self.assertEqual(apply_details(list("abcd"), between(list("abcd"), list("dxabc"))), list("dxabc"))
+        with self.assertRaises(ValueError):
+            apply_details(list("abc"), between(list("abcd"), list("dc")))
+        rng = random.Random(SEED)
+        for _ in range(ROUNDS):
+            before = rng.sample(range(12), rng.randrange(12))
+            after = rng.sample(range(12), rng.randrange(12))
+            self.assertEqual(apply_details(before, between(before, after)), after)
+
+    def test_changes_are_applied_and_old_ones_ignored(self):
+        live = self.live(list("abc"))
+        self.changed(live, list("bca"), 2, 1)
+        self.assertEqual((live.ids, live.token), (list("bca"), token(2)))
+        self.changed(live, list("x"), 2, 1)
+        self.assertEqual(live.ids, list("bca"))
+
+    def test_a_gap_requests_details(self):
+        live = self.live(list("abc"))
+        self.changed(live, list("a"), 5, 4)
+        self.assertEqual((live.ids, live.next_action), (list("abc"), ("details", token(1))))
+        live.detailed({"token": token(5), "details": between(list("abc"), list("ca"))})
+        self.assertEqual((live.ids, live.next_action), (list("ca"), ("live",)))
+
+    def test_a_new_broker_is_observed_from_the_current_token(self):
+        live = self.live(list("abc"))
+        live.head(head(3, "two"), 0)
+        self.assertEqual(live.next_action, ("observe", token(1)))
+        live.observed({"observation": "o", "topic": "fetch.o", "instance": "two", "token": token(3),
+                       "details": between(list("abc"), list("cab"))})
+        self.assertEqual((live.ids, live.next_action), (list("cab"), ("live",)))
+
+    def test_an_expired_observation_or_token_is_renewed(self):
+        live = self.live(list("abc"))
+        self.assertTrue(live.failed(SafelightError("handle_expired", "")))
+        self.assertEqual(live.next_action, ("observe", token(1)))
+        self.assertTrue(live.failed(SafelightError("token_expired", "")))
+        self.assertEqual(live.next_action, ("list",))
+        self.assertFalse(live.failed(SafelightError("limit_exceeded", "")))
+        live = self.live(list("abc"))
+        live.head(head(1, "one", OTHER), 0)
+        self.assertEqual(live.next_action, ("list",))
+        live = self.live(list("abc"))
+        live.detailed({"token": token(2), "details": {"hasIncrementalChanges": False}, "ids": ["z"]})
+        self.assertEqual((live.ids, live.next_action), (["z"], ("live",)))
+        live.detailed({"token": token(3), "details": {"hasIncrementalChanges": False}})
+        self.assertEqual(live.next_action, ("list",))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -28,7 +28,7 @@ struct WatchCommand: LibraryCommand {
             """
     )
 
-    /// What happens when the command fails.
+    /// The action if the command fails.
     enum Failure: String, ExpressibleByArgument, CaseIterable {
         /// The watch ends with the command's status; the change does not count as done.
         case stop

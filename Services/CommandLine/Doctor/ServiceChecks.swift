@@ -8,7 +8,7 @@ import PhotoModel
 /// The checks of the running services: health, version, connection limits, quarantine and unreferenced files.
 struct ServiceChecks {
     let library: PhotoLibrary
-    /// Whether unreferenced files are removed now.
+    /// True if unreferenced files are removed now.
     var collects = false
 
     /// The responses of one service; nil members if it did not respond.

@@ -34,9 +34,9 @@ struct ImportRun: Sendable {
     let library: PhotoLibrary
     /// The number of items that are imported at the same time.
     let width: Int
-    /// Whether files are referenced where they are instead of being copied.
+    /// True if files are referenced where they are instead of being copied.
     let isReferenced: Bool
-    /// Whether the stored files of bytes that the library already has are read and compared.
+    /// True if the stored files of bytes that the library already has are read and compared.
     let verifies: Bool
     /// The prefix of the transaction names of this run, so that a repeated request is not performed twice.
     private let name = "import-" + PhotoLibrary.randomTransaction()
@@ -245,7 +245,7 @@ private final class InputBytes {
 }
 
 extension RPCError {
-    /// Whether the error concerns this file only, so that other files can still be imported.
+    /// True if the error concerns this file only, so that other files can still be imported.
     var isOfTheFile: Bool {
         switch refusal {
         case .notEnoughSpace, .accessDenied, .accessRestricted, .libraryOffline, .userCancelled, .busy,

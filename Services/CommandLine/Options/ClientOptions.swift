@@ -117,7 +117,7 @@ extension LibraryCommand {
 }
 
 extension RPCError {
-    /// Whether the error means that the service did not respond.
+    /// True if the error means that the service did not respond.
     var isSilence: Bool {
         switch refusal {
         case .deadlineExceeded, .connectionLost, .unavailable: true

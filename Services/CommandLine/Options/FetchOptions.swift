@@ -43,7 +43,7 @@ struct FetchOptions: ParsableArguments {
     )
     var album: String?
 
-    /// Whether none of the options is given.
+    /// True if none of the options is given.
     var isEmpty: Bool {
         predicate == nil && sort.isEmpty && limit == 0 && offset == 0 && !hidden && album == nil
     }

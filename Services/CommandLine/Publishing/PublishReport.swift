@@ -39,7 +39,7 @@ struct PublishReport {
         self.start = clock.now
     }
 
-    /// Whether every edit reached the goal.
+    /// True if every edit reached the goal.
     var isComplete: Bool { failed == 0 && broken == 0 && lines.isEmpty }
 
     mutating func publish(_ line: PublishedLine) {

@@ -10,7 +10,7 @@ import PhotoModel
 /// an edit is taken after the previous one was written.
 struct PublishRun: Sendable {
     let name: String
-    /// Whether each edit is applied after the previous edit of the same asset.
+    /// True if each edit is applied after the previous edit of the same asset.
     let isChained: Bool
     let reader: LineReader
     let publisher: EditPublisher

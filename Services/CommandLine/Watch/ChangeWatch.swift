@@ -7,7 +7,7 @@ import PhotoModel
 struct ChangeWatch: Sendable {
     /// The program to run; nil to print the changes.
     let program: ChangeProgram?
-    /// Whether a failing program ends the watch with the program's status.
+    /// True if a failing program ends the watch with the program's status.
     let stopsAtFailure: Bool
     /// The number of changes after which the watch ends.
     let count: Int

@@ -7,7 +7,7 @@ import PhotoModel
 struct FetchWatch: Sendable {
     /// The program to run; nil to print.
     let program: ChangeProgram?
-    /// Whether a failing program ends the watch with the program's status.
+    /// True if a failing program ends the watch with the program's status.
     let stopsAtFailure: Bool
     /// The number of changes of the list after which the watch ends.
     let count: Int

@@ -1,12 +1,12 @@
 public import JSONValue
 public import PhotoModel
 
-/// `cache.open`: a caching manager of one's own (spec S-53).
+/// `cache.open`: opens a caching manager (S-53).
 ///
-/// It is leased: ten minutes, renewed by every request that names it. It belongs to who opened it.
+/// It belongs to the identity that opened it and is leased for ten minutes, renewed by every request that names it.
 public struct OpenCache: Request {
     public static let method = "cache.open"
-    /// Whether whole pictures are decoded ahead; otherwise only the fast source is prepared (spec S-57, D13).
+    /// Whether images are prepared from the full original; if false, only from fast sources (S-57, D13).
     public var allowsHighQuality: Bool
 
     public init(allowsHighQuality: Bool = true) { self.allowsHighQuality = allowsHighQuality }
@@ -19,7 +19,7 @@ public struct OpenCache: Request {
                 "allowsCachingHighQualityImages",
                 \.allowsHighQuality,
                 .flag,
-                "false: only what is quick is prepared: embedded previews and fractions of the size.",
+                "If false, only fast sources are used: embedded previews and decoding at a fraction of the size.",
                 default: true
             )
         ]
@@ -27,7 +27,7 @@ public struct OpenCache: Request {
 
     public struct Result: JSONTabled {
         public var cache: String
-        /// Images that it keeps on its list; the oldest are dropped beyond.
+        /// Maximum number of images on its list; above it the oldest are dropped.
         public var limit: Int
 
         public init(cache: String, limit: Int) {
@@ -41,14 +41,14 @@ public struct OpenCache: Request {
             unknown: .ignored,
             blank: Result(cache: "", limit: 0),
             [
-                .required("cache", \.cache, .text(maxBytes: 64), "Its name."),
-                .required("limit", \.limit, .count(0...Int.max), "Images that it keeps on its list."),
+                .required("cache", \.cache, .text(maxBytes: 64), "Id of the caching manager."),
+                .required("limit", \.limit, .count(0...Int.max), "Maximum number of images on its list."),
             ]
         )
     }
 }
 
-/// `cache.configure` (spec S-57).
+/// `cache.configure`: changes the options of a caching manager (S-57).
 public struct ConfigureCache: Request {
     public typealias Result = Done
     public static let method = "cache.configure"
@@ -61,7 +61,7 @@ public struct ConfigureCache: Request {
     }
 
     public static let table = parameters(
-        "Changes a caching manager; what it prepares from now on follows.",
+        "Changes the options of a caching manager, for images that are prepared from now on.",
         blank: ConfigureCache(cache: "", allowsHighQuality: true),
         [
             .cache(\.cache),
@@ -70,7 +70,7 @@ public struct ConfigureCache: Request {
     )
 }
 
-/// How the images that a caching manager prepares will be asked for: every value must be the same then.
+/// Images for a caching manager to prepare. A request finds a prepared image only if all of its values are equal.
 public struct CachedImages: Sendable, Hashable {
     public var assets: [ObjectID]
     public var targetSize: TargetSize
@@ -88,7 +88,7 @@ public struct CachedImages: Sendable, Hashable {
         self.targetSize = targetSize
     }
 
-    /// The request that one of the images will be asked for by.
+    /// Returns the image request that one of the images is prepared for.
     public func request(_ asset: ObjectID) -> ImageRequest {
         ImageRequest(
             asset: asset,
@@ -104,7 +104,7 @@ public struct CachedImages: Sendable, Hashable {
     }
 }
 
-/// A request that names images of a caching manager.
+/// A request about images of a caching manager.
 public protocol CachingRequest: Request where Result == Done {
     var cache: String { get set }
     var images: CachedImages { get set }
@@ -118,7 +118,7 @@ extension CachingRequest {
                 "assets",
                 \.images.assets,
                 .list(of: .id(.asset), limit: CachedImages.maxAssets),
-                "The assets, what is wanted first at the front."
+                "The assets, in the order in which they are prepared."
             ),
             .required("targetSize", \.images.targetSize, .targetSize, "As in image.request."),
             .defaulted(
@@ -160,7 +160,7 @@ extension CachingRequest {
     }
 }
 
-/// `cache.start`: prepares images, after those of requests from people (spec S-54).
+/// `cache.start`: prepares images, with lower priority than interactive requests (S-54).
 public struct StartCaching: CachingRequest {
     public typealias Result = Done
     public static let method = "cache.start"
@@ -173,13 +173,13 @@ public struct StartCaching: CachingRequest {
     }
 
     public static let table = parameters(
-        "Prepares images of assets; answers when they are on the list.",
+        "Prepares images of assets; responds when they are on the list.",
         blank: StartCaching(cache: "", images: CachedImages(assets: [], targetSize: .maximum)),
         fields
     )
 }
 
-/// `cache.stop`: takes images off the list, with the very values that they were started with (spec S-55).
+/// `cache.stop`: removes images from the list; all values must equal those of `cache.start` (S-55).
 public struct StopCaching: CachingRequest {
     public typealias Result = Done
     public static let method = "cache.stop"
@@ -192,13 +192,13 @@ public struct StopCaching: CachingRequest {
     }
 
     public static let table = parameters(
-        "Takes images off the list of a caching manager; needs the values they were started with.",
+        "Removes images from the list of a caching manager; all values must equal those of cache.start.",
         blank: StopCaching(cache: "", images: CachedImages(assets: [], targetSize: .maximum)),
         fields
     )
 }
 
-/// `cache.stopAll`: empties the list and ends what is under way for it (spec S-56).
+/// `cache.stopAll`: empties the list and cancels the preparations in progress (S-56).
 public struct StopAllCaching: Request {
     public typealias Result = Done
     public static let method = "cache.stopAll"
@@ -211,50 +211,50 @@ public struct StopAllCaching: Request {
     )
 }
 
-/// `cache.close`: empties the list and forgets the caching manager.
+/// `cache.close`: empties the list and closes the caching manager.
 public struct CloseCache: Request {
     public typealias Result = Done
     public static let method = "cache.close"
     public var cache: String
     public init(cache: String) { self.cache = cache }
     public static let table = parameters(
-        "Ends a caching manager.",
+        "Closes a caching manager.",
         blank: CloseCache(cache: ""),
         [.cache(\.cache)]
     )
 }
 
-/// `cache.status`: how far a caching manager has come.
+/// `cache.status`: the progress of a caching manager.
 public struct CacheStatus: Request {
     public static let method = "cache.status"
     public var cache: String
     public init(cache: String) { self.cache = cache }
     public static let table = parameters(
-        "How far a caching manager has come.",
+        "The progress of a caching manager.",
         blank: CacheStatus(cache: ""),
         [.cache(\.cache)]
     )
 
     public struct Result: JSONTabled {
-        /// Images on the list that nobody has begun yet.
+        /// Images on the list whose preparation has not begun.
         public var waiting = 0
         public var preparing = 0
         public var prepared = 0
-        /// Images that cannot be made.
+        /// Images that could not be rendered.
         public var failed = 0
 
         public init() {}
 
         public static let table = JSONTable(
             "CacheCounts",
-            "Images on the list.",
+            "Numbers of images on the list.",
             unknown: .ignored,
             blank: Result(),
             [
-                .required("waiting", \.waiting, .count(0...Int.max), "Not begun."),
-                .required("preparing", \.preparing, .count(0...Int.max), "Under way."),
-                .required("prepared", \.prepared, .count(0...Int.max), "At hand."),
-                .required("failed", \.failed, .count(0...Int.max), "Could not be made."),
+                .required("waiting", \.waiting, .count(0...Int.max), "Images not begun."),
+                .required("preparing", \.preparing, .count(0...Int.max), "Images in preparation."),
+                .required("prepared", \.prepared, .count(0...Int.max), "Images cached."),
+                .required("failed", \.failed, .count(0...Int.max), "Images that could not be rendered."),
             ]
         )
     }

@@ -1,4 +1,4 @@
-/// Every request of the catalog.
+/// All requests of the catalog.
 public enum CatalogRequest: ServiceRequest {
     case fetchAssets(FetchAssets)
     case fetchCollections(FetchCollections)
@@ -46,10 +46,10 @@ public enum CatalogRequest: ServiceRequest {
         .method(createTransient, limits: .large),
         .method(releaseTransient),
         .method(details, limits: .large),
-        .method(fetchKeys, attachments: "Notifications: keys, as ResultKey makes them.", limits: .large),
+        .method(fetchKeys, attachments: "Notifications: keys, as encoded by ResultKey.", limits: .large),
         .method(
             perform,
-            attachments: "Bytes of resources and adjustment data, as numbered.",
+            attachments: "Bytes of resources and adjustment data; the requests name them by number.",
             limits: .transaction
         ),
         .method(since),
@@ -58,9 +58,9 @@ public enum CatalogRequest: ServiceRequest {
         .method(editsStatus),
         .method(editsPending),
         .method(supports),
-        .method(readResource, attachments: "Reply or notifications: the bytes."),
+        .method(readResource, attachments: "Response or notifications: the bytes."),
         .method(beginUpload),
-        .method(appendUpload, attachments: "The next bytes.", limits: .withAttachments),
+        .method(appendUpload, attachments: "The bytes to append.", limits: .withAttachments),
         .method(finishUpload),
         .method(cancelUpload),
         .method(backup),

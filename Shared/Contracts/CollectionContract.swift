@@ -1,13 +1,13 @@
 public import JSONValue
 public import PhotoModel
 
-/// `fetch.keyAssets`: the covers of a collection, not its members (spec T-02, P-32).
+/// `fetch.keyAssets`: the cover assets of a collection, which are not all of its members (T-02, P-32).
 public struct FetchKeyAssets: Request {
     public static let method = "fetch.keyAssets"
     public var collection: ObjectID
     public var atLeast: ChangeToken?
 
-    /// The most covers of one collection.
+    /// The maximum number of covers of a collection.
     public static let maxCount = 3
 
     public init(collection: ObjectID, atLeast: ChangeToken? = nil) {
@@ -16,17 +16,17 @@ public struct FetchKeyAssets: Request {
     }
 
     public static let table = parameters(
-        "At most three members that stand for a collection: the cover the user chose, then the first shown.",
+        "Returns at most three cover assets of a collection: the one the user chose, then the first members.",
         blank: FetchKeyAssets(collection: .none),
         [
-            .required("collection", \.collection, .id(.assetCollection), "Whose covers."),
+            .required("collection", \.collection, .id(.assetCollection), "The collection."),
             .atLeast(\.atLeast),
         ]
     )
 
     public struct Result: JSONTabled {
         public var token: ChangeToken
-        /// `cover`: it says what these are not.
+        /// Always `cover`, as a reminder that the assets are not all members.
         public var purpose: String
         public var assets: [Asset]
 
@@ -38,19 +38,19 @@ public struct FetchKeyAssets: Request {
 
         public static let table = JSONTable(
             "KeyAssets",
-            "Covers of a collection.",
+            "Cover assets of a collection.",
             unknown: .ignored,
             blank: Result(token: .none, assets: []),
             [
-                .required("token", \.token, .token, "The moment at which they were read."),
-                .required("purpose", \.purpose, .text(maxBytes: 16), "cover: to count members ask fetch.counts."),
-                .required("assets", \.assets, .list(of: .object(Asset.self), limit: maxCount), "At most three."),
+                .required("token", \.token, .token, "Token at which they were read."),
+                .required("purpose", \.purpose, .text(maxBytes: 16), "Always cover; fetch.counts counts members."),
+                .required("assets", \.assets, .list(of: .object(Asset.self), limit: maxCount), "At most three covers."),
             ]
         )
     }
 }
 
-/// `fetch.can`: what may be done to entities, `canPerformEditOperation:` (spec T-18).
+/// `fetch.can`: the operations allowed on entities, `canPerformEditOperation:` (T-18).
 public struct FetchCan: Request {
     public static let method = "fetch.can"
     public var ids: [ObjectID]
@@ -58,14 +58,14 @@ public struct FetchCan: Request {
     public init(ids: [ObjectID]) { self.ids = ids }
 
     public static let table = parameters(
-        "What may be done to assets, collections and lists.",
+        "The operations allowed on assets, collections and lists.",
         blank: FetchCan(ids: []),
-        [.required("ids", \.ids, .list(of: .id(), limit: FetchAssets.maxPage), "To which.")]
+        [.required("ids", \.ids, .list(of: .id(), limit: FetchAssets.maxPage), "The entities.")]
     )
 
     public struct Result: JSONTabled {
         public var token: ChangeToken
-        /// Names of operations by identifier; what nothing has is left out.
+        /// Names of operations by identifier; identifiers without an entity are omitted.
         public var can: JSONObject
 
         public init(token: ChangeToken, can: JSONObject) {
@@ -75,17 +75,17 @@ public struct FetchCan: Request {
 
         public static let table = JSONTable(
             "Can",
-            "What may be done.",
+            "Allowed operations.",
             unknown: .ignored,
             blank: Result(token: .none, can: [:]),
             [
-                .required("token", \.token, .token, "The moment at which it was read."),
+                .required("token", \.token, .token, "Token at which they were read."),
                 .required(
                     "can",
                     \.can,
                     .members,
-                    "For each identifier the names of the operations: of assets delete, content, properties; of "
-                        + "collections and lists deleteContent, removeContent, addContent, createContent, "
+                    "Names of the allowed operations by identifier. For assets: delete, content, properties; for "
+                        + "collections and lists: deleteContent, removeContent, addContent, createContent, "
                         + "rearrangeContent, delete, rename."
                 ),
             ]
@@ -93,7 +93,7 @@ public struct FetchCan: Request {
     }
 }
 
-/// A fetch result as a value: a fetch and its moment (DESIGN 3.4).
+/// A fetch result as a value: a fetch and a token.
 public struct ResultReference: Sendable, Hashable, JSONTabled {
     public var fetch: FetchDescription
     public var token: ChangeToken?
@@ -105,22 +105,22 @@ public struct ResultReference: Sendable, Hashable, JSONTabled {
 
     public static let table = JSONTable(
         "FetchResult",
-        "A fetch and its moment.",
+        "A fetch and the token of its result.",
         unknown: .refused,
         blank: ResultReference(fetch: FetchDescription(.assets)),
         [
-            .required("fetch", \.fetch, .object(FetchDescription.self), "Which fetch."),
-            .optional("token", \.token, .token, "Its moment; absent: now."),
+            .required("fetch", \.fetch, .object(FetchDescription.self), "The fetch."),
+            .optional("token", \.token, .token, "Token of its result; absent: the newest."),
         ]
     )
 }
 
-/// `transient.create`: a collection or list that is held for a while and never stored (spec S-30 to S-32).
+/// `transient.create`: creates a transient collection or list, which is leased and never stored (S-30 to S-32).
 public struct CreateTransient: Request {
     public static let method = "transient.create"
-    /// Assets for a collection, collections and lists for a list.
+    /// The members: assets for a collection, collections and lists for a list; nil if ``results`` is used.
     public var ids: [ObjectID]?
-    /// Results put together, one after the other; what stands in several counts where it stands first.
+    /// Results whose members are concatenated; duplicates keep their first position.
     public var results: [ResultReference]
     public var title: String?
 
@@ -131,26 +131,26 @@ public struct CreateTransient: Request {
     }
 
     public static let table = parameters(
-        "Holds a collection of assets, or a list of collections, for ten minutes after its last use; gone at a restart.",
+        "Creates a transient collection or list, which is kept until ten minutes after its last use or a restart.",
         blank: CreateTransient(),
         [
-            .optional("ids", \.ids, .list(of: .id(), limit: FetchDescription.maxIDs), "The members, in this order."),
+            .optional("ids", \.ids, .list(of: .id(), limit: FetchDescription.maxIDs), "The members, in order."),
             .defaulted(
                 "results",
                 \.results,
                 .list(of: .object(ResultReference.self), limit: 16),
-                "Or the members of fetch results, one after the other.",
+                "Instead of ids: fetch results whose members are concatenated.",
                 default: []
             ),
-            .optional("title", \.title, .text(maxBytes: 1024), "Its name."),
+            .optional("title", \.title, .text(maxBytes: 1024), "Its title."),
         ]
     )
 
     public struct Result: JSONTabled {
         public var id: ObjectID
-        /// Its members: exact.
+        /// Exact number of its members.
         public var count: Int
-        /// Milliseconds that it is held without use.
+        /// Lease in milliseconds, renewed by each use.
         public var leaseMs: Int
 
         public init(id: ObjectID, count: Int, leaseMs: Int) {
@@ -161,19 +161,19 @@ public struct CreateTransient: Request {
 
         public static let table = JSONTable(
             "Transient",
-            "A collection or list that is held for a while.",
+            "A transient collection or list.",
             unknown: .ignored,
             blank: Result(id: .none, count: 0, leaseMs: 0),
             [
-                .required("id", \.id, .id(), "For \"in\" of fetches by this identity; then handle_expired."),
-                .required("count", \.count, .count(0...Int.max), "Its members."),
-                .required("leaseMs", \.leaseMs, .count(0...Int.max), "Milliseconds that it is held without use."),
+                .required("id", \.id, .id(), "Its id, for \"in\" of this identity's fetches until handle_expired."),
+                .required("count", \.count, .count(0...Int.max), "Number of its members."),
+                .required("leaseMs", \.leaseMs, .count(0...Int.max), "Lease in milliseconds, renewed by each use."),
             ]
         )
     }
 }
 
-/// `transient.release`: lets one go before its time.
+/// `transient.release`: ends the lease of a transient collection or list.
 public struct ReleaseTransient: Request {
     public static let method = "transient.release"
     public var id: ObjectID
@@ -181,9 +181,9 @@ public struct ReleaseTransient: Request {
     public init(id: ObjectID) { self.id = id }
 
     public static let table = parameters(
-        "Lets a transient collection or list go; nothing where it is gone already.",
+        "Releases a transient collection or list; succeeds if it has already expired.",
         blank: ReleaseTransient(id: .none),
-        [.required("id", \.id, .id(), "Which.")]
+        [.required("id", \.id, .id(), "Id from transient.create.")]
     )
 
     public typealias Result = Done

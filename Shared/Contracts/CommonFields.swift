@@ -1,14 +1,14 @@
 import JSONValue
 import PhotoModel
 
-// Members that several requests and results have alike: the name, the meaning and the words are here, once.
+// Members that several requests and results share, declared once with their name, type and description.
 
 extension JSONField {
-    // MARK: What is asked about, and as of when
+    // MARK: Subject and token
 
     static func asset(_ path: Path<ObjectID>) -> JSONField { .required("asset", path, .id(.asset), "The asset.") }
 
-    /// `fetch` of a request that has one of its own where none is given: all entities of a kind.
+    /// `fetch` of a request with a default: all entities of a kind.
     static func fetch(_ path: Path<FetchDescription>, _ summary: String, of kind: FetchSubject) -> JSONField {
         .defaulted(
             "fetch",
@@ -20,73 +20,73 @@ extension JSONField {
     }
 
     static func atLeast(_ path: Path<ChangeToken?>) -> JSONField {
-        .optional("atLeast", path, .token, "Answer at this moment or a later one.")
+        .optional("atLeast", path, .token, "The service answers once it has reached this token; else behind.")
     }
 
     /// `sequence` of a result.
     static func sequence(_ path: Path<Int64>) -> JSONField {
-        .required("sequence", path, .integer(0...Int64.max), "The transaction at which it was read.")
+        .required("sequence", path, .integer(0...Int64.max), "Sequence of the transaction at which it was read.")
     }
 
-    // MARK: Of live results
+    // MARK: Live results
 
     static func incremental(_ path: Path<Bool>) -> JSONField {
         .defaulted(
             "incremental",
             path,
             .flag,
-            "False: only whether it changed, and the after list.",
+            "If false, only whether the result changed, and the after list.",
             default: true
         )
     }
 
     static func form(_ path: Path<DetailsForm>) -> JSONField {
-        .defaulted("form", path, .name(DetailsForm.self), "In which form details are given.", default: .details)
+        .defaulted("form", path, .name(DetailsForm.self), "Form of the change details.", default: .details)
     }
 
-    // MARK: Of writes
+    // MARK: Writes
 
     static func client(_ path: Path<String>) -> JSONField {
-        .defaulted("client", path, .text(maxBytes: 128), "The name the client gives itself.", default: "")
+        .defaulted("client", path, .text(maxBytes: 128), "Name of the client program.", default: "")
     }
 
     static func transaction(_ path: Path<String?>) -> JSONField {
-        .optional("transaction", path, .text(maxBytes: 128), "The client's name for the transaction.")
+        .optional("transaction", path, .text(maxBytes: 128), "Transaction id, chosen by the client.")
     }
 
-    // MARK: Of edits
+    // MARK: Edits
 
     static func mode(_ path: Path<AdjustmentMode>) -> JSONField {
         .defaulted(
             "mode",
             path,
             .name(AdjustmentMode.self),
-            "In place of the operations there are, or after them.",
+            "Replace the present operations, or append to them.",
             default: .replace
         )
     }
 
     static func priority(_ path: Path<EditPriority>) -> JSONField {
-        .defaulted("priority", path, .name(EditPriority.self), "How soon it is rendered.", default: .normal)
+        .defaulted("priority", path, .name(EditPriority.self), "Priority of the render.", default: .normal)
     }
 
     static func dryRun(_ path: Path<Bool>) -> JSONField {
-        .defaulted("dryRun", path, .flag, "Checks everything, renders and commits nothing.", default: false)
+        .defaulted("dryRun", path, .flag, "Validate only; render and commit nothing.", default: false)
     }
 
-    // MARK: Of images
+    // MARK: Images
 
     static func version(_ path: Path<ImageVersion>) -> JSONField {
-        .defaulted("version", path, .name(ImageVersion.self), "With the edits or without.", default: .current)
+        .defaulted("version", path, .name(ImageVersion.self), "The image with or without edits.", default: .current)
     }
 
     static func cache(_ path: Path<String>) -> JSONField {
-        .required("cache", path, .text(maxBytes: 64), "The caching manager.")
+        .required("cache", path, .text(maxBytes: 64), "Id of the caching manager, from cache.open.")
     }
 }
 
 extension JSONType where Value == JSONObject {
-    /// An object with members of any name.
+    /// An object with arbitrary members.
     static var members: JSONType {
         JSONType(
             schema: ["type": "object"],

@@ -1,15 +1,15 @@
 public import JSONValue
 public import PhotoModel
 
-/// `changes.details`: what happened between two moments to a fetch result or to objects (spec S-24, S-65 to S-69).
+/// `changes.details`: the changes of a fetch result or of objects between two tokens (S-24, S-65 to S-69).
 public struct ChangesDetails: Request {
     public static let method = "changes.details"
     public var from: ChangeToken
-    /// Nil: now.
+    /// The later token; nil for the newest.
     public var to: ChangeToken?
-    /// The fetch whose results are compared.
+    /// The fetch whose results are compared; nil for none.
     public var fetch: FetchDescription?
-    /// Objects that are looked at.
+    /// Objects whose states are compared.
     public var ids: [ObjectID]
     public var form: DetailsForm
     public var wantsIncrementalChangeDetails: Bool
@@ -31,19 +31,19 @@ public struct ChangesDetails: Request {
     }
 
     public static let table = parameters(
-        "What happened between two moments to the result of a fetch, or to objects.",
+        "The changes of a fetch result, or of objects, between two tokens.",
         blank: ChangesDetails(from: .none),
         [
-            .required("from", \.from, .token, "The earlier moment."),
-            .optional("to", \.to, .token, "The later moment; absent: now."),
+            .required("from", \.from, .token, "The earlier token."),
+            .optional("to", \.to, .token, "The later token; absent: the newest."),
             .optional("fetch", \.fetch, .object(FetchDescription.self), "The fetch whose results are compared."),
-            .defaulted("ids", \.ids, .list(of: .id(), limit: 1000), "Objects that are looked at.", default: []),
-            .defaulted("form", \.form, .name(DetailsForm.self), "How a result's details are told.", default: .details),
+            .defaulted("ids", \.ids, .list(of: .id(), limit: 1000), "Objects whose states are compared.", default: []),
+            .defaulted("form", \.form, .name(DetailsForm.self), "Form of the result's details.", default: .details),
             .defaulted(
                 "wantsIncrementalChangeDetails",
                 \.wantsIncrementalChangeDetails,
                 .flag,
-                "False: only whether the result changed.",
+                "If false, only whether the result changed.",
                 default: true
             ),
         ]
@@ -52,11 +52,11 @@ public struct ChangesDetails: Request {
     public struct Result: JSONTabled {
         public var from: ChangeToken
         public var to: ChangeToken
-        /// Nil where the result did not change (spec V9), or no fetch was named.
+        /// The details; nil if the result did not change (V9) or the request has no fetch.
         public var details: ChangeDetails?
-        /// The same in PhotoKit's form, where it was asked for.
+        /// The details as PhotoKit's index sets; nil unless requested.
         public var rice: RICE?
-        /// By identifier; what did not change is left out.
+        /// The details of the requested objects that changed.
         public var objects: [ObjectDetails]
 
         public init(
@@ -75,19 +75,19 @@ public struct ChangesDetails: Request {
 
         public static let table = JSONTable(
             "Details",
-            "What happened between two moments.",
+            "Changes between two tokens.",
             unknown: .ignored,
             blank: Result(from: .none, to: .none),
             [
-                .required("from", \.from, .token, "The earlier moment."),
-                .required("to", \.to, .token, "The later moment: the token of the after result."),
-                .optional("details", \.details, .object(ChangeDetails.self), "Of the result; absent: it is the same."),
-                .optional("rice", \.rice, .object(RICE.self), "The same as removed, inserted, changed and moved."),
+                .required("from", \.from, .token, "The earlier token."),
+                .required("to", \.to, .token, "The later token, of the after result."),
+                .optional("details", \.details, .object(ChangeDetails.self), "Of the result; absent if unchanged."),
+                .optional("rice", \.rice, .object(RICE.self), "The details as PhotoKit's index sets, if requested."),
                 .defaulted(
                     "objects",
                     \.objects,
                     .list(of: .object(ObjectDetails.self), limit: 1000),
-                    "Those of the objects asked for that changed.",
+                    "The requested objects that changed.",
                     default: []
                 ),
             ]
@@ -95,11 +95,12 @@ public struct ChangesDetails: Request {
     }
 }
 
-/// What happened to one object: `PHObjectChangeDetails` (spec S-66).
+/// The changes of one object: `PHObjectChangeDetails` (S-66).
 public struct ObjectDetails: Sendable, Hashable, JSONTabled {
     public var id: ObjectID
-    /// The entity; nil where it was not there.
+    /// The entity at the earlier token; nil if it did not exist.
     public var before: JSON?
+    /// The entity at the later token; nil if it was deleted.
     public var after: JSON?
     public var assetContentChanged: Bool
     public var objectWasDeleted: Bool
@@ -120,15 +121,15 @@ public struct ObjectDetails: Sendable, Hashable, JSONTabled {
 
     public static let table = JSONTable(
         "ObjectDetails",
-        "What happened to one object.",
+        "The changes of one object.",
         unknown: .ignored,
         blank: ObjectDetails(id: .none),
         [
             .required("id", \.id, .id(), "The object."),
-            .optional("before", \.before, .any, "The entity before; absent where it was not there yet."),
-            .optional("after", \.after, .any, "The entity after; absent where it is deleted."),
-            .required("assetContentChanged", \.assetContentChanged, .flag, "The pixels changed."),
-            .required("objectWasDeleted", \.objectWasDeleted, .flag, "It is gone from the library."),
+            .optional("before", \.before, .any, "The entity before; absent if it did not exist."),
+            .optional("after", \.after, .any, "The entity after; absent if it was deleted."),
+            .required("assetContentChanged", \.assetContentChanged, .flag, "Whether the pixels changed."),
+            .required("objectWasDeleted", \.objectWasDeleted, .flag, "Whether it was deleted from the library."),
         ]
     )
 }

@@ -1,13 +1,13 @@
 public import JSONValue
 public import PhotoModel
 
-/// How a list of adjustments meets the one that is there.
+/// Whether a list of adjustments replaces the present list or is appended to it.
 public enum AdjustmentMode: String, Sendable, CaseIterable {
     case replace, append
 }
 
 extension JSONType where Value == AdjustmentList {
-    /// The editor's list of operations, checked against its own tables.
+    /// The editor's list of operations, validated against its operation tables.
     static var adjustments: JSONType {
         JSONType(
             schema: AdjustmentList.schema,
@@ -23,7 +23,7 @@ extension JSONType where Value == AdjustmentList {
     }
 }
 
-/// `edits.apply`: renders adjustments of an asset and commits them (DESIGN 3.5).
+/// `edits.apply` for one asset: renders adjustments and commits them.
 public struct ApplyEdit: Request {
     public typealias Result = EditOutcome
     public static let method = "edits.apply"
@@ -54,18 +54,18 @@ public struct ApplyEdit: Request {
     }
 
     public static let table = parameters(
-        "Renders adjustments of an asset and commits them as one change.",
+        "Renders adjustments of an asset and commits them in one transaction.",
         blank: ApplyEdit(asset: .none, adjustments: AdjustmentList(operations: [])),
         [
             .asset(\.asset),
-            .required("adjustments", \.adjustments, .adjustments, "The operations, in their order."),
+            .required("adjustments", \.adjustments, .adjustments, "The operations, in order."),
             .mode(\.mode),
             .ifContentRevision(\.ifContentRevision),
             .optional(
                 "ifRevision",
                 \.ifRevision,
                 .revision,
-                "Refused as conflict when it has another revision; the error's data names that."
+                "Refused with conflict if the asset has another revision, which is in the error's data."
             ),
             .client(\.client),
             .transaction(\.transaction),
@@ -73,7 +73,7 @@ public struct ApplyEdit: Request {
     )
 }
 
-/// The state of an asset after an edit.
+/// The outcome of an edit of one asset.
 public struct EditOutcome: JSONTabled {
     public var asset: ObjectID
     public var token: ChangeToken
@@ -94,14 +94,14 @@ public struct EditOutcome: JSONTabled {
         blank: EditOutcome(asset: .none, token: .none, isChanged: false),
         [
             .asset(\.asset),
-            .required("token", \.token, .token, "The moment after the transaction."),
-            .required("sequence", \.sequence, .integer(0...Int64.max), "Its sequence."),
-            .required("isChanged", \.isChanged, .flag, "False where there was nothing to change."),
+            .required("token", \.token, .token, "Token of the transaction."),
+            .required("sequence", \.sequence, .integer(0...Int64.max), "Sequence of the transaction."),
+            .required("isChanged", \.isChanged, .flag, "Whether anything changed."),
         ]
     )
 }
 
-/// `edits.preview`: how an edit would look, at a size.
+/// `edits.preview`: renders an edit at a size, without committing it.
 public struct PreviewEdit: Request {
     public static let method = "edits.preview"
     public var asset: ObjectID
@@ -116,12 +116,12 @@ public struct PreviewEdit: Request {
     }
 
     public static let table = parameters(
-        "How an edit would look; nothing is committed.",
+        "Renders an edit without committing it.",
         blank: PreviewEdit(asset: .none, adjustments: AdjustmentList(operations: [])),
         [
             .asset(\.asset),
-            .required("adjustments", \.adjustments, .adjustments, "The operations, in their order."),
-            .defaulted("maximumSide", \.maximumSide, .count(16...4096), "Pixels of the longer side.", default: 1024),
+            .required("adjustments", \.adjustments, .adjustments, "The operations, in order."),
+            .defaulted("maximumSide", \.maximumSide, .count(16...4096), "The longer side in pixels.", default: 1024),
         ]
     )
 
@@ -140,20 +140,20 @@ public struct PreviewEdit: Request {
 
         public static let table = JSONTable(
             "Preview",
-            "What the attachment holds.",
+            "Description of the attached image.",
             unknown: .ignored,
             blank: Result(mimeType: "", pixelWidth: 0, pixelHeight: 0, sequence: 0),
             [
                 .required("mimeType", \.mimeType, .text(maxBytes: 64), "Media type of the bytes."),
-                .required("pixelWidth", \.pixelWidth, .count(0...1_000_000), "Width."),
-                .required("pixelHeight", \.pixelHeight, .count(0...1_000_000), "Height."),
+                .required("pixelWidth", \.pixelWidth, .count(0...1_000_000), "Width in pixels."),
+                .required("pixelHeight", \.pixelHeight, .count(0...1_000_000), "Height in pixels."),
                 .sequence(\.sequence),
             ]
         )
     }
 }
 
-/// `edits.revert`: back to the original (spec S-92).
+/// `edits.revert`: reverts an asset to its original (S-92).
 public struct RevertEdit: Request {
     public typealias Result = EditOutcome
     public static let method = "edits.revert"
@@ -190,7 +190,7 @@ public struct RevertEdit: Request {
     )
 }
 
-/// Every request of the editor.
+/// All requests of the editor.
 public enum EditorRequest: ServiceRequest {
     case begin(BeginEditing)
     case apply(ApplyEdits)
@@ -208,22 +208,22 @@ public enum EditorRequest: ServiceRequest {
     public static let table = MethodTable<EditorRequest>([
         .method(
             begin,
-            attachments: "Reply: adjustment data, input and display-size image, at the numbers that the result names."
+            attachments: "Response: adjustment data, input and display-size image, numbered as in the result."
         ),
         .method(apply, limits: .large),
-        .method(preview, attachments: "Reply: the image.", limits: .large),
+        .method(preview, attachments: "Response: the image.", limits: .large),
         .method(revert),
         .method(copy, limits: .large),
         .method(suggest),
         .method(history),
         .method(undo),
-        .method(compare, attachments: "Reply: the image."),
+        .method(compare, attachments: "Response: the image."),
         .method(discover),
         .method(health),
         .method(figures),
     ])
 
-    /// What is pushed to the edits endpoint instead.
+    /// The notifications that are pushed to the edits endpoint.
     public static let notifications = [
         MethodDescription(notification: PublishEdit.method, PublishEdit.self, to: "edits")
     ]

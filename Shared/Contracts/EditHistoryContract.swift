@@ -1,30 +1,30 @@
 public import JSONValue
 public import PhotoModel
 
-/// One step of the history of an asset's edits.
+/// A step of an asset's edit history.
 public struct EditStep: JSONTabled, Hashable {
     public enum Kind: String, Sendable, CaseIterable {
         case edit, revert
     }
 
-    /// From 1; 0 is the original.
+    /// Number of the step, from 1; 0 is the original.
     public var step: Int
     public var kind: Kind
     public var sequence: Int64
-    /// Microseconds since 1970.
+    /// Commit date, in microseconds since 1970.
     public var date: Int64
-    /// Who made it.
+    /// Identity of the client.
     public var identity: String
     public var client: String?
     public var formatIdentifier: String?
     public var formatVersion: String?
     /// SHA-256 of the adjustment data.
     public var adjustmentData: String?
-    /// The list, where it is the editor's own and still kept.
+    /// The adjustment list; nil unless it is the editor's own format and still stored.
     public var adjustments: JSON?
-    /// SHA-256 of what it began with.
+    /// SHA-256 of the bytes that the edit started from.
     public var base: String?
-    /// SHA-256 of its render.
+    /// SHA-256 of the rendered bytes.
     public var render: String?
 
     public init(step: Int, kind: Kind, sequence: Int64, date: Int64, identity: String) {
@@ -37,27 +37,27 @@ public struct EditStep: JSONTabled, Hashable {
 
     public static let table = JSONTable(
         "EditStep",
-        "One step of an asset's edits.",
+        "A step of an asset's edit history.",
         unknown: .ignored,
         blank: EditStep(step: 0, kind: .edit, sequence: 0, date: 0, identity: ""),
         [
-            .required("step", \.step, .count(0...Int.max), "From 1; 0 is the original."),
-            .required("kind", \.kind, .name(Kind.self), "An edit, or back to the original."),
-            .required("sequence", \.sequence, .integer(0...Int64.max), "The transaction."),
-            .required("date", \.date, .integer(), "When it was committed, microseconds since 1970."),
-            .required("identity", \.identity, .text(maxBytes: 256), "Who made it."),
-            .optional("client", \.client, .text(maxBytes: 128), "The name the client gave itself."),
-            .optional("formatIdentifier", \.formatIdentifier, .text(maxBytes: 256), "Of the adjustment data."),
-            .optional("formatVersion", \.formatVersion, .text(maxBytes: 64), "Of the adjustment data."),
+            .required("step", \.step, .count(0...Int.max), "Number of the step, from 1; 0 is the original."),
+            .required("kind", \.kind, .name(Kind.self), "Edit or revert."),
+            .required("sequence", \.sequence, .integer(0...Int64.max), "Sequence of the transaction."),
+            .required("date", \.date, .integer(), "Commit date, microseconds since 1970."),
+            .required("identity", \.identity, .text(maxBytes: 256), "Identity of the client."),
+            .optional("client", \.client, .text(maxBytes: 128), "Name of the client program."),
+            .optional("formatIdentifier", \.formatIdentifier, .text(maxBytes: 256), "Adjustment data format."),
+            .optional("formatVersion", \.formatVersion, .text(maxBytes: 64), "Adjustment data version."),
             .optional("adjustmentData", \.adjustmentData, .text(maxBytes: 64), "SHA-256 of the adjustment data."),
-            .optional("adjustments", \.adjustments, .any, "The list, where it is the editor's own and still kept."),
-            .optional("base", \.base, .text(maxBytes: 64), "SHA-256 of what it began with."),
-            .optional("render", \.render, .text(maxBytes: 64), "SHA-256 of what it made."),
+            .optional("adjustments", \.adjustments, .any, "The list, if it is the editor's own and still stored."),
+            .optional("base", \.base, .text(maxBytes: 64), "SHA-256 of the bytes that the edit started from."),
+            .optional("render", \.render, .text(maxBytes: 64), "SHA-256 of the rendered bytes."),
         ]
     )
 }
 
-/// `edits.history`: the edits of an asset, as far back as changes are kept.
+/// `edits.history`: the edits of an asset, as far back as change records are retained.
 public struct EditHistory: Request {
     public static let method = "edits.history"
     public var asset: ObjectID
@@ -65,7 +65,7 @@ public struct EditHistory: Request {
     public init(asset: ObjectID) { self.asset = asset }
 
     public static let table = parameters(
-        "The edits of an asset, the oldest first, as far back as the library keeps its changes.",
+        "The edits of an asset, the oldest first, as far back as change records are retained.",
         blank: EditHistory(asset: .none),
         [.asset(\.asset)]
     )
@@ -74,7 +74,7 @@ public struct EditHistory: Request {
         public var asset: ObjectID
         public var contentRevision: Revision
         public var steps: [EditStep]
-        /// Whether the first change of the asset is still kept.
+        /// Whether the change record of the asset's creation is still retained.
         public var isComplete: Bool
 
         public static let maxSteps = 10_000
@@ -93,20 +93,20 @@ public struct EditHistory: Request {
             blank: Result(asset: .none, contentRevision: Revision(0), steps: [], isComplete: false),
             [
                 .asset(\.asset),
-                .required("contentRevision", \.contentRevision, .revision, "Its pixels after the last step."),
+                .required("contentRevision", \.contentRevision, .revision, "Content revision after the last step."),
                 .required("steps", \.steps, .list(of: .object(EditStep.self), limit: maxSteps), "The oldest first."),
-                .required("isComplete", \.isComplete, .flag, "False where older changes are no longer kept."),
+                .required("isComplete", \.isComplete, .flag, "False if older changes are no longer retained."),
             ]
         )
     }
 }
 
-/// `edits.undo`: back to how an asset was after a step of its history; a new change like any other.
+/// `edits.undo`: restores an asset to a step of its edit history, as a new transaction.
 public struct UndoEdits: Request {
     public typealias Result = EditOutcome
     public static let method = "edits.undo"
     public var asset: ObjectID
-    /// 0 is the original; nil: the step before the last.
+    /// The step to restore; 0 is the original, nil the step before the last.
     public var step: Int?
     public var ifContentRevision: Revision?
     public var client: String
@@ -127,11 +127,11 @@ public struct UndoEdits: Request {
     }
 
     public static let table = parameters(
-        "Takes an asset back to how it was after a step of its history; a new change like any other.",
+        "Restores an asset to a step of its edit history, as a new transaction.",
         blank: UndoEdits(asset: .none),
         [
             .asset(\.asset),
-            .optional("step", \.step, .count(0...Int.max), "0 is the original; absent: the step before the last."),
+            .optional("step", \.step, .count(0...Int.max), "0: the original; absent: the step before the last."),
             .ifContentRevision(\.ifContentRevision),
             .client(\.client),
             .transaction(\.transaction),

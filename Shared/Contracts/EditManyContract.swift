@@ -1,12 +1,12 @@
 public import JSONValue
 public import PhotoModel
 
-/// How soon an edit is rendered, beside the others that wait.
+/// The priority of an edit among those waiting to be rendered.
 public enum EditPriority: String, Sendable, CaseIterable {
     case high, normal, low
 }
 
-/// `edits.apply` in full: one asset, several, or what a fetch gives; one transaction for each.
+/// `edits.apply` for one asset, several assets or a fetch, with one transaction for each asset.
 ///
 /// ``ApplyEdit`` is the same request for one asset.
 public struct ApplyEdits: Request {
@@ -25,7 +25,7 @@ public struct ApplyEdits: Request {
     public var client: String
     public var transaction: String?
 
-    /// The most assets of one request.
+    /// The maximum number of assets in one request.
     public static let maxAssets = 10_000
 
     public init(
@@ -57,17 +57,17 @@ public struct ApplyEdits: Request {
     }
 
     public static let table = parameters(
-        "Renders adjustments and commits them, one change for each asset.",
+        "Renders adjustments and commits them in one transaction for each asset.",
         blank: ApplyEdits(),
         [
-            .optional("asset", \.asset, .id(.asset), "One asset; exactly one of asset, assets and fetch is given."),
+            .optional("asset", \.asset, .id(.asset), "One asset. Give exactly one of asset, assets and fetch."),
             .defaulted("assets", \.assets, .list(of: .id(.asset), limit: maxAssets), "Several assets.", default: []),
-            .optional("fetch", \.fetch, .object(FetchDescription.self), "The assets that a fetch gives."),
+            .optional("fetch", \.fetch, .object(FetchDescription.self), "The assets of a fetch result."),
             .defaulted(
                 "adjustments",
                 \.adjustments,
                 .adjustments,
-                "The operations, in their order.",
+                "The operations, in order.",
                 default: AdjustmentList()
             ),
             .mode(\.mode),
@@ -75,19 +75,19 @@ public struct ApplyEdits: Request {
                 "ifContentRevision",
                 \.ifContentRevision,
                 .revision,
-                "For one asset: refused as conflict when its pixels have another revision."
+                "For one asset: refused with conflict if it has another content revision."
             ),
             .optional(
                 "ifRevision",
                 \.ifRevision,
                 .revision,
-                "For one asset: refused as conflict when it has another revision; the error's data names that."
+                "For one asset: refused with conflict if it has another revision, which is in the error's data."
             ),
             .defaulted(
                 "enhance",
                 \.enhance,
                 .flag,
-                "Puts what edits.suggest answers before the operations, as explicit values.",
+                "Insert the result of edits.suggest before the operations, as explicit values.",
                 default: false
             ),
             .priority(\.priority),
@@ -97,15 +97,16 @@ public struct ApplyEdits: Request {
                 "transaction",
                 \.transaction,
                 .text(maxBytes: 96),
-                "The client's name for the transaction; for several assets the transaction of each is named by it."
+                "Transaction id, chosen by the client; with several assets each transaction's id is derived from it."
             ),
         ]
     )
 }
 
-/// How `edits.apply`, `edits.copy` and `edits.revert` went, asset by asset.
+/// The outcomes of `edits.apply` and `edits.copy`, asset by asset.
 public struct EditOutcomes: JSONTabled {
-    /// One asset: the members of EditOutcome. Several: see `results`.
+    /// The asset of a request with one asset; ``token``, ``sequence`` and ``isChanged`` are as in ``EditOutcome``. Nil
+    /// for several assets, see ``results``.
     public var asset: ObjectID?
     public var token: ChangeToken?
     public var sequence: Int64?
@@ -136,29 +137,29 @@ public struct EditOutcomes: JSONTabled {
 
     public static let table = JSONTable(
         "EditOutcomes",
-        "How it went, asset by asset.",
+        "Outcomes of an edit of several assets.",
         unknown: .ignored,
         blank: EditOutcomes(),
         [
-            .optional("asset", \.asset, .id(.asset), "One asset: that asset."),
-            .optional("token", \.token, .token, "The moment after the last transaction."),
-            .optional("sequence", \.sequence, .integer(0...Int64.max), "Its sequence."),
+            .optional("asset", \.asset, .id(.asset), "The asset, if the request named one."),
+            .optional("token", \.token, .token, "Token of the last transaction."),
+            .optional("sequence", \.sequence, .integer(0...Int64.max), "Sequence of the last transaction."),
             .defaulted("isChanged", \.isChanged, .flag, "Whether anything changed.", default: false, isWritten: true),
-            .defaulted("done", \.done, .count(0...Int.max), "Assets done.", default: 0),
-            .defaulted("failed", \.failed, .count(0...Int.max), "Assets that failed; the results say why.", default: 0),
-            .defaulted("dryRun", \.dryRun, .flag, "Nothing was done: this is what would be.", default: false),
+            .defaulted("done", \.done, .count(0...Int.max), "Number of assets edited.", default: 0),
+            .defaulted("failed", \.failed, .count(0...Int.max), "Number that failed; see results.", default: 0),
+            .defaulted("dryRun", \.dryRun, .flag, "Whether this is a preview of the outcomes.", default: false),
             .defaulted(
                 "results",
                 \.results,
                 .list(of: .any, limit: ApplyEdits.maxAssets),
-                "Several assets, in their order: {asset, sequence, isChanged} or {asset, error: {name, message}}.",
+                "For several assets, in order: {asset, sequence, isChanged} or {asset, error: {name, message}}.",
                 default: []
             ),
         ]
     )
 }
 
-/// `edits.copy`: the edit of one asset for others, each rendered from its own original.
+/// `edits.copy`: applies the edit of one asset to others, each rendered from its own original.
 public struct CopyEdits: Request {
     public typealias Result = EditOutcomes
     public static let method = "edits.copy"
@@ -195,14 +196,14 @@ public struct CopyEdits: Request {
     }
 
     public static let table = parameters(
-        "Applies the edit of one asset to others, one change for each.",
+        "Applies the edit of one asset to others, in one transaction for each.",
         blank: CopyEdits(from: .none),
         [
-            .required("from", \.from, .id(.asset), "The asset whose adjustments are taken."),
-            .defaulted("to", \.to, .list(of: .id(.asset), limit: ApplyEdits.maxAssets), "The others.", default: []),
-            .optional("fetch", \.fetch, .object(FetchDescription.self), "In place of `to`: what a fetch gives."),
+            .required("from", \.from, .id(.asset), "The asset whose adjustments are copied."),
+            .defaulted("to", \.to, .list(of: .id(.asset), limit: ApplyEdits.maxAssets), "The targets.", default: []),
+            .optional("fetch", \.fetch, .object(FetchDescription.self), "Instead of to: the assets of a fetch."),
             .defaulted("mode", \.mode, .name(AdjustmentMode.self), "As in edits.apply.", default: .replace),
-            .defaulted("geometry", \.geometry, .flag, "Also crop, turn and the like.", default: true),
+            .defaulted("geometry", \.geometry, .flag, "Also copy crop, rotation and other geometry.", default: true),
             .priority(\.priority),
             .dryRun(\.dryRun),
             .client(\.client),
@@ -211,7 +212,7 @@ public struct CopyEdits: Request {
     )
 }
 
-/// `edits.suggest`: operations that would make a picture look better, as explicit values.
+/// `edits.suggest`: operations that would improve an image, with explicit values.
 public struct SuggestEdit: Request {
     public static let method = "edits.suggest"
     public var asset: ObjectID
@@ -219,7 +220,7 @@ public struct SuggestEdit: Request {
     public init(asset: ObjectID) { self.asset = asset }
 
     public static let table = parameters(
-        "Operations that would make the original look better, as explicit values; nothing is committed.",
+        "Suggests operations that would improve the original, with explicit values; nothing is committed.",
         blank: SuggestEdit(asset: .none),
         [.asset(\.asset)]
     )
@@ -231,15 +232,15 @@ public struct SuggestEdit: Request {
 
         public static let table = JSONTable(
             "Suggestion",
-            "A list for edits.apply.",
+            "Adjustments for edits.apply.",
             unknown: .ignored,
             blank: Result(adjustments: AdjustmentList()),
-            [.required("adjustments", \.adjustments, .adjustments, "The operations, in their order.")]
+            [.required("adjustments", \.adjustments, .adjustments, "The operations, in order.")]
         )
     }
 }
 
-/// `edits.compare`: an asset before and after its edits, side by side in one picture.
+/// `edits.compare`: an asset before and after its edits, side by side in one image.
 public struct CompareEdit: Request {
     public typealias Result = PreviewEdit.Result
     public static let method = "edits.compare"
@@ -252,7 +253,7 @@ public struct CompareEdit: Request {
     }
 
     public static let table = parameters(
-        "The original and what is shown, side by side.",
+        "Renders the original and the edited image side by side.",
         blank: CompareEdit(asset: .none),
         [
             .asset(\.asset),
@@ -260,7 +261,7 @@ public struct CompareEdit: Request {
                 "maximumSide",
                 \.maximumSide,
                 .count(16...2048),
-                "Pixels of the longer side of each of the two.",
+                "The longer side of each of the two, in pixels.",
                 default: 1024
             ),
         ]

@@ -1,14 +1,14 @@
 public import JSONValue
 public import PhotoModel
 
-/// Adjustment data that a program can read: a format, and the versions of it.
+/// A format of adjustment data that an editor can read, with its versions.
 public struct HandledFormat: Sendable, Hashable, JSONTabled {
     public var formatIdentifier: String
-    /// Exactly this version; nil: see the range.
+    /// The only accepted version; nil if the range applies.
     public var formatVersion: String?
-    /// The lowest version, inclusive; nil: any.
+    /// The lowest accepted version, inclusive; nil for any.
     public var minimumVersion: String?
-    /// The highest version, inclusive; nil: any.
+    /// The highest accepted version, inclusive; nil for any.
     public var maximumVersion: String?
 
     public init(
@@ -25,18 +25,18 @@ public struct HandledFormat: Sendable, Hashable, JSONTabled {
 
     public static let table = JSONTable(
         "HandledFormat",
-        "Adjustment data that a program can read. Versions are compared number by number: 1.10 is above 1.9.",
+        "A readable adjustment data format. Versions are compared number by number: 1.10 is above 1.9.",
         unknown: .refused,
         blank: HandledFormat(formatIdentifier: ""),
         [
             .required("formatIdentifier", \.formatIdentifier, .text(maxBytes: 256), "Reverse DNS name of the format."),
-            .optional("formatVersion", \.formatVersion, .text(maxBytes: 64), "Exactly this version."),
+            .optional("formatVersion", \.formatVersion, .text(maxBytes: 64), "The only accepted version."),
             .optional("minimumVersion", \.minimumVersion, .text(maxBytes: 64), "The lowest version; absent: any."),
             .optional("maximumVersion", \.maximumVersion, .text(maxBytes: 64), "The highest version; absent: any."),
         ]
     )
 
-    /// Whether adjustment data of this format and version is meant.
+    /// Returns whether adjustment data of a format and version is included.
     public func includes(_ identifier: String, _ version: String) -> Bool {
         guard identifier == formatIdentifier else { return false }
         if let formatVersion { return formatVersion == version }
@@ -45,7 +45,7 @@ public struct HandledFormat: Sendable, Hashable, JSONTabled {
         return true
     }
 
-    /// Part by part at the points: numbers by value, anything else by its bytes.
+    /// Compares versions component by component: numbers by value, others by their bytes. A missing component is 0.
     static func isBelow(_ left: String, _ right: String) -> Bool {
         let (lefts, rights) = (left.split(separator: "."), right.split(separator: "."))
         for index in 0..<max(lefts.count, rights.count) {
@@ -60,13 +60,13 @@ public struct HandledFormat: Sendable, Hashable, JSONTabled {
     }
 }
 
-/// `editing.begin`: what a program needs to edit an asset's pixels itself (spec S-86, section 9).
+/// `editing.begin`: the input for a client that edits an asset's pixels itself (S-86).
 public struct BeginEditing: Request {
     public static let method = "editing.begin"
     public var asset: ObjectID
     public var canHandle: [HandledFormat]
     public var originalChoice: OriginalChoice?
-    /// The longer side of the display-size image, in pixels.
+    /// The longer side of the display-size image, in pixels, 16...4096.
     public var displaySize: Int
     public var skipsDisplaySizeImage: Bool
     public var skipsInput: Bool
@@ -88,7 +88,7 @@ public struct BeginEditing: Request {
     }
 
     public static let table = parameters(
-        "The right version of an asset for an editor, its adjustment data, and a token for asset.edit.",
+        "The input for editing an asset: image version, adjustment data, and a token for asset.edit.",
         blank: BeginEditing(asset: .none),
         [
             .asset(\.asset),
@@ -96,34 +96,34 @@ public struct BeginEditing: Request {
                 "canHandle",
                 \.canHandle,
                 .list(of: .object(HandledFormat.self), limit: 100),
-                "Adjustment data that the editor can read.",
+                "Adjustment data formats that the editor can read.",
                 default: []
             ),
             .optional(
                 "originalChoice",
                 \.originalChoice,
                 .name(OriginalChoice.self),
-                "Which of a RAW and a compressed original."
+                "The RAW or the compressed original, if the asset has both."
             ),
             .defaulted(
                 "displaySize",
                 \.displaySize,
                 .count(16...4096),
-                "Pixels of the longer side of the display-size image.",
+                "The longer side of the display-size image, in pixels.",
                 default: 1024
             ),
             .defaulted(
                 "skipsDisplaySizeImage",
                 \.skipsDisplaySizeImage,
                 .flag,
-                "Leaves the display-size image out.",
+                "Omit the display-size image.",
                 default: false
             ),
             .defaulted(
                 "skipsInput",
                 \.skipsInput,
                 .flag,
-                "Leaves the input's bytes out of the answer.",
+                "Omit the bytes of the input.",
                 default: false
             ),
         ]
@@ -138,9 +138,11 @@ public struct BeginEditing: Request {
         public var previousAvailable: Bool
         public var formatIdentifier: String?
         public var formatVersion: String?
-        /// Numbers of the attachments; nil where there is none.
+        /// Number of the attachment with the adjustment data; nil if there is none.
         public var adjustmentData: Int?
+        /// Number of the attachment with the input; nil if it was skipped or is too large.
         public var input: Int?
+        /// Number of the attachment with the display-size image; nil if it was skipped.
         public var displaySizeImage: Int?
         public var supportedRenderTypes: [String]
         public var sequence: Int64
@@ -166,7 +168,7 @@ public struct BeginEditing: Request {
 
         public static let table = JSONTable(
             "EditingInput",
-            "What an edit begins with.",
+            "The input of an edit.",
             unknown: .ignored,
             blank: Result(
                 version: .original,
@@ -178,37 +180,37 @@ public struct BeginEditing: Request {
                 sequence: 0
             ),
             [
-                .required("version", \.version, .name(EditBase.self), "Which version the input is."),
-                .required("resource", \.resource, .object(AssetResource.self), "Its bytes, for resource.read."),
+                .required("version", \.version, .name(EditBase.self), "The version that the input is."),
+                .required("resource", \.resource, .object(AssetResource.self), "The input, for resource.read."),
                 .required("orientation", \.orientation, .count(1...8), "EXIF orientation of the input's pixels."),
-                .required("inputToken", \.inputToken, .editInput, "To be given to asset.edit as inputToken."),
-                .required("contentRevision", \.contentRevision, .revision, "The pixels that the edit replaces."),
+                .required("inputToken", \.inputToken, .editInput, "The inputToken for asset.edit."),
+                .required("contentRevision", \.contentRevision, .revision, "Content revision that the edit replaces."),
                 .required(
                     "previousAvailable",
                     \.previousAvailable,
                     .flag,
-                    "Whether the last edit can be resumed by who reads its adjustment data; not of a video."
+                    "Whether an editor that reads the adjustment data can resume the last edit; false for videos."
                 ),
-                .optional("formatIdentifier", \.formatIdentifier, .text(maxBytes: 256), "Of the adjustment data."),
-                .optional("formatVersion", \.formatVersion, .text(maxBytes: 64), "Of the adjustment data."),
-                .optional("adjustmentData", \.adjustmentData, .count(0...2), "Attachment with the adjustment data."),
+                .optional("formatIdentifier", \.formatIdentifier, .text(maxBytes: 256), "Adjustment data format."),
+                .optional("formatVersion", \.formatVersion, .text(maxBytes: 64), "Adjustment data version."),
+                .optional("adjustmentData", \.adjustmentData, .count(0...2), "Number of its attachment."),
                 .optional(
                     "input",
                     \.input,
                     .count(0...2),
-                    "Attachment with the input; absent where it is large: read the resource."
+                    "Number of the input's attachment; absent if it is large: read the resource."
                 ),
                 .optional(
                     "displaySizeImage",
                     \.displaySizeImage,
                     .count(0...2),
-                    "Attachment: the input, upright, small."
+                    "Number of the attachment with the input at display size, upright."
                 ),
                 .required(
                     "supportedRenderTypes",
                     \.supportedRenderTypes,
                     .list(of: .text(maxBytes: 128), limit: 16),
-                    "Types that asset.edit takes as render, the usual one first."
+                    "Content types that asset.edit accepts as a render, the preferred one first."
                 ),
                 .sequence(\.sequence),
             ]

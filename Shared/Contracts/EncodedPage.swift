@@ -1,9 +1,9 @@
 public import PhotoModel
 
-/// A ``ChangePage`` whose records are in their encoded form: they are passed on as they are.
+/// A ``ChangePage`` whose records stay encoded, so that they are forwarded without being parsed.
 public struct EncodedPage: Sendable {
     public var records: [[UInt8]]
-    /// Where the next page begins.
+    /// The token at which the next page begins.
     public var token: ChangeToken
     public var oldest: ChangeToken
     public var head: ChangeToken
@@ -17,12 +17,13 @@ public struct EncodedPage: Sendable {
 
     public var hasMore: Bool { token.sequence < head.sequence }
 
-    /// The text of the ``ChangePage``, in pieces.
+    /// The JSON text of the ``ChangePage``, in pieces.
     public var encoded: [[UInt8]] {
         Self.pieces(records, ending: "],\"token\":\"\(token)\",\"oldest\":\"\(oldest)\",\"head\":\"\(head)\"}")
     }
 
-    /// The text of the params of `changes.records` and `feed.records`, without the `id` of the request, in pieces.
+    /// Returns the JSON text of the params of `changes.records` and `feed.records`, without the request's `id`, in
+    /// pieces.
     public static func notification(_ records: [[UInt8]], token: ChangeToken) -> [[UInt8]] {
         pieces(records, ending: "],\"token\":\"\(token)\"}")
     }

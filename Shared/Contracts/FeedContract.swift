@@ -1,7 +1,7 @@
 public import JSONValue
 public import PhotoModel
 
-/// The topics of the live feed (DESIGN 3.3).
+/// The topics of the live feed.
 public enum FeedTopic {
     public static let changes = "changes"
     public static let head = "head"
@@ -15,21 +15,21 @@ public enum FeedTopic {
         }
     }
 
-    /// The changes of an observed fetch.
+    /// Returns the topic of an observed fetch.
     public static func fetch(_ observation: String) -> String { "fetch.\(observation)" }
 
     public static func edit(_ id: String) -> String { "edit.\(id)" }
 }
 
-/// A page of the history.
+/// A page of the change log.
 public struct ChangePage: JSONTabled {
-    /// Whole records in the order of their sequences, as JSON so that they need not be read to be passed on.
+    /// Complete records in the order of their sequences, as JSON so that they can be forwarded without being decoded.
     public var records: [JSON]
-    /// Where the next page begins: moves on even where no record fits the topics.
+    /// The token at which the next page begins; it advances even if no record matches the topics.
     public var token: ChangeToken
-    /// The oldest token from which history is complete.
+    /// The oldest token from which the history is complete.
     public var oldest: ChangeToken
-    /// The newest.
+    /// The newest token.
     public var head: ChangeToken
 
     public init(records: [JSON], token: ChangeToken, oldest: ChangeToken, head: ChangeToken) {
@@ -43,26 +43,26 @@ public struct ChangePage: JSONTabled {
 
     public static let table = JSONTable(
         "ChangePage",
-        "A page of the history.",
+        "A page of the change log.",
         unknown: .ignored,
         blank: ChangePage(records: [], token: .none, oldest: .none, head: .none),
         [
             .required("records", \.records, .list(of: .any, limit: 10_000), "Change records, oldest first."),
-            .required("token", \.token, .token, "Where the next page begins."),
-            .required("oldest", \.oldest, .token, "The oldest token from which history is complete."),
+            .required("token", \.token, .token, "Token at which the next page begins."),
+            .required("oldest", \.oldest, .token, "The oldest token from which the history is complete."),
             .required("head", \.head, .token, "The newest token."),
         ]
     )
 }
 
-/// `changes.since` of the catalog and `feed.since` of the broker: a page of the history.
+/// `changes.since` of the catalog: a page of the change log. `feed.since` of the broker is ``FeedSince``.
 public struct ChangesSince: Request {
     public typealias Result = ChangePage
     public static let method = "changes.since"
-    /// nil: from the oldest.
+    /// The last token seen; nil to begin with the oldest record.
     public var token: ChangeToken?
     public var limit: Int
-    /// As ``FeedTopicFilter`` reads them; empty: all.
+    /// Topics to filter by, see ``FeedTopicFilter``; empty for all records.
     public var topics: [String]
 
     public static let maxRecords = 1000
@@ -80,26 +80,26 @@ public struct ChangesSince: Request {
         topics: JSONField<Root>.Path<[String]>
     ) -> [JSONField<Root>] {
         [
-            .optional("token", token, .token, "The last token seen; absent: from the oldest kept."),
-            .defaulted("limit", limit, .count(1...maxRecords), "Most records to answer.", default: 100),
+            .optional("token", token, .token, "The last token seen; absent: from the oldest retained record."),
+            .defaulted("limit", limit, .count(1...maxRecords), "Maximum number of records.", default: 100),
             .defaulted(
                 "topics",
                 topics,
                 .feedTopics,
-                "Only records that carry one of these topics; none, or changes among them: all.",
+                "Only records that carry one of these topics; all if empty or if changes is among them.",
                 default: []
             ),
         ]
     }
 
     public static let table = parameters(
-        "A page of the history after a token.",
+        "A page of the change log after a token.",
         blank: ChangesSince(token: nil),
         fields(token: \.token, limit: \.limit, topics: \.topics)
     )
 }
 
-/// `feed.since`: the same page from the broker.
+/// `feed.since` of the broker: the same page as ``ChangesSince``.
 public struct FeedSince: Request {
     public typealias Result = ChangePage
     public static let method = "feed.since"
@@ -114,28 +114,28 @@ public struct FeedSince: Request {
     }
 
     public static let table = parameters(
-        "A page of the history after a token.",
+        "A page of the change log after a token.",
         blank: FeedSince(token: nil),
         ChangesSince.fields(token: \.token, limit: \.limit, topics: \.topics)
     )
 }
 
-/// How a stream of records ended: only a stop or an error ends one.
+/// The result of a stream of records, which ends only when it is cancelled or fails.
 public struct FollowEnd: JSONTabled {
     public var token: ChangeToken
     public init(token: ChangeToken) { self.token = token }
     public static let table = JSONTable(
         "FollowEnd",
-        "Where the stream ended.",
+        "Token at which the stream ended.",
         unknown: .ignored,
         blank: FollowEnd(token: .none),
         [.required("token", \.token, .token, "The last token sent.")]
     )
 }
 
-/// `changes.follow` of the catalog: history after a token, then each new record, until cancelled.
+/// `changes.follow` of the catalog: the records after a token, then each new record, until cancelled.
 ///
-/// Notifications: `changes.records {records, token}`, several records in one where they are at hand.
+/// Notifications: `changes.records {records, token}`, with several records if they are available.
 public struct ChangesFollow: Request {
     public typealias Result = FollowEnd
     public static let method = "changes.follow"
@@ -145,15 +145,15 @@ public struct ChangesFollow: Request {
     public init(token: ChangeToken?) { self.token = token }
 
     public static let table = parameters(
-        "History after a token, then each new record as it is committed, until cancelled. Open it with credit.",
+        "Streams the records after a token, then each new record, until cancelled. Send it with credit.",
         blank: ChangesFollow(token: nil),
-        [.optional("token", \.token, .token, "The last token seen; absent: from now on.")]
+        [.optional("token", \.token, .token, "The last token seen; absent: new records only.")]
     )
 }
 
-/// `feed.follow` of the broker: the gapless stream for one reader at its own pace.
+/// `feed.follow` of the broker: a gapless stream for one client, paced by its credit.
 ///
-/// Notifications: `feed.records {records, token}`, and `feed.progress {token}` when nothing matched for a while.
+/// Notifications: `feed.records {records, token}`, and `feed.progress {token}` while no record matches.
 public struct FeedFollow: Request {
     public typealias Result = FollowEnd
     public static let method = "feed.follow"
@@ -168,29 +168,29 @@ public struct FeedFollow: Request {
     }
 
     public static let table = parameters(
-        "History after a token, then each new record, at the reader's own pace. Open it with credit.",
+        "Streams the records after a token, then each new record, at the client's pace. Send it with credit.",
         blank: FeedFollow(token: nil),
         [
-            .optional("token", \.token, .token, "The last token seen; absent: from now on."),
+            .optional("token", \.token, .token, "The last token seen; absent: new records only."),
             .defaulted(
                 "topics",
                 \.topics,
                 .feedTopics,
-                "Only records that carry one of these topics; none, or changes among them: all.",
+                "Only records that carry one of these topics; all if empty or if changes is among them.",
                 default: []
             ),
         ]
     )
 }
 
-/// The `head` message, sent once a second and in answer to `feed.head`.
+/// The `head` message, published once a second and returned by `feed.head`.
 public struct FeedHead: JSONTabled {
     public var sequence: Int64
     public var oldest: Int64
     public var library: String
-    /// New at each start of the broker.
+    /// Identifies this run of the broker; new at each start.
     public var instance: String
-    /// Names the same moment as `sequence` and `library`, to ask for history with.
+    /// `library` and `sequence` as a token.
     public var token: ChangeToken
 
     public init(sequence: Int64, oldest: Int64, library: String, instance: String) {
@@ -207,24 +207,24 @@ public struct FeedHead: JSONTabled {
         unknown: .ignored,
         blank: FeedHead(sequence: 0, oldest: 0, library: "", instance: ""),
         [
-            .required("sequence", \.sequence, .integer(0...Int64.max), "The newest transaction published."),
-            .required("oldest", \.oldest, .integer(0...Int64.max), "History is complete after this one."),
-            .required("library", \.library, .text(maxBytes: 32), "The history."),
+            .required("sequence", \.sequence, .integer(0...Int64.max), "Sequence of the newest published transaction."),
+            .required("oldest", \.oldest, .integer(0...Int64.max), "The history is complete after this sequence."),
+            .required("library", \.library, .text(maxBytes: 32), "Id of the history; a restore makes a new one."),
             .required("instance", \.instance, .text(maxBytes: 32), "New at each start of the broker."),
-            .required("token", \.token, .token, "The same moment as a token, to ask for history with."),
+            .required("token", \.token, .token, "library and sequence as a token."),
         ]
     )
 }
 
-/// `feed.head`: where the feed stands.
+/// `feed.head`: the newest and the oldest sequence of the feed.
 public struct FeedHeadRequest: Request {
     public typealias Result = FeedHead
     public static let method = "feed.head"
     public init() {}
-    public static let table = parameters("Where the feed stands.", blank: FeedHeadRequest())
+    public static let table = parameters("The newest and the oldest sequence of the feed.", blank: FeedHeadRequest())
 }
 
-/// Every request of the change-broker.
+/// All requests of the change-broker.
 public enum ChangeBrokerRequest: ServiceRequest {
     case since(FeedSince)
     case follow(FeedFollow)

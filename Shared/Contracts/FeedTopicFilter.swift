@@ -1,53 +1,51 @@
 import JSONValue
 public import Messaging
 
-/// Which records of the change log a reader asks for: the one rule for the catalog, the broker and their clients
-/// (DESIGN 3.3).
+/// A filter of change records by topic, used by the catalog, the broker and their clients.
 ///
-/// No topics, or `changes` among them, mean every record.
+/// An empty list, or one that contains `changes`, includes every record.
 public struct FeedTopicFilter: Sendable, Hashable {
-    /// A record is included if it carries one of these; empty: every record is.
+    /// The topics of which a record must carry one; empty for all records.
     public let topics: Set<String>
 
-    /// A filter of topics that are not checked: see ``problem(with:)``.
+    /// Creates a filter without validating the topics; see ``problem(with:)``.
     public init(_ topics: some Sequence<String>) {
         let names = Set(topics)
         self.topics = names.contains(FeedTopic.changes) ? [] : names
     }
 
-    /// Every record.
+    /// The filter that includes every record.
     public static let everything = FeedTopicFilter([])
 
-    /// Whether every record is included.
+    /// Whether the filter includes every record.
     public var isEverything: Bool { topics.isEmpty }
 
-    /// Whether a record that carries some topics is included.
+    /// Returns whether the filter includes a record that carries some topics.
     public func includes(_ carried: some Sequence<String>) -> Bool {
         isEverything || carried.contains(where: topics.contains)
     }
 
-    /// The beginnings of the topics that records carry; an identifier follows.
+    /// The prefixes of the topics that records carry; an identifier follows.
     private static let families = ["asset.", "collection.", "list.", "edit."]
 
-    /// Why a topic cannot be a filter of the log, in words for the person who named it; nil if it can. Its length is not
-    /// looked at.
+    /// Returns an error message if the change log cannot be filtered by a topic; nil if it can. The length of the topic
+    /// is not checked.
     public static func problem(with topic: String) -> String? {
         if topic == FeedTopic.changes { return nil }
         if topic == FeedTopic.head {
-            return "head is no part of the log and cannot be a filter of it: call feed.head, or subscribe to head"
+            return "the change log cannot be filtered by head: call feed.head, or subscribe to head"
         }
         if topic.hasPrefix(FeedTopic.fetch("")) {
-            return "what becomes of an observed fetch is no part of the log and cannot be a filter of it: call "
-                + "fetch.details"
+            return "the change log cannot be filtered by an observed fetch: call fetch.details"
         }
         guard families.contains(where: { topic.hasPrefix($0) && topic.utf8.count > $0.utf8.count }) else {
-            return "\"\(topic.prefix(FeedTopic.maxBytes))\" is no topic of the log: use changes, asset.<id>, "
+            return "\"\(topic.prefix(FeedTopic.maxBytes))\" is not a topic of the change log: use changes, asset.<id>, "
                 + "collection.<id>, list.<id> or edit.<id>"
         }
         return nil
     }
 
-    /// The refusal of a list of topics with one that cannot be a filter; nil if all can.
+    /// Returns `invalid_params` for the first topic that the change log cannot be filtered by; nil if all are valid.
     public static func refusal(of topics: [String]) -> RPCError? {
         for (index, topic) in topics.enumerated() {
             guard let problem = problem(with: topic) else { continue }
@@ -58,7 +56,7 @@ public struct FeedTopicFilter: Sendable, Hashable {
 }
 
 extension JSONType where Value == [String] {
-    /// Topics by which the log is filtered.
+    /// Topics to filter the change log by.
     static var feedTopics: JSONType {
         .list(of: .feedTopic, limit: ChangesSince.maxTopics)
     }

@@ -1,16 +1,16 @@
 public import JSONValue
 public import PhotoModel
 
-/// `fetch.assets`: a page of assets (spec S-14 to S-29; DESIGN 3.4).
+/// `fetch.assets`: a page of assets (S-14 to S-29).
 public typealias FetchAssets = FetchPage<AssetPage>
 
-/// `fetch.collections`: a page of albums, smart albums and moments, or of what stands in a folder (spec S-18, S-19).
+/// `fetch.collections`: a page of albums, smart albums and moments, or of a folder's children (S-18, S-19).
 public typealias FetchCollections = FetchPage<CollectionPage>
 
-/// `fetch.lists`: a page of folders and lists of moments (spec S-06, S-07, T-05).
+/// `fetch.lists`: a page of folders and moment lists (S-06, S-07, T-05).
 public typealias FetchLists = FetchPage<ListPage>
 
-/// A page of a fetch result; the kind of page says what is fetched.
+/// A request for a page of a fetch result; the page type determines which entities are fetched.
 public struct FetchPage<Page: ResultPage>: Request {
     public typealias Result = Page
     public static var method: String { Page.method }
@@ -18,9 +18,9 @@ public struct FetchPage<Page: ResultPage>: Request {
     public static var maxPage: Int { 1000 }
 
     public var fetch: FetchDescription
-    /// The moment of the result; nil: now.
+    /// The token of the result; nil for the newest state.
     public var token: ChangeToken?
-    /// Position of the first object of the page.
+    /// Index of the first object of the page.
     public var from: Int
     public var count: Int
     public var atLeast: ChangeToken?
@@ -39,26 +39,26 @@ public struct FetchPage<Page: ResultPage>: Request {
         self.atLeast = atLeast
     }
 
-    /// The table of the request.
+    /// Returns the table of the request.
     ///
     /// - Parameters:
-    ///   - kind: what is fetched where no fetch is given
-    ///   - what: the same, in words
+    ///   - kind: the entities that are fetched if the request has no fetch
+    ///   - what: their name in descriptions
     fileprivate static func parameters(_ summary: String, of kind: FetchSubject, _ what: String) -> JSONTable<Self> {
         parameters(
             summary,
             blank: Self(fetch: FetchDescription(kind)),
             [
-                .fetch(\.fetch, "Which \(what) in which order.", of: kind),
-                .optional("token", \.token, .token, "The moment of the result, as its first page said; absent: now."),
+                .fetch(\.fetch, "The \(what) to fetch and their order.", of: kind),
+                .optional("token", \.token, .token, "Token of the result, from its first page; absent: the newest."),
                 .defaulted(
                     "from",
                     \.from,
                     .count(0...Int.max),
-                    "Position of the first object of the page.",
+                    "Index of the first object of the page.",
                     default: 0
                 ),
-                .defaulted("count", \.count, .count(0...maxPage), "Objects of the page.", default: 100),
+                .defaulted("count", \.count, .count(0...maxPage), "Maximum objects of the page.", default: 100),
                 .atLeast(\.atLeast),
             ]
         )
@@ -67,37 +67,37 @@ public struct FetchPage<Page: ResultPage>: Request {
 
 /// A page of objects of a result.
 public protocol ResultPage: JSONTabled {
-    /// The name on the wire of the request for it.
+    /// The method name of the request for it.
     static var method: String { get }
     static var request: JSONTable<FetchPage<Self>> { get }
 
-    /// The moment of the result, also as a number.
+    /// The token of the result.
     var token: ChangeToken { get set }
     var sequence: Int64 { get set }
-    /// Objects of the whole result, after offset and limit.
+    /// Number of objects in the whole result, after offset and limit.
     var count: Int { get set }
 }
 
 extension ResultPage {
-    /// What every page says of its result.
+    /// The fields that every page has about its result.
     fileprivate static var ofResult: [JSONField<Self>] {
         [
-            .required("token", \.token, .token, "The moment of the result."),
+            .required("token", \.token, .token, "Token of the result."),
             .sequence(\.sequence),
-            .required("count", \.count, .count(0...Int.max), "Objects of the whole result."),
+            .required("count", \.count, .count(0...Int.max), "Number of objects in the whole result."),
         ]
     }
 }
 
-/// What `fetch.assets` and `fetch.objects` answer.
+/// The result of `fetch.assets` and `fetch.objects`.
 public struct AssetPage: ResultPage {
     public var token: ChangeToken
     public var sequence: Int64
     public var count: Int
     public var assets: [Asset]
-    /// Identifiers asked for that no asset has (spec T-01).
+    /// Requested identifiers that no asset has (T-01).
     public var missing: [ObjectID]
-    /// Bytes of the page's assets that are opened no more, because workers came to harm over them.
+    /// Quarantined bytes of the page's assets: workers crashed or hung while reading them.
     public var quarantined: [QuarantinedResource]
 
     public init(
@@ -115,14 +115,14 @@ public struct AssetPage: ResultPage {
         self.quarantined = quarantined
     }
 
-    /// Why bytes that one of the page's assets has are opened no more; nil where they may be.
+    /// Returns the quarantine entry for bytes of one of the page's assets; nil if they are not quarantined.
     public func quarantine(of digest: String) -> QuarantinedResource? {
         quarantined.first { $0.digest == digest }
     }
 
     public static let method = "fetch.assets"
     public static let request = FetchAssets.parameters(
-        "A page of the assets that a fetch gives.",
+        "A page of the assets of a fetch result.",
         of: .assets,
         "assets"
     )
@@ -133,35 +133,35 @@ public struct AssetPage: ResultPage {
         unknown: .ignored,
         blank: AssetPage(token: .none, count: 0, assets: []),
         ofResult + [
-            .required("assets", \.assets, .list(of: .object(Asset.self), limit: FetchAssets.maxPage), "The page."),
+            .required("assets", \.assets, .list(of: .object(Asset.self), limit: FetchAssets.maxPage), "The assets."),
             .defaulted(
                 "missing",
                 \.missing,
                 .list(of: .id(), limit: 10_000),
-                "Identifiers that no asset has.",
+                "Requested identifiers that no asset has.",
                 default: []
             ),
             .defaulted(
                 "quarantined",
                 \.quarantined,
                 .list(of: .object(QuarantinedResource.self), limit: 100_000),
-                "Bytes of these assets that are opened no more, and why.",
+                "Quarantined bytes of these assets, and why.",
                 default: []
             ),
         ]
     )
 }
 
-/// What `fetch.collections` answers.
+/// The result of `fetch.collections`.
 public struct CollectionPage: ResultPage {
     public var token: ChangeToken
     public var sequence: Int64
     public var count: Int
     /// The albums and other collections of the page.
     public var collections: [AssetCollection]
-    /// Of children: the folders of the page.
+    /// For a folder's children: the folders of the page.
     public var lists: [CollectionList]
-    /// Of children: collections and folders of the page, mixed, in their order.
+    /// For a folder's children: ids of the collections and folders of the page, in their common order.
     public var order: [ObjectID]
 
     public init(
@@ -181,7 +181,7 @@ public struct CollectionPage: ResultPage {
 
     public static let method = "fetch.collections"
     public static let request = FetchCollections.parameters(
-        "A page of the collections that a fetch gives.",
+        "A page of the collections of a fetch result.",
         of: .collections,
         "collections"
     )
@@ -196,27 +196,27 @@ public struct CollectionPage: ResultPage {
                 "collections",
                 \.collections,
                 .list(of: .object(AssetCollection.self), limit: FetchCollections.maxPage),
-                "The page; of children its albums."
+                "The collections; for a folder's children, the albums."
             ),
             .defaulted(
                 "lists",
                 \.lists,
                 .list(of: .object(CollectionList.self), limit: FetchCollections.maxPage),
-                "Of children: its folders.",
+                "For a folder's children: the folders.",
                 default: []
             ),
             .defaulted(
                 "order",
                 \.order,
                 .list(of: .id(), limit: FetchCollections.maxPage),
-                "Of children: the order of both.",
+                "For a folder's children: ids of albums and folders in their common order.",
                 default: []
             ),
         ]
     )
 }
 
-/// What `fetch.lists` answers.
+/// The result of `fetch.lists`.
 public struct ListPage: ResultPage {
     public var token: ChangeToken
     public var sequence: Int64
@@ -232,7 +232,7 @@ public struct ListPage: ResultPage {
 
     public static let method = "fetch.lists"
     public static let request = FetchLists.parameters(
-        "A page of the folders or lists of moments that a fetch gives.",
+        "A page of the folders or moment lists of a fetch result.",
         of: .lists,
         "lists"
     )
@@ -243,7 +243,7 @@ public struct ListPage: ResultPage {
         unknown: .ignored,
         blank: ListPage(token: .none, count: 0, lists: []),
         ofResult + [
-            .required("lists", \.lists, .list(of: .object(CollectionList.self), limit: FetchLists.maxPage), "The page.")
+            .required("lists", \.lists, .list(of: .object(CollectionList.self), limit: FetchLists.maxPage), "Lists.")
         ]
     )
 }

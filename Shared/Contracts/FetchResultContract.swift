@@ -1,7 +1,7 @@
 public import JSONValue
 public import PhotoModel
 
-/// `fetch.counts`: how many each of several fetches gives, without reading what (spec S-29, S-39, P-18).
+/// `fetch.counts`: the number of objects of several fetches, without reading the objects (S-29, S-39, P-18).
 public struct FetchCounts: Request {
     public static let method = "fetch.counts"
     public var fetches: [FetchDescription]
@@ -24,26 +24,26 @@ public struct FetchCounts: Request {
     public static let maxFetches = 1000
 
     public static let table = parameters(
-        "How many each of several fetches gives.",
+        "Counts the objects of several fetches.",
         blank: FetchCounts(fetches: []),
         [
             .required(
                 "fetches",
                 \.fetches,
                 .list(of: .object(FetchDescription.self), limit: maxFetches),
-                "What is counted."
+                "The fetches to count."
             ),
-            .optional("token", \.token, .token, "The moment of the results; absent: now."),
-            .defaulted("byMediaType", \.byMediaType, .flag, "Also how many of each kind of medium.", default: false),
+            .optional("token", \.token, .token, "Token of the results; absent: the newest."),
+            .defaulted("byMediaType", \.byMediaType, .flag, "Also count each media type.", default: false),
             .atLeast(\.atLeast),
         ]
     )
 
     public struct Result: JSONTabled {
         public var token: ChangeToken
-        /// In the order of the fetches.
+        /// Counts in the order of the fetches.
         public var counts: [Int]
-        /// By name of the medium, where it was asked for and the fetch is of assets.
+        /// Counts by media type name, in the order of the fetches; empty unless requested, and only for asset fetches.
         public var byMediaType: [JSONObject]
 
         public init(token: ChangeToken, counts: [Int], byMediaType: [JSONObject] = []) {
@@ -54,17 +54,17 @@ public struct FetchCounts: Request {
 
         public static let table = JSONTable(
             "Counts",
-            "How many each fetch gives.",
+            "Number of objects of each fetch.",
             unknown: .ignored,
             blank: Result(token: .none, counts: []),
             [
-                .required("token", \.token, .token, "The moment of the results."),
+                .required("token", \.token, .token, "Token of the results."),
                 .required("counts", \.counts, .list(of: .count(0...Int.max), limit: maxFetches), "One for each fetch."),
                 .defaulted(
                     "byMediaType",
                     \.byMediaType,
                     .list(of: .members, limit: maxFetches),
-                    "One for each fetch: name of the medium and how many.",
+                    "One object per fetch: media type name and count.",
                     default: []
                 ),
             ]
@@ -72,13 +72,13 @@ public struct FetchCounts: Request {
     }
 }
 
-/// `fetch.find`: where objects stand in a result (spec S-26: `indexOfObject:`, `containsObject:`).
+/// `fetch.find`: the indexes of objects in a result (S-26: `indexOfObject:`, `containsObject:`).
 public struct FindInFetch: Request {
     public static let method = "fetch.find"
     public var fetch: FetchDescription
     public var token: ChangeToken?
     public var ids: [ObjectID]
-    /// Looked at: positions from here on, and how many.
+    /// The first index to search.
     public var from: Int
     public var count: Int?
     public var atLeast: ChangeToken?
@@ -100,21 +100,21 @@ public struct FindInFetch: Request {
     }
 
     public static let table = parameters(
-        "Where objects stand in the result of a fetch.",
+        "The indexes of objects in a fetch result.",
         blank: FindInFetch(fetch: FetchDescription(.assets), ids: []),
         [
-            .required("fetch", \.fetch, .object(FetchDescription.self), "Which result."),
-            .optional("token", \.token, .token, "Its moment; absent: now."),
-            .required("ids", \.ids, .list(of: .id(), limit: FetchAssets.maxPage), "What is looked for."),
-            .defaulted("from", \.from, .count(0...Int.max), "Looks from this position on.", default: 0),
-            .optional("count", \.count, .count(0...Int.max), "Looks at so many positions; absent: all."),
+            .required("fetch", \.fetch, .object(FetchDescription.self), "The fetch."),
+            .optional("token", \.token, .token, "Token of its result; absent: the newest."),
+            .required("ids", \.ids, .list(of: .id(), limit: FetchAssets.maxPage), "The objects to find."),
+            .defaulted("from", \.from, .count(0...Int.max), "First index to search.", default: 0),
+            .optional("count", \.count, .count(0...Int.max), "Number of indexes to search; absent: all."),
             .atLeast(\.atLeast),
         ]
     )
 
     public struct Result: JSONTabled {
         public var token: ChangeToken
-        /// A number or null (`NSNotFound`) for each identifier.
+        /// An index or null (`NSNotFound`) for each identifier.
         public var indexes: [JSON]
 
         public init(token: ChangeToken, indexes: [JSON]) {
@@ -124,23 +124,23 @@ public struct FindInFetch: Request {
 
         public static let table = JSONTable(
             "Found",
-            "Where objects stand.",
+            "Indexes of the objects.",
             unknown: .ignored,
             blank: Result(token: .none, indexes: []),
             [
-                .required("token", \.token, .token, "The moment of the result."),
+                .required("token", \.token, .token, "Token of the result."),
                 .required(
                     "indexes",
                     \.indexes,
                     .list(of: .any, limit: FetchAssets.maxPage),
-                    "For each identifier its position, or null where it is not in the result."
+                    "For each identifier its index, or null if it is not in the result."
                 ),
             ]
         )
     }
 }
 
-/// `fetch.objects`: the assets at some positions of a result (spec S-26: `objectsAtIndexes:`).
+/// `fetch.objects`: the assets at given indexes of a result (S-26: `objectsAtIndexes:`).
 public struct FetchObjects: Request {
     public static let method = "fetch.objects"
     public var fetch: FetchDescription
@@ -156,16 +156,16 @@ public struct FetchObjects: Request {
     }
 
     public static let table = parameters(
-        "The assets at some positions of a result, in the order of the positions.",
+        "The assets at given indexes of a result, in the order of the indexes.",
         blank: FetchObjects(fetch: FetchDescription(.assets), at: []),
         [
-            .required("fetch", \.fetch, .object(FetchDescription.self), "Which result."),
-            .optional("token", \.token, .token, "Its moment; absent: now."),
+            .required("fetch", \.fetch, .object(FetchDescription.self), "The fetch."),
+            .optional("token", \.token, .token, "Token of its result; absent: the newest."),
             .required(
                 "at",
                 \.at,
                 .list(of: .count(0...Int.max), limit: FetchAssets.maxPage),
-                "Positions; beyond the end is a range_error."
+                "Indexes; range_error if one is beyond the end."
             ),
             .atLeast(\.atLeast),
         ]

@@ -1,8 +1,8 @@
 public import JSONValue
 
-// What every service answers.
+// The requests that every service answers.
 
-/// `rpc.discover`: the OpenRPC document.
+/// `rpc.discover`: the OpenRPC document of the service.
 public struct Discover: Request {
     public typealias Result = FreeForm
     public static let method = "rpc.discover"
@@ -10,19 +10,19 @@ public struct Discover: Request {
     public static let table = parameters("The OpenRPC document of this service.", blank: Discover())
 }
 
-/// `health`: whether the service can do its work.
+/// `health`: whether the service is working.
 public struct Health: Request {
     public static let method = "health"
     public init() {}
-    public static let table = parameters("Whether the service can do its work.", blank: Health())
+    public static let table = parameters("Whether the service is working.", blank: Health())
 
     public struct Result: JSONTabled {
         public var service: String
         public var version: String
         public var isHealthy: Bool
-        /// Why not.
+        /// The reasons if it is not healthy.
         public var problems: [String]
-        /// The last sequence the service has seen.
+        /// The newest sequence that the service has seen.
         public var sequence: Int64
 
         public init(service: String, version: String, isHealthy: Bool, problems: [String], sequence: Int64) {
@@ -35,27 +35,27 @@ public struct Health: Request {
 
         public static let table = JSONTable(
             "Health",
-            "The state of a service.",
+            "Health of a service.",
             unknown: .ignored,
             blank: Result(service: "", version: "", isHealthy: false, problems: [], sequence: 0),
             [
-                .required("service", \.service, .text(maxBytes: 64), "Its name."),
-                .required("version", \.version, .text(maxBytes: 64), "Its version."),
-                .required("isHealthy", \.isHealthy, .flag, "It can do its work."),
+                .required("service", \.service, .text(maxBytes: 64), "Name of the service."),
+                .required("version", \.version, .text(maxBytes: 64), "Version of the service."),
+                .required("isHealthy", \.isHealthy, .flag, "Whether the service is working."),
                 .defaulted(
                     "problems",
                     \.problems,
                     .list(of: .text(maxBytes: 4096), limit: 100),
-                    "Why it cannot.",
+                    "The reasons if it is not healthy.",
                     default: []
                 ),
-                .required("sequence", \.sequence, .integer(0...Int64.max), "The last transaction it has seen."),
+                .required("sequence", \.sequence, .integer(0...Int64.max), "The newest sequence it has seen."),
             ]
         )
     }
 }
 
-/// `figures`: counters of the service.
+/// `figures`: counters and gauges of the service.
 public struct Figures: Request {
     public typealias Result = FreeForm
     public static let method = "figures"

@@ -1,22 +1,23 @@
 public import JSONValue
 public import PhotoModel
 
-/// How the bytes of an image leave the thumbnailer.
+/// Names and sizes of the messages that deliver an image.
 public enum ImageDelivery {
-    /// A better image than nothing, on the way to the one that was asked for; at least one more message follows.
+    /// The notification with a degraded image; at least one more message follows.
     public static let degraded = "image.degraded"
-    /// A part of an image that is too large for the reply: `offset`, and the bytes as attachment. They come in order.
+    /// The notification with a part of an image that is too large for the response: `offset`, and the bytes as an
+    /// attachment. Parts are sent in order.
     public static let chunk = "image.chunk"
     public static let chunkBytes = 1 << 20
-    /// Images up to this size come with the reply itself, in attachments of at most 8 MiB, joined in their order.
+    /// Images of at most this many bytes are attached to the response, in parts of at most 8 MiB to be joined in order.
     public static let inReply = 15 << 20
 }
 
-/// `image.request`: an image of an asset at a size (spec S-40 to S-51, T-44 and section 8).
+/// `image.request`: an image of an asset at a size (S-40 to S-51, T-44).
 ///
-/// Every message about it carries the request's id (`PHImageResultRequestIDKey`). A client that takes notifications may
-/// get `image.degraded` before the one response, which is always the last message: the image, or an error, of which
-/// `user_cancelled` is `PHImageCancelledKey` and any other `PHImageErrorKey`.
+/// Every message about it carries the request's id (`PHImageResultRequestIDKey`). A client that accepts notifications
+/// may receive `image.degraded` before the response, which is always the last message. It is the image or an error:
+/// `user_cancelled` corresponds to `PHImageCancelledKey`, any other error to `PHImageErrorKey`.
 public struct ImageRequest: Request {
     public static let method = "image.request"
     public var asset: ObjectID
@@ -27,19 +28,19 @@ public struct ImageRequest: Request {
     public var normalizedCropRect: UnitRect?
     public var version: ImageVersion
     public var format: DeliveredFormat
-    /// 1...100
+    /// Quality of lossy formats, 1...100.
     public var quality: Int
-    /// Exactly one message, the image as it was asked for, whatever the delivery mode says (D5).
+    /// Whether exactly one message is sent, with the requested image, regardless of the delivery mode (D5).
     public var isSynchronous = false
-    /// Whether the original may be fetched from elsewhere; no pixel depends on it.
+    /// Whether the original may be downloaded from remote storage. The pixels do not depend on it.
     public var isNetworkAccessAllowed = false
-    /// Whether a second, larger degraded image may come (T-44).
+    /// Whether a second, larger degraded image may be sent (T-44).
     public var allowsSecondaryDegradedImage = false
-    /// The caching manager on whose behalf it is asked.
+    /// Id of the caching manager that may have prepared the image; nil for none.
     public var cache: String?
     public var atLeast: ChangeToken?
 
-    /// - Parameter deliveryMode: on the wire an absent one means opportunistic, as in PhotoKit
+    /// - Parameter deliveryMode: opportunistic if absent on the wire, as in PhotoKit
     public init(
         asset: ObjectID,
         targetSize: TargetSize,
@@ -69,60 +70,60 @@ public struct ImageRequest: Request {
         blank: ImageRequest(asset: .none, targetSize: .maximum),
         [
             .asset(\.asset),
-            .required("targetSize", \.targetSize, .targetSize, "Pixels wanted, or \"max\"."),
+            .required("targetSize", \.targetSize, .targetSize, "Size in pixels, or \"max\"."),
             .defaulted(
                 "contentMode",
                 \.contentMode,
                 .name(ImageContentMode.self),
-                "Fit into the size or fill it.",
+                "Fit the image into the size, or fill the size.",
                 default: .aspectFit
             ),
             .defaulted(
                 "resizeMode",
                 \.resizeMode,
                 .name(ImageResizeMode.self),
-                "none: all pixels; fast: at least the size, perhaps larger; exact: the size.",
+                "none: all pixels; fast: the size or larger; exact: the size.",
                 default: .fast
             ),
             .defaulted(
                 "deliveryMode",
                 \.deliveryMode,
                 .name(ImageDeliveryMode.self),
-                "opportunistic: a quick image first where that helps; highQualityFormat: only the good one; "
-                    + "fastFormat: one image, the quick one if it is at hand first.",
+                "opportunistic: a degraded image first if it is faster; highQualityFormat: only the requested image; "
+                    + "fastFormat: one image, degraded if that is available sooner.",
                 default: .opportunistic
             ),
             .optional(
                 "normalizedCropRect",
                 \.normalizedCropRect,
                 .object(UnitRect.self),
-                "Part of the displayed image, in units of its sides; needs resizeMode exact."
+                "Part of the displayed image, as fractions of its sides; requires resizeMode exact."
             ),
             .version(\.version),
-            .defaulted("format", \.format, .name(DeliveredFormat.self), "Format of the bytes.", default: .jpeg),
-            .defaulted("quality", \.quality, .count(1...100), "Of lossy formats.", default: 85),
+            .defaulted("format", \.format, .name(DeliveredFormat.self), "Format of the image.", default: .jpeg),
+            .defaulted("quality", \.quality, .count(1...100), "Quality of lossy formats.", default: 85),
             .defaulted(
                 "synchronous",
                 \.isSynchronous,
                 .flag,
-                "One message, as highQualityFormat, whatever deliveryMode says.",
+                "Send exactly one message, as with highQualityFormat, regardless of deliveryMode.",
                 default: false
             ),
             .defaulted(
                 "networkAccessAllowed",
                 \.isNetworkAccessAllowed,
                 .flag,
-                "Whether the original may be fetched from elsewhere.",
+                "Whether the original may be downloaded from remote storage.",
                 default: false
             ),
             .defaulted(
                 "allowSecondaryDegradedImage",
                 \.allowsSecondaryDegradedImage,
                 .flag,
-                "Whether a second, larger degraded image may come.",
+                "Whether a second, larger degraded image may be sent.",
                 default: false
             ),
-            .optional("cache", \.cache, .text(maxBytes: 64), "The caching manager that may have prepared it."),
+            .optional("cache", \.cache, .text(maxBytes: 64), "Id of a caching manager that may have prepared it."),
             .atLeast(\.atLeast),
         ]
     )
@@ -134,19 +135,19 @@ public struct ImageRequest: Request {
         public var mimeType: String
         public var pixelWidth: Int
         public var pixelHeight: Int
-        /// Less than was asked for; says nothing about whether more will come: ``isFinal`` does (P-09).
+        /// Whether the image is of lower quality than requested. Whether more messages follow is ``isFinal`` (P-09).
         public var isDegraded: Bool
-        /// No further message about this request follows.
+        /// Whether this is the last message about the request.
         public var isFinal = true
-        /// Which image of the request this is, from 0.
+        /// Index of the image among those of the request, from 0.
         public var index = 0
-        /// The image is elsewhere and the network was not allowed; there is no image then.
+        /// Whether the original is in remote storage and network access was not allowed; there is no image then.
         public var isInCloud = false
         public var isUpscaled: Bool
         public var isCacheHit: Bool
-        /// Where it came from, or why it was not at hand.
+        /// The source of the image, or the reason it was not cached.
         public var cacheReason: CacheReason = .rendered
-        /// Bytes of the image, in all attachments or chunks.
+        /// Size of the image in bytes, over all attachments or chunks.
         public var size: Int64 = 0
 
         public init(
@@ -173,7 +174,7 @@ public struct ImageRequest: Request {
 
         public static let table = JSONTable(
             "Image",
-            "What the attachments hold.",
+            "Description of the attached bytes.",
             unknown: .ignored,
             blank: Result(
                 asset: .none,
@@ -185,17 +186,17 @@ public struct ImageRequest: Request {
             ),
             [
                 .asset(\.asset),
-                .required("contentRevision", \.contentRevision, .revision, "The pixels' revision that is shown."),
+                .required("contentRevision", \.contentRevision, .revision, "Content revision of the image."),
                 .sequence(\.sequence),
                 .required("mimeType", \.mimeType, .text(maxBytes: 64), "Media type of the bytes."),
-                .required("pixelWidth", \.pixelWidth, .count(0...1_000_000), "True width."),
-                .required("pixelHeight", \.pixelHeight, .count(0...1_000_000), "True height."),
-                .required("isDegraded", \.isDegraded, .flag, "Less than was asked for."),
+                .required("pixelWidth", \.pixelWidth, .count(0...1_000_000), "Width of this image in pixels."),
+                .required("pixelHeight", \.pixelHeight, .count(0...1_000_000), "Height of this image in pixels."),
+                .required("isDegraded", \.isDegraded, .flag, "Whether the quality is lower than requested."),
                 .defaulted(
                     "isFinal",
                     \.isFinal,
                     .flag,
-                    "The last message about the request.",
+                    "Whether this is the last message about the request.",
                     default: true,
                     isWritten: true
                 ),
@@ -203,55 +204,55 @@ public struct ImageRequest: Request {
                     "index",
                     \.index,
                     .count(0...1000),
-                    "Which image of the request.",
+                    "Index of the image among those of the request, from 0.",
                     default: 0,
                     isWritten: true
                 ),
-                .defaulted("isInCloud", \.isInCloud, .flag, "It is elsewhere.", default: false, isWritten: true),
-                .required("isUpscaled", \.isUpscaled, .flag, "Larger than the source."),
-                .required("isCacheHit", \.isCacheHit, .flag, "It was at hand."),
+                .defaulted("isInCloud", \.isInCloud, .flag, "In remote storage.", default: false, isWritten: true),
+                .required("isUpscaled", \.isUpscaled, .flag, "Whether it is larger than the source."),
+                .required("isCacheHit", \.isCacheHit, .flag, "Whether it was cached."),
                 .defaulted(
                     "cacheReason",
                     \.cacheReason,
                     .name(CacheReason.self),
-                    "Where it came from, or why it was not at hand.",
+                    "Source of the image, or the reason it was not cached.",
                     default: .rendered,
                     isWritten: true
                 ),
-                .defaulted("size", \.size, .integer(0...Int64.max), "Bytes of the image.", default: 0, isWritten: true),
+                .defaulted("size", \.size, .integer(0...Int64.max), "Size in bytes.", default: 0, isWritten: true),
             ]
         )
     }
 }
 
-/// Where an image came from, or why it was not at hand (P-11).
+/// The source of an image, or the reason it was not cached (P-11).
 public enum CacheReason: String, Sendable, Hashable, CaseIterable {
-    /// At hand in memory.
+    /// Cached in memory.
     case memory
-    /// At hand, because the caching manager that the request names had prepared exactly this.
+    /// Cached because the caching manager named in the request had prepared exactly this image.
     case prepared
-    /// At hand on disk.
+    /// Cached on disk.
     case disk
-    /// Not at hand; somebody else asked for the same at the same time.
+    /// Not cached; shared with another request for the same image that was in progress.
     case shared
-    /// Not at hand, made now.
+    /// Not cached; rendered for this request.
     case rendered
-    /// Not at hand: the caching manager prepares this asset with other options, or at another size.
+    /// Not cached: the caching manager prepares this asset with other options or at another size.
     case optionsDiffer
-    /// Not at hand: the caching manager has this on its list and has not come to it yet.
+    /// Not cached: the caching manager has the image on its list but has not prepared it yet.
     case notPreparedYet
-    /// A smaller image that was at hand.
+    /// A smaller cached image.
     case smaller
     /// The preview that is embedded in the file.
     case preview
-    /// Decoded quickly, at a fraction of its size.
+    /// Decoded at a fraction of its size, which is faster.
     case quick
 }
 
-/// `image.data`: the largest representation of an asset, as it is stored (spec S-52, T-46).
+/// `image.data`: the stored bytes of the largest representation of an asset (S-52, T-46).
 ///
-/// Bytes of an asset without edits are those that were imported. Of a large one with a REQ socket, or in parts, the
-/// catalog's `resource.read` is the way.
+/// For an asset without edits these are the imported bytes. To read a large file with a REQ socket, or a file in
+/// parts, use `resource.read` of the catalog.
 public struct ImageData: Request {
     public static let method = "image.data"
     public var asset: ObjectID
@@ -275,7 +276,7 @@ public struct ImageData: Request {
                 "networkAccessAllowed",
                 \.isNetworkAccessAllowed,
                 .flag,
-                "Whether the original may be fetched from elsewhere.",
+                "Whether the original may be downloaded from remote storage.",
                 default: false
             ),
             .atLeast(\.atLeast),
@@ -292,11 +293,13 @@ public struct ImageData: Request {
         /// Uniform type identifier.
         public var contentType: String
         public var mimeType: String
-        /// EXIF 1...8 as it stands in the file; 1 where there is none or the decoder obeys it by itself.
+        /// EXIF orientation of the file, 1...8; 1 if there is none, or if decoders of the format apply it themselves.
         public var orientation: Int
-        /// Pixels as displayed; 0 where they are not known.
+        /// Width in pixels as displayed; 0 if unknown.
         public var pixelWidth: Int
+        /// Height in pixels as displayed; 0 if unknown.
         public var pixelHeight: Int
+        /// Whether the original is in remote storage and network access was not allowed.
         public var isInCloud = false
 
         public init(
@@ -325,7 +328,7 @@ public struct ImageData: Request {
 
         public static let table = JSONTable(
             "ImageBytes",
-            "What the attachments hold.",
+            "Description of the attached bytes.",
             unknown: .ignored,
             blank: Result(
                 asset: .none,
@@ -341,15 +344,15 @@ public struct ImageData: Request {
             ),
             [
                 .asset(\.asset),
-                .required("contentRevision", \.contentRevision, .revision, "The pixels' revision that is delivered."),
+                .required("contentRevision", \.contentRevision, .revision, "Content revision of the bytes."),
                 .sequence(\.sequence),
                 .required("digest", \.digest, .text(maxBytes: 64), "SHA-256 of the bytes."),
-                .required("size", \.size, .integer(0...Int64.max), "Bytes."),
+                .required("size", \.size, .integer(0...Int64.max), "Size in bytes."),
                 .required("contentType", \.contentType, .text(maxBytes: 128), "Uniform type identifier."),
                 .required("mimeType", \.mimeType, .text(maxBytes: 64), "Media type."),
                 .required("orientation", \.orientation, .count(1...8), "EXIF orientation of the file."),
-                .required("pixelWidth", \.pixelWidth, .count(0...1_000_000), "Pixels as displayed, 0: not known."),
-                .required("pixelHeight", \.pixelHeight, .count(0...1_000_000), "Pixels as displayed, 0: not known."),
+                .required("pixelWidth", \.pixelWidth, .count(0...1_000_000), "Pixels as displayed; 0 if unknown."),
+                .required("pixelHeight", \.pixelHeight, .count(0...1_000_000), "Pixels as displayed; 0 if unknown."),
                 .defaulted("isInCloud", \.isInCloud, .flag, "It is elsewhere.", default: false, isWritten: true),
             ]
         )

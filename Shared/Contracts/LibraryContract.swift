@@ -1,17 +1,17 @@
 public import JSONValue
 public import PhotoModel
 
-// What is asked about the library as a whole: copies of it, and the files that it references. Over ipc only.
+// Requests about the whole library: backups and referenced files. They are accepted over ipc only.
 
-/// `library.backup`: a copy of the database at one moment and of all bytes that it names.
+/// `library.backup`: copies the database at one sequence and all bytes that it refers to.
 ///
-/// On DEALER it tells of its progress by notifications `library.progress {done, total}`.
+/// A DEALER client gets `library.progress {done, total}` notifications.
 public struct BackupLibrary: Request {
     public static let method = "library.backup"
     public static let notification = "library.progress"
-    /// A folder on the catalog's machine, absolute: empty, not there yet, or an earlier backup.
+    /// Absolute path of a folder on the catalog's machine: empty, not existing, or an earlier backup.
     public var target: String
-    /// Whether bytes that the target has already are read and compared with their digests too.
+    /// Whether bytes that the target already has are read and compared with their digests.
     public var verifies: Bool
 
     public init(target: String, verifies: Bool = false) {
@@ -20,74 +20,77 @@ public struct BackupLibrary: Request {
     }
 
     public static let table = parameters(
-        "Copies the library at one moment; again to the same folder it copies what is new.",
+        "Backs up the library. A repeated backup to the same folder copies only what is new.",
         blank: BackupLibrary(target: ""),
         [
-            .required("target", \.target, .text(maxBytes: 4096), "A folder on the catalog's machine."),
+            .required("target", \.target, .text(maxBytes: 4096), "Absolute path on the catalog's machine."),
             .defaulted(
                 "verify",
                 \.verifies,
                 .flag,
-                "Bytes that the target has already are read and compared too.",
+                "Also read and compare bytes that the target already has.",
                 default: false
             ),
         ]
     )
 
     public struct Result: JSONTabled {
-        /// The moment that was copied: everything up to this sequence is there.
+        /// The token of the backup: it contains everything up to this sequence.
         public var token: ChangeToken
         public var resources: Int = 0
-        /// Bytes of all resources.
+        /// Total size of all resources in bytes.
         public var bytes: Int64 = 0
+        /// Resources shared with the library by hard links.
         public var linked: Int = 0
+        /// Resources copied.
         public var copied: Int = 0
+        /// Resources that the target already had.
         public var present: Int = 0
-        /// Files outside the library that stand for resources; they are named but not copied.
+        /// Referenced files outside the library; they are listed but not copied.
         public var referenced: Int = 0
-        /// Resources of the earlier backup that the library no longer has.
+        /// Resources removed from the earlier backup because the library no longer has them.
         public var removed: Int = 0
 
         public init(token: ChangeToken) { self.token = token }
 
         public static let table = JSONTable(
             "Backup",
-            "What was copied.",
+            "Statistics of a backup.",
             unknown: .ignored,
             blank: Result(token: .none),
             [
-                .required("token", \.token, .token, "The moment that was copied."),
-                .required("resources", \.resources, .count(0...Int.max), "Resources."),
-                .required("bytes", \.bytes, .integer(0...Int64.max), "Bytes of all resources."),
+                .required("token", \.token, .token, "Token up to which the backup is complete."),
+                .required("resources", \.resources, .count(0...Int.max), "Number of resources."),
+                .required("bytes", \.bytes, .integer(0...Int64.max), "Total size of all resources in bytes."),
                 .required("linked", \.linked, .count(0...Int.max), "Shared with the library by hard links."),
                 .required("copied", \.copied, .count(0...Int.max), "Copied."),
-                .required("present", \.present, .count(0...Int.max), "There from an earlier backup."),
-                .required("referenced", \.referenced, .count(0...Int.max), "Files outside, named but not copied."),
-                .required("removed", \.removed, .count(0...Int.max), "Taken out of the earlier backup."),
+                .required("present", \.present, .count(0...Int.max), "Present from an earlier backup."),
+                .required("referenced", \.referenced, .count(0...Int.max), "Referenced files, listed but not copied."),
+                .required("removed", \.removed, .count(0...Int.max), "Removed from the earlier backup."),
             ]
         )
     }
 }
 
-/// `library.rescan`: compares the files that the library references with what is on the disk.
+/// `library.rescan`: compares the referenced files with the files on disk.
 ///
-/// On DEALER it reports its progress as `library.backup` does: referenced files that were compared, of how many.
+/// A DEALER client gets `library.progress {done, total}` notifications with numbers of referenced files.
 public struct RescanLibrary: Request {
     public static let method = "library.rescan"
-    /// Paths told in one answer, of each kind.
+    /// Maximum number of paths in each list of the result.
     public static let maxPaths = 1000
-    /// A folder below the configured ones; nil: all of them.
+    /// Path of a folder below the configured roots; nil for all roots.
     public var root: String?
 
     public init(root: String? = nil) { self.root = root }
 
     public static let table = parameters(
-        "Compares referenced files with the disk: changed, moved, missing and new ones.",
+        "Compares referenced files with the disk and reports changed, moved, missing and new files.",
         blank: RescanLibrary(),
-        [.optional("root", \.root, .text(maxBytes: 4096), "A folder; absent: all that are configured.")]
+        [.optional("root", \.root, .text(maxBytes: 4096), "Path of a folder; absent: all configured roots.")]
     )
 
-    /// A referenced file that is somewhere else now.
+    /// A referenced file that was moved.
     public struct Move: Sendable, Hashable, JSONTabled {
         public var from: String
         public var to: String
@@ -99,32 +102,32 @@ public struct RescanLibrary: Request {
 
         public static let table = JSONTable(
             "Move",
-            "A file that is somewhere else now.",
+            "A referenced file that was moved.",
             unknown: .ignored,
             blank: Move(from: "", to: ""),
             [
-                .required("from", \.from, .text(maxBytes: 8192), "Where it was."),
-                .required("to", \.to, .text(maxBytes: 8192), "Where it is."),
+                .required("from", \.from, .text(maxBytes: 8192), "Its old path."),
+                .required("to", \.to, .text(maxBytes: 8192), "Its new path."),
             ]
         )
     }
 
     public struct Result: JSONTabled {
-        /// Referenced files that are what they were.
+        /// Referenced files without changes.
         public var unchanged: Int = 0
-        /// Touched or copied, with the bytes that they had: good again.
+        /// Files with new dates or inodes but the same bytes; their stored attributes were updated.
         public var refreshed: Int = 0
         public var changedCount: Int = 0
         public var movedCount: Int = 0
         public var missingCount: Int = 0
         public var newCount: Int = 0
-        /// Referenced files in folders that cannot be looked at now: left as they were.
+        /// Referenced files in folders that cannot be read; their state did not change.
         public var unknown: Int = 0
         public var changed: [String] = []
         public var moved: [Move] = []
         public var missing: [String] = []
         public var new: [String] = []
-        /// Folders that cannot be read, or whose disk seems not to be mounted.
+        /// Folders that cannot be read, or whose disk appears not to be mounted.
         public var unreadable: [String] = []
 
         public init() {}
@@ -133,44 +136,44 @@ public struct RescanLibrary: Request {
 
         public static let table = JSONTable(
             "Rescan",
-            "What was found; each list has at most \(maxPaths) paths, the counts are of all.",
+            "The differences; each list has at most \(maxPaths) paths, the counts are complete.",
             unknown: .ignored,
             blank: Result(),
             [
-                .required("unchanged", \.unchanged, .count(0...Int.max), "Files that are what they were."),
-                .required("refreshed", \.refreshed, .count(0...Int.max), "Touched files with the bytes they had."),
+                .required("unchanged", \.unchanged, .count(0...Int.max), "Files without changes."),
+                .required("refreshed", \.refreshed, .count(0...Int.max), "Touched files whose bytes are the same."),
                 .required("changedCount", \.changedCount, .count(0...Int.max), "Files with other bytes."),
-                .required("movedCount", \.movedCount, .count(0...Int.max), "Files found elsewhere by their content."),
-                .required("missingCount", \.missingCount, .count(0...Int.max), "Files that are nowhere."),
-                .required("newCount", \.newCount, .count(0...Int.max), "Files that the library does not know."),
-                .required("unknown", \.unknown, .count(0...Int.max), "Files where nobody could look."),
-                .required("changed", \.changed, path, "Files with other bytes: never served."),
+                .required("movedCount", \.movedCount, .count(0...Int.max), "Files found at another path by content."),
+                .required("missingCount", \.missingCount, .count(0...Int.max), "Files that were not found."),
+                .required("newCount", \.newCount, .count(0...Int.max), "Files that are not in the library."),
+                .required("unknown", \.unknown, .count(0...Int.max), "Files in folders that cannot be read."),
+                .required("changed", \.changed, path, "Files with other bytes; they are never served."),
                 .required(
                     "moved",
                     \.moved,
                     .list(of: .object(Move.self), limit: maxPaths),
-                    "Files found elsewhere by their content."
+                    "Files found at another path by content."
                 ),
-                .required("missing", \.missing, path, "Files that are nowhere; their assets stay."),
-                .required("new", \.new, path, "Files that the library does not know."),
-                .required("unreadable", \.unreadable, path, "Folders where nobody could look."),
+                .required("missing", \.missing, path, "Files that were not found; their assets stay."),
+                .required("new", \.new, path, "Files that are not in the library."),
+                .required("unreadable", \.unreadable, path, "Folders that cannot be read."),
             ]
         )
     }
 }
 
-/// `library.collect`: removes the stored bytes that nothing refers to, without waiting for the collector.
+/// `library.collect`: removes unreferenced stored bytes now instead of at the next run of the collector.
 public struct CollectLibrary: Request {
     public static let method = "library.collect"
-    /// Whether they are only counted.
+    /// Whether they are only counted, not removed.
     public var isDryRun: Bool
 
     public init(isDryRun: Bool = false) { self.isDryRun = isDryRun }
 
     public static let table = parameters(
-        "Removes stored bytes that nothing refers to; the catalog does so by itself after a while.",
+        "Removes unreferenced stored bytes now; the catalog otherwise removes them periodically.",
         blank: CollectLibrary(),
-        [.defaulted("dryRun", \.isDryRun, .flag, "Only counts them.", default: false)]
+        [.defaulted("dryRun", \.isDryRun, .flag, "Count them only.", default: false)]
     )
 
     public struct Result: JSONTabled {
@@ -184,12 +187,12 @@ public struct CollectLibrary: Request {
 
         public static let table = JSONTable(
             "Collected",
-            "Stored bytes that nothing refers to.",
+            "Unreferenced stored bytes.",
             unknown: .ignored,
             blank: Result(),
             [
-                .required("count", \.count, .count(0...Int.max), "Files."),
-                .required("bytes", \.bytes, .integer(0...Int64.max), "Their bytes."),
+                .required("count", \.count, .count(0...Int.max), "Number of files."),
+                .required("bytes", \.bytes, .integer(0...Int64.max), "Their total size in bytes."),
             ]
         )
     }

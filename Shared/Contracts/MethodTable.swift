@@ -1,33 +1,33 @@
 public import JSONValue
 public import Messaging
 
-/// Every request of a service, as the cases of one enumeration.
+/// All requests of a service, as the cases of one enumeration.
 public protocol ServiceRequest: Sendable {
-    /// The methods that make them.
+    /// The methods of the service, each with the case that holds its parameters.
     static var table: MethodTable<Self> { get }
 }
 
 extension ServiceRequest {
-    /// What the service takes, for its documents.
+    /// The descriptions of the methods, for `rpc.discover`.
     public static var methods: [MethodDescription] { table.descriptions }
 
-    /// Reads a request.
+    /// Creates a request from the method name and parameters of a JSON-RPC message.
     ///
-    /// - Throws: `method_not_found`, or `invalid_params`
+    /// - Throws: `method_not_found`, or `invalid_params` with the name of the parameter
     public init(method: String, params: JSON) throws(RPCError) { self = try Self.table.read(method, params) }
 
-    /// What a request of a method may bring; the usual where there is no such method.
+    /// Returns the limits for requests of a method: JSON size and attachments; `.usual` if the method is unknown.
     public static func limits(of method: String) -> MethodLimits { table.limits[method] ?? .usual }
 }
 
-/// The methods of a service: each once, by the case of ``ServiceRequest`` that holds its parameters.
+/// The methods of a service, each with the case of ``ServiceRequest`` that holds its parameters.
 public struct MethodTable<Requests: Sendable>: Sendable {
     let descriptions: [MethodDescription]
-    /// Of the methods that declare other than the usual ones.
+    /// Limits of the methods whose limits differ from `.usual`, by method name.
     let limits: [String: MethodLimits]
     private let readers: [String: Reader]
 
-    /// Makes a request of parameters.
+    /// Creates a request from its parameters.
     typealias Reader = @Sendable (JSON) throws(RPCError) -> Requests
 
     /// One method.
@@ -38,8 +38,8 @@ public struct MethodTable<Requests: Sendable>: Sendable {
 
         /// - Parameters:
         ///   - make: the case of the method's request
-        ///   - attachments: what travels as attachments, in words; empty for nothing
-        ///   - limits: what a request may bring: attachments of its own, and JSON above 1 MiB
+        ///   - attachments: description of the attachments, for the documentation; empty if there are none
+        ///   - limits: whether a request may have attachments, and its maximum JSON size (1 MiB by default)
         static func method<R: Request>(
             _ make: @escaping @Sendable (R) -> Requests,
             attachments: String = "",
@@ -64,7 +64,7 @@ public struct MethodTable<Requests: Sendable>: Sendable {
     func read(_ method: String, _ params: JSON) throws(RPCError) -> Requests {
         guard let read = readers[method] else {
             throw Refusal.methodNotFound.error(
-                "there is no method \(method.prefix(64)); rpc.discover describes those there are",
+                "unknown method \(method.prefix(64)); rpc.discover lists the methods of this service",
                 ["methods": JSON(descriptions.map(\.name))]
             )
         }
@@ -73,10 +73,10 @@ public struct MethodTable<Requests: Sendable>: Sendable {
 }
 
 extension MethodLimits {
-    /// For fetches, whose predicates list values, and for requests that name thousands of assets: 4 MiB of JSON.
+    /// 4 MiB of JSON: for fetches, whose predicates may list values, and requests that name thousands of assets.
     static let large = MethodLimits(maxJSONBytes: 4 << 20)
-    /// For transactions: as much JSON as a message holds, and attachments.
+    /// 16 MiB of JSON, the maximum of a message, and attachments: for transactions.
     static let transaction = MethodLimits(maxJSONBytes: 16 << 20, takesAttachments: true)
-    /// The usual JSON, and attachments.
+    /// The default JSON size, and attachments.
     static let withAttachments = MethodLimits(takesAttachments: true)
 }

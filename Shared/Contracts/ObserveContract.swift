@@ -1,28 +1,28 @@
 public import JSONValue
 public import PhotoModel
 
-/// How the details of a result are told.
+/// The form in which the change details of a result are returned.
 public enum DetailsForm: String, Sendable, CaseIterable {
-    /// Removed, inserted, moved, changed: the size follows the change (DESIGN 3.4).
+    /// Removed, inserted, moved and changed objects; the size is proportional to the change.
     case details
-    /// PhotoKit's index sets and the move script besides (spec S-68).
+    /// Also PhotoKit's index sets and one-by-one moves (S-68).
     case rice
 }
 
-/// What became of the result of a fetch between two moments (spec S-65 to S-70).
+/// The changes of a fetch result between two tokens (S-65 to S-70).
 public struct FetchDetailsResult: JSONTabled {
     public var observation: String
-    /// The moment of the before list; nil where none was named.
+    /// The token of the before list; nil if the request named none.
     public var from: ChangeToken?
-    /// The moment of the after list: the next details begin here.
+    /// The token of the after list, from which the next details are requested.
     public var token: ChangeToken
-    /// Objects of the after list, after offset and limit.
+    /// Number of objects in the after list, after offset and limit.
     public var count: Int
-    /// Nil: the lists are the same, and nothing in them changed (spec S-65).
+    /// The details; nil if the lists are equal and none of their objects changed (S-65).
     public var details: ChangeDetails?
-    /// PhotoKit's index sets, where they were asked for and there are details.
+    /// PhotoKit's index sets; nil unless they were requested and there are details.
     public var rice: RICE?
-    /// The whole after list, where the details are not incremental and it is no longer than ``maxIDs``.
+    /// The whole after list if the details are not incremental; nil otherwise, or above ``maxIDs`` objects.
     public var ids: [ObjectID]?
 
     public static let maxIDs = 10_000
@@ -35,31 +35,31 @@ public struct FetchDetailsResult: JSONTabled {
 
     static func fields<Root: CarriesDetails>(_: Root.Type) -> [JSONField<Root>] {
         [
-            .required("observation", \Root.carried.observation, .text(maxBytes: 64), "Names the live result."),
-            .optional("from", \Root.carried.from, .token, "The moment of the before list."),
-            .required("token", \Root.carried.token, .token, "The moment of the after list."),
-            .required("count", \Root.carried.count, .count(0...Int.max), "Objects of the after list."),
-            .optional("details", \Root.carried.details, .object(ChangeDetails.self), "Absent: nothing changed."),
-            .optional("rice", \Root.carried.rice, .object(RICE.self), "PhotoKit's index sets, where asked for."),
+            .required("observation", \Root.carried.observation, .text(maxBytes: 64), "Id of the observation."),
+            .optional("from", \Root.carried.from, .token, "Token of the before list."),
+            .required("token", \Root.carried.token, .token, "Token of the after list."),
+            .required("count", \Root.carried.count, .count(0...Int.max), "Number of objects in the after list."),
+            .optional("details", \Root.carried.details, .object(ChangeDetails.self), "Absent if nothing changed."),
+            .optional("rice", \Root.carried.rice, .object(RICE.self), "PhotoKit's index sets, if requested."),
             .optional(
                 "ids",
                 \Root.carried.ids,
                 .list(of: .id(), limit: maxIDs),
-                "The whole after list where the details are not incremental, unless it is longer than 10,000."
+                "The whole after list if the details are not incremental; absent above 10,000 objects."
             ),
         ]
     }
 
     public static let table = JSONTable(
         "FetchDetails",
-        "What became of a result between two moments.",
+        "Changes of a fetch result between two tokens.",
         unknown: .ignored,
         blank: FetchDetailsResult(observation: "", token: .none, count: 0),
         fields(FetchDetailsResult.self)
     )
 }
 
-/// A result whose members are those of ``FetchDetailsResult``, and others perhaps.
+/// A result that contains the members of ``FetchDetailsResult``.
 protocol CarriesDetails {
     var carried: FetchDetailsResult { get set }
 }
@@ -78,14 +78,14 @@ extension FetchObserve.Result: CarriesDetails {
     }
 }
 
-/// `fetch.observe`: keeps the result of a fetch current and tells what changes in it (DESIGN 3.4; spec S-63).
+/// `fetch.observe`: maintains a fetch result and publishes its changes (S-63).
 ///
-/// Client order: fetch, observe, subscribe to `topic`, `fetch.details` from the fetch's token, live. When `instance`
-/// of the feed's head is another, observe again.
+/// A client fetches, observes, subscribes to `topic`, calls `fetch.details` with the token of its result, and then
+/// applies the published changes. It observes again if `instance` of the feed's head changes.
 public struct FetchObserve: Request {
     public static let method = "fetch.observe"
     public var fetch: FetchDescription
-    /// The moment of the result that the client has; nil: it has none.
+    /// The token of the client's result; nil if it has none.
     public var token: ChangeToken?
     public var isIncremental: Bool
     public var form: DetailsForm
@@ -103,11 +103,11 @@ public struct FetchObserve: Request {
     }
 
     public static let table = parameters(
-        "Keeps the result of a fetch current: its changes are published on a topic of its own.",
+        "Maintains a fetch result and publishes its changes on a topic of its own.",
         blank: FetchObserve(fetch: FetchDescription(.assets)),
         [
-            .fetch(\.fetch, "Which entities in which order.", of: .assets),
-            .optional("token", \.token, .token, "The moment of the result at hand; its details are answered."),
+            .fetch(\.fetch, "The entities to fetch and their order.", of: .assets),
+            .optional("token", \.token, .token, "Token of the client's result; the response has the changes since."),
             .incremental(\.isIncremental),
             .form(\.form),
         ]
@@ -116,7 +116,7 @@ public struct FetchObserve: Request {
     public struct Result: JSONTabled {
         public var details: FetchDetailsResult
         public var topic: String
-        /// The broker's instance that observes; another one knows nothing of it.
+        /// The instance of the broker that maintains the observation; it is unknown to any other instance.
         public var instance: String
 
         public init(details: FetchDetailsResult, topic: String, instance: String) {
@@ -127,7 +127,7 @@ public struct FetchObserve: Request {
 
         public static let table = JSONTable(
             "Observation",
-            "A live result, and what became of it since the token named.",
+            "An observed fetch result, and its changes since the given token.",
             unknown: .ignored,
             blank: Result(
                 details: FetchDetailsResult(observation: "", token: .none, count: 0),
@@ -135,14 +135,14 @@ public struct FetchObserve: Request {
                 instance: ""
             ),
             FetchDetailsResult.fields(Result.self) + [
-                .required("topic", \.topic, .text(maxBytes: FeedTopic.maxBytes), "Where its changes are published."),
-                .required("instance", \.instance, .text(maxBytes: 32), "As in head; observe again when it is new."),
+                .required("topic", \.topic, .text(maxBytes: FeedTopic.maxBytes), "Topic of its changes."),
+                .required("instance", \.instance, .text(maxBytes: 32), "As in head; observe again if it changes."),
             ]
         )
     }
 }
 
-/// `fetch.unobserve`: the caller no longer needs the observation (spec S-64).
+/// `fetch.unobserve`: releases an observation (S-64).
 public struct FetchUnobserve: Request {
     public typealias Result = Done
     public static let method = "fetch.unobserve"
@@ -151,13 +151,13 @@ public struct FetchUnobserve: Request {
     public init(observation: String) { self.observation = observation }
 
     public static let table = parameters(
-        "Gives an observation up; it ends when nobody else holds it.",
+        "Releases an observation; it ends when no client uses it.",
         blank: FetchUnobserve(observation: ""),
-        [.required("observation", \.observation, .text(maxBytes: 64), "As fetch.observe answered it.")]
+        [.required("observation", \.observation, .text(maxBytes: 64), "Id from fetch.observe.")]
     )
 }
 
-/// `fetch.details`: what became of an observed result since a token, and the moment up to which that is true.
+/// `fetch.details`: the changes of an observed result since a token, and the token up to which they are complete.
 public struct FetchDetails: Request {
     public typealias Result = FetchDetailsResult
     public static let method = "fetch.details"
@@ -179,26 +179,26 @@ public struct FetchDetails: Request {
     }
 
     public static let table = parameters(
-        "What became of an observed result since a token.",
+        "The changes of an observed result since a token.",
         blank: FetchDetails(observation: "", token: .none),
         [
-            .required("observation", \.observation, .text(maxBytes: 64), "As fetch.observe answered it."),
-            .required("token", \.token, .token, "The moment of the list at hand."),
+            .required("observation", \.observation, .text(maxBytes: 64), "Id from fetch.observe."),
+            .required("token", \.token, .token, "Token of the client's list."),
             .incremental(\.isIncremental),
             .form(\.form),
         ]
     )
 }
 
-/// `fetch.keys` of the catalog: a whole result as keys in their order, all of one moment.
+/// `fetch.keys` of the catalog: the sort keys of a whole result, in order and all at one token.
 ///
-/// Notifications `fetch.keys {}` carry them as attachments: each key is four bytes of length, the highest first, and
-/// its bytes, as `ResultKey` of PhotoModel makes them. Offset and limit are not looked at.
+/// `fetch.keys {}` notifications carry them as attachments. Each key is a length of four bytes in big-endian order,
+/// followed by the bytes that `ResultKey` of PhotoModel encodes. Offset and limit of the fetch are ignored.
 public struct FetchKeys: Request {
     public static let method = "fetch.keys"
     public static let notification = "fetch.keys"
     public var fetch: FetchDescription
-    /// More keys than these are refused, `limit_exceeded`.
+    /// The maximum number of keys; a larger result is refused with `limit_exceeded`.
     public var maxCount: Int
 
     public init(fetch: FetchDescription, maxCount: Int) {
@@ -207,15 +207,15 @@ public struct FetchKeys: Request {
     }
 
     public static let table = parameters(
-        "A whole result as keys in their order, for who keeps it current. Open it with credit.",
+        "The sort keys of a whole result, for programs that maintain it. Send it with credit.",
         blank: FetchKeys(fetch: FetchDescription(.assets), maxCount: Int(Int32.max)),
         [
-            .fetch(\.fetch, "Which entities in which order.", of: .assets),
+            .fetch(\.fetch, "The entities to fetch and their order.", of: .assets),
             .defaulted(
                 "maxCount",
                 \.maxCount,
                 .count(0...Int(Int32.max)),
-                "More keys are refused.",
+                "A result with more keys is refused with limit_exceeded.",
                 default: Int(Int32.max)
             ),
         ]
@@ -232,12 +232,12 @@ public struct FetchKeys: Request {
 
         public static let table = JSONTable(
             "FetchKeysEnd",
-            "The moment of the keys, and how many there were.",
+            "Token and number of the keys that were sent.",
             unknown: .ignored,
             blank: Result(token: .none, count: 0),
             [
-                .required("token", \.token, .token, "The moment of the keys."),
-                .required("count", \.count, .count(0...Int.max), "How many there were."),
+                .required("token", \.token, .token, "Token of the keys."),
+                .required("count", \.count, .count(0...Int.max), "Number of keys."),
             ]
         )
     }

@@ -2,21 +2,21 @@ public import JSONValue
 public import Messaging
 public import PhotoModel
 
-/// `changes.perform`: one transaction (spec S-71 to S-84 and section 10).
+/// `changes.perform`: performs one transaction (S-71 to S-84).
 public struct PerformChanges: Request {
     public static let method = "changes.perform"
     public var requests: [ChangeRequest]
-    /// The name the client gives itself.
+    /// Name of the client program.
     public var client: String
-    /// The client's name for the transaction: the same name again gives the same outcome. Absent: the write is not
-    /// idempotent, which is for typing by hand.
+    /// Transaction id, chosen by the client; a repeated request with the same id has the same outcome. Nil: the write
+    /// is not idempotent, which is meant for interactive use.
     public var transaction: String?
     public var onBehalfOf: String?
-    /// Digest of what the client asked for, at most 64 bytes: compared instead of the parameters where the transaction
-    /// comes again, because a service's own parameters differ from one attempt to the next.
+    /// Digest of the client's original request, at most 64 bytes. It is compared instead of the parameters if the
+    /// transaction is repeated, because a service's own parameters differ between attempts.
     public var requestDigest: String?
-    /// Performs nothing: answers the outcome of the transaction of this name, `identifier_not_found` where none was
-    /// committed, and `id_reused` where it was one of another digest. Nothing is remembered of the question.
+    /// Whether to return only the outcome of the committed transaction with this id, performing nothing. The error is
+    /// `identifier_not_found` if none was committed and `id_reused` if it had another digest. Nothing is stored.
     public var recall: Bool
 
     public init(
@@ -36,29 +36,29 @@ public struct PerformChanges: Request {
     }
 
     public static let table = parameters(
-        "One transaction: all of its requests or none, once for each transaction id.",
+        "Performs one transaction: all of its requests or none, once for each transaction id.",
         blank: PerformChanges(requests: []),
         [
             .required(
                 "requests",
                 \.requests,
                 .list(of: .changeRequest, limit: ChangeRecord.maxEntities),
-                "Applied in this order; later ones see earlier ones."
+                "The changes, applied in order; each sees the results of those before it."
             ),
             .client(\.client),
             .transaction(\.transaction),
-            .optional("onBehalfOf", \.onBehalfOf, .text(maxBytes: 256), "For services: the client they act for."),
+            .optional("onBehalfOf", \.onBehalfOf, .text(maxBytes: 256), "For services: the client's identity."),
             .optional(
                 "requestDigest",
                 \.requestDigest,
                 .text(maxBytes: 64),
-                "For services: digest of what the client asked for, compared instead of the parameters."
+                "For services: digest of the client's request, compared instead of the parameters."
             ),
             .defaulted(
                 "recall",
                 \.recall,
                 .flag,
-                "Performs nothing, answers the outcome of the transaction if it was committed.",
+                "Perform nothing; return the outcome of the transaction if it was committed.",
                 default: false
             ),
         ]
@@ -69,29 +69,29 @@ public struct PerformChanges: Request {
         self = try Self.read(params)
     }
 
-    /// A transaction inside a transaction (spec T-29).
+    /// Refuses a transaction inside a transaction (T-29).
     private static func refuseNested(_ params: JSON) throws(RPCError) {
         guard let index = params["requests"]?.arrayValue?.firstIndex(where: { $0["type"] == .string(method) }) else {
             return
         }
         throw Refusal.nestedChange.error(
-            "a transaction holds no other; put its requests into the one list",
+            "a transaction cannot contain another; put all change requests into one list",
             ["request": JSON(index)]
         )
     }
 
     public struct Result: JSONTabled {
         public var token: ChangeToken
-        /// The transaction's sequence; where nothing changed, the newest one.
+        /// Sequence of the transaction; the newest sequence if nothing changed.
         public var sequence: Int64
-        /// False where the requests changed nothing, and so made no record.
+        /// Whether anything changed; if not, no record was made.
         public var isChanged: Bool
-        /// The identifier for each `ref`.
+        /// Identifiers of created entities by `ref`.
         public var placeholders: JSONObject
-        /// Those `ref`s whose bytes were in the library already (spec P-23).
+        /// The `ref`s whose bytes were already in the library (P-23).
         public var duplicates: [String]
-        /// Digests of stored files that were damaged, and that the bytes of this request replaced. A repeated request
-        /// does not name them again.
+        /// Digests of damaged stored files that were replaced with bytes of this request; empty in the response to a
+        /// repeated request.
         public var healed: [String]
 
         public init(
@@ -109,7 +109,7 @@ public struct PerformChanges: Request {
             self.duplicates = duplicates
         }
 
-        /// The identifier that a placeholder stands for.
+        /// Returns the identifier of the entity created as `ref`; nil if there is none.
         public func id(_ ref: String) -> ObjectID? { placeholders[ref]?.stringValue.flatMap { ObjectID($0) } }
 
         public static let table = JSONTable(
@@ -118,15 +118,15 @@ public struct PerformChanges: Request {
             unknown: .ignored,
             blank: Result(token: .none, isChanged: false),
             [
-                .required("token", \.token, .token, "The moment after the transaction."),
-                .required("sequence", \.sequence, .integer(0...Int64.max), "Its sequence."),
-                .required("isChanged", \.isChanged, .flag, "False where there was nothing to change."),
-                .defaulted("placeholders", \.placeholders, .members, "The identifier for each ref.", default: [:]),
+                .required("token", \.token, .token, "Token of the transaction."),
+                .required("sequence", \.sequence, .integer(0...Int64.max), "Sequence of the transaction."),
+                .required("isChanged", \.isChanged, .flag, "Whether anything changed."),
+                .defaulted("placeholders", \.placeholders, .members, "Identifiers by ref.", default: [:]),
                 .defaulted(
                     "duplicates",
                     \.duplicates,
                     .list(of: .text(maxBytes: 64), limit: 1000),
-                    "Those refs whose bytes were in the library already.",
+                    "The refs whose bytes were already in the library.",
                     default: []
                 ),
                 .defaulted(
@@ -141,11 +141,11 @@ public struct PerformChanges: Request {
     }
 }
 
-/// `changes.token`: the library's present moment (spec T-35).
+/// `changes.token`: the newest token of the library (T-35).
 public struct CurrentToken: Request {
     public static let method = "changes.token"
     public init() {}
-    public static let table = parameters("The library's present moment.", blank: CurrentToken())
+    public static let table = parameters("The newest token of the library.", blank: CurrentToken())
 
     public struct Result: JSONTabled {
         public var token: ChangeToken
@@ -158,12 +158,12 @@ public struct CurrentToken: Request {
 
         public static let table = JSONTable(
             "CurrentToken",
-            "The library's present moment.",
+            "The newest and the oldest token of the library.",
             unknown: .ignored,
             blank: Result(token: .none, oldest: .none),
             [
                 .required("token", \.token, .token, "The newest token."),
-                .required("oldest", \.oldest, .token, "The oldest token from which history is complete."),
+                .required("oldest", \.oldest, .token, "The oldest token from which the history is complete."),
             ]
         )
     }

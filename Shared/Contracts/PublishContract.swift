@@ -2,27 +2,27 @@ public import JSONValue
 public import Messaging
 public import PhotoModel
 
-/// `edits.publish`: an edit that a script hands over and need not wait for (DESIGN 3.5).
+/// `edits.publish`: an edit that a client publishes without waiting for its render.
 ///
-/// A notification, pushed to the edits endpoint (PUSH to PULL). There is no receipt: its publisher sends it again, the
-/// same, until it sees the edit `accepted`, on the feed under `edit.<id>` or by ``EditsStatus``.
+/// It is a notification, pushed to the edits endpoint (PUSH to PULL), without a response. The publisher sends the same
+/// message again until the edit is `accepted`, on the feed topic `edit.<id>` or in the result of ``EditsStatus``.
 public struct PublishEdit: Sendable, Hashable, JSONTabled {
     public static let method = "edits.publish"
-    /// The publisher's own name for the edit. Every other edit of the publisher has another one.
+    /// Id of the edit, unique among the edits of its publisher.
     public var id: String
     public var asset: ObjectID
     public var adjustments: AdjustmentList
-    /// The publisher's previous edit of the asset: this one is applied after it.
+    /// Id of the publisher's previous edit of the asset, after which this one is applied; nil for none.
     public var predecessor: String?
     public var mode: AdjustmentMode
     public var ifContentRevision: Revision?
-    /// In place of the list: that of another asset, as it is when this edit is carried out.
+    /// The asset whose operations are used instead of `adjustments`, read when this edit is applied.
     public var source: ObjectID?
-    /// Puts what `edits.suggest` answers before the operations.
+    /// Whether the operations that `edits.suggest` returns are inserted before `adjustments`.
     public var enhance = false
-    /// In place of the list: back to the original.
+    /// Whether the edit reverts the asset to its original instead of applying `adjustments`.
     public var revert = false
-    /// In place of the list: back to a step of the asset's history; 0 is the original.
+    /// The step of the asset's edit history that is restored instead of applying `adjustments`; 0 is the original.
     public var step: Int?
 
     public init(
@@ -43,36 +43,39 @@ public struct PublishEdit: Sendable, Hashable, JSONTabled {
 
     public static let table = JSONTable(
         method,
-        "An edit to be accepted, applied and told of on the feed; a notification, pushed to the edits endpoint.",
+        "An edit to apply; a notification, pushed to the edits endpoint. Its outcome is published on the feed.",
         unknown: .refused,
         blank: PublishEdit(id: "", asset: .none, adjustments: AdjustmentList()),
         [
-            .required("id", \.id, .editName, "Your own name for the edit, another for each."),
+            .required("id", \.id, .editName, "Id of the edit, unique among the publisher's edits."),
             .asset(\.asset),
             .defaulted(
                 "adjustments",
                 \.adjustments,
                 .adjustments,
-                "The operations, in their order. Exactly one of adjustments, from, revert and step; with enhance none.",
+                "The operations, in order. Give exactly one of adjustments, from, revert and step; none is needed with "
+                    + "enhance.",
                 default: AdjustmentList(),
                 isWritten: true
             ),
-            .optional("from", \.source, .id(.asset), "The operations of another asset, as edits.copy takes them."),
-            .defaulted("enhance", \.enhance, .flag, "Puts what edits.suggest answers before them.", default: false),
-            .defaulted("revert", \.revert, .flag, "Discards all edits, as edits.revert does.", default: false),
-            .optional("step", \.step, .count(0...Int.max), "Back to a step of the history, as edits.undo does."),
-            .optional("after", \.predecessor, .editName, "Your previous edit of the asset: applied after it."),
+            .optional("from", \.source, .id(.asset), "Use the operations of this asset, as edits.copy does."),
+            .defaulted("enhance", \.enhance, .flag, "Insert the result of edits.suggest before them.", default: false),
+            .defaulted("revert", \.revert, .flag, "Discard all edits, as edits.revert does.", default: false),
+            .optional("step", \.step, .count(0...Int.max), "Restore this step of the history, as edits.undo does."),
+            .optional("after", \.predecessor, .editName, "Id of the publisher's edit to apply this one after."),
             .mode(\.mode),
             .optional(
                 "ifContentRevision",
                 \.ifContentRevision,
                 .revision,
-                "Fails as conflict when its pixels have another revision."
+                "Fails with conflict if the asset has another content revision."
             ),
         ]
     )
 
-    /// Reads an edit as it was published, and whether it says what is to be done.
+    /// Decodes a published edit and checks that it names exactly one thing to do.
+    ///
+    /// - Throws: the problem, with the path of the member
     public static func read(_ params: JSON) throws(JSONProblem) -> PublishEdit {
         let edit = try PublishEdit(json: params)
         let places = [edit.source != nil, edit.revert, edit.step != nil].count(where: { $0 })
@@ -83,32 +86,32 @@ public struct PublishEdit: Sendable, Hashable, JSONTabled {
             throw JSONProblem("give only one of adjustments, from, revert and step", path: ["adjustments"])
         }
         guard edit.predecessor != edit.id else {
-            throw JSONProblem("an edit does not come after itself", path: ["after"])
+            throw JSONProblem("an edit cannot be applied after itself", path: ["after"])
         }
         return edit
     }
 
-    /// The one frame of the message.
+    /// The only frame of the message.
     public var frame: Bytes {
         (["jsonrpc": "2.0", "method": .string(Self.method), "params": json] as JSON).bytes
     }
 
-    /// The same as a request to the editor, where the list itself was given.
+    /// The corresponding ``ApplyEdit`` request; only meaningful if the edit has `adjustments`.
     public var request: ApplyEdit {
         ApplyEdit(asset: asset, adjustments: adjustments, mode: mode, ifContentRevision: ifContentRevision)
     }
 }
 
-/// What a message to the edits endpoint says.
+/// A decoded message to the edits endpoint.
 public enum PublishedMessage: Sendable {
-    /// An edit, with its parameters as they came.
+    /// An edit, with its parameters as received.
     case edit(PublishEdit, params: JSON)
-    /// No edit, but it says which one it means: that one has failed.
+    /// An invalid edit that has an id and an asset; it is recorded as failed.
     case broken(BrokenEdit)
-    /// Nobody can be told.
+    /// A message without a valid id and asset; its publisher cannot be informed.
     case unreadable(RPCError)
 
-    /// A message whose fault can be told to its publisher.
+    /// An invalid edit whose error can be recorded for its publisher.
     public struct BrokenEdit: Sendable {
         public let id: String
         public let asset: ObjectID
@@ -117,7 +120,7 @@ public enum PublishedMessage: Sendable {
         public let error: RPCError
     }
 
-    /// Reads the frames of a message.
+    /// Decodes the frames of a message.
     public init(frames: [Bytes], limits: JSONLimits = JSONLimits()) {
         guard let frame = frames.first else {
             self = .unreadable(.invalidRequest("the message has no frame"))
@@ -167,13 +170,13 @@ public enum PublishedMessage: Sendable {
     }
 }
 
-/// `edits.status` of the catalog: where published edits stand.
+/// `edits.status` of the catalog: the states of published edits.
 ///
-/// For publishers that missed an outcome on the feed: a finished edit that is sent again makes no new record.
+/// For publishers that missed an outcome on the feed; sending a finished edit again makes no new record.
 public struct EditsStatus: Request {
     public static let method = "edits.status"
     public var ids: [String]
-    /// For services: the publisher.
+    /// The publisher; accepted from services only.
     public var onBehalfOf: String?
 
     public static let maxIDs = 1000
@@ -184,18 +187,18 @@ public struct EditsStatus: Request {
     }
 
     public static let table = parameters(
-        "Where edits stand that this identity has published.",
+        "The states of edits that this identity has published.",
         blank: EditsStatus(ids: []),
         [
-            .required("ids", \.ids, .list(of: .editName, limit: maxIDs), "The publisher's names for them."),
-            .optional("onBehalfOf", \.onBehalfOf, .text(maxBytes: 256), "For services: the publisher."),
+            .required("ids", \.ids, .list(of: .editName, limit: maxIDs), "Ids of the edits."),
+            .optional("onBehalfOf", \.onBehalfOf, .text(maxBytes: 256), "The publisher; for services only."),
         ]
     )
 
     public struct Result: JSONTabled {
-        /// Those that are known, in the order of the question.
+        /// The known edits, in the order of the request.
         public var edits: [EditStatus]
-        /// Those that never arrived, or that finished longer ago than finished edits are kept.
+        /// Ids that never arrived, or whose edits finished before the retained history.
         public var unknown: [String]
 
         public init(edits: [EditStatus], unknown: [String]) {
@@ -205,27 +208,27 @@ public struct EditsStatus: Request {
 
         public static let table = JSONTable(
             "EditsStatus",
-            "Where published edits stand.",
+            "The states of published edits.",
             unknown: .ignored,
             blank: Result(edits: [], unknown: []),
             [
-                .required("edits", \.edits, .list(of: .object(EditStatus.self), limit: maxIDs), "Those known."),
+                .required("edits", \.edits, .list(of: .object(EditStatus.self), limit: maxIDs), "The known edits."),
                 .required(
                     "unknown",
                     \.unknown,
                     .list(of: .text(maxBytes: PublishedEdit.maxNameBytes), limit: maxIDs),
-                    "Those that never arrived, or finished longer ago than the history is kept: publish them."
+                    "Ids that never arrived, or that finished before the retained history: publish them again."
                 ),
             ]
         )
     }
 }
 
-/// A published edit, and the transaction that brought it to its state.
+/// The state of a published edit, and the transaction that recorded it.
 public struct EditStatus: Sendable, Hashable, JSONTabled {
     public var edit: PublishedEdit
     public var sequence: Int64
-    /// Of its content, as ``PublishedEdit/refusedDigest`` is.
+    /// Digest of the edit's content, computed as ``PublishedEdit/refusedDigest``.
     public var digest: String
 
     public init(edit: PublishedEdit, sequence: Int64, digest: String) {
@@ -236,36 +239,36 @@ public struct EditStatus: Sendable, Hashable, JSONTabled {
 
     public static let table = JSONTable(
         "EditStatus",
-        "A published edit, and the transaction that brought it to its state.",
+        "The state of a published edit, and the transaction that recorded it.",
         unknown: .ignored,
         blank: EditStatus(edit: PublishedEdit(id: "", asset: .none, state: .accepted), sequence: 0, digest: ""),
         [
-            .required("id", \.edit.id, .text(maxBytes: PublishedEdit.maxNameBytes), "The publisher's name for it."),
-            .required("asset", \.edit.asset, .id(.asset), "What is edited."),
-            .required("state", \.edit.state, .name(PublishedEditState.self), "Where it stands."),
+            .required("id", \.edit.id, .text(maxBytes: PublishedEdit.maxNameBytes), "Id of the edit."),
+            .required("asset", \.edit.asset, .id(.asset), "The edited asset."),
+            .required("state", \.edit.state, .name(PublishedEditState.self), "State of the edit."),
             .optional(
                 "after",
                 \.edit.predecessor,
                 .text(maxBytes: PublishedEdit.maxNameBytes),
-                "The publisher's previous edit of the asset."
+                "Id of the edit that this one is applied after."
             ),
-            .optional("errorName", \.edit.errorName, .text(maxBytes: 64), "Why it failed."),
+            .optional("errorName", \.edit.errorName, .text(maxBytes: 64), "Name of the error if it failed."),
             .optional(
                 "errorMessage",
                 \.edit.errorMessage,
                 .text(maxBytes: PublishedEdit.maxMessageBytes),
                 "Why it failed, and what to do."
             ),
-            .required("sequence", \.sequence, .integer(0...Int64.max), "The transaction that brought it there."),
-            .defaulted("digest", \.digest, .text(maxBytes: 64), "Of its content.", default: ""),
+            .required("sequence", \.sequence, .integer(0...Int64.max), "The transaction that recorded the state."),
+            .defaulted("digest", \.digest, .text(maxBytes: 64), "Digest of its content.", default: ""),
         ]
     )
 }
 
-/// `edits.pending` of the catalog: what was accepted and is not finished, oldest first; for services.
+/// `edits.pending` of the catalog: accepted edits that are not finished, oldest first; for services.
 public struct EditsPending: Request {
     public static let method = "edits.pending"
-    /// The last sequence of the page before; nil for the first page.
+    /// The last sequence of the previous page; nil for the first page.
     public var after: Int64?
     public var limit: Int
 
@@ -275,17 +278,17 @@ public struct EditsPending: Request {
     }
 
     public static let table = parameters(
-        "Edits that were accepted and are not finished, oldest first. For services.",
+        "Accepted edits that are not finished, oldest first. For services.",
         blank: EditsPending(),
         [
-            .optional("after", \.after, .integer(0...Int64.max), "Those accepted after this sequence."),
-            .defaulted("limit", \.limit, .count(1...1000), "Most edits to answer.", default: 500),
+            .optional("after", \.after, .integer(0...Int64.max), "Only edits accepted after this sequence."),
+            .defaulted("limit", \.limit, .count(1...1000), "Maximum number of edits.", default: 500),
         ]
     )
 
     public struct Result: JSONTabled {
         public var edits: [PendingEdit]
-        /// Where the next page begins; nil where this was the last.
+        /// The `after` of the next page; nil if this is the last page.
         public var next: Int64?
 
         public init(edits: [PendingEdit], next: Int64?) {
@@ -295,23 +298,23 @@ public struct EditsPending: Request {
 
         public static let table = JSONTable(
             "EditsPending",
-            "Edits that were accepted and are not finished.",
+            "Accepted edits that are not finished.",
             unknown: .ignored,
             blank: Result(edits: [], next: nil),
             [
                 .required("edits", \.edits, .list(of: .object(PendingEdit.self), limit: 1000), "Oldest first."),
-                .optional("next", \.next, .integer(0...Int64.max), "Where the next page begins."),
+                .optional("next", \.next, .integer(0...Int64.max), "The after of the next page; absent on the last."),
             ]
         )
     }
 }
 
-/// An edit that was accepted and is not finished.
+/// An accepted edit that is not finished.
 public struct PendingEdit: Sendable, Hashable, JSONTabled {
     public var publisher: String
     /// The transaction that accepted it.
     public var sequence: Int64
-    /// As in ``ChangeRequest/AcceptEdit``.
+    /// The edit as it was accepted.
     public var accepted: ChangeRequest.AcceptEdit
 
     public init(publisher: String, sequence: Int64, accepted: ChangeRequest.AcceptEdit) {
@@ -322,7 +325,7 @@ public struct PendingEdit: Sendable, Hashable, JSONTabled {
 
     public static let table = JSONTable(
         "PendingEdit",
-        "An edit that was accepted and is not finished.",
+        "An accepted edit that is not finished.",
         unknown: .ignored,
         blank: PendingEdit(
             publisher: "",
@@ -330,9 +333,9 @@ public struct PendingEdit: Sendable, Hashable, JSONTabled {
             accepted: ChangeRequest.AcceptEdit(id: "", asset: .none, digest: "", content: .null)
         ),
         [
-            .required("publisher", \.publisher, .text(maxBytes: 256), "Who published it."),
+            .required("publisher", \.publisher, .text(maxBytes: 256), "Identity of the publisher."),
             .required("sequence", \.sequence, .integer(0...Int64.max), "The transaction that accepted it."),
-            .required("accepted", \.accepted, .object(ChangeRequest.AcceptEdit.self), "What was accepted."),
+            .required("accepted", \.accepted, .object(ChangeRequest.AcceptEdit.self), "The edit as it was accepted."),
         ]
     )
 }

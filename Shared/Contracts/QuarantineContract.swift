@@ -2,21 +2,21 @@ public import JSONValue
 public import Messaging
 public import PhotoModel
 
-/// Stored bytes that are opened no more, because workers came to harm over them (DESIGN 4.4).
+/// Stored bytes that are no longer opened because workers crashed or hung while reading them.
 public struct QuarantinedResource: JSONTabled, Equatable {
     /// SHA-256 of the bytes.
     public var digest: String
-    /// The error of the last time: `worker_crashed` or `worker_timeout`.
+    /// Name of the latest error: `worker_crashed` or `worker_timeout`.
     public var name: String
-    /// What happened the last time, in words.
+    /// Message of the latest error.
     public var reason: String
-    /// The service that saw it.
+    /// Name of the service whose worker failed.
     public var service: String
-    /// How often it happened.
+    /// Number of failures.
     public var failures: Int
-    /// When it last happened, in microseconds since 1970.
+    /// Date of the latest failure, in microseconds since 1970.
     public var date: Int64
-    /// Assets that have the bytes; only in lists, and the first few.
+    /// The first ``mostAssets`` assets that have the bytes; only in `quarantine.list`.
     public var assets: [ObjectID]
 
     public static let mostAssets = 8
@@ -41,33 +41,33 @@ public struct QuarantinedResource: JSONTabled, Equatable {
 
     public static let table = JSONTable(
         "QuarantinedResource",
-        "Bytes that are opened no more, and why.",
+        "Quarantined bytes, and why.",
         unknown: .ignored,
         blank: QuarantinedResource(digest: "", name: "", reason: "", service: "", failures: 0, date: 0),
         [
             .required("digest", \.digest, .text(maxBytes: 64), "SHA-256 of the bytes."),
             .required("name", \.name, .text(maxBytes: 64), "worker_crashed or worker_timeout."),
-            .required("reason", \.reason, .text(maxBytes: ReportHarm.maxReasonBytes), "What happened the last time."),
-            .required("service", \.service, .text(maxBytes: 64), "Where it happened."),
-            .required("failures", \.failures, .count(0...Int.max), "How often it happened."),
-            .required("date", \.date, .integer(), "When it last happened, microseconds since 1970."),
+            .required("reason", \.reason, .text(maxBytes: ReportHarm.maxReasonBytes), "The latest error message."),
+            .required("service", \.service, .text(maxBytes: 64), "The service whose worker failed."),
+            .required("failures", \.failures, .count(0...Int.max), "Number of failures."),
+            .required("date", \.date, .integer(), "The latest failure, microseconds since 1970."),
             .defaulted(
                 "assets",
                 \.assets,
                 .list(of: .id(.asset), limit: mostAssets),
-                "Assets that have the bytes; in lists only.",
+                "Assets that have the bytes; only in quarantine.list.",
                 default: []
             ),
         ]
     )
 
-    /// The error for whoever asks for something that would open the bytes.
+    /// Returns the error for requests that would open the bytes.
     ///
-    /// - Parameter file: the bytes as the client knows them
+    /// - Parameter file: a name of the bytes that the client knows
     public func refusal(of file: String) -> RPCError {
         Refusal.quarantined.error(
-            "\(file) was set aside: \(reason) (\(service), \(failures == 1 ? "once" : "\(failures) times")). "
-                + "`safelight quarantine lift \(digest)` lets it be tried again",
+            "\(file) is quarantined: \(reason) (\(service), \(failures == 1 ? "once" : "\(failures) times")). "
+                + "To try it again, run `safelight quarantine lift \(digest)`",
             [
                 "digest": .string(digest), "name": .string(name), "reason": .string(reason),
                 "service": .string(service), "failures": JSON(failures), "date": .int(date),
@@ -76,7 +76,7 @@ public struct QuarantinedResource: JSONTabled, Equatable {
     }
 }
 
-/// `quarantine.report`: a worker came to harm over stored bytes; for services.
+/// `quarantine.report`: reports that a worker crashed or hung while reading stored bytes; for services.
 public struct ReportHarm: Request {
     public static let method = "quarantine.report"
     public static let maxReasonBytes = 1024
@@ -84,7 +84,7 @@ public struct ReportHarm: Request {
     public var name: String
     public var reason: String
     public var service: String
-    /// Attempts that ended so, one after the other.
+    /// Number of consecutive attempts that failed in this way.
     public var failures: Int
 
     public init(digest: String, name: String, reason: String, service: String, failures: Int = 1) {
@@ -96,14 +96,14 @@ public struct ReportHarm: Request {
     }
 
     public static let table = parameters(
-        "Tells that a worker crashed or hung over stored bytes; after two times they are set aside. For services.",
+        "Reports that a worker crashed or hung over stored bytes; the second report quarantines them. For services.",
         blank: ReportHarm(digest: "", name: "", reason: "", service: ""),
         [
             .required("digest", \.digest, .text(maxBytes: 64), "SHA-256 of the bytes."),
             .required("name", \.name, .text(maxBytes: 64), "worker_crashed or worker_timeout."),
-            .required("reason", \.reason, .text(maxBytes: maxReasonBytes), "What happened."),
-            .required("service", \.service, .text(maxBytes: 64), "Where it happened."),
-            .defaulted("failures", \.failures, .count(1...1000), "Attempts that ended so.", default: 1),
+            .required("reason", \.reason, .text(maxBytes: maxReasonBytes), "The error message."),
+            .required("service", \.service, .text(maxBytes: 64), "The service whose worker failed."),
+            .defaulted("failures", \.failures, .count(1...1000), "Number of attempts that failed.", default: 1),
         ]
     )
 
@@ -118,18 +118,18 @@ public struct ReportHarm: Request {
 
         public static let table = JSONTable(
             "HarmReported",
-            "What became of the bytes.",
+            "The state of the reported bytes.",
             unknown: .ignored,
             blank: Result(failures: 0, isSetAside: false),
             [
-                .required("failures", \.failures, .count(0...Int.max), "How often it has happened."),
-                .required("isSetAside", \.isSetAside, .flag, "They are opened no more."),
+                .required("failures", \.failures, .count(0...Int.max), "Number of failures so far."),
+                .required("isSetAside", \.isSetAside, .flag, "Whether they are quarantined."),
             ]
         )
     }
 }
 
-/// `quarantine.list`: what was set aside, the latest first.
+/// `quarantine.list`: the quarantined bytes, the latest first.
 public struct ListQuarantine: Request {
     public static let method = "quarantine.list"
     public static let maxPage = 1000
@@ -142,11 +142,11 @@ public struct ListQuarantine: Request {
     }
 
     public static let table = parameters(
-        "What was set aside because workers came to harm over it, the latest first.",
+        "The bytes quarantined because workers crashed or hung while reading them, the latest first.",
         blank: ListQuarantine(),
         [
-            .defaulted("from", \.from, .count(0...Int.max), "Position of the first entry of the page.", default: 0),
-            .defaulted("count", \.count, .count(0...maxPage), "Entries of the page.", default: 100),
+            .defaulted("from", \.from, .count(0...Int.max), "Index of the first entry of the page.", default: 0),
+            .defaulted("count", \.count, .count(0...maxPage), "Maximum entries of the page.", default: 100),
         ]
     )
 
@@ -161,11 +161,11 @@ public struct ListQuarantine: Request {
 
         public static let table = JSONTable(
             "Quarantine",
-            "What was set aside.",
+            "A page of quarantined bytes.",
             unknown: .ignored,
             blank: Result(count: 0, resources: []),
             [
-                .required("count", \.count, .count(0...Int.max), "How many there are."),
+                .required("count", \.count, .count(0...Int.max), "Number of entries in all."),
                 .required(
                     "resources",
                     \.resources,
@@ -177,18 +177,19 @@ public struct ListQuarantine: Request {
     }
 }
 
-/// `quarantine.lift`: lets bytes be tried again; for services and whoever runs the library on this machine.
+/// `quarantine.lift`: removes bytes from the quarantine; for services and the user who runs the library on this
+/// machine.
 public struct LiftQuarantine: Request {
     public static let method = "quarantine.lift"
-    /// Which bytes; nil: all.
+    /// SHA-256 of the bytes; nil for all entries.
     public var digest: String?
 
     public init(digest: String?) { self.digest = digest }
 
     public static let table = parameters(
-        "Lets bytes that were set aside be tried again, and forgets what they did.",
+        "Removes bytes from the quarantine and resets their failure counts.",
         blank: LiftQuarantine(digest: nil),
-        [.optional("digest", \.digest, .text(maxBytes: 64), "SHA-256 of the bytes; absent: all of them.")]
+        [.optional("digest", \.digest, .text(maxBytes: 64), "SHA-256 of the bytes; absent: all entries.")]
     )
 
     public struct Result: JSONTabled {
@@ -196,10 +197,10 @@ public struct LiftQuarantine: Request {
         public init(lifted: Int) { self.lifted = lifted }
         public static let table = JSONTable(
             "QuarantineLifted",
-            "How many entries were forgotten.",
+            "Number of entries that were removed.",
             unknown: .ignored,
             blank: Result(lifted: 0),
-            [.required("lifted", \.lifted, .count(0...Int.max), "How many were set aside before.")]
+            [.required("lifted", \.lifted, .count(0...Int.max), "Number of bytes that were quarantined.")]
         )
     }
 }

@@ -2,8 +2,8 @@ public import JSONValue
 public import Messaging
 public import PhotoModel
 
-/// Every error of the house, with its number: PhotoKit's where PhotoKit has one (spec section 11), JSON-RPC's own below
-/// zero, and ours from 9001 up.
+/// All errors of the services and their codes: PhotoKit's code if PhotoKit has the error, JSON-RPC's own below zero,
+/// and Safelight's from 9001 up.
 public enum Refusal: String, Sendable, CaseIterable {
     // JSON-RPC
     case parseError = "parse_error"
@@ -28,7 +28,7 @@ public enum Refusal: String, Sendable, CaseIterable {
     case accessRestricted = "access_restricted"
     case accessDenied = "access_denied"
 
-    // Ours
+    // Safelight
     case busy = "busy"
     case deadlineExceeded = "deadline_exceeded"
     case connectionLost = "connection_lost"
@@ -106,76 +106,76 @@ public enum Refusal: String, Sendable, CaseIterable {
         }
     }
 
-    /// What it means, for the documents.
+    /// The meaning of the error, for the documentation.
     public var summary: String {
         switch self {
         case .parseError: "The message is not JSON."
         case .invalidRequest: "The message is not a JSON-RPC request, or breaks a limit of the connection."
         case .methodNotFound: "The service has no such method; rpc.discover lists those it has."
-        case .invalidParams: "A parameter is missing, unknown, of the wrong kind or out of range."
-        case .internalError: "A fault of the service; its log tells more under the request's id."
+        case .invalidParams: "A parameter is missing, unknown, of the wrong type or out of range."
+        case .internalError: "The service failed unexpectedly; see its log for the request's id."
         case .userCancelled: "The request was cancelled."
-        case .tokenExpired: "The token is older than the history kept, or of another history: fetch again."
+        case .tokenExpired: "The token is older than the retained history, or of another history: fetch again."
         case .libraryOffline: "The library's folder cannot be reached."
         case .identifierNotFound: "No entity has this identifier."
-        case .multipleIdentifiers: "More than one entity fits."
+        case .multipleIdentifiers: "More than one entity matches."
         case .detailsUnavailable: "There are no details of this change."
-        case .changeNotSupported: "This kind of change is not possible for this entity."
-        case .interrupted: "The work was interrupted; ask again."
-        case .invalidResource: "The bytes are not a picture that can be taken in."
-        case .missingResource: "The asset lacks the resource that the request needs."
+        case .changeNotSupported: "This kind of change is not supported for this entity."
+        case .interrupted: "The request was interrupted; send it again."
+        case .invalidResource: "The bytes are not a photo or video that can be imported."
+        case .missingResource: "The asset does not have the resource that the request needs."
         case .notEnoughSpace: "The disk is full."
-        case .requestNotSupported: "The request does not fit this asset."
+        case .requestNotSupported: "The request is not supported for this asset."
         case .accessRestricted: "Access is restricted by configuration."
-        case .accessDenied: "This identity may not do that."
-        case .busy: "Too much is under way; ask again a little later."
+        case .accessDenied: "This identity is not allowed to do that."
+        case .busy: "The service has too many requests in progress; retry after a short delay."
         case .deadlineExceeded:
-            "The work was not done by the deadline. A write may still have been committed: repeat it "
-                + "under the same transaction id to learn."
-        case .connectionLost: "The service went away before it answered. Repeat writes under the same transaction id."
-        case .limitExceeded: "The request goes beyond a limit, which the message names."
+            "The request was not completed by its deadline. A write may still have been committed: repeat it "
+                + "with the same transaction id to find out."
+        case .connectionLost: "The connection was lost before the response. Repeat writes with the same transaction id."
+        case .limitExceeded: "The request exceeds a limit; the message names it."
         case .behind: "The service has not reached the token in atLeast yet."
-        case .idReused: "This transaction id was used for other content."
-        case .conflict: "The entity has changed since the revision named."
-        case .cycle: "A folder cannot be put into itself."
-        case .handleExpired: "The upload, cache or observation is gone; begin again."
-        case .resourceChanged: "The stored bytes are not those that were taken in."
-        case .unsupportedFormat: "The format is not supported; the message lists those that are."
-        case .unsupportedPredicate: "The predicate uses a key or operation that this class does not offer."
-        case .unsupportedSortKey: "The class cannot be sorted by this key."
-        case .invalidPredicate: "The predicate cannot be read."
+        case .idReused: "This transaction id was used with other content."
+        case .conflict: "The entity has changed since the given revision."
+        case .cycle: "A folder cannot be moved into itself."
+        case .handleExpired: "The upload, cache or observation has expired; begin again."
+        case .resourceChanged: "The stored bytes are not the bytes that were imported."
+        case .unsupportedFormat: "The format is not supported; the message lists the supported formats."
+        case .unsupportedPredicate: "The predicate uses a key or operation that this class does not support."
+        case .unsupportedSortKey: "This class cannot be sorted by this key."
+        case .invalidPredicate: "The predicate cannot be parsed."
         case .invalidOptions: "The options contradict each other."
         case .rangeError: "An index is out of range."
         case .snapshotRequired: "Index operations need the token at which the indexes were read."
-        case .nestedChange: "A change cannot hold another."
+        case .nestedChange: "A transaction cannot contain another."
         case .notObservable: "Fetches of this kind cannot be observed."
-        case .missingPredecessor: "The edit that this one comes after is unknown."
-        case .predecessorFailed: "The edit that this one is to be appended to has failed."
-        case .workerCrashed: "The worker process died over these bytes."
-        case .workerTimeout: "The worker process took too long over these bytes."
-        case .quarantined: "These bytes were set aside because they did harm before."
-        case .unavailable: "A service that is needed does not answer."
-        case .resourcesDisagree: "The files are not of one picture; take them in as assets of their own."
+        case .missingPredecessor: "The edit named in after is unknown."
+        case .predecessorFailed: "The edit that this one appends to has failed."
+        case .workerCrashed: "The worker process crashed while reading these bytes."
+        case .workerTimeout: "The worker process exceeded its time limit while reading these bytes."
+        case .quarantined: "These bytes are quarantined because workers crashed or hung while reading them."
+        case .unavailable: "A required service does not respond."
+        case .resourcesDisagree: "The files do not show the same photo; import them as separate assets."
         }
     }
 
-    /// The error as it goes over the wire.
+    /// Returns the error as it is sent on the wire.
     ///
     /// - Parameters:
-    ///   - message: what went wrong with which thing, and what to do
-    ///   - data: what was offered instead: allowed keys, the oldest token and the like
+    ///   - message: what failed, for which object, and what to do
+    ///   - data: what is accepted instead, for example allowed keys or the oldest token
     public func error(_ message: String, _ data: JSONObject = [:]) -> RPCError {
         RPCError(code: code, name: rawValue, message: message, data: data)
     }
 }
 
 extension RPCError {
-    /// The entry of the table, where the sender uses one that we know.
+    /// The entry of ``Refusal`` with this error's name; nil if the name is unknown.
     public var refusal: Refusal? { Refusal(rawValue: name) }
 }
 
 extension PredicateError {
-    /// The error as it goes over the wire: what was refused, where, and what would have been accepted.
+    /// The error as it is sent on the wire: what was refused, at which offset, and what is accepted instead.
     public var refusal: RPCError {
         var data: JSONObject = [:]
         if let key { data["key"] = .string(key) }

@@ -1,24 +1,26 @@
 public import JSONValue
 public import Messaging
 
-/// A request of the house: its parameters, declared once as a table, and what answers it.
+/// A request of a service: a method with its parameters, declared once as a table, and its result type.
 public protocol Request: JSONTabled {
     associatedtype Result: JSONTabled
-    /// The name on the wire, for example `fetch.assets`.
+    /// The method name on the wire, for example `fetch.assets`.
     static var method: String { get }
-    /// Reads the parameters; a fault is answered `invalid_params`, naming the parameter.
+    /// Decodes the parameters.
+    ///
+    /// - Throws: `invalid_params`, with the name of the parameter
     init(params: JSON) throws(RPCError)
 }
 
-/// A method for the documents (OpenRPC 1.3).
+/// The description of a method in the documentation (OpenRPC 1.3).
 public struct MethodDescription: Sendable {
     public let name: String
     public let summary: String
     public let params: JSON
     public let result: JSON
-    /// What travels as attachments, in words; empty for nothing.
+    /// Description of the attachments; empty if there are none.
     public let attachments: String
-    /// The other endpoint that it is pushed to, without an answer; nil for a request.
+    /// The endpoint that a notification is pushed to; it has no response. Nil for a request.
     public let pushedTo: String?
 
     public init<R: Request>(_: R.Type, attachments: String = "") {
@@ -30,7 +32,7 @@ public struct MethodDescription: Sendable {
         self.pushedTo = nil
     }
 
-    /// A notification that is pushed to an endpoint of its own.
+    /// Describes a notification that is pushed to a separate endpoint.
     public init<N: JSONTabled>(notification method: String, _: N.Type, to endpoint: String) {
         self.name = method
         self.summary = N.table.summary
@@ -42,14 +44,15 @@ public struct MethodDescription: Sendable {
 }
 
 extension Request {
-    /// The table of a request: what it does not name is refused, because a misspelt option must not pass for a default.
+    /// Returns the table of a request. Unknown members are refused, so that a misspelled option is not silently
+    /// replaced by its default.
     static func parameters(_ summary: String, blank: Self, _ fields: [JSONField<Self>] = []) -> JSONTable<Self> {
         JSONTable(method, summary, unknown: .refused, blank: blank, fields)
     }
 
     public init(params: JSON) throws(RPCError) { self = try Self.read(params) }
 
-    /// Reads the parameters by the table.
+    /// Decodes the parameters with the table.
     static func read(_ params: JSON) throws(RPCError) -> Self {
         do throws(JSONProblem) {
             return try table.decode(params)
@@ -62,20 +65,20 @@ extension Request {
     }
 }
 
-/// What every parameter object may also carry (DESIGN 3.1).
+/// Parameters that every request accepts in addition to its own.
 public enum CommonParameters {
     public static let schema: JSON = [
         "deadlineMs": [
-            "type": "integer", "minimum": 1, "description": "Milliseconds until the answer is due; 30000 by default.",
+            "type": "integer", "minimum": 1, "description": "Milliseconds until the request's deadline; default 30000.",
         ],
         "credit": [
             "type": "integer", "minimum": 0,
-            "description": "Bytes of notifications that may be under way; more is granted by rpc.credit.",
+            "description": "Bytes of notifications that the service may send ahead; rpc.credit grants more.",
         ],
     ]
 }
 
-/// The OpenRPC document of a service, made from its request tables.
+/// Returns the OpenRPC document of a service, generated from its method descriptions.
 public func openRPCDocument(service: String, version: String, methods: [MethodDescription]) -> JSON {
     let described = methods.sorted { $0.name < $1.name }.map { method -> JSON in
         let required = Set(method.params["required"]?.arrayValue?.compactMap(\.stringValue) ?? [])
@@ -88,7 +91,7 @@ public func openRPCDocument(service: String, version: String, methods: [MethodDe
         ]
         if !method.attachments.isEmpty { description["x-attachments"] = .string(method.attachments) }
         if let endpoint = method.pushedTo {
-            // OpenRPC's word for a method without an answer is to leave the result out.
+            // In OpenRPC a method without a result is a notification.
             description["result"] = nil
             description["x-pushed-to"] = .string(endpoint)
         }
@@ -105,13 +108,13 @@ public func openRPCDocument(service: String, version: String, methods: [MethodDe
     ]
 }
 
-/// A result that says nothing but that it was done.
+/// A result without members: the request succeeded.
 public struct Done: JSONTabled {
     public init() {}
-    public static let table = JSONTable("Done", "Nothing to say.", unknown: .ignored, blank: Done(), [])
+    public static let table = JSONTable("Done", "An empty object.", unknown: .ignored, blank: Done(), [])
 }
 
-/// A result or parameter that is described elsewhere.
+/// An object with arbitrary members that are documented elsewhere.
 public struct FreeForm: JSONTabled {
     public var members: JSONObject
 
@@ -124,5 +127,5 @@ public struct FreeForm: JSONTabled {
 
     public var json: JSON { .object(members) }
 
-    public static let table = JSONTable("Object", "Any members.", unknown: .ignored, blank: FreeForm(), [])
+    public static let table = JSONTable("Object", "Arbitrary members.", unknown: .ignored, blank: FreeForm(), [])
 }

@@ -1,10 +1,10 @@
 public import JSONValue
 public import PhotoModel
 
-/// `resource.read`: the bytes of a resource (spec T-31, T-32).
+/// `resource.read`: the bytes of a resource (T-31, T-32).
 ///
-/// To a REQ client, or without credit: one reply with up to 8 MiB from `offset` as its attachment. With credit:
-/// notifications `resource.chunk {offset}` with an attachment each, then the reply.
+/// A REQ client, or a request without credit, gets one response with up to 8 MiB from `offset` as its attachment. With
+/// credit, `resource.chunk {offset}` notifications with an attachment each precede the response.
 public struct ReadResource: Request {
     public static let method = "resource.read"
     public static let notification = "resource.chunk"
@@ -27,16 +27,16 @@ public struct ReadResource: Request {
         blank: ReadResource(asset: .none, type: .photo),
         [
             .asset(\.asset),
-            .defaulted("type", \.type, .name(ResourceType.self), "Which of its resources.", default: .photo),
-            .defaulted("offset", \.offset, .integer(0...Int64.max), "First byte.", default: 0),
-            .optional("length", \.length, .integer(0...Int64.max), "Bytes; absent: to the end."),
+            .defaulted("type", \.type, .name(ResourceType.self), "Type of the resource.", default: .photo),
+            .defaulted("offset", \.offset, .integer(0...Int64.max), "Offset of the first byte.", default: 0),
+            .optional("length", \.length, .integer(0...Int64.max), "Number of bytes; absent: to the end."),
         ]
     )
 
     public struct Result: JSONTabled {
         public var resource: AssetResource
         public var offset: Int64
-        /// Bytes delivered from `offset` on.
+        /// Number of bytes delivered, from `offset`.
         public var length: Int64
 
         public init(resource: AssetResource, offset: Int64, length: Int64) {
@@ -47,7 +47,7 @@ public struct ReadResource: Request {
 
         public static let table = JSONTable(
             "ResourceBytes",
-            "What was delivered.",
+            "The delivered range of a resource.",
             unknown: .ignored,
             blank: Result(
                 resource: AssetResource(type: .photo, digest: "", size: 0, contentType: ""),
@@ -56,14 +56,14 @@ public struct ReadResource: Request {
             ),
             [
                 .required("resource", \.resource, .object(AssetResource.self), "The resource, with its digest."),
-                .required("offset", \.offset, .integer(0...Int64.max), "First byte delivered."),
-                .required("length", \.length, .integer(0...Int64.max), "Bytes delivered."),
+                .required("offset", \.offset, .integer(0...Int64.max), "Offset of the first byte delivered."),
+                .required("length", \.length, .integer(0...Int64.max), "Number of bytes delivered."),
             ]
         )
     }
 }
 
-/// `resource.supports`: whether files of some types make an asset (spec T-20).
+/// `resource.supports`: whether an asset can be created from files of some types (T-20).
 public struct SupportsResources: Request {
     public static let method = "resource.supports"
     public var types: [ResourceType]
@@ -73,7 +73,7 @@ public struct SupportsResources: Request {
     public static let table = parameters(
         "Whether a new asset can have resources of these types.",
         blank: SupportsResources(types: []),
-        [.required("types", \.types, .list(of: .name(ResourceType.self), limit: 64), "The types, one for each file.")]
+        [.required("types", \.types, .list(of: .name(ResourceType.self), limit: 64), "One type for each file.")]
     )
 
     public struct Result: JSONTabled {
@@ -83,18 +83,18 @@ public struct SupportsResources: Request {
 
         public static let table = JSONTable(
             "Supported",
-            "Whether they make an asset.",
+            "Whether an asset can be created from them.",
             unknown: .ignored,
             blank: Result(isSupported: false),
-            [.required("isSupported", \.isSupported, .flag, "Whether they make an asset.")]
+            [.required("isSupported", \.isSupported, .flag, "Whether an asset can be created from them.")]
         )
     }
 }
 
-/// `upload.begin`: bytes larger than an attachment come in steps.
+/// `upload.begin`: begins an upload of a file that is larger than an attachment.
 public struct BeginUpload: Request {
     public static let method = "upload.begin"
-    /// The size, where it is known; a larger one than the quota is refused at once.
+    /// The size of the file in bytes, nil if unknown. A size above the quota is refused at once.
     public var size: Int64?
 
     public static let chunkBytes = 1 << 20
@@ -104,7 +104,7 @@ public struct BeginUpload: Request {
     public static let table = parameters(
         "Begins an upload; its lease is ten minutes, renewed by each append.",
         blank: BeginUpload(),
-        [.optional("size", \.size, .integer(0...Int64.max), "The size of the whole, where it is known.")]
+        [.optional("size", \.size, .integer(0...Int64.max), "Size of the file in bytes, if known.")]
     )
 
     public struct Result: JSONTabled {
@@ -122,18 +122,18 @@ public struct BeginUpload: Request {
             unknown: .ignored,
             blank: Result(upload: ""),
             [
-                .required("upload", \.upload, .text(maxBytes: 64), "Its name."),
-                .required("chunkBytes", \.chunkBytes, .count(1...BeginUpload.chunkBytes), "Most bytes of an append."),
+                .required("upload", \.upload, .text(maxBytes: 64), "Id of the upload."),
+                .required("chunkBytes", \.chunkBytes, .count(1...BeginUpload.chunkBytes), "Maximum bytes per append."),
             ]
         )
     }
 }
 
-/// `upload.append`: the next bytes, as the one attachment.
+/// `upload.append`: appends the bytes of the only attachment.
 public struct AppendUpload: Request {
     public static let method = "upload.append"
     public var upload: String
-    /// Where these bytes belong: an append that was received already is answered again, a gap is refused.
+    /// Offset of these bytes in the file. A repeated append succeeds again; an append that leaves a gap is refused.
     public var offset: Int64
 
     public init(upload: String, offset: Int64) {
@@ -145,8 +145,8 @@ public struct AppendUpload: Request {
         "Appends the attachment to an upload.",
         blank: AppendUpload(upload: "", offset: 0),
         [
-            .required("upload", \.upload, .text(maxBytes: 64), "The upload."),
-            .required("offset", \.offset, .integer(0...Int64.max), "Where these bytes belong."),
+            .required("upload", \.upload, .text(maxBytes: 64), "Id of the upload."),
+            .required("offset", \.offset, .integer(0...Int64.max), "Offset of these bytes in the file."),
         ]
     )
 
@@ -163,13 +163,13 @@ public struct AppendUpload: Request {
     }
 }
 
-/// `upload.finish`: the bytes are complete and durable.
+/// `upload.finish`: completes an upload. Its bytes are durable when the response arrives.
 public struct FinishUpload: Request {
     public static let method = "upload.finish"
     public var upload: String
-    /// SHA-256 that the bytes must have, where the client knows it.
+    /// SHA-256 that the bytes must have; nil if the client does not know it.
     public var digest: String?
-    /// Where the library has the bytes already, its file is read and compared, and replaced where it is damaged.
+    /// Whether a file that the library already has for these bytes is read and compared, and replaced if it is damaged.
     public var verifies: Bool
 
     public init(upload: String, digest: String? = nil, verifies: Bool = false) {
@@ -179,16 +179,16 @@ public struct FinishUpload: Request {
     }
 
     public static let table = parameters(
-        "Completes an upload, so that a change request may name it.",
+        "Completes an upload, so that a change request can use it.",
         blank: FinishUpload(upload: ""),
         [
-            .required("upload", \.upload, .text(maxBytes: 64), "The upload."),
+            .required("upload", \.upload, .text(maxBytes: 64), "Id of the upload."),
             .optional("digest", \.digest, .text(maxBytes: 64), "SHA-256 that the bytes must have."),
             .defaulted(
                 "verify",
                 \.verifies,
                 .flag,
-                "Where the library has the bytes, its file is compared with them, and replaced if it is damaged.",
+                "If the library has the bytes, compare its file with them, and replace it if it is damaged.",
                 default: false
             ),
         ]
@@ -216,7 +216,7 @@ public struct FinishUpload: Request {
             [
                 .required("upload", \.upload, .text(maxBytes: 64), "Its name."),
                 .required("digest", \.digest, .text(maxBytes: 64), "SHA-256 of the bytes."),
-                .required("size", \.size, .integer(0...Int64.max), "Bytes."),
+                .required("size", \.size, .integer(0...Int64.max), "Size in bytes."),
                 .defaulted(
                     "healed",
                     \.isHealed,
@@ -229,15 +229,15 @@ public struct FinishUpload: Request {
     }
 }
 
-/// `upload.cancel`: forgets an upload.
+/// `upload.cancel`: discards an upload.
 public struct CancelUpload: Request {
     public typealias Result = Done
     public static let method = "upload.cancel"
     public var upload: String
     public init(upload: String) { self.upload = upload }
     public static let table = parameters(
-        "Forgets an upload.",
+        "Discards an upload.",
         blank: CancelUpload(upload: ""),
-        [.required("upload", \.upload, .text(maxBytes: 64), "The upload.")]
+        [.required("upload", \.upload, .text(maxBytes: 64), "Id of the upload.")]
     )
 }

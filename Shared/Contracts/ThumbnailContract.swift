@@ -1,15 +1,15 @@
 public import JSONValue
 public import PhotoModel
 
-/// `image.sheet`: a contact sheet, several assets as one picture.
+/// `image.sheet`: a contact sheet, several assets in one image.
 public struct ImageSheet: Request {
     public static let method = "image.sheet"
     public static let maxAssets = 400
     public var assets: [ObjectID]
     public var columns: Int
-    /// Side of a cell, in pixels.
+    /// Side length of a cell, in pixels.
     public var cell: Int
-    /// Text below each picture; none: the file name.
+    /// Text below each image, in the order of `assets`; empty for the file names.
     public var labels: [String]
     public var version: ImageVersion
     public var atLeast: ChangeToken?
@@ -31,17 +31,17 @@ public struct ImageSheet: Request {
     }
 
     public static let table = parameters(
-        "A contact sheet: several assets as one picture.",
+        "A contact sheet: several assets in one image.",
         blank: ImageSheet(assets: []),
         [
             .required("assets", \.assets, .list(of: .id(.asset), limit: maxAssets), "The assets, row by row."),
-            .defaulted("columns", \.columns, .count(1...40), "Pictures in a row.", default: 6),
-            .defaulted("cell", \.cell, .count(32...1024), "Side of a cell, in pixels.", default: 256),
+            .defaulted("columns", \.columns, .count(1...40), "Images per row.", default: 6),
+            .defaulted("cell", \.cell, .count(32...1024), "Side length of a cell, in pixels.", default: 256),
             .defaulted(
                 "labels",
                 \.labels,
                 .list(of: .text(maxBytes: 256), limit: maxAssets),
-                "Text below each picture; none: the file name.",
+                "Text below each image; the file names if empty.",
                 default: []
             ),
             .version(\.version),
@@ -54,7 +54,7 @@ public struct ImageSheet: Request {
         public var pixelWidth: Int
         public var pixelHeight: Int
         public var sequence: Int64
-        /// Assets for which a grey field stands, with the reason.
+        /// Reasons by id of the assets that could not be rendered; a gray field is drawn for each.
         public var failed: JSONObject
 
         public init(mimeType: String, pixelWidth: Int, pixelHeight: Int, sequence: Int64, failed: JSONObject = [:]) {
@@ -67,21 +67,21 @@ public struct ImageSheet: Request {
 
         public static let table = JSONTable(
             "Sheet",
-            "What the attachment holds.",
+            "Description of the attached image.",
             unknown: .ignored,
             blank: Result(mimeType: "", pixelWidth: 0, pixelHeight: 0, sequence: 0),
             [
                 .required("mimeType", \.mimeType, .text(maxBytes: 64), "Media type of the bytes."),
-                .required("pixelWidth", \.pixelWidth, .count(0...1_000_000), "Width."),
-                .required("pixelHeight", \.pixelHeight, .count(0...1_000_000), "Height."),
+                .required("pixelWidth", \.pixelWidth, .count(0...1_000_000), "Width in pixels."),
+                .required("pixelHeight", \.pixelHeight, .count(0...1_000_000), "Height in pixels."),
                 .sequence(\.sequence),
-                .defaulted("failed", \.failed, .members, "Assets without a picture, and why.", default: [:]),
+                .defaulted("failed", \.failed, .members, "Assets that could not be rendered, and why.", default: [:]),
             ]
         )
     }
 }
 
-/// Every request of the thumbnailer.
+/// All requests of the thumbnailer.
 public enum ThumbnailerRequest: ServiceRequest {
     case image(ImageRequest)
     case data(ImageData)
@@ -100,11 +100,11 @@ public enum ThumbnailerRequest: ServiceRequest {
     public static let table = MethodTable<ThumbnailerRequest>([
         .method(
             image,
-            attachments: "Reply and image.degraded: the image, in one or more frames; above \(ImageDelivery.inReply) "
-                + "bytes notifications image.chunk bring it before the reply."
+            attachments: "Response, image.degraded: the image, in one or more frames; above \(ImageDelivery.inReply) "
+                + "bytes it is sent in image.chunk notifications before the response."
         ),
         .method(data, attachments: "As image.request."),
-        .method(sheet, attachments: "Reply: the picture."),
+        .method(sheet, attachments: "Response: the image."),
         .method(openCache),
         .method(configureCache),
         .method(startCaching),

@@ -1,17 +1,17 @@
 import Contracts
 public import Messaging
 
-/// The pauses between attempts: each twice the one before, with a little chance in it so that many clients of a service
-/// that comes back do not all ask in the same moment.
+/// Delays between attempts: exponential with jitter, so that clients of a restarted service do not all retry at the
+/// same time.
 struct Backoff: Sendable {
     static let first = Duration.milliseconds(50)
     static let longest = Duration.seconds(2)
 
     private var next = first
 
-    /// The pause before the next attempt.
+    /// Returns the delay before the next attempt, and doubles the one after it.
     ///
-    /// - Parameter chance: 0..<1, how much of the last quarter of the pause is left out
+    /// - Parameter chance: random number in 0..<1; the share of the last quarter of the delay that is subtracted
     mutating func pause(chance: Double) -> Duration {
         let pause = next
         next = min(next * 2, Self.longest)
@@ -22,13 +22,13 @@ struct Backoff: Sendable {
 }
 
 extension RPCError {
-    /// Whether the same request may well succeed a little later, and nothing is known to be wrong with it.
+    /// Whether the error is transient: the same request may succeed if it is retried.
     ///
-    /// A write may have been carried out all the same: it is repeated under its transaction id.
+    /// A write may have been committed nevertheless, so it must be retried with its transaction id.
     public var isPassing: Bool {
         switch refusal {
         case .busy, .connectionLost, .unavailable, .deadlineExceeded, .behind, .interrupted: true
-        // Taken back, and not by this side: the service is stopping.
+        // Cancelled by the service because it is stopping.
         case .userCancelled: !Task.isCancelled
         default: false
         }

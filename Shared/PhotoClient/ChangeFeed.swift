@@ -5,11 +5,11 @@ public import Logging
 public import Messaging
 public import PhotoModel
 
-/// The changes of a library, each once, in order, without a gap: through lost messages, restarts of the broker and long
-/// pauses of the reader.
+/// The changes of a library, each exactly once, in order and without gaps, across lost messages, restarts of the broker
+/// and long pauses of the caller.
 ///
-/// Each iteration is a reader of its own. A reader that pauses costs nobody anything: what its bounded inbox cannot
-/// hold it reads from history later.
+/// Each iteration subscribes separately. A slow iteration affects no other client: messages that its bounded inbox
+/// drops are read from history later.
 public struct ChangeFeed: AsyncSequence, Sendable {
     public typealias Element = FeedEvent
     public typealias Failure = RPCError
@@ -24,13 +24,13 @@ public struct ChangeFeed: AsyncSequence, Sendable {
     let topics: [String]
     private(set) var confirmed: (@Sendable (ChangeToken) -> Void)?
 
-    /// A feed outside a ``PhotoLibrary``.
+    /// Creates a feed without a ``PhotoLibrary``.
     ///
     /// - Parameters:
-    ///   - broker: who answers for history
-    ///   - feed: where the live messages come from
-    ///   - token: the last token seen; nil: from now on
-    ///   - topics: as ``FeedTopic`` names them, at most 1,000; none, or `changes` among them: all changes
+    ///   - broker: the client for requests of history
+    ///   - feed: the address of the live feed
+    ///   - token: the last token seen; nil for new changes only
+    ///   - topics: see ``FeedTopic``, at most 1,000; all changes if empty or if `changes` is among them
     public init(
         broker: ServiceClient,
         feed: EndpointAddress,
@@ -51,8 +51,8 @@ public struct ChangeFeed: AsyncSequence, Sendable {
         self.topics = topics
     }
 
-    /// The same feed, which also says about once a second that everything up to a token has been told: every event up
-    /// to it was taken by the reader. Silence means that nothing is known about what happened since.
+    /// Returns the same feed with a callback that confirms about once a second the token up to which the caller has
+    /// received every event. Without a call, nothing is known about changes since the last one.
     public func confirming(_ confirmed: @escaping @Sendable (ChangeToken) -> Void) -> ChangeFeed {
         var feed = self
         feed.confirmed = confirmed
@@ -64,9 +64,9 @@ public struct ChangeFeed: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         let reader: FeedReader
 
-        /// The next event, waiting for it; nil when the task is cancelled or the library closed.
+        /// Waits for and returns the next event; nil if the task is cancelled or the library is closed.
         ///
-        /// - Throws: what waiting cannot cure: a refusal of the broker, or no socket left
+        /// - Throws: permanent errors: one of the broker, or no more sockets are available
         public mutating func next(
             isolation actor: isolated (any Actor)? = #isolation
         ) async throws(RPCError) -> FeedEvent? {
@@ -77,7 +77,7 @@ public struct ChangeFeed: AsyncSequence, Sendable {
     }
 }
 
-/// Carries out what a ``FeedStateMachine`` decides, one step at a time.
+/// Executes the actions of a ``FeedStateMachine``, one at a time.
 final class FeedReader {
     private let feed: ChangeFeed
     private let filter: FeedTopicFilter
@@ -98,7 +98,7 @@ final class FeedReader {
 
     func next() async throws(RPCError) -> FeedEvent? {
         do throws(RPCError) {
-            // Subscribed before history is asked: what is published in between waits in the inbox.
+            // Subscribes before requesting history, so that messages published in between wait in the inbox.
             if subscriber == nil { try await subscribe() }
             while true {
                 if let event = events.popFirst() { return event }
@@ -128,12 +128,12 @@ final class FeedReader {
                 logger: feed.logger
             )
         } catch {
-            throw Refusal.unavailable.error("the feed cannot be subscribed to: \(error)")
+            throw Refusal.unavailable.error("cannot subscribe to the feed: \(error)")
         }
         let leftOut = await subscriber.subscribe(filter.isEverything ? [FeedTopic.changes] : Array(filter.topics))
         guard leftOut.isEmpty, await subscriber.subscribe([FeedTopic.head]).isEmpty else {
             throw Refusal.limitExceeded.error(
-                "a feed takes at most \(feed.limits.topicsPerSubscriber) topics of at most \(FeedTopic.maxBytes) bytes",
+                "a feed has at most \(feed.limits.topicsPerSubscriber) topics of at most \(FeedTopic.maxBytes) bytes",
                 ["topics": JSON(Array(leftOut.prefix(10)))]
             )
         }
@@ -151,14 +151,14 @@ final class FeedReader {
             }
         } catch {
             feed.logger.warning(
-                "a message of the feed cannot be read",
+                "feed message cannot be decoded",
                 metadata: ["topic": "\(topic)", "why": "\(error)"]
             )
             machine.unreadable()
         }
     }
 
-    /// All events that were read before have been taken, because a message is only read when none is left.
+    /// Confirms the position. All earlier events have been delivered, because a message is only read if none are left.
     private func confirm(_ head: FeedHead) {
         guard let position = machine.position, position.library == head.library, position.sequence >= head.sequence,
             events.isEmpty, machine.want == .live
@@ -166,13 +166,13 @@ final class FeedReader {
         feed.confirmed?(position)
     }
 
-    /// Tries a question; where the broker is away, pauses and returns, so that the machine asks again.
+    /// Sends a request; after a transient error it waits and returns, and the state machine requests it again.
     private func attempt(_ question: () async throws(RPCError) -> Void) async throws(RPCError) {
         do throws(RPCError) {
             try await question()
             backoff.reset()
         } catch  where error.isPassing {
-            feed.logger.debug("the change-broker does not answer, asking again", metadata: ["why": "\(error.message)"])
+            feed.logger.debug("change-broker does not respond, retrying", metadata: ["why": "\(error.message)"])
             try await pause(backoff.pause(chance: .random(in: 0..<1)))
         }
     }
@@ -200,11 +200,11 @@ final class FeedReader {
         do throws(JSONProblem) {
             return try ChangeRecord(json: json)
         } catch {
-            throw Refusal.internalError.error("a record of the history cannot be read: \(error)")
+            throw Refusal.internalError.error("a change record cannot be decoded: \(error)")
         }
     }
 
-    /// Where to go on after an expired token, as the error says or as the broker says now.
+    /// Returns the position at which to continue after an expired token: from the error's data, else from the broker.
     private func newStart(_ error: RPCError) async throws(RPCError) -> (head: ChangeToken, oldest: ChangeToken) {
         if let head = error.data["head"]?.stringValue.flatMap({ ChangeToken($0) }),
             let oldest = error.data["oldest"]?.stringValue.flatMap({ ChangeToken($0) })
@@ -218,8 +218,8 @@ final class FeedReader {
 
 /// Waits between two attempts.
 ///
-/// - Throws: `user_cancelled` when the task is cancelled meanwhile
+/// - Throws: `user_cancelled` if the task is cancelled
 func pause(_ duration: Duration) async throws(RPCError) {
     await Waiting.beforeRetry(duration)
-    guard !Task.isCancelled else { throw Refusal.userCancelled.error("the task that waited was cancelled") }
+    guard !Task.isCancelled else { throw Refusal.userCancelled.error("the waiting task was cancelled") }
 }

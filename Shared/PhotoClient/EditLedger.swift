@@ -3,21 +3,21 @@ import Basics
 import JSONValue
 import PhotoModel
 
-/// What a publisher knows of the edits it has handed over: values only, no sockets, no clock.
+/// The states of a publisher's open edits, without sockets or a clock.
 ///
-/// The push gives no receipt, and the feed tells that something happened; what happened is what the catalog answers to
+/// Pushing has no receipt, and the feed only signals that an edit changed; the state is the catalog's response to
 /// `edits.status`. An edit that the catalog does not know is sent again.
 struct EditLedger: Sendable {
     private struct Entry: Sendable {
         let edit: PublishEdit
         let digest: String
         var told: PublishedEditState?
-        /// When to ask for it, if nothing is heard before.
+        /// Time of the next poll if the feed signals nothing before, in monotonic microseconds.
         var due: Int64
         var pause: Int64
     }
 
-    /// Microseconds before the first question, and between later ones at most.
+    /// Microseconds before the first poll, and the maximum between later ones.
     static let firstPause: Int64 = 500_000
     static let longestPause: Int64 = 8_000_000
 
@@ -28,16 +28,18 @@ struct EditLedger: Sendable {
         self.goal = goal
     }
 
-    /// Edits that have not come as far as is waited for.
+    /// Number of edits that have not reached the goal.
     var count: Int { entries.count }
 
-    /// Their names.
+    /// Ids of the open edits, sorted.
     var ids: [String] { entries.keys.sorted() }
 
-    /// When the next question is due; nil where nothing is open.
+    /// Time of the next poll; nil if no edit is open.
     var nextDue: Int64? { entries.values.map(\.due).min() }
 
-    /// - Returns: whether the id is new here
+    /// Adds an edit.
+    ///
+    /// - Returns: false if an edit with this id is open
     mutating func add(_ edit: PublishEdit, now: Int64) -> Bool {
         guard entries[edit.id] == nil else { return false }
         entries[edit.id] = Entry(
@@ -49,13 +51,13 @@ struct EditLedger: Sendable {
         return true
     }
 
-    /// The feed tells something about an edit of this name, perhaps another publisher's.
+    /// Makes an edit due because the feed has a change for its id, possibly of another publisher's edit.
     mutating func heard(of id: String, now: Int64) { entries[id]?.due = now }
 
-    /// Everything is due: the feed may have missed something.
+    /// Makes all edits due because the feed may have missed changes.
     mutating func heardOfAll(now: Int64) { for id in entries.keys { entries[id]?.due = now } }
 
-    /// Edits to be asked for now; they are due again after a pause that grows.
+    /// Returns the edits to poll now; each is due again after an increasing delay.
     mutating func takeDue(now: Int64, limit: Int) -> [String] {
         let due = entries.filter { $0.value.due <= now }.keys.sorted().prefix(limit)
         for id in due {
@@ -66,10 +68,10 @@ struct EditLedger: Sendable {
         return Array(due)
     }
 
-    /// The catalog does not know an edit: it is to be sent again, where it is not accepted.
+    /// Returns the edit to send again if the catalog does not know it; nil if it was accepted or is not open.
     func unknown(_ id: String) -> PublishEdit? { entries[id].flatMap { $0.told == nil ? $0.edit : nil } }
 
-    /// What the catalog says of an edit; nil where that is known.
+    /// Handles the state of an edit; returns the status update to deliver, nil if the state is not new.
     mutating func take(_ status: EditStatus) -> EditStatus? {
         guard let entry = entries[status.edit.id] else { return nil }
         var status = status
@@ -78,7 +80,7 @@ struct EditLedger: Sendable {
             status.edit.asset = entry.edit.asset
             status.edit.errorName = Refusal.idReused.rawValue
             status.edit.errorMessage =
-                "an edit with other content was published under this id before; take a new id for each edit"
+                "an edit with other content was published with this id before; use a new id for each edit"
         }
         guard status.edit.state != entry.told else { return nil }
         entries[status.edit.id]?.told = status.edit.state
@@ -87,15 +89,15 @@ struct EditLedger: Sendable {
         return status
     }
 
-    /// SHA-256 of the parameters in canonical form, as the editor makes it.
+    /// Returns the SHA-256 of the parameters in canonical form, as computed by the editor.
     static func digest(of edit: PublishEdit) -> String { SHA256.hash(data: edit.json.canonical.bytes).hexadecimal }
 }
 
-/// How far a published edit is followed.
+/// The state up to which a published edit is followed.
 public enum PublishGoal: String, Sendable, CaseIterable {
-    /// Until it is certain that it will be carried out.
+    /// Until it is durably accepted.
     case accepted
-    /// Until it was carried out.
+    /// Until it was applied or failed.
     case applied
 
     func isReached(by state: PublishedEditState) -> Bool { self == .accepted || state != .accepted }

@@ -6,11 +6,11 @@ public import Messaging
 import PhotoModel
 import Synchronization
 
-/// Publishes edits and follows each until it is accepted or applied (DESIGN 3.5).
+/// A publisher of edits that follows each until it is accepted or applied.
 ///
-/// ``run()`` does the work; ``publish(_:)`` hands an edit over and waits while too many are open or untold; ``news`` tells
-/// each state of each edit once, to one reader. What was handed over and not accepted is sent again under its id, so
-/// restarts of any service lose nothing and do nothing twice.
+/// ``run()`` does the work. ``publish(_:)`` sends an edit, and waits while too many are open or too many status updates
+/// are unread. ``news`` delivers each state of each edit once, to one consumer. An edit that is not accepted is sent
+/// again with the same id, so restarts of any service lose nothing and apply nothing twice.
 public actor EditPublisher {
     private let library: PhotoLibrary
     private let pusher: Pusher
@@ -20,23 +20,23 @@ public actor EditPublisher {
     private var isStarted = false
     private var isFinished = false
     private var mayAsk = true
-    /// Grows with every change that somebody may wait for.
+    /// Incremented with every change that a caller may be waiting for.
     private var version: UInt64 = 0
     private var nextWaiter: UInt64 = 0
     private nonisolated let waiters = Mutex<[UInt64: CheckedContinuation<Void, Never>]>([:])
-    /// News that nobody has taken yet: at most three for each edit of the window, because ``publish(_:)`` waits for them.
+    /// Undelivered status updates: at most three for each edit of the window, because ``publish(_:)`` waits for them.
     private(set) var untold: Deque<EditStatus> = []
     private var isOver = false
     private let bell: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)
 
-    /// States of edits as they become known, for one reader; ends after ``finish()`` when every edit has come as far as is
-    /// waited for, and with ``run()``.
+    /// Status updates as they become known, for one consumer. The sequence ends when ``run()`` ends, or after
+    /// ``finish()`` when every edit has reached the goal.
     public nonisolated var news: News { News(publisher: self) }
 
     /// - Parameters:
-    ///   - goal: how far each edit is followed
-    ///   - window: edits that may be open, and news that may wait for their reader, 1 to 1000
-    /// - Throws: only what is wrong with this side: no socket is left, or the address cannot be used
+    ///   - goal: the state up to which each edit is followed
+    ///   - window: maximum number of open edits, and of undelivered status updates, 1...1000
+    /// - Throws: local errors only: no more sockets are available, or the address is invalid
     public init(
         library: PhotoLibrary,
         until goal: PublishGoal = .applied,
@@ -56,33 +56,33 @@ public actor EditPublisher {
         )
     }
 
-    /// Edits that were handed over and have not come as far as is waited for.
+    /// Number of published edits that have not reached the goal.
     public var open: Int { ledger.count }
 
-    /// Hands an edit over; waits while too many are open, or too much of what became of others was not read.
+    /// Publishes an edit; waits while too many edits are open or too many status updates are unread.
     ///
-    /// - Throws: `id_reused` where an edit of this id is open here; `user_cancelled` when the task is cancelled
+    /// - Throws: `id_reused` if an edit with this id is open here; `user_cancelled` if the task is cancelled
     public func publish(_ edit: PublishEdit) async throws(RPCError) {
         while ledger.count >= window || untold.count >= window || !isStarted {
             await change(after: version)
-            if Task.isCancelled { throw Refusal.userCancelled.error("the task that waited was cancelled") }
+            if Task.isCancelled { throw Refusal.userCancelled.error("the waiting task was cancelled") }
         }
         guard ledger.add(edit, now: clock.nowMicroseconds()) else {
-            throw Refusal.idReused.error("the id \(edit.id) stands twice; take a new id for each edit")
+            throw Refusal.idReused.error("the id \(edit.id) is used twice; use a new id for each edit")
         }
         try await pusher.push([edit.frame])
         bell.continuation.yield()
     }
 
-    /// No further edit comes.
+    /// Declares that no further edit will be published.
     public func finish() {
         isFinished = true
         endIfDone()
     }
 
-    /// Follows the edits until all have come as far as is waited for, or the task is cancelled.
+    /// Follows the edits until ``finish()`` was called and all have reached the goal, or the task is cancelled.
     ///
-    /// - Throws: the feed's refusal, where that is no matter of waiting
+    /// - Throws: permanent errors of the feed
     public func run() async throws(RPCError) {
         let feed = await beginFeed()
         isStarted = true
@@ -101,7 +101,7 @@ public actor EditPublisher {
         await pusher.close()
     }
 
-    /// Asks once more where the open edits stand, for whoever stops before their end; ``news`` tells what is new.
+    /// Requests the states of the open edits once, for callers that stop early; ``news`` delivers new states.
     public func ask(deadline: Duration) async {
         let ids = ledger.ids
         guard !ids.isEmpty,
@@ -110,9 +110,9 @@ public actor EditPublisher {
         for status in answer.edits { tell(status) }
     }
 
-    // MARK: Hearing
+    // MARK: Following the feed
 
-    /// Where the feed stands before anything is published; nil where this client may not ask, and then it polls.
+    /// Returns the head of the feed before anything is published; nil without access to it, and then states are polled.
     private func beginFeed() async -> ChangeToken? {
         try? await library.retrying(.seconds(5)) { time throws(RPCError) in
             try await self.library.changeBroker.ask(FeedHeadRequest(), deadline: time).result.token
@@ -130,7 +130,7 @@ public actor EditPublisher {
                 somethingChanged()
             }
         } catch {
-            library.logger.info("no feed, edits are asked for instead", metadata: ["why": "\(error.message)"])
+            library.logger.info("feed is unavailable, polling edits instead", metadata: ["why": "\(error.message)"])
         }
     }
 
@@ -144,7 +144,7 @@ public actor EditPublisher {
         }
     }
 
-    // MARK: Asking
+    // MARK: Polling
 
     private func askForDue() async {
         while !Task.isCancelled {
@@ -157,10 +157,10 @@ public actor EditPublisher {
                 mayAsk = true
                 for status in answer.edits { tell(status) }
             } catch {
-                // Whether they are known is unknown: sent again they do no harm.
+                // The states are unknown; sending the edits again is harmless.
                 if error.refusal == .accessDenied || error.refusal == .deadlineExceeded { mayAsk = false }
             }
-            // What still waits to leave need not be sent twice.
+            // Messages that are still queued here need not be sent again.
             guard await pusher.figures()["outboxBytes"]?.intValue == 0 else { continue }
             for id in unknown {
                 guard let edit = ledger.unknown(id) else { continue }
@@ -185,7 +185,7 @@ public actor EditPublisher {
         somethingChanged()
     }
 
-    /// The next state that became known; nil after the last one, and when the task is cancelled.
+    /// Returns the next status update; nil after the last, or if the task is cancelled.
     fileprivate func next() async -> EditStatus? {
         while untold.isEmpty, !isOver, !Task.isCancelled { await change(after: version) }
         guard let status = untold.popFirst() else { return nil }
@@ -195,7 +195,7 @@ public actor EditPublisher {
 
     // MARK: Waiting
 
-    /// Rings when the next question is due.
+    /// Wakes waiting callers when the next poll is due.
     private func tick() async {
         var bell = bell.stream.makeAsyncIterator()
         while !Task.isCancelled {
@@ -203,13 +203,13 @@ public actor EditPublisher {
                 if await bell.next(isolation: #isolation) == nil { return }
                 continue
             }
-            // What is due at once is asked about together.
+            // Polls that are due within 20 ms are combined into one request.
             await Waiting.until(max(due, clock.nowMicroseconds() + 20_000), of: clock)
             somethingChanged()
         }
     }
 
-    /// Waits until something has changed since then, or the task is cancelled.
+    /// Waits until the version differs from `seen`, or the task is cancelled.
     private func change(after seen: UInt64) async {
         guard version == seen else { return }
         nextWaiter += 1
@@ -239,7 +239,7 @@ public actor EditPublisher {
 }
 
 extension EditPublisher {
-    /// What became of edits, one state after the other. It waits for its reader, and ``EditPublisher/publish(_:)`` with it.
+    /// Status updates of edits. If they are not read, ``EditPublisher/publish(_:)`` waits.
     public struct News: AsyncSequence, Sendable {
         fileprivate let publisher: EditPublisher
 

@@ -1,18 +1,18 @@
 public import Contracts
 public import PhotoModel
 
-/// What a reader of the change feed is told.
+/// An event of the change feed.
 public enum FeedEvent: Sendable, Hashable {
-    /// A change, each once and in the order of the sequences. Where the feed was opened for some topics, the record
-    /// holds only what those topics carry.
+    /// A change; each is delivered once, in the order of the sequences. If the feed is filtered by topics, the record
+    /// contains only the changes that those topics carry.
     case change(ChangeRecord)
-    /// The history does not reach back to the reader's token, or is another one (spec P-30): fetch everything again.
-    /// The feed goes on after `head`, so a fetch begun now misses nothing.
+    /// The token is older than the retained history, or of another history (P-30): fetch everything again. The feed
+    /// continues after `head`, so a fetch begun now misses nothing.
     case expired(head: ChangeToken, oldest: ChangeToken)
-    /// Everything up to this token has been told; a reader who keeps it can go on from there another day.
+    /// Every event up to this token has been delivered. The feed can be continued from it later.
     case caughtUp(ChangeToken)
 
-    /// The token to keep once this event has been dealt with.
+    /// The token to store once this event has been processed.
     public var token: ChangeToken {
         switch self {
         case .change(let record): record.token
@@ -23,7 +23,7 @@ public enum FeedEvent: Sendable, Hashable {
 }
 
 extension ChangeRecord {
-    /// The record with only those changes that a filter includes.
+    /// Returns the record with only those changes that a filter includes.
     public func restricted(to filter: FeedTopicFilter) -> ChangeRecord {
         if filter.isEverything { return self }
         let topics = filter.topics
@@ -35,6 +35,6 @@ extension ChangeRecord {
         return part
     }
 
-    /// Nothing was touched, or nothing that the topics carry.
+    /// Whether the record contains no changes, for example after filtering.
     public var isEmpty: Bool { assets.isEmpty && collections.isEmpty && lists.isEmpty && edits.isEmpty }
 }

@@ -2,17 +2,17 @@ import Contracts
 import Messaging
 import PhotoModel
 
-/// What a reader of the feed does next, decided from what arrived: values only, no sockets, no clock.
+/// A state machine that decides the next action of a feed subscriber, without sockets or a clock.
 ///
-/// The live path may lose messages, history does not. A live message that continues the reader's position is passed on;
-/// one that does not, or a head that is further on, sends the reader to history. Live messages wait in the subscriber's
-/// bounded inbox meanwhile, and those that history brought already are dropped. So every change is told once, in order.
+/// The live feed may lose messages, history does not. A live message that continues the position is delivered. One that
+/// does not, or a head beyond the position, makes the subscriber request history; live messages meanwhile wait in its
+/// bounded inbox, and those already received from history are dropped. Every change is thus delivered once, in order.
 struct FeedStateMachine: Sendable {
-    /// What to do next.
+    /// The next action.
     enum Want: Sendable, Hashable {
-        /// Ask where the feed stands, to begin there.
+        /// Request the head of the feed, to begin there.
         case head
-        /// Ask for the history after a token.
+        /// Request the history after a token.
         case page(after: ChangeToken)
         /// Wait for the next live message.
         case live
@@ -25,23 +25,23 @@ struct FeedStateMachine: Sendable {
         var head: ChangeToken
     }
 
-    /// How often live messages were missing.
+    /// Number of detected gaps in the live messages.
     private(set) var gaps = 0
 
     private let filter: FeedTopicFilter
-    /// Nil: the reader begins at the feed's head, which is not known yet.
+    /// The history of the position; nil until the head is known, if the feed begins there.
     private var library: String?
     private var detector: GapDetector
     private var isAsking = true
     private var instance: String?
-    /// The last token told as caught up.
+    /// The last token delivered as caught up.
     private var caughtUp: ChangeToken?
-    /// Histories that ended, with messages perhaps still on the way.
+    /// Earlier histories, of which messages may still arrive.
     private var past: Set<String> = []
 
     /// - Parameters:
-    ///   - token: the last token seen; nil: from now on
-    ///   - topics: as ``FeedTopicFilter`` reads them; none: all changes
+    ///   - token: the last token seen; nil for new changes only
+    ///   - topics: see ``FeedTopicFilter``; empty for all changes
     init(since token: ChangeToken?, topics: [String] = []) {
         let filter = FeedTopicFilter(topics)
         self.filter = filter
@@ -49,7 +49,7 @@ struct FeedStateMachine: Sendable {
         self.detector = GapDetector(position: token?.sequence ?? 0, carriesEverything: filter.isEverything)
     }
 
-    /// Everything up to here was told.
+    /// The token up to which every event was delivered; nil if the head is not known yet.
     var position: ChangeToken? { library.map { ChangeToken(library: $0, sequence: detector.position) } }
 
     var want: Want {
@@ -57,12 +57,12 @@ struct FeedStateMachine: Sendable {
         return isAsking ? .page(after: position) : .live
     }
 
-    // MARK: The live path
+    // MARK: Live messages
 
-    /// A live change arrived.
+    /// Handles a live change.
     mutating func live(_ change: LiveChange) -> FeedEvent? {
         guard isOurs(change.token.library), change.sequence > detector.position else { return nil }
-        // Of several topics only history knows the common order; a large record is in history only.
+        // With several topics only history has the common order, and a large record is in history only.
         guard filter.topics.count <= 1, let record = change.record else {
             isAsking = true
             return nil
@@ -76,9 +76,9 @@ struct FeedStateMachine: Sendable {
         }
     }
 
-    /// A head message arrived.
+    /// Handles a head message.
     ///
-    /// - Parameter now: microseconds on a clock that is not set back
+    /// - Parameter now: microseconds of a monotonic clock
     mutating func head(_ head: FeedHead, now: Int64) {
         if let instance, instance != head.instance { detector.reconnected() }
         instance = head.instance
@@ -86,11 +86,11 @@ struct FeedStateMachine: Sendable {
         if detector.carriesEverything { miss() } else { isAsking = true }
     }
 
-    /// A live message could not be read.
+    /// Handles a live message that could not be decoded.
     mutating func unreadable() { miss() }
 
-    /// Whether a message is of the reader's history. Where it is of another one, history has to say whether that is the
-    /// end of ours.
+    /// Returns whether a message is of the present history. If not, a history request determines whether that has
+    /// ended.
     private mutating func isOurs(_ other: String) -> Bool {
         guard let library, !past.contains(other) else { return false }
         if other != library { isAsking = true }
@@ -104,17 +104,17 @@ struct FeedStateMachine: Sendable {
 
     // MARK: History
 
-    /// The feed stands here, in answer to ``Want/head``.
+    /// Handles the response to ``Want/head``.
     mutating func begin(at head: FeedHead) -> FeedEvent {
         instance = head.instance
         restart(at: head.token)
         return .caughtUp(head.token)
     }
 
-    /// A page of history arrived, in answer to ``Want/page(after:)``.
+    /// Handles the response to ``Want/page(after:)``.
     mutating func page(_ page: Page) -> [FeedEvent] {
         isAsking = false
-        // Of another history, or leading nowhere: the next head message asks again.
+        // The page is of another history; the next head message triggers a new request.
         guard let before = position, page.token.library == before.library else { return [] }
         var events: [FeedEvent] = []
         for record in page.records where record.sequence > detector.position {
@@ -133,7 +133,7 @@ struct FeedStateMachine: Sendable {
         return events
     }
 
-    /// History does not reach back to the position, or is another one.
+    /// Handles `token_expired`: the position is older than the retained history, or of another history.
     mutating func expired(head: ChangeToken, oldest: ChangeToken) -> FeedEvent {
         if let library, library != head.library { past.insert(library) }
         restart(at: head)

@@ -5,12 +5,12 @@ public import Messaging
 public import PhotoModel
 
 extension PhotoLibrary {
-    /// The result of a fetch of assets, and every change of it (spec S-63 to S-70): through lost messages and restarts of
-    /// the broker the list is at any time exactly that of its moment.
+    /// Returns the result of an asset fetch, and every change of it (S-63 to S-70). The list is at any time exactly the
+    /// result at its token, also across lost messages and restarts of the broker.
     public func live(_ fetch: FetchDescription) -> LiveList { LiveList(library: self, fetch: fetch) }
 }
 
-/// A live fetch. Each iteration is a reader of its own.
+/// A live fetch. Each iteration observes the fetch separately.
 public struct LiveList: AsyncSequence, Sendable {
     public typealias Element = LiveListEvent
     public typealias Failure = RPCError
@@ -23,9 +23,9 @@ public struct LiveList: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         let reader: LiveListReader
 
-        /// The next event, waiting for it; nil when the task is cancelled or the library closed.
+        /// Waits for and returns the next event; nil if the task is cancelled or the library is closed.
         ///
-        /// - Throws: what waiting cannot cure: `not_observable`, `limit_exceeded`, a malformed fetch
+        /// - Throws: permanent errors: `not_observable`, `limit_exceeded`, or an invalid fetch
         public mutating func next(
             isolation actor: isolated (any Actor)? = #isolation
         ) async throws(RPCError) -> LiveListEvent? {
@@ -36,7 +36,7 @@ public struct LiveList: AsyncSequence, Sendable {
     }
 }
 
-/// Carries out what a ``LiveListMachine`` decides, one step at a time.
+/// Executes the actions of a ``LiveListMachine``, one at a time.
 final class LiveListReader {
     private let library: PhotoLibrary
     private let fetch: FetchDescription
@@ -78,14 +78,14 @@ final class LiveListReader {
                 logger: library.logger
             )
         } catch {
-            throw Refusal.unavailable.error("the feed cannot be subscribed to: \(error)")
+            throw Refusal.unavailable.error("cannot subscribe to the feed: \(error)")
         }
         await made.subscribe([FeedTopic.head])
         subscriber = made
         messages = made.messages.makeAsyncIterator()
     }
 
-    /// Tries what is wanted; where a service is away, pauses and returns, so that the machine asks again.
+    /// Performs the wanted action; after a transient error it waits and returns, and the state machine wants it again.
     private func step() async throws(RPCError) -> LiveListEvent? {
         do throws(RPCError) {
             let event = try await attempt()
@@ -133,7 +133,7 @@ final class LiveListReader {
             }
             return machine.live(try LiveListMachine.Message(json: json), topic: topic)
         } catch {
-            library.logger.warning("a message of the feed cannot be read", metadata: ["topic": "\(topic)"])
+            library.logger.warning("feed message cannot be decoded", metadata: ["topic": "\(topic)"])
             machine.missed()
             return nil
         }

@@ -2,20 +2,20 @@ import Contracts
 import JSONValue
 public import PhotoModel
 
-/// What a reader of a live fetch does next, decided from what arrived: values only, no sockets, no clock (DESIGN 3.4).
+/// A state machine that decides the next action of a live fetch, without sockets or a clock.
 ///
-/// Its list is at any time exactly the result of the fetch at its token. A live message that continues it is taken in;
-/// one that does not, or a head that stays further on, is made up for by asking the broker for the details in between.
+/// Its list is at any time exactly the result of the fetch at its token. A live message that continues it is applied.
+/// After one that does not, or a head that stays ahead, the details in between are requested from the broker.
 struct LiveListMachine: Sendable {
-    /// What to do next.
+    /// The next action.
     enum Want: Sendable, Hashable {
         /// Fetch the whole list.
         case list
-        /// Observe the fetch, from a list at hand.
+        /// Observe the fetch, starting from the present list.
         case observe(since: ChangeToken)
         /// Subscribe to the observation's topic.
         case subscribe(String)
-        /// Ask what became of the list since a token.
+        /// Request the changes of the list since a token.
         case details(observation: String, since: ChangeToken)
         /// Wait for the next live message.
         case live
@@ -25,7 +25,7 @@ struct LiveListMachine: Sendable {
     struct Message: Sendable {
         var token: ChangeToken
         var previous: Int64
-        /// Nil where it was too large.
+        /// The changes; nil if the message was truncated.
         var details: ChangeDetails?
 
         init(token: ChangeToken, previous: Int64, details: ChangeDetails?) {
@@ -54,7 +54,7 @@ struct LiveListMachine: Sendable {
     private var isAsking = false
     private var behindSince: Int64?
 
-    /// How long the list may stay behind head before the broker is asked, in microseconds.
+    /// How long the list may stay behind the head before details are requested, in microseconds.
     static let confirmAfter: Int64 = 5_000_000
 
     var want: Want {
@@ -64,9 +64,9 @@ struct LiveListMachine: Sendable {
         return isAsking ? .details(observation: observation, since: token) : .live
     }
 
-    // MARK: In answer to what was wanted
+    // MARK: Responses
 
-    /// The whole list as it is at a token.
+    /// Handles the whole list at a token.
     mutating func listed(_ ids: [ObjectID], at token: ChangeToken) -> LiveListEvent {
         self.ids = ids
         self.token = token
@@ -78,7 +78,7 @@ struct LiveListMachine: Sendable {
         return detailed(answer.details)
     }
 
-    /// What was published between the observation and the subscription is asked for.
+    /// Handles the completed subscription; changes published between the observation and it are requested.
     mutating func didSubscribe(to topic: String) {
         subscribed = topic
         isAsking = true
@@ -99,9 +99,9 @@ struct LiveListMachine: Sendable {
         return listed(ids, at: answer.token)
     }
 
-    /// What was wanted was refused.
+    /// Handles an error of the wanted request.
     ///
-    /// - Returns: whether the machine knows what to do about it
+    /// - Returns: whether the state machine can recover from it
     mutating func refused(_ refusal: Refusal?) -> Bool {
         switch refusal {
         case .handleExpired: observation = nil
@@ -111,7 +111,7 @@ struct LiveListMachine: Sendable {
         return true
     }
 
-    // MARK: The live path
+    // MARK: Live messages
 
     mutating func live(_ message: Message, topic: String) -> LiveListEvent? {
         guard let token, topic == self.topic, observation != nil, message.token.library == token.library,
@@ -124,7 +124,9 @@ struct LiveListMachine: Sendable {
         return take(details, message.token)
     }
 
-    /// - Parameter now: microseconds on a clock that is not set back
+    /// Handles a head message.
+    ///
+    /// - Parameter now: microseconds of a monotonic clock
     mutating func head(_ head: FeedHead, now: Int64) {
         guard let token else { return }
         if head.library != token.library {
@@ -140,14 +142,14 @@ struct LiveListMachine: Sendable {
         }
     }
 
-    /// A live message could not be read, or the connection is a new one.
+    /// Handles a live message that could not be decoded, or a new connection.
     mutating func missed() { isAsking = true }
 
     private mutating func take(_ details: ChangeDetails, _ moment: ChangeToken) -> LiveListEvent? {
         do throws(ChangeDetailsMismatch) {
             ids = try details.apply(to: ids)
         } catch {
-            // Both ends are at fault then; a fresh list is right in any case.
+            // A bug in the broker or the client; fetching the list again is correct in any case.
             restart()
             return nil
         }
@@ -162,21 +164,21 @@ struct LiveListMachine: Sendable {
     }
 }
 
-/// What a reader of a live fetch is told.
+/// An event of a live fetch.
 public enum LiveListEvent: Sendable, Hashable {
-    /// The whole list at a moment: at first, and again where no details lead to it (spec S-69).
+    /// The whole list at a token: at first, and again if there are no details for a change (S-69).
     case list([ObjectID], ChangeToken)
-    /// What changed, the list after it, and its moment.
+    /// The changes, the list after them, and its token.
     case changed(ChangeDetails, [ObjectID], ChangeToken)
 
-    /// The moment of the list.
+    /// The token of the list.
     public var token: ChangeToken {
         switch self {
         case .list(_, let token), .changed(_, _, let token): token
         }
     }
 
-    /// The list as it is now.
+    /// The list after the event.
     public var ids: [ObjectID] {
         switch self {
         case .list(let ids, _), .changed(_, let ids, _): ids

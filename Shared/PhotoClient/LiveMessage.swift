@@ -3,14 +3,14 @@ import JSONValue
 import Messaging
 import PhotoModel
 
-/// A message of the live feed (DESIGN 3.3).
+/// A message of the live feed.
 enum LiveMessage: Sendable {
     case head(FeedHead)
     case change(LiveChange)
 
-    /// Reads the frames after the topic.
+    /// Decodes the frames after the topic.
     ///
-    /// - Throws: what is wrong with the message; a reader then asks for history instead
+    /// - Throws: the problem; the subscriber then requests history instead
     init(topic: String, frames: [Bytes]) throws(JSONProblem) {
         guard let frame = frames.first else { throw JSONProblem("a live message has a topic and a JSON frame") }
         let json: JSON
@@ -25,12 +25,12 @@ enum LiveMessage: Sendable {
     }
 }
 
-/// A change as the live feed brings it.
+/// A change in a message of the live feed.
 struct LiveChange: Sendable, Hashable {
     let token: ChangeToken
-    /// The topic carried nothing after this sequence and before this message.
+    /// The topic has no message after this sequence and before this message.
     let previous: Int64
-    /// What the topic carries of the record; nil where the message was too large and history has to be asked.
+    /// The part of the record that the topic carries; nil if the message was truncated and history must be requested.
     let record: ChangeRecord?
 
     var sequence: Int64 { token.sequence }
@@ -55,7 +55,7 @@ struct LiveChange: Sendable, Hashable {
             self.record = try ChangeRecord(json: json)
             return
         }
-        // The message of one entity is the record with that entity alone.
+        // The message of an entity's topic is decoded as a record with that entity alone.
         guard let family = topic.split(separator: ".", maxSplits: 1).first, let change = json["change"],
             let date = json["date"], let origin = json["origin"]
         else { throw JSONProblem("a message about one entity has date, origin and change") }

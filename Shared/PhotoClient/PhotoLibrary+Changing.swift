@@ -4,16 +4,17 @@ public import Messaging
 public import PhotoModel
 
 extension PhotoLibrary {
-    /// Performs one transaction: all of its requests or none, and once, however often it has to be sent.
+    /// Performs one transaction: all of its requests or none, exactly once.
     ///
-    /// When the connection breaks or the catalog is away, it is sent again under the same transaction id until the time
-    /// is up; so whoever repeats a transaction that failed gives the id that it had.
+    /// If the connection is lost or the catalog is unavailable, the transaction is sent again with the same id until
+    /// the deadline. A caller that repeats a failed transaction must pass the same id.
     ///
     /// - Parameters:
-    ///   - attachments: bytes that the requests name by number
-    ///   - transaction: the caller's name for it, at most 128 bytes; nil: a random one
-    ///   - onBehalfOf: for services: the client they act for
-    /// - Throws: the catalog's refusal; or the last failure, and then it is unknown whether the change was committed
+    ///   - attachments: bytes that the requests refer to by number
+    ///   - transaction: transaction id of at most 128 bytes; nil for a random one
+    ///   - onBehalfOf: for services: the identity of the client they act for
+    /// - Throws: the catalog's error; or the last transient error, after which it is unknown whether the transaction
+    ///   was committed
     public func perform(
         _ requests: [ChangeRequest],
         attachments: [Bytes] = [],
@@ -32,7 +33,7 @@ extension PhotoLibrary {
         }
     }
 
-    /// A name for a transaction that nobody else gives: 128 random bits.
+    /// Returns a unique transaction id: 128 random bits in hexadecimal.
     public static func randomTransaction() -> String {
         var random = SystemRandomNumberGenerator()
         return random.nextHexadecimal()

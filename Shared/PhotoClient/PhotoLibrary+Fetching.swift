@@ -4,10 +4,10 @@ public import Messaging
 public import PhotoModel
 
 extension PhotoLibrary {
-    /// One asset.
+    /// Returns an asset.
     ///
-    /// - Parameter atLeast: waits until the catalog has reached this moment
-    /// - Throws: `identifier_not_found` where there is none
+    /// - Parameter atLeast: the catalog responds once it has reached this token
+    /// - Throws: `identifier_not_found` if it does not exist
     public func asset(_ id: ObjectID, atLeast: ChangeToken? = nil) async throws(RPCError) -> Asset {
         let page = try await assets(Self.fetch(of: [id]), count: 1, atLeast: atLeast)
         guard let asset = page.assets.first else {
@@ -16,17 +16,17 @@ extension PhotoLibrary {
         return asset
     }
 
-    /// Assets by their identifiers, in that order; the page also names those that no asset has.
+    /// Returns assets by their identifiers, in that order. The page also lists the identifiers that no asset has.
     public func assets(_ ids: [ObjectID], atLeast: ChangeToken? = nil) async throws(RPCError) -> FetchAssets.Result {
         try await assets(Self.fetch(of: ids), count: ids.count, atLeast: atLeast)
     }
 
-    /// A page of the assets that a fetch gives.
+    /// Returns a page of the assets of a fetch result.
     ///
     /// - Parameters:
-    ///   - token: the moment of the result, as its first page said; nil: now
-    ///   - from: position of the first asset of the page
-    ///   - count: 0...1,000
+    ///   - token: token of the result, from its first page; nil for the newest
+    ///   - from: index of the first asset of the page
+    ///   - count: maximum number of assets, 0...1,000
     public func assets(
         _ fetch: FetchDescription,
         token: ChangeToken? = nil,
@@ -41,12 +41,14 @@ extension PhotoLibrary {
         }
     }
 
-    /// Every asset that a fetch gives, all of one moment, page by page as they are wanted.
+    /// Returns all assets of a fetch result at one token; pages are fetched as they are needed.
+    ///
+    /// - Parameter pageSize: assets per request, 1...1,000
     public func allAssets(_ fetch: FetchDescription, pageSize: Int = 500) -> AssetPages {
         AssetPages(library: self, fetch: fetch, pageSize: max(1, min(pageSize, FetchAssets.maxPage)))
     }
 
-    /// A page of the collections that a fetch gives.
+    /// Returns a page of the collections of a fetch result.
     public func collections(
         _ fetch: FetchDescription,
         from: Int = 0,
@@ -67,7 +69,7 @@ extension PhotoLibrary {
     }
 }
 
-/// Every asset of a fetch, all of one moment.
+/// All assets of a fetch result at one token.
 public struct AssetPages: AsyncSequence, Sendable {
     public typealias Element = Asset
     public typealias Failure = RPCError
@@ -88,9 +90,9 @@ public struct AssetPages: AsyncSequence, Sendable {
 
         init(pages: AssetPages) { self.pages = pages }
 
-        /// The next asset; nil after the last.
+        /// Returns the next asset; nil after the last.
         ///
-        /// - Throws: the catalog's refusal; `token_expired` when the reader took longer than history is kept
+        /// - Throws: the catalog's error; `token_expired` if the iteration takes longer than the history is retained
         public mutating func next(
             isolation actor: isolated (any Actor)? = #isolation
         ) async throws(RPCError) -> Asset? {

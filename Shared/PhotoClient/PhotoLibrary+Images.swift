@@ -4,12 +4,12 @@ public import Messaging
 import PhotoModel
 
 extension PhotoLibrary {
-    /// An image with its bytes, however many messages they came in.
+    /// Returns an image with its bytes, joined from all messages.
     ///
     /// - Parameters:
-    ///   - deadline: until the last byte
-    ///   - degraded: told of each degraded image before; without it none is asked for
-    /// - Throws: the thumbnailer's refusal, or `interrupted` where not all bytes came
+    ///   - deadline: time until the last byte
+    ///   - degraded: called with each degraded image before the final one; if nil, no degraded image is requested
+    /// - Throws: the thumbnailer's error, or `interrupted` if bytes are missing
     public func image(
         _ request: ImageRequest,
         deadline: Duration = .seconds(120),
@@ -39,6 +39,6 @@ extension PhotoLibrary {
     private static var imageCredit: Int { 8 << 20 }
 
     private static var incomplete: RPCError {
-        Refusal.interrupted.error("the image did not arrive whole; ask again")
+        Refusal.interrupted.error("the image is incomplete; request it again")
     }
 }

@@ -4,7 +4,7 @@ public import Messaging
 public import PhotoModel
 
 extension PhotoLibrary {
-    /// A page of the folders or lists of moments that a fetch gives.
+    /// Returns a page of the folders or moment lists of a fetch result.
     public func lists(
         _ fetch: FetchDescription,
         token: ChangeToken? = nil,
@@ -19,7 +19,7 @@ extension PhotoLibrary {
         )
     }
 
-    /// How many each of several fetches gives.
+    /// Counts the objects of several fetches.
     public func counts(
         _ fetches: [FetchDescription],
         byMediaType: Bool = false,
@@ -28,7 +28,7 @@ extension PhotoLibrary {
         try await ask(FetchCounts(fetches: fetches, byMediaType: byMediaType), deadline)
     }
 
-    /// The covers of a collection, at most three.
+    /// Returns the cover assets of a collection, at most three.
     public func keyAssets(
         of collection: ObjectID,
         deadline: Duration = .seconds(30)
@@ -36,7 +36,7 @@ extension PhotoLibrary {
         try await ask(FetchKeyAssets(collection: collection), deadline)
     }
 
-    /// What happened between two moments to a result or to objects.
+    /// Returns the changes of a fetch result or of objects between two tokens.
     public func details(
         _ request: ChangesDetails,
         deadline: Duration = .seconds(30)

@@ -6,14 +6,15 @@ public import Messaging
 import SystemPackage
 
 extension PhotoLibrary {
-    /// Hands a file's bytes to the catalog, in steps, so that a change request may name them.
+    /// Uploads a file to the catalog in chunks, for use in a change request.
     ///
-    /// A step is repeated where the connection breaks; where the catalog was started anew meanwhile, the upload begins
-    /// again. The catalog checks the whole by its SHA-256.
+    /// A chunk is sent again if the connection is lost. If the catalog has restarted, the whole upload begins again.
+    /// The catalog verifies the SHA-256 of the file.
     ///
-    /// - Parameter verifies: where the library has the bytes, its file is compared with them, and replaced if damaged
-    /// - Returns: the upload's name; it lives ten minutes unless it is used
-    /// - Throws: `missing_resource` where the file cannot be read, or the catalog's refusal
+    /// - Parameter verifies: whether a file that the library already has for these bytes is compared with them, and
+    ///   replaced if it is damaged
+    /// - Returns: the upload's id, which expires after ten minutes unless it is used
+    /// - Throws: `missing_resource` if the file cannot be read, or the catalog's error
     public func upload(
         file path: String,
         deadline: Duration = .seconds(600),
@@ -48,7 +49,7 @@ extension PhotoLibrary {
         }
     }
 
-    /// Hands bytes to the catalog, in steps; up to 8 MiB are sent more simply as an attachment of the change.
+    /// Uploads bytes to the catalog in chunks. Up to 8 MiB can more simply be attached to the change request.
     public func upload(_ bytes: Bytes, deadline: Duration = .seconds(600)) async throws(RPCError) -> String {
         try await upload(deadline, false) { offset, length throws(RPCError) in
             Bytes(bytes.dropFirst(Int(clamping: offset)).prefix(length))
@@ -59,7 +60,7 @@ extension PhotoLibrary {
         Refusal.missingResource.error("\(path) cannot be read: \(error)", ["path": .string(path)])
     }
 
-    /// How often an upload begins again after the catalog forgot it.
+    /// Maximum number of attempts if the catalog loses the upload because it restarts.
     private static let uploadAttempts = 5
 
     private func upload(
@@ -73,10 +74,10 @@ extension PhotoLibrary {
             do throws(RPCError) {
                 return try await uploadOnce(until: end, verifies, read: read)
             } catch  where error.refusal == .handleExpired && attempt < Self.uploadAttempts {
-                logger.info("the catalog forgot an upload, beginning again", metadata: ["attempt": "\(attempt)"])
+                logger.info("upload expired at the catalog, starting again", metadata: ["attempt": "\(attempt)"])
             }
         }
-        throw Refusal.handleExpired.error("the catalog forgot the upload again and again")
+        throw Refusal.handleExpired.error("the upload expired at the catalog repeatedly; see the catalog's log")
     }
 
     private func uploadOnce(

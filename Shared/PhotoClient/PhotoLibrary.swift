@@ -3,33 +3,33 @@ public import Logging
 public import Messaging
 public import PhotoModel
 
-/// The one door to a photo library: its services, and what takes more than one request.
+/// A client of a photo library: connections to its services, and operations that need more than one request.
 ///
-/// Connects by itself and again when a service comes back. Use one for the life of a program, from any task.
+/// It connects and reconnects automatically. A program uses one instance for its whole life, from any task.
 public final class PhotoLibrary: Sendable {
-    /// Fetches, changes, resources.
+    /// The catalog: fetches, changes and resources.
     public let catalog: ServiceClient
-    /// Images.
+    /// The thumbnailer: images.
     public let thumbnailer: ServiceClient
-    /// Adjustments.
+    /// The editor: adjustments and renders.
     public let editor: ServiceClient
-    /// History and live changes.
+    /// The change-broker: change history and observed fetches.
     public let changeBroker: ServiceClient
 
-    /// Where those four are.
+    /// The addresses of the services.
     public let endpoints: ServiceEndpoints
-    /// The name this program gives itself: the `client` in the origin of its changes.
+    /// Name of the client program, recorded as `client` in the origin of its changes.
     public let client: String
 
     let thread: PollThread
     let limits: MessagingLimits
     let logger: Logger
 
-    /// Begins to connect; services that are not there yet are no error.
+    /// Begins to connect. Services that are not running yet are not an error.
     ///
     /// - Parameters:
-    ///   - client: at most 128 bytes; transactions are told apart by this name together with the connection's identity
-    /// - Throws: only what is wrong with this side: no socket is left, or an address cannot be used
+    ///   - client: name of at most 128 bytes; transaction ids are unique per identity and client name
+    /// - Throws: local errors only: no more sockets are available, or an address is invalid
     public init(
         endpoints: ServiceEndpoints,
         client: String,
@@ -57,19 +57,19 @@ public final class PhotoLibrary: Sendable {
         self.changeBroker = try connect(endpoints.changeBroker)
     }
 
-    /// The library's present moment, and the oldest from which history is complete.
+    /// Returns the newest token of the library, and the oldest from which the history is complete.
     public func currentToken(deadline: Duration = .seconds(30)) async throws(RPCError) -> CurrentToken.Result {
         try await retrying(deadline) { time throws(RPCError) in
             try await self.catalog.ask(CurrentToken(), deadline: time).result
         }
     }
 
-    /// The changes after a token, each once, in order, without a gap.
+    /// Returns the changes after a token, each exactly once, in order and without gaps.
     ///
     /// - Parameters:
-    ///   - token: the last token seen; nil: from now on; for the whole history give the oldest that
-    ///     ``currentToken(deadline:)`` answers
-    ///   - topics: as ``FeedTopic`` names them; none, or `changes` among them: all changes
+    ///   - token: the last token seen; nil for new changes only; for the whole history, the oldest token of
+    ///     ``currentToken(deadline:)``
+    ///   - topics: see ``FeedTopic``; all changes if empty or if `changes` is among them
     public func changes(since token: ChangeToken?, topics: [String] = []) -> ChangeFeed {
         ChangeFeed(
             broker: changeBroker,
@@ -83,10 +83,10 @@ public final class PhotoLibrary: Sendable {
         )
     }
 
-    /// Closes every connection; what is under way ends with `connection_lost`, and feeds end.
+    /// Closes all connections. Pending requests end with `connection_lost`, and feeds end.
     public func close() async { await thread.shutdown() }
 
-    /// Repeats what failed in passing, with growing pauses, until the time is up; then throws the last error.
+    /// Retries transient errors with increasing delays until the deadline, then throws the last error.
     func retrying<Value>(
         _ deadline: Duration,
         _ attempt: (_ remaining: Duration) async throws(RPCError) -> Value

@@ -5,15 +5,15 @@ public import Messaging
 public import PhotoModel
 
 extension PhotoLibrary {
-    /// The bytes of an asset's resource, in chunks of up to 1 MiB, checked by their digest at the end.
+    /// Returns the bytes of an asset's resource, in chunks of up to 1 MiB; their digest is verified at the end.
     ///
-    /// - Parameter credit: bytes that may be under way unread
+    /// - Parameter credit: unread bytes that the catalog may send ahead, at least one chunk
     public func resource(asset: ObjectID, type: ResourceType = .photo, credit: Int = 4 << 20) -> ResourceBytes {
         ResourceBytes(library: self, asset: asset, type: type, credit: max(ReadResource.chunkBytes, credit))
     }
 }
 
-/// The bytes of a resource. Each iteration reads them anew; where the connection breaks it goes on from where it was.
+/// The bytes of a resource. Each iteration reads them again; after a lost connection it resumes at its offset.
 public struct ResourceBytes: AsyncSequence, Sendable {
     public typealias Element = Bytes
     public typealias Failure = RPCError
@@ -23,9 +23,9 @@ public struct ResourceBytes: AsyncSequence, Sendable {
     let type: ResourceType
     let credit: Int
 
-    /// All bytes at once.
+    /// Reads all bytes into memory.
     ///
-    /// - Throws: `limit_exceeded` where there are more than `limit`
+    /// - Throws: `limit_exceeded` if there are more than `limit`; the errors of ``Iterator/next(isolation:)``
     public func readAll(limit: Int) async throws(RPCError) -> Bytes {
         var bytes: Bytes = []
         for try await chunk in self {
@@ -48,15 +48,15 @@ public struct ResourceBytes: AsyncSequence, Sendable {
         private var backoff = Backoff()
         private var failures = 0
 
-        /// Failures in a row before a reader is told.
+        /// Consecutive transient failures before the error is thrown.
         private static let patience = 12
 
         init(resource: ResourceBytes) { self.resource = resource }
 
-        /// The next chunk; nil after the last.
+        /// Returns the next chunk; nil after the last.
         ///
-        /// - Throws: `resource_changed` after the last chunk where the bytes are not those of the digest; the catalog's
-        ///   refusal
+        /// - Throws: `resource_changed` after the last chunk if the bytes do not have the resource's digest; the
+        ///   catalog's error
         public mutating func next(
             isolation actor: isolated (any Actor)? = #isolation
         ) async throws(RPCError) -> Bytes? {
@@ -81,16 +81,16 @@ public struct ResourceBytes: AsyncSequence, Sendable {
             switch event {
             case .notification(_, let params, let attachments):
                 guard let chunk = attachments.first, params["offset"]?.intValue == offset else {
-                    throw Refusal.interrupted.error("the catalog sent other bytes than those asked for")
+                    throw Refusal.interrupted.error("the catalog sent bytes at an unexpected offset; retry")
                 }
                 return take(chunk)
             case .answer(let answer):
                 isOver = true
-                // A short resource may come with the answer itself.
+                // A short resource may be attached to the response.
                 if offset == answer.result.offset, let chunk = answer.attachments.first { hash.update(data: chunk) }
                 guard hash.finalize().hexadecimal == answer.result.resource.digest else {
                     throw Refusal.resourceChanged.error(
-                        "the bytes of \(resource.type.rawValue) of \(resource.asset) are not those of its digest"
+                        "the bytes of \(resource.type.rawValue) of \(resource.asset) do not match its digest"
                     )
                 }
                 return answer.attachments.first

@@ -2,21 +2,21 @@ public import Contracts
 public import Logging
 
 extension ServiceClient {
-    /// Tells the catalog that a worker came to harm over stored bytes.
+    /// Reports to the catalog that a worker crashed or hung while reading stored bytes.
     ///
-    /// That it cannot be told is logged and no more: the bytes are tried again, and will do harm again.
+    /// A failure to report is only logged: the bytes will be tried again, and the next failure will be reported.
     public func tell(_ harm: ReportHarm, logger: Logger) async {
         var metadata: Logger.Metadata = ["digest": "\(harm.digest)", "reason": "\(harm.reason)"]
         do {
             let result = try await ask(harm, deadline: .seconds(5)).result
             metadata["failures"] = "\(result.failures)"
             logger.warning(
-                result.isSetAside ? "bytes are set aside: they did harm" : "bytes did harm to a worker",
+                result.isSetAside ? "bytes quarantined after worker failures" : "worker failed while reading bytes",
                 metadata: metadata
             )
         } catch {
             metadata["error"] = "\(error)"
-            logger.warning("the catalog could not be told of bytes that did harm", metadata: metadata)
+            logger.warning("worker failure could not be reported to the catalog", metadata: metadata)
         }
     }
 }

@@ -3,10 +3,10 @@ public import JSONValue
 public import Logging
 public import Messaging
 
-/// The result of a request, with what was attached to it.
+/// The result of a request, with its attachments.
 public struct Answer<Result: Sendable>: Sendable {
     public var result: Result
-    /// The binary frames of the reply, in order.
+    /// The binary frames of the response, in order.
     public var attachments: [Bytes]
 
     public init(result: Result, attachments: [Bytes] = []) {
@@ -15,17 +15,17 @@ public struct Answer<Result: Sendable>: Sendable {
     }
 }
 
-/// Asks one service, in the house's own types.
+/// A client of one service that sends typed requests.
 ///
-/// Connects when the service is there and again when it comes back; a request waits for that until its deadline.
+/// It connects and reconnects automatically; a request waits for the connection until its deadline.
 public final class ServiceClient: Sendable {
-    /// Where the service is.
+    /// The address of the service.
     public let address: EndpointAddress
     let requests: RequestClient
 
-    /// Begins to connect; a service that is not there yet is no error.
+    /// Begins to connect. A service that is not running yet is not an error.
     ///
-    /// - Throws: only what is wrong with this side: no socket is left, or the address cannot be used
+    /// - Throws: local errors only: no more sockets are available, or the address is invalid
     public init(
         address: EndpointAddress,
         thread: PollThread,
@@ -43,10 +43,10 @@ public final class ServiceClient: Sendable {
         )
     }
 
-    /// Asks once.
+    /// Sends a request once, without retrying.
     ///
-    /// - Throws: the service's error; `deadline_exceeded`; `connection_lost` when the service went away meanwhile, and
-    ///   then a write may have been carried out or not; `user_cancelled` when the task is cancelled
+    /// - Throws: the service's error; `deadline_exceeded`; `connection_lost` if the connection is lost before the
+    ///   response, in which case a write may have been committed; `user_cancelled` if the task is cancelled
     public func ask<R: Request>(
         _ request: R,
         attachments: [Bytes] = [],
@@ -61,44 +61,44 @@ public final class ServiceClient: Sendable {
         return Answer(result: try R.result(of: reply.result), attachments: reply.attachments)
     }
 
-    /// Asks for something that sends notifications before its answer.
+    /// Returns a request that yields notifications before its response.
     ///
     /// - Parameters:
-    ///   - credit: bytes of notifications that may be under way unread; further credit is given as they are taken
-    ///   - deadline: nil: it lives until its answer, or until the connection breaks
+    ///   - credit: bytes of unread notifications that the service may send ahead; replenished as they are read
+    ///   - deadline: nil to wait until the response or until the connection is lost
     public func stream<R: Request>(_ request: R, credit: Int, deadline: Duration? = nil) -> ServiceStream<R> {
         ServiceStream(requests.stream(R.method, request.json, deadline: deadline, credit: credit))
     }
 
-    /// The same with the notifications as they came, for those who pass them on without reading them.
+    /// Returns the same stream with undecoded notifications, for callers that forward them.
     public func encodedStream<R: Request>(_ request: R, credit: Int) -> EncodedStream {
         requests.encodedStream(R.method, request.json, credit: credit)
     }
 
-    /// Whether the service can do its work.
+    /// Returns the health of the service.
     public func health(deadline: Duration = .seconds(5)) async throws(RPCError) -> Health.Result {
         try await ask(Health(), deadline: deadline).result
     }
 
-    /// The service's counters.
+    /// Returns the service's counters and gauges.
     public func figures(deadline: Duration = .seconds(5)) async throws(RPCError) -> JSONObject {
         try await ask(Figures(), deadline: deadline).result.members
     }
 
-    /// What happened on this connection so far, by name.
+    /// Returns counters of this connection by name.
     public func connectionFigures() async -> JSONObject { await requests.figures() }
 
-    /// Requests under way end with `connection_lost`.
+    /// Closes the connection. Pending requests end with `connection_lost`.
     public func close() async { await requests.close() }
 }
 
 extension Request {
-    /// Reads an answer of this request.
+    /// Decodes a result of this request.
     static func result(of json: JSON) throws(RPCError) -> Result {
         do throws(JSONProblem) {
             return try Result(json: json)
         } catch {
-            throw Refusal.internalError.error("the answer to \(method) cannot be read: \(error)")
+            throw Refusal.internalError.error("the result of \(method) cannot be decoded: \(error)")
         }
     }
 }

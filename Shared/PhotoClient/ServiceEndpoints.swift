@@ -1,20 +1,20 @@
 public import Messaging
 
-/// Where the services of a house listen.
+/// The addresses of a library's services.
 public struct ServiceEndpoints: Sendable, Hashable {
-    /// Entities, fetches, changes, resources.
+    /// Requests to the catalog.
     public var catalog: EndpointAddress
-    /// Images at a size.
+    /// Requests to the thumbnailer.
     public var thumbnailer: EndpointAddress
-    /// Adjustments and renders.
+    /// Requests to the editor.
     public var editor: EndpointAddress
     /// Requests to the change-broker.
     public var changeBroker: EndpointAddress
-    /// The change-broker's live messages.
+    /// The change-broker's live feed.
     public var feed: EndpointAddress
-    /// Where edits are published to.
+    /// The editor's endpoint for published edits.
     public var edits: EndpointAddress
-    /// What protects connections to addresses over TCP.
+    /// Security of connections over TCP.
     public var security: SocketSecurity
 
     public init(
@@ -35,7 +35,8 @@ public struct ServiceEndpoints: Sendable, Hashable {
         self.security = security
     }
 
-    /// What protects a connection to one of them: on this machine the folder of the sockets does.
+    /// Returns the security of a connection to one of the addresses: none for `ipc://`, which is protected by the
+    /// permissions of the socket folder.
     public func security(for address: EndpointAddress) -> SocketSecurity {
         address.transport == .tcp ? security : .none
     }

@@ -2,14 +2,15 @@ public import Contracts
 public import JSONValue
 public import Messaging
 
-/// What a request that streams brings: notifications, then its answer.
+/// An event of a streaming request: notifications, then the response.
 public enum ServiceEvent<R: Request>: Sendable {
+    /// A notification about the request.
     case notification(method: String, params: JSON, attachments: [Bytes])
-    /// The last element.
+    /// The response; the last element.
     case answer(Answer<R.Result>)
 }
 
-/// A request that streams. Each iteration is a request of its own; leaving the loop takes it back.
+/// A streaming request. Each iteration sends a request of its own; leaving the loop cancels it.
 public struct ServiceStream<R: Request>: AsyncSequence, Sendable {
     public typealias Element = ServiceEvent<R>
     public typealias Failure = RPCError
@@ -23,7 +24,7 @@ public struct ServiceStream<R: Request>: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         var inner: RequestStream.Iterator
 
-        /// The next notification or the answer; nil after the answer.
+        /// Returns the next notification or the response; nil after the response.
         ///
         /// - Throws: the service's error, or `connection_lost`
         public mutating func next(

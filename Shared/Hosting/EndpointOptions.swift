@@ -1,11 +1,11 @@
 public import ArgumentParser
 public import Messaging
 
-/// Where the services are: a flag, a variable and a default for each endpoint.
+/// The addresses of the services: a flag, an environment variable and a default for each endpoint.
 public struct EndpointOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "The folder with the services' sockets.",
+            "Folder of the services' sockets.",
             discussion: "SAFELIGHT_RUN, else $XDG_RUNTIME_DIR/safelight, else /tmp/safelight-<uid>."
         )
     )
@@ -13,53 +13,53 @@ public struct EndpointOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "A house on another machine: where its services listen. (SAFELIGHT_HOST)",
-            discussion: "With a port, the six endpoints have it and those that follow; else 5571 to 5576.",
+            "Host of services on another machine. (SAFELIGHT_HOST)",
+            discussion: "With a port, the six endpoints use that port and the five after it; else 5571 to 5576.",
             valueName: "address[:port]"
         )
     )
     public var host: String?
 
-    @Option(help: ArgumentHelp("The services' public key, for TCP. (SAFELIGHT_SERVER_KEY)", valueName: "file"))
+    @Option(help: ArgumentHelp("Public key of the services, for TCP. (SAFELIGHT_SERVER_KEY)", valueName: "file"))
     public var serverKey: String?
 
     @Option(
-        help: ArgumentHelp("This client's own secret key, for TCP. (SAFELIGHT_CLIENT_KEY)", valueName: "file")
+        help: ArgumentHelp("Secret key of this client, for TCP. (SAFELIGHT_CLIENT_KEY)", valueName: "file")
     )
     public var clientKey: String?
 
     @Flag(
         help: ArgumentHelp(
-            "Use TCP on a loopback address without keys. (SAFELIGHT_TRUST_LOOPBACK=true)",
+            "Allow TCP on loopback addresses without keys. (SAFELIGHT_TRUST_LOOPBACK=true)",
             discussion: "Every local user can then connect to the services and read and change the whole library."
         )
     )
     public var trustLoopback = false
 
-    @Option(help: "Requests to the catalog. (SAFELIGHT_CATALOG, else catalog.sock in the run folder)")
+    @Option(help: "Address of the catalog. (SAFELIGHT_CATALOG, else catalog.sock in the run folder)")
     public var catalog: String?
 
-    @Option(help: "Requests to the thumbnailer. (SAFELIGHT_THUMBNAILER, else thumbnailer.sock in the run folder)")
+    @Option(help: "Address of the thumbnailer. (SAFELIGHT_THUMBNAILER, else thumbnailer.sock in the run folder)")
     public var thumbnailer: String?
 
-    @Option(help: "Requests to the editor. (SAFELIGHT_EDITOR, else editor.sock in the run folder)")
+    @Option(help: "Address of the editor. (SAFELIGHT_EDITOR, else editor.sock in the run folder)")
     public var editor: String?
 
-    @Option(help: "Requests to the change-broker. (SAFELIGHT_BROKER, else change-broker.sock in the run folder)")
+    @Option(help: "Address of the change-broker. (SAFELIGHT_BROKER, else change-broker.sock in the run folder)")
     public var broker: String?
 
-    @Option(help: "The change feed. (SAFELIGHT_FEED, else feed.sock in the run folder)")
+    @Option(help: "Address of the change feed. (SAFELIGHT_FEED, else feed.sock in the run folder)")
     public var feed: String?
 
-    @Option(help: "Published edits. (SAFELIGHT_EDITS, else edits.sock in the run folder)")
+    @Option(help: "Address for published edits. (SAFELIGHT_EDITS, else edits.sock in the run folder)")
     public var edits: String?
 
-    /// No flags: variables and defaults.
+    /// Creates options without flags, resolved from environment variables and defaults.
     public init() {}
 
-    /// The addresses that follow; nothing is made or checked on disk.
+    /// Returns the addresses; nothing is created or checked on disk.
     ///
-    /// Throws ``HostingError/badSetting(source:reason:)`` naming the flag or the variable.
+    /// Throws ``HostingError/badSetting(source:reason:)``, which names the flag or the variable.
     public func resolve(environment: (String) -> String? = { Environment[$0] }) throws(HostingError) -> Endpoints {
         let folder = RunFolder(flag: run, environment: environment)
         var remote: TCPHost?
@@ -96,7 +96,7 @@ public struct EndpointOptions: ParsableArguments {
         }
     }
 
-    /// What protects connections over TCP; nil where no keys are given.
+    /// Returns the security of connections over TCP; nil if no keys are configured.
     private func security(_ environment: (String) -> String?) throws(HostingError) -> SocketSecurity? {
         func file(_ flag: String?, _ name: String, _ variable: String) -> (path: String, source: String)? {
             if let flag { return (flag, name) }
@@ -113,14 +113,14 @@ public struct EndpointOptions: ParsableArguments {
         let client = file(clientKey, "--client-key", "SAFELIGHT_CLIENT_KEY")
         guard let server else {
             guard let client else { return nil }
-            throw .badSetting(source: client.source, reason: "the services' public key is needed too: --server-key")
+            throw .badSetting(source: client.source, reason: "the services' public key is also required: --server-key")
         }
         guard let client else {
-            throw .badSetting(source: server.source, reason: "this client's own key is needed too: --client-key")
+            throw .badSetting(source: server.source, reason: "this client's secret key is also required: --client-key")
         }
         let serverKey = try read(server, isSecret: false).publicKey
         guard let keys = try read(client, isSecret: true).pair else {
-            throw .badSetting(source: client.source, reason: "\(client.path) has no secret-key: give NAME.key_secret")
+            throw .badSetting(source: client.source, reason: "\(client.path) has no secret-key: use NAME.key_secret")
         }
         return .curveClient(serverPublicKey: serverKey, keys: keys)
     }
@@ -137,14 +137,14 @@ public struct EndpointOptions: ParsableArguments {
     }
 }
 
-/// The addresses of a house.
+/// The addresses of a library's services.
 public struct Endpoints: Sendable, Equatable {
     /// The folder of the default addresses.
     public let folder: RunFolder
-    /// What protects connections to addresses over TCP.
+    /// Security of client connections over TCP.
     public let security: SocketSecurity
-    /// What protects the addresses that a service binds itself, beside those of its ``PublicDoor``: nothing, and then TCP
-    /// is refused, or nothing also over TCP on a loopback address.
+    /// Security of the addresses that a service binds, other than those of its ``PublicDoor``: `.none`, which refuses
+    /// TCP, or `.trustedLoopback`, which allows TCP without keys on loopback addresses.
     public let localSecurity: SocketSecurity
     private let catalog, thumbnailer, editor, broker, feed, edits: EndpointAddress
 
@@ -177,17 +177,17 @@ public struct Endpoints: Sendable, Equatable {
         }
     }
 
-    /// What protects a connection to an endpoint: on this machine the run folder does.
+    /// Returns the security of a connection to an endpoint: none for `ipc://`, which the run folder protects.
     public func security(of name: EndpointName) -> SocketSecurity { self[name].transport == .tcp ? security : .none }
 
-    /// Whether an endpoint's socket is in the run folder.
+    /// Returns whether an endpoint's socket is in the run folder.
     public func usesFolder(_ name: EndpointName) -> Bool {
         self[name].path?.hasPrefix(folder.path + "/") ?? false
     }
 
-    /// Prepares to serve: makes and checks the run folder where it is used, and locks each address.
+    /// Prepares a service: creates and checks the run folder if it is used, and locks each of its addresses.
     ///
-    /// - Parameter service: who serves; all its endpoints are locked.
+    /// - Parameter service: the service whose endpoints are locked.
     /// - Returns: the locks, to be held while serving.
     /// - Throws: ``HostingError``.
     public func claim(for service: ServiceName) throws(HostingError) -> [EndpointLock] {
@@ -200,7 +200,7 @@ public struct Endpoints: Sendable, Equatable {
         return locks
     }
 
-    /// Prepares to call: checks the run folder where it is used.
+    /// Prepares a client: checks the run folder if it is used.
     ///
     /// Throws ``HostingError``.
     public func checkForCalling(_ names: [EndpointName] = EndpointName.allCases) throws(HostingError) {

@@ -1,8 +1,8 @@
 import Glibc
 
-/// The variables of this process.
+/// The environment variables of this process.
 public enum Environment {
-    /// The value of a variable; `nil` where it is unset or empty.
+    /// The value of a variable; nil if it is unset or empty.
     public static subscript(name: String) -> String? {
         guard let value = getenv(name) else { return nil }
         let text = String(cString: value)

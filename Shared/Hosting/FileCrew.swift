@@ -5,18 +5,19 @@ public import Messaging
 public import Storage
 import Synchronization
 
-/// Threads for what blocks on the disk: reading, copying, hashing and syncing files never holds a thread of Swift's.
+/// An executor for blocking disk work, so that reading, copying, hashing and syncing files never blocks a thread of
+/// Swift concurrency.
 ///
-/// Work waits in a lane, and each lane has threads of its own: a short read never waits for a long copy. Within a lane
-/// the threads pull from one queue, in which the connections take turns; long work returns to it after each step.
+/// Work is queued in lanes with separate threads, so that a short read never waits for a long copy. The threads of a
+/// lane share one queue that is fair between connections; long work returns to the queue after each step.
 public final class FileCrew: Sendable {
-    /// How long the work holds a thread.
+    /// A class of work by how long it occupies a thread.
     public enum Lane: String, CaseIterable, Sendable {
         /// A few milliseconds: at most ``FileHash/stepBytes`` are read or written.
         case short
-        /// As long as the file is large, in steps.
+        /// Proportional to the file size, in steps.
         case long
-        /// Backups and searches of whole folders, in which there is one of each at a time.
+        /// Backups and scans of whole folders; at most one of each runs at a time.
         case upkeep
 
         var threads: Int {
@@ -27,7 +28,7 @@ public final class FileCrew: Sendable {
         }
     }
 
-    /// On whose behalf something is done; sources take turns.
+    /// The origin of a job, for fair scheduling.
     public enum Source: Hashable, Sendable {
         case connection(ConnectionID)
         case identity(String)
@@ -35,19 +36,19 @@ public final class FileCrew: Sendable {
         case service
     }
 
-    /// Jobs of one lane that may be under way or waiting.
+    /// Default maximum number of running and waiting jobs per lane.
     public static let defaultLimit = 4096
 
     private let lanes: [Lane: LaneQueue]
 
-    /// - Parameter limit: jobs of one lane that may be under way or waiting; the next one is refused as busy
+    /// - Parameter limit: maximum number of running and waiting jobs per lane; further jobs are refused with `busy`
     public init(limit: Int = FileCrew.defaultLimit) {
         lanes = Dictionary(uniqueKeysWithValues: Lane.allCases.map { ($0, LaneQueue($0, limit: limit)) })
     }
 
-    /// Does something on a thread of a lane.
+    /// Runs work of one step on a thread of a lane.
     ///
-    /// - Throws: `busy` where too much is waiting; what the work throws
+    /// - Throws: `busy` if the lane is full; errors of the work
     public func run<Value: Sendable>(
         _ lane: Lane = .short,
         for source: Source = .service,
@@ -56,9 +57,9 @@ public final class FileCrew: Sendable {
         try await job(lane, for: source) { try await $0.run(work) }
     }
 
-    /// Does something that has several steps; it counts as one job until it returns.
+    /// Runs a job with several steps; it counts as one job until it returns.
     ///
-    /// - Throws: `busy` where too much is waiting; what the body throws
+    /// - Throws: `busy` if the lane is full; errors of the body
     public func job<Value>(
         _ lane: Lane,
         for source: Source = .service,
@@ -70,12 +71,12 @@ public final class FileCrew: Sendable {
         return try await body(Steps(queue: queue, source: source))
     }
 
-    /// Runs the steps of one job, each behind what other jobs have waiting.
+    /// Runs the steps of one job. Each step is queued behind the waiting steps of other jobs.
     public struct Steps: Sendable {
         fileprivate let queue: LaneQueue
         fileprivate let source: Source
 
-        /// Does one step on a thread of the lane.
+        /// Runs one step on a thread of the lane.
         public func run<Value: Sendable>(_ step: @escaping @Sendable () throws -> Value) async throws -> Value {
             try await withCheckedThrowingContinuation { continuation in
                 queue.append({ continuation.resume(with: Result { try step() }) }, from: source)
@@ -83,7 +84,7 @@ public final class FileCrew: Sendable {
         }
     }
 
-    /// Jobs under way and steps waiting, by lane.
+    /// Numbers of running jobs and waiting steps, by lane.
     public var figures: JSONObject {
         var figures: JSONObject = [:]
         for lane in Lane.allCases { figures[lane.rawValue] = lanes[lane]?.figures }
@@ -91,13 +92,13 @@ public final class FileCrew: Sendable {
     }
 }
 
-/// One queue and the threads that pull from it.
+/// The queue of a lane and the threads that serve it.
 private final class LaneQueue: Sendable {
     typealias Step = @Sendable () -> Void
 
     private struct State {
         var waiting = FairQueue<FileCrew.Source, Step>()
-        /// A serial queue of Dispatch is a thread that is there when it is needed.
+        /// Serial dispatch queues, each used as one thread that exists only while it has work.
         var idle: [DispatchQueue]
         var jobs = 0
     }
@@ -123,7 +124,7 @@ private final class LaneQueue: Sendable {
         }
         if isFull {
             throw Refusal.busy.error(
-                "\(limit) reads and writes of files are under way or waiting already; ask again later",
+                "\(limit) file operations are already running or waiting; retry later",
                 ["limit": JSON(limit)]
             )
         }
@@ -140,7 +141,7 @@ private final class LaneQueue: Sendable {
         thread.async { [self] in work(on: thread) }
     }
 
-    /// Does what is waiting, until nothing is.
+    /// Runs waiting steps until the queue is empty.
     private func work(on thread: DispatchQueue) {
         while true {
             let next = state.withLock { state in
@@ -157,10 +158,10 @@ private final class LaneQueue: Sendable {
 // MARK: Whole files
 
 extension FileCrew {
-    /// The lane for something that reads or writes a whole file of a size.
+    /// Returns the lane for reading or writing a whole file of a size in bytes.
     public static func lane(forBytes size: Int64) -> Lane { size <= FileHash.stepBytes ? .short : .long }
 
-    /// The digest of a file's bytes as they are now.
+    /// Returns the digest of a file's present bytes.
     public func hash(_ file: ResourceFile, for source: Source = .service) async throws -> ResourceDigest {
         let hash = FileHash(of: file)
         return try await job(Self.lane(forBytes: file.size), for: source) { steps in
@@ -171,10 +172,10 @@ extension FileCrew {
         }
     }
 
-    /// Reads everything once and compares its hash.
+    /// Reads a whole file and compares its digest.
     ///
-    /// - Parameter fromDisk: not from what the kernel still has in memory.
-    /// - Throws: ``StorageError/resourceChanged(_:)`` where the bytes are not those that were stored
+    /// - Parameter fromDisk: whether the file is first dropped from the page cache, so that it is read from the disk.
+    /// - Throws: ``StorageError/resourceChanged(_:)`` if the bytes are not those that were stored
     public func verify(_ file: ResourceFile, fromDisk: Bool = false, for source: Source = .service) async throws {
         if fromDisk { try await run(for: source) { file.dropFromPageCache() } }
         try file.require(try await hash(file, for: source))
@@ -182,7 +183,7 @@ extension FileCrew {
 
     /// Stores a copy of an open file.
     ///
-    /// - Throws: ``StorageError/tooLarge(_:)`` beyond the limit, errors of the disk
+    /// - Throws: ``StorageError/tooLarge(_:)`` above the limit in bytes; errors of the disk
     public func copy(
         _ file: ResourceFile,
         into store: ResourceStore,
@@ -202,9 +203,9 @@ extension FileCrew {
         }
     }
 
-    /// Lets an open file stand for its bytes, without copying them.
+    /// Stores a reference to an open file instead of a copy of its bytes.
     ///
-    /// - Throws: ``StorageError/tooLarge(_:)`` beyond the limit, ``StorageError/resourceChanged(_:)`` for a file that
+    /// - Throws: ``StorageError/tooLarge(_:)`` above the limit in bytes; ``StorageError/resourceChanged(_:)`` if the file
     ///   changes while it is read
     public func refer(
         to file: ResourceFile,

@@ -1,21 +1,21 @@
-/// What keeps a program from starting, with what to do about it.
+/// A problem that prevents a program from starting, with advice.
 public enum HostingError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The run folder does not belong to this user only.
+    /// The run folder is accessible to other users.
     case unsafeRunFolder(path: String, reason: String)
-    /// There is no run folder, so no service is running.
+    /// The run folder does not exist, so no service is running.
     case noRunFolder(path: String)
-    /// The run folder cannot be made or looked at.
+    /// The run folder cannot be created or inspected.
     case runFolder(path: String, reason: String)
-    /// A flag or a variable has a value that cannot be; `source` names it.
+    /// A flag or an environment variable, named by `source`, has an invalid value.
     case badSetting(source: String, reason: String)
-    /// Another process of the same kind is serving at the address.
+    /// Another process of the same service uses the address.
     case alreadyRunning(program: String, pid: Int32?, address: String)
     /// A file cannot be locked.
     case cannotLock(path: String, reason: String)
 
-    /// Refuses a setting that cannot be.
+    /// Validates a setting.
     ///
-    /// - Throws: ``badSetting(source:reason:)`` unless it is good
+    /// - Throws: ``badSetting(source:reason:)`` unless `isGood`
     public static func require(_ isGood: Bool, _ source: String, _ reason: String) throws(HostingError) {
         if !isGood { throw .badSetting(source: source, reason: reason) }
     }

@@ -2,7 +2,7 @@ public import Contracts
 import Messaging
 
 extension ReportHarm {
-    /// What a service tells the catalog of harm.
+    /// Creates the report that a service sends to the catalog about bytes that crash or hang its workers.
     public init(_ harm: ResourceWork.Harm, by service: ServiceName) {
         self.init(
             digest: harm.digest,

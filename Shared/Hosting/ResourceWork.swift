@@ -1,17 +1,17 @@
-/// Has workers do jobs over stored bytes, and reports bytes that do harm.
+/// Runs worker jobs on stored bytes, and reports bytes that crash or hang workers.
 ///
-/// A worker that ends in the middle of a job may have been ended by somebody else (the system was short of memory): the
-/// job is done once more by another. Bytes are to blame only for what happens while they are read: a request that asks
-/// for too much fails, and anybody else still gets the picture.
+/// A worker that ends in the middle of a job may have been killed for another reason (the system was short of memory),
+/// so the job is run once more by another worker. Only failures while the bytes are read are attributed to the bytes:
+/// a request that needs too much work fails alone, and other requests still get the image.
 public struct ResourceWork: Sendable {
-    /// What bytes did, and how often one after the other.
+    /// The failure that bytes caused, and the number of consecutive failures.
     public struct Harm: Sendable, Equatable {
         public var digest: String
         public var failure: WorkerFailure
         public var failures: Int
     }
 
-    /// How often a job is begun before the bytes are to blame.
+    /// Number of attempts of a job before its failure is final.
     public static let attempts = 2
 
     private let pool: WorkerPool
@@ -19,18 +19,18 @@ public struct ResourceWork: Sendable {
 
     /// - Parameters:
     ///   - pool: the workers
-    ///   - report: told of harm before the job's error is thrown, so that who asks next finds it known
+    ///   - report: called before the job's error is thrown, so that the next request finds the fault recorded
     public init(_ pool: WorkerPool, report: @escaping @Sendable (Harm) async -> Void) {
         self.pool = pool
         self.report = report
     }
 
-    /// Has a job done.
+    /// Runs a job.
     ///
     /// - Parameters:
-    ///   - job: what to do
-    ///   - digest: the bytes that it opens
-    ///   - priority: which waiting jobs it may pass
+    ///   - job: the job
+    ///   - digest: digest of the bytes that the job opens
+    ///   - priority: the job's priority in the queue
     /// - Throws: ``WorkerFailure``, as ``WorkerPool/run(_:priority:wallSeconds:)``
     public func run(_ job: WorkerJob, over digest: String, priority: WorkerPriority = .normal)
         async throws(WorkerFailure) -> WorkerResult
@@ -52,7 +52,7 @@ public struct ResourceWork: Sendable {
 }
 
 extension WorkerFailure {
-    /// The worker ended in the middle, by itself or by a signal.
+    /// Whether the worker ended in the middle of the job, by itself or by a signal.
     fileprivate var isEnd: Bool {
         switch self {
         case .crashed, .killed, .exited, .malformedResult: true
@@ -60,7 +60,8 @@ extension WorkerFailure {
         }
     }
 
-    /// The bytes took a worker down while it read them; a job's own refusal and a result that is too large did none.
+    /// Whether the worker crashed or hung while reading the bytes. A job's own error, or a result that is too large, does
+    /// not count.
     var isHarm: Bool {
         switch self {
         case .timedOut(_, let phase), .crashed(_, let phase), .exited(_, let phase), .malformedResult(_, let phase):

@@ -3,20 +3,21 @@ import Glibc
 import JSONValue
 import Logging
 
-/// Why a worker process did not come to be.
+/// The reason why a worker process could not be started.
 struct WorkerStartError: Error {
     let reason: String
 }
 
-/// One worker process, from its start to its end; belongs to the thread of its seat.
+/// A worker process, from its start to its end. It is confined to the thread of its slot.
 ///
-/// Started with a small function of our own instead of swift-subprocess: limits, no_new_privs and the death signal must
-/// hold before the program's first instruction, and the death signal follows the *thread* that started the process.
+/// It is started with a small C function instead of swift-subprocess, because limits, no_new_privs and the parent death
+/// signal must be set before the program's first instruction, and the death signal depends on the *thread* that started
+/// the process.
 final class RunningWorker {
-    /// What a job came to.
+    /// The outcome of a job.
     enum Outcome {
         case answered(Result<WorkerResult, WorkerFailure>)
-        /// The worker was gone before it had any of the job.
+        /// The worker had ended before any of the job was sent.
         case notBegun
         case cancelled
         case outOfTime
@@ -29,18 +30,18 @@ final class RunningWorker {
     }
 
     let pid: Int32
-    /// How it ended, once it has.
+    /// The exit status; nil while it runs.
     private(set) var status: Status?
-    /// Whether it was ended by this process, and not by itself or the system.
+    /// Whether this process killed it.
     private(set) var wasKilled = false
-    /// What it says of its confinement.
+    /// The confinement that the worker reported; nil if it reported none.
     private(set) var confinement: Confinement?
 
-    /// The part of the present job.
+    /// The phase of the present job.
     private var phase = WorkerPhase.received
-    /// Whether the bytes of the present job had been read once: after that, reading does not explain the time it took.
+    /// Whether the present job has reached ``WorkerPhase/working``; after that, reading does not explain its duration.
     private var hasWorked = false
-    /// Processor time before the present job, in nanoseconds.
+    /// CPU time used before the present job, in nanoseconds.
     private var usedBefore: Int64 = 0
 
     private let limits: WorkerLimits
@@ -83,13 +84,13 @@ final class RunningWorker {
 
     deinit { end() }
 
-    /// How long a worker that closed its socket has to end by itself, in milliseconds: its socket closes a little before.
+    /// How long a worker that closed its socket may take to exit, in milliseconds; the socket closes shortly before.
     private static let dyingMilliseconds: Int32 = 200
 
-    /// Kills the process and all that it started, and takes its status; harmless when done already.
+    /// Kills the process and all processes it started, and reads its status. It may be called repeatedly.
     ///
-    /// A worker holds nothing that is worth a farewell. `isDying` is for one that closed its socket: how it ends is the
-    /// job's error.
+    /// A worker has no state, so it is killed without notice. `isDying` is for a worker that closed its socket: its exit
+    /// status determines the job's error.
     func end(isDying: Bool = false) {
         guard socket >= 0 else { return }
         wasKilled = !isDying || safelight_await_end(pid, Self.dyingMilliseconds) == 0
@@ -105,11 +106,11 @@ final class RunningWorker {
         socket = -1
     }
 
-    /// How it ended, in words; ends it where it has not.
+    /// Ends the process if necessary and returns a description of its exit status.
     func describeEnd() -> String {
         end(isDying: true)
         return switch status {
-        case .code(let code)?: "left with code \(code)"
+        case .code(let code)?: "exited with code \(code)"
         case .signal(let number)?: "ended by signal \(number)"
         case nil: "ended"
         }
@@ -125,7 +126,7 @@ final class RunningWorker {
         var polled = [
             pollfd(fd: socket, events: Int16(POLLIN) | (sending ? Int16(POLLOUT) : 0), revents: 0),
             pollfd(fd: bell.descriptor, events: Int16(POLLIN), revents: 0),
-            // A negative descriptor is passed over.
+            // poll ignores negative descriptors.
             pollfd(fd: output.isOpen ? output.pipe : -1, events: Int16(POLLIN), revents: 0),
         ]
         guard poll(&polled, nfds_t(polled.count), until?.pollTimeout ?? -1) > 0 else { return Events() }
@@ -144,7 +145,7 @@ final class RunningWorker {
         while true {
             if isStopping() { throw WorkerStartError(reason: "the service is stopping") }
             guard MonotonicTime.now() < deadline else {
-                throw WorkerStartError(reason: "it did not say that it is ready")
+                throw WorkerStartError(reason: "it did not report that it is ready")
             }
             guard wait(bell, until: deadline).hasInput else { continue }
             let progress: WorkerFrameReader.Progress
@@ -162,7 +163,7 @@ final class RunningWorker {
         }
     }
 
-    /// Waits until the bell rings; `false` where the worker ended or spoke without having been asked.
+    /// Waits for the wakeup; returns false if the worker ended, or sent anything without a job.
     func waitForBell(_ bell: WorkerBell) -> Bool {
         while true {
             let events = wait(bell, until: nil)
@@ -173,7 +174,7 @@ final class RunningWorker {
 
     // MARK: A job
 
-    /// Has a job done; `interruption` is asked after each ring of the bell.
+    /// Sends a job to the worker and waits for its response; `interruption` is called after each wakeup.
     func perform(
         _ job: WorkerJob,
         until wallDeadline: MonotonicTime,
@@ -203,7 +204,7 @@ final class RunningWorker {
                 let events = wait(bell, until: deadline, sending: !writer.isDone)
                 guard events.hasInput else { continue }
                 while case .frame(let frame) = try reader.receive(from: socket) {
-                    guard writer.isDone else { throw .malformed("an answer before the whole job was sent") }
+                    guard writer.isDone else { throw .malformed("a response before the whole job was sent") }
                     guard let phase = frame.header["phase"] else { return try answer(frame) }
                     try enter(phase)
                 }
@@ -221,18 +222,18 @@ final class RunningWorker {
         if next == .working { hasWorked = true }
     }
 
-    /// The phase that explains an end.
+    /// The phase to which the end of the worker is attributed.
     var phaseOfEnd: WorkerPhase { phase }
 
-    /// The phase that explains why the job takes so long, which only processor time can: the rest of the time the worker
-    /// waited for a processor, or was stopped.
+    /// Returns the phase to which a timeout is attributed. It is ``WorkerPhase/reading`` only if reading used at least
+    /// half of the time in CPU time; otherwise the worker waited for a CPU or was stopped.
     func phaseOfDelay(seconds: Int) -> WorkerPhase {
         guard !hasWorked else { return .working }
         let used = max(0, safelight_cpu_nanoseconds(pid) - usedBefore)
         return phase == .reading && used >= Int64(seconds) * 500_000_000 ? .reading : .received
     }
 
-    /// The same, where the system ended it for its processor time.
+    /// The phase to which the end is attributed if the system killed the worker because of its CPU time.
     var phaseOfExhaustion: WorkerPhase { hasWorked ? .working : phase }
 
     private func answer(_ frame: WorkerFrame) throws(WorkerChannelError) -> Outcome {
@@ -242,13 +243,13 @@ final class RunningWorker {
         }
         guard let error = frame.header["error"], let name = error["name"]?.stringValue,
             let message = error["message"]?.stringValue
-        else { throw .malformed("an answer has a result or an error") }
+        else { throw .malformed("a response has a result or an error") }
         return .answered(
             .failure(.refused(name: String(name.prefix(64)), message: String(message.prefix(1000))))
         )
     }
 
-    // The system counts a process's whole life: the limit moves on with each job.
+    // The kernel counts CPU time over the life of the process, so the limit is raised for each job.
     private func allowProcessorTime() {
         usedBefore = max(0, safelight_cpu_nanoseconds(pid))
         let used = usedBefore / 1_000_000_000

@@ -6,26 +6,27 @@ import Messaging
 public import ServiceLifecycle
 import Synchronization
 
-/// The life of a service: from everything bound to the last line of its log.
+/// Runs the components of a service, from the moment everything is bound until the service has stopped.
 public enum ServiceHost {
-    /// How long parts may take to stop after the first signal, in seconds; then their tasks are cancelled.
+    /// How long components may take to stop after the first signal, in seconds; then their tasks are cancelled.
     public static let graceSeconds = 10
     private static let cancelSeconds = 3
 
-    /// Runs the parts of a service until SIGTERM or SIGINT, until its watcher is gone (``Supervision``), or until one of
-    /// them ends.
+    /// Runs the components of a service until SIGTERM or SIGINT, until its supervisor has ended (``Supervision``), or
+    /// until one of them ends.
     ///
-    /// The first signal stops the parts in reverse order: each finishes what it took. A second signal, or a part that
-    /// does not stop within ``graceSeconds`` and three seconds more, ends the process with code 1 at once: services are
-    /// safe to kill. SIGPIPE and SIGXFSZ are ignored, so that a closed pipe and a full quota are errors.
+    /// The first signal stops the components in reverse order; each finishes the requests it has accepted. A second
+    /// signal, or a component that does not stop within ``graceSeconds`` and three more seconds, ends the process at once
+    /// with code 1: services are safe to kill. SIGPIPE and SIGXFSZ are ignored, so that writing to a closed pipe or
+    /// beyond a file size limit fails with an error.
     ///
     /// - Parameters:
     ///   - name: the service.
-    ///   - logger: gets the first line and the last.
-    ///   - endpoints: what is bound, for the first line.
-    ///   - ready: told once before the parts run: everything is bound by then.
-    ///   - parts: stopped last to first; so the part that takes requests comes last.
-    /// - Throws: `ExitCode.failure` where a part failed; the log says why.
+    ///   - logger: receives the start and stop messages.
+    ///   - endpoints: the bound addresses, for the start message.
+    ///   - ready: sent once before the components run; everything is bound by then.
+    ///   - parts: the components, stopped last to first; the one that accepts requests comes last.
+    /// - Throws: `ExitCode.failure` if a component failed; the reason is logged.
     public static func run(
         name: ServiceName,
         logger: Logger,
@@ -42,7 +43,7 @@ public enum ServiceHost {
             ]
         )
         if !TrafficLimits.isInForce {
-            logger.warning("connections are not bounded: libzmq does not use this program's accept4")
+            logger.warning("connections are not limited: libzmq does not call this program's accept4")
         }
         var configuration = ServiceGroupConfiguration(
             services: parts.map { .init(service: $0, successTerminationBehavior: .gracefullyShutdownGroup) },
@@ -71,7 +72,7 @@ public enum ServiceHost {
                     }
                 }
                 tasks.addTask { try await group.run() }
-                // The group's task decides; the one that waits for signals ends with it.
+                // The service group's task ends the run; the task that waits for signals is cancelled with it.
                 try await tasks.next()
                 continuation.finish()
                 tasks.cancelAll()
@@ -81,7 +82,7 @@ public enum ServiceHost {
             throw ExitCode.failure
         }
         guard let reason = reason.text.withLock({ $0 }) else {
-            logger.error("service failed", metadata: ["service.reason": "a part of it ended by itself"])
+            logger.error("service failed", metadata: ["service.reason": "a component ended unexpectedly"])
             throw ExitCode.failure
         }
         logger.info("service stopped", metadata: ["service.reason": "\(reason)"])
@@ -91,7 +92,7 @@ public enum ServiceHost {
         switch number {
         case SIGINT: "SIGINT"
         case SIGTERM: "SIGTERM"
-        default: "whoever watched over it is gone"
+        default: "its supervisor has ended"
         }
     }
 
@@ -99,15 +100,15 @@ public enum ServiceHost {
         let text = Mutex<String?>(nil)
     }
 
-    // After the first signal: waits for a second one or for the time, and ends the process; cancelled in the usual case.
+    // After the first signal: waits for a second one or for the deadline, then ends the process. Usually cancelled.
     private static func lastResort(after signals: AsyncStream<Int32>, _ logger: Logger) async {
         let isSecond = await Waiting.atMost(.seconds(graceSeconds + cancelSeconds)) {
             for await _ in signals { return true }
             return false
         }
         guard isSecond != false, !Task.isCancelled else { return }
-        let reason = isSecond == true ? "a second signal" : "parts did not stop in time"
-        logger.critical("service ended hard", metadata: ["service.reason": "\(reason)"])
+        let reason = isSecond == true ? "a second signal" : "components did not stop in time"
+        logger.critical("service terminated immediately", metadata: ["service.reason": "\(reason)"])
         _exit(1)
     }
 
@@ -116,7 +117,7 @@ public enum ServiceHost {
         signal(SIGXFSZ, SIG_IGN)
     }
 
-    // Returns once the signal would be heard.
+    // Returns once the signal source is registered.
     private static func watch(_ number: Int32, _ signals: AsyncStream<Int32>.Continuation) async
         -> any DispatchSourceSignal
     {

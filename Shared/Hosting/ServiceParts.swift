@@ -1,11 +1,11 @@
 public import Messaging
 public import ServiceLifecycle
 
-/// A ``RequestServer`` as a part of a service: stops taking requests on shutdown and finishes those it took.
+/// A ``RequestServer`` as a component: on shutdown it stops accepting requests and finishes those it has accepted.
 public struct RequestServerPart: Service, CustomStringConvertible {
     private let server: RequestServer
 
-    /// The part for a server that is bound.
+    /// Creates a component for a bound server.
     public init(_ server: RequestServer) {
         self.server = server
     }
@@ -18,11 +18,11 @@ public struct RequestServerPart: Service, CustomStringConvertible {
     public var description: String { "requests at \(server.boundAddress)" }
 }
 
-/// A ``WorkerPool`` as a part of a service: it was started before, and is stopped here.
+/// A ``WorkerPool`` as a component: a pool that was already started, stopped on shutdown.
 public struct WorkerPoolPart: Service, CustomStringConvertible {
     private let pool: WorkerPool
 
-    /// The part for a pool that was started.
+    /// Creates a component for a started pool.
     public init(_ pool: WorkerPool) {
         self.pool = pool
     }
@@ -35,12 +35,12 @@ public struct WorkerPoolPart: Service, CustomStringConvertible {
     public var description: String { "workers" }
 }
 
-/// Something to be closed when all later parts have stopped: a database, a poll thread.
+/// A component that closes something after all later components have stopped, for example a database or poll thread.
 public struct ClosingPart: Service, CustomStringConvertible {
     private let name: String
     private let close: @Sendable () async throws -> Void
 
-    /// A part that only closes.
+    /// Creates a component that only closes.
     public init(_ name: String, close: @escaping @Sendable () async throws -> Void) {
         self.name = name
         self.close = close
@@ -54,12 +54,12 @@ public struct ClosingPart: Service, CustomStringConvertible {
     public var description: String { name }
 }
 
-/// A loop of a service that ends by cancellation: reading the feed, collecting garbage.
+/// A component that runs a loop until it is cancelled, for example reading the feed or collecting garbage.
 public struct LoopPart: Service, CustomStringConvertible {
     private let name: String
     private let loop: @Sendable () async throws -> Void
 
-    /// A part that runs `loop` and cancels it on shutdown.
+    /// Creates a component that runs `loop` and cancels it on shutdown.
     public init(_ name: String, loop: @escaping @Sendable () async throws -> Void) {
         self.name = name
         self.loop = loop
@@ -70,7 +70,7 @@ public struct LoopPart: Service, CustomStringConvertible {
         do {
             try await cancelWhenGracefulShutdown { try await loop() }
         } catch is CancellationError {
-            // The usual end.
+            // The expected end.
         }
     }
 

@@ -2,15 +2,15 @@ public import ArgumentParser
 import Dispatch
 import Glibc
 
-/// The entry of a program that starts workers of itself.
+/// The entry point of a program that starts itself as worker processes.
 public enum ServiceProgram {
-    /// The hidden subcommand of workers.
+    /// The hidden subcommand for workers.
     public static let workerCommand = "worker"
 
-    /// Becomes a worker where the arguments say so, otherwise the command.
+    /// Runs the worker if the only argument is ``workerCommand``, otherwise the command.
     ///
-    /// A worker runs on the only thread that the process has so far: Landlock holds for the thread that asks for it and
-    /// those that it starts, and Swift's concurrency starts threads before the first line of an asynchronous `main`.
+    /// A worker runs on the only thread that exists so far. Landlock applies to the calling thread and the threads that
+    /// it starts, but Swift concurrency starts threads before the first line of an asynchronous `main`.
     ///
     /// - Parameters:
     ///   - command: the program's commands

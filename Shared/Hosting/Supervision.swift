@@ -1,16 +1,16 @@
 import Dispatch
 import Glibc
 
-/// How a service learns that whoever watches over it is gone, also when that one was killed.
+/// Detects that the supervisor of a service has ended, even if it was killed.
 ///
-/// The watcher sets ``variable`` and holds the service's standard input open for as long as it lives; the end of the
-/// input is taken as SIGTERM. Unlike a death signal this does not depend on the thread that started the service, and
-/// the service still finishes what it took.
+/// The supervisor sets ``variable`` and keeps the service's standard input open while it runs; end of file on the input
+/// is handled like SIGTERM. Unlike a parent death signal this does not depend on the thread that started the service,
+/// and the service still finishes the requests it has accepted.
 public enum Supervision {
-    /// Set to 1 by the watcher.
+    /// The environment variable that the supervisor sets to 1.
     public static let variable = "SAFELIGHT_SUPERVISED"
 
-    /// Calls `gone` once at the end of standard input; `nil` where nobody watches.
+    /// Calls `gone` once at the end of standard input; returns nil if there is no supervisor.
     static func watch(gone: @escaping @Sendable () -> Void) -> (any DispatchSourceRead)? {
         guard Environment[variable] == "1" else { return nil }
         let source = DispatchSource.makeReadSource(fileDescriptor: STDIN_FILENO, queue: .global())

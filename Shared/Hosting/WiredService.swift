@@ -1,14 +1,14 @@
 public import Logging
 public import ServiceLifecycle
 
-/// A service whose parts have met: it is bound, and runs when it is told to.
+/// A service whose components are created and whose addresses are bound, ready to run.
 public protocol WiredService: Sendable {
     static var name: ServiceName { get }
-    /// What is bound, for the first line of the log.
+    /// The bound addresses, for the start message of the log.
     var addresses: [String] { get }
-    /// In the order in which they lean on each other; they stop last to first.
+    /// The components, each after those it depends on; they stop last to first.
     var parts: [any Service] { get }
-    /// Locks that are held until everything has stopped.
+    /// Locks that are held until all components have stopped.
     var locks: [any Sendable] { get }
     var logger: Logger { get }
 }
@@ -16,7 +16,7 @@ public protocol WiredService: Sendable {
 extension WiredService {
     public var locks: [any Sendable] { [] }
 
-    /// Serves until SIGTERM or SIGINT.
+    /// Runs the service until SIGTERM or SIGINT.
     public func run(ready: ReadySignal) async throws {
         try await ServiceHost.run(
             name: Self.name,
@@ -28,7 +28,7 @@ extension WiredService {
         withExtendedLifetime(locks) {}
     }
 
-    /// Serves until the task is cancelled, for tests.
+    /// Runs the service until the task is cancelled; for tests.
     public func serve() async throws {
         try await ServiceGroup(services: parts, logger: logger).run()
         withExtendedLifetime(locks) {}

@@ -2,14 +2,14 @@ import CProcess
 import Glibc
 import JSONValue
 
-/// How a worker process is started.
+/// The command line, environment and limits of a worker process.
 struct WorkerCommand: Sendable {
     let executable: String
     let arguments: [String]
     let environment: [String]
     let limits: WorkerLimits
 
-    // No secret of the service reaches a process that decodes hostile bytes: only what it needs to run.
+    // A process that decodes hostile bytes inherits only the variables that it needs, and no secrets of the service.
     private static let inherited = ["PATH", "HOME", "TMPDIR", "LANG", "TZ", "LD_LIBRARY_PATH", "OMP_NUM_THREADS"]
     private static let inheritedPrefixes = ["LC_", "MAGICK_", "SWIFT_", "TSAN_", "ASAN_", "LSAN_"]
 
@@ -17,7 +17,7 @@ struct WorkerCommand: Sendable {
         self.executable = executable
         self.arguments = [executable] + arguments
         self.limits = limits
-        // A crash is an answer here; printing a trace of it would take the job's time.
+        // Crashes are expected here; printing a backtrace would take the time of the job.
         var variables = ["SWIFT_BACKTRACE": "enable=no"]
         for (name, value) in Environment.current
         where Self.inherited.contains(name) || Self.inheritedPrefixes.contains(where: name.hasPrefix) {
@@ -28,7 +28,7 @@ struct WorkerCommand: Sendable {
         environment = variables.map { "\($0.key)=\($0.value)" }.sorted()
     }
 
-    /// Starts the process; its id, or -1 with `errno`.
+    /// Starts the process; returns its id, or -1 with `errno` set.
     func spawn(input: Int32, output: Int32) -> Int32 {
         var system = limits.system
         return withCStrings(arguments) { arguments in
@@ -45,7 +45,7 @@ struct WorkerCommand: Sendable {
         let copies = strings.map { strdup($0) } + [nil]
         defer { for copy in copies { free(copy) } }
         return copies.withUnsafeBufferPointer { buffer in
-            // Never empty: there is at least the terminator.
+            // Never empty, because of the terminator.
             buffer.baseAddress.map(body) ?? body([nil])
         }
     }

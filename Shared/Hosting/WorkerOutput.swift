@@ -1,7 +1,7 @@
 import Glibc
 import Logging
 
-/// What a worker writes to its standard output and error: logged line by line, up to a bound per job.
+/// The standard output and error of a worker, logged line by line, at most ``bytesPerJob`` per job.
 struct WorkerOutput {
     static let bytesPerJob = 8 << 10
     private static let longestLine = 1000
@@ -22,7 +22,7 @@ struct WorkerOutput {
 
     mutating func drain(_ logger: Logger, pid: Int32) {
         var buffer = [UInt8](repeating: 0, count: 4096)
-        // A bound here too: a worker that writes for ever must not keep its seat from looking at the clock.
+        // Bounded, because a worker that writes without end must not keep its thread from checking the deadline.
         for _ in 0..<16 where isOpen {
             let count = read(pipe, &buffer, buffer.count)
             if count < 0 {
@@ -48,14 +48,14 @@ struct WorkerOutput {
     private mutating func say(_ logger: Logger, _ pid: Int32) {
         guard !line.isEmpty else { return }
         let text = String(decoding: line, as: UTF8.self)
-        logger.notice("worker says", metadata: ["worker.pid": "\(pid)", "worker.text": "\(text)"])
+        logger.notice("worker output", metadata: ["worker.pid": "\(pid)", "worker.text": "\(text)"])
         line = []
     }
 
     mutating func finish(_ logger: Logger, pid: Int32) {
         drain(logger, pid: pid)
         say(logger, pid)
-        if dropped > 0 { logger.notice("worker said more", metadata: ["worker.dropped": "\(dropped)"]) }
+        if dropped > 0 { logger.notice("worker output truncated", metadata: ["worker.dropped": "\(dropped)"]) }
         close(pipe)
         isOpen = false
     }

@@ -3,25 +3,25 @@ import Glibc
 import JSONValue
 import Synchronization
 
-/// The other end of a ``WorkerPool``: the hidden `worker` subcommand of a service.
+/// The worker's side of a ``WorkerPool``: the hidden `worker` subcommand of a service.
 ///
-/// It decodes bytes nobody trusts, one job at a time, on its only thread, with one end of a socketpair as its standard
-/// input; it ends when that is closed.
+/// It decodes untrusted bytes, one job at a time, on its only thread, with one end of a socketpair as its standard
+/// input. It exits when the socket is closed.
 public enum WorkerProcess {
-    /// The variable by which a pool tells its workers their limits.
+    /// The environment variable that contains the worker's limits as JSON.
     static let limitsVariable = "SAFELIGHT_WORKER_LIMITS"
 
-    /// Handles jobs until the pool closes the socket, then leaves with 0.
+    /// Handles jobs until the pool closes the socket, then exits with 0.
     ///
-    /// The pool started this process limited and without any way to gain privileges; both are made sure of again, and the
-    /// process is confined, before the first byte is read. Libraries that open files have been started before, on the
-    /// only thread. Descriptors of a job are closed when the handler returns.
+    /// The pool has started this process with limits and no_new_privs. Both are set again, and the process is confined,
+    /// before the first byte is read. Libraries that open files must have been initialized before, on the only thread.
+    /// Descriptors of a job are closed when the handler returns.
     ///
-    /// - Parameter handler: blocks while it works; a thrown refusal is the job's answer.
+    /// - Parameter handler: blocks while it works; a thrown error is sent as the job's response.
     public static func serve(_ handler: (WorkerJob) throws(WorkerRefusal) -> WorkerResult) -> Never {
         var status = stat()
         guard fstat(0, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else {
-            write("this command is started by the services themselves, with a socket as standard input\n")
+            write("this command is started only by the services, with a socket as standard input\n")
             exit(64)
         }
         let limits = Self.limits
@@ -44,12 +44,12 @@ public enum WorkerProcess {
         } catch .closed {
             exit(0)
         } catch {
-            write("the worker stops: \(error)\n")
+            write("the worker failed: \(error)\n")
             exit(70)
         }
     }
 
-    /// The limits that this worker was started with.
+    /// The limits of this worker process.
     public static let limits: WorkerLimits = {
         let text = getenv(limitsVariable).map { String(cString: $0) } ?? "{}"
         return WorkerLimits(json: try? JSON(parsing: text))
@@ -64,7 +64,7 @@ public enum WorkerProcess {
 
     private static let job = Mutex<Job?>(nil)
 
-    /// Reports the part of the job that begins now; nothing outside of a worker, or where it has begun already.
+    /// Reports the phase of the job that begins now. Does nothing outside of a worker, or if the phase has begun already.
     public static func enter(_ phase: WorkerPhase) {
         let socket = job.withLock { job -> Int32? in
             guard let socket = job?.socket, job?.phase != phase else { return nil }
@@ -72,13 +72,13 @@ public enum WorkerProcess {
             return socket
         }
         guard let socket else { return }
-        // The answer fails where this does.
+        // If this fails, sending the response fails too.
         try? send(WorkerFrame(header: ["phase": .string(phase.rawValue)]), to: socket)
     }
 
     // MARK: Serving
 
-    /// The loop itself; throws ``WorkerChannelError/closed`` at the end.
+    /// Runs the loop; throws ``WorkerChannelError/closed`` when the pool closes the socket.
     static func serve(
         socket: Int32,
         attachmentLimit: Int,
@@ -109,7 +109,7 @@ public enum WorkerProcess {
                 throw WorkerRefusal(name: "invalid_request", message: "a job has a method and params")
             }
             guard frame.header["files"]?.intValue ?? 0 == Int64(files.count) else {
-                throw WorkerRefusal(name: "io_error", message: "not all descriptors arrived; try again")
+                throw WorkerRefusal(name: "io_error", message: "not all descriptors arrived; retry")
             }
             let job = WorkerJob(method: method, params: params, attachments: frame.attachments, files: files)
             let isOfAll = method == Confinement.attemptsMethod
@@ -132,11 +132,11 @@ public enum WorkerProcess {
 }
 
 extension WorkerJob {
-    /// All bytes of one of the job's files, or the `first` of them, wherever it stands. What follows counts as reading
-    /// them (``WorkerPhase/reading``) until the worker says otherwise.
+    /// Returns all bytes of one of the job's files, or at most the `first` of them, regardless of its file offset. The
+    /// phase is then ``WorkerPhase/reading`` until the worker reports another.
     ///
-    /// Throws a refusal `too_large` beyond the limit in bytes, `io_error` where it cannot be read, `invalid_request`
-    /// where the job has no such file.
+    /// Throws `too_large` above the limit in bytes, `io_error` if the file cannot be read, and `invalid_request` if the
+    /// job has no such file.
     public func contents(ofFile index: Int, limit: Int, first: Int = .max) throws(WorkerRefusal) -> [UInt8] {
         guard files.indices.contains(index) else {
             throw WorkerRefusal(name: "invalid_request", message: "the job has no file \(index)")

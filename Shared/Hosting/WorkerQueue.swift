@@ -1,4 +1,4 @@
-/// The jobs that wait for a worker: bounded, by priority, then by arrival; pure, without clock or thread.
+/// A bounded queue of jobs that wait for a worker, ordered by priority, then by arrival. It uses no clock or thread.
 struct WorkerQueue<Ticket> {
     private var lines: [[(id: UInt64, ticket: Ticket)]]
     private var starts: [Int]
@@ -11,7 +11,7 @@ struct WorkerQueue<Ticket> {
         self.starts = lines.map { _ in 0 }
     }
 
-    /// Puts a job at the end of its line; `false` where the queue is full.
+    /// Appends a job to those of its priority; returns false if the queue is full.
     mutating func append(_ ticket: Ticket, id: UInt64, priority: WorkerPriority) -> Bool {
         guard count < limit else { return false }
         lines[priority.rawValue].append((id, ticket))
@@ -19,20 +19,20 @@ struct WorkerQueue<Ticket> {
         return true
     }
 
-    /// Puts a job that was taken back at the front of its line, whatever the limit.
+    /// Puts a dequeued job back in front of those of its priority, regardless of the limit.
     mutating func putBack(_ ticket: Ticket, id: UInt64, priority: WorkerPriority) {
         let line = priority.rawValue
         lines[line].insert((id, ticket), at: starts[line])
         count += 1
     }
 
-    /// Takes the job that is due.
+    /// Removes and returns the next job; nil if the queue is empty.
     mutating func next() -> Ticket? {
         for line in lines.indices where starts[line] < lines[line].count {
             let ticket = lines[line][starts[line]].ticket
             starts[line] += 1
             count -= 1
-            // Taken entries are dropped in batches, so that taking costs the same however long the line is.
+            // Dequeued entries are removed in batches, so that the cost does not depend on the length of the queue.
             if starts[line] == lines[line].count || starts[line] >= 64 {
                 lines[line].removeFirst(starts[line])
                 starts[line] = 0
@@ -42,7 +42,7 @@ struct WorkerQueue<Ticket> {
         return nil
     }
 
-    /// Takes out one job, if it still waits.
+    /// Removes and returns a job; nil if it is no longer waiting.
     mutating func remove(_ id: UInt64) -> Ticket? {
         for line in lines.indices {
             guard let position = lines[line][starts[line]...].firstIndex(where: { $0.id == id }) else { continue }
@@ -52,7 +52,7 @@ struct WorkerQueue<Ticket> {
         return nil
     }
 
-    /// Takes out all jobs.
+    /// Removes and returns all jobs.
     mutating func removeAll() -> [Ticket] {
         var all: [Ticket] = []
         while let ticket = next() { all.append(ticket) }

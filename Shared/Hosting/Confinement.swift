@@ -2,16 +2,16 @@ import CProcess
 import Glibc
 public import JSONValue
 
-/// What keeps a worker from everything but its job, beside the limits: Landlock and a filter of system calls.
+/// The confinement of a worker in addition to its limits: Landlock and a seccomp filter of system calls.
 public struct Confinement: Sendable, Equatable, CustomStringConvertible {
-    /// The version of Landlock's interface; 0 where the kernel has none.
+    /// The ABI version of Landlock; 0 if the kernel does not support it.
     public var landlock: Int
-    /// Whether the filter of system calls is on.
+    /// Whether the seccomp filter is in force.
     public var hasSeccomp: Bool
 
-    /// Confines this process for the rest of its life. It must have one thread.
+    /// Confines this process permanently. The process must have only one thread.
     ///
-    /// - Throws: the system's error number.
+    /// - Throws: the error number of the system call.
     static func apply() throws(SystemError) -> Confinement {
         var system = safelight_confinement()
         guard safelight_confine(&system) == 0 else { throw SystemError(number: errno) }
@@ -27,7 +27,7 @@ public struct Confinement: Sendable, Equatable, CustomStringConvertible {
         self.hasSeccomp = hasSeccomp
     }
 
-    /// What a worker reports; nil where it reports nothing.
+    /// Decodes the confinement that a worker reports; nil if it reports none.
     public init?(json: JSON?) {
         guard let landlock = json?["landlock"]?.intValue, let hasSeccomp = json?["seccomp"]?.boolValue else {
             return nil
@@ -37,7 +37,7 @@ public struct Confinement: Sendable, Equatable, CustomStringConvertible {
 
     var json: JSON { ["landlock": JSON(landlock), "seccomp": .bool(hasSeccomp)] }
 
-    /// Whether everything is in force.
+    /// Whether both are in force.
     public var isComplete: Bool { landlock > 0 && hasSeccomp }
 
     public var description: String {
@@ -47,11 +47,11 @@ public struct Confinement: Sendable, Equatable, CustomStringConvertible {
 
     // MARK: Attempts
 
-    /// The job that every worker knows: `paths` are tried to be opened, and with `isThorough` everything else that a
-    /// worker must not be able to do is tried.
+    /// A job that every worker supports: it tries to open `paths` and, with `isThorough`, everything else that a worker
+    /// must not be able to do.
     public static let attemptsMethod = "confinement.attempts"
 
-    /// Tries what must be refused; the answer has, for each attempt and path, the system's error or "succeeded".
+    /// Tries operations that must be denied; the result has the error text or "succeeded" for each attempt and path.
     static func attempt(_ params: JSON) -> WorkerResult {
         var count = 0
         let all = UnsafeBufferPointer(start: safelight_attempts(&count), count: count)

@@ -1,29 +1,29 @@
 import DequeModule
 
-/// A queue that takes from its sources in turn, so that a source with many elements does not delay the others.
+/// A queue that is round-robin between sources, so that a source with many elements does not delay the others.
 ///
-/// Elements of one source leave in the order in which they came.
+/// Elements of one source are dequeued in the order in which they were enqueued.
 public struct FairQueue<Source: Hashable & Sendable, Element> {
     private var elements: [Source: Deque<Element>] = [:]
-    /// Sources that have elements, the next one first.
+    /// Sources with elements, the next one first.
     private var order: Deque<Source> = []
     /// The number of elements.
     public private(set) var count = 0
 
-    /// An empty queue.
+    /// Creates an empty queue.
     public init() {}
 
     /// Whether there are no elements.
     public var isEmpty: Bool { count == 0 }
 
-    /// Adds an element behind those of its source.
+    /// Appends an element to those of its source.
     public mutating func append(_ element: Element, from source: Source) {
         if elements[source, default: []].isEmpty { order.append(source) }
         elements[source, default: []].append(element)
         count += 1
     }
 
-    /// Removes the next element if it fulfils a condition; nil where it does not, or where there is none.
+    /// Removes and returns the next element if it satisfies a condition; nil if it does not, or if the queue is empty.
     public mutating func popFirst(where condition: (Element) -> Bool = { _ in true }) -> Element? {
         guard let source = order.first, let element = elements[source]?.first, condition(element) else { return nil }
         order.removeFirst()

@@ -1,27 +1,27 @@
 public import JSONValue
 import Synchronization
 
-/// The numbers of a service, for its `figures` method: counters, gauges, spreads, and sections that others fill in.
+/// The metrics of a service, for its `figures` method: counters, gauges, histograms, and sections of its components.
 public final class Figures: Sendable {
-    /// A number that only grows.
+    /// A metric that only increases.
     public final class Counter: Sendable {
         private let value = Atomic<Int64>(0)
 
-        /// Adds to it; wraps after 2^63.
+        /// Adds an amount; wraps around after 2^63.
         public func add(_ amount: Int = 1) { value.wrappingAdd(Int64(amount), ordering: .relaxed) }
 
-        /// The sum so far.
+        /// The total so far.
         public var total: Int64 { value.load(ordering: .relaxed) }
     }
 
-    /// A number that goes up and down.
+    /// A metric that can increase and decrease.
     public final class Gauge: Sendable {
         private let value = Atomic<Int64>(0)
 
-        /// Sets it.
+        /// Sets the value.
         public func set(_ amount: Int) { value.store(Int64(amount), ordering: .relaxed) }
 
-        /// What it was set to.
+        /// The present value.
         public var current: Int64 { value.load(ordering: .relaxed) }
     }
 
@@ -35,30 +35,30 @@ public final class Figures: Sendable {
     private let state = Mutex(State())
     private let started = MonotonicTime.now()
 
-    /// No figures but the process's own.
+    /// Creates an instance with only the metrics of the process.
     public init() {}
 
-    /// The counter of a name, made at first use.
+    /// Returns the counter with a name; it is created on first use.
     public func counter(_ name: String) -> Counter {
         state.withLock { $0.counters.value(for: name) { Counter() } }
     }
 
-    /// The gauge of a name, made at first use.
+    /// Returns the gauge with a name; it is created on first use.
     public func gauge(_ name: String) -> Gauge {
         state.withLock { $0.gauges.value(for: name) { Gauge() } }
     }
 
-    /// The spread of a name, made at first use.
+    /// Returns the histogram with a name; it is created on first use.
     public func spread(_ name: String) -> Spread {
         state.withLock { $0.spreads.value(for: name) { Spread() } }
     }
 
-    /// Lets a part of the service fill in an object of its own, as in `workers`.
+    /// Adds an object that a component provides, for example `workers`.
     public func section(_ name: String, _ read: @escaping @Sendable () async -> JSONObject) {
         state.withLock { $0.sections[name] = read }
     }
 
-    /// All figures; members are in the order of their names.
+    /// Returns all metrics, sorted by name.
     public func json() async -> JSONObject {
         let (counters, gauges, spreads, sections) = state.withLock { state in
             (state.counters, state.gauges, state.spreads, state.sections)
@@ -76,7 +76,7 @@ public final class Figures: Sendable {
     }
 }
 
-/// How values are spread, kept in fixed buckets: each is at most an eighth wide of its lower bound.
+/// A histogram with fixed buckets, each at most an eighth of its lower bound wide.
 public final class Spread: Sendable {
     private struct State {
         var buckets = [Int64](repeating: 0, count: Spread.bucketCount)
@@ -85,16 +85,16 @@ public final class Spread: Sendable {
         var largest: Int64 = 0
     }
 
-    // Values below 16 have a bucket each; above, eight buckets per power of two, up to 2^43 (three months in microseconds).
+    // Values below 16 have a bucket each; above, eight buckets per power of two up to 2^43 (100 days in microseconds).
     private static let exact = 16
     private static let bucketCount = 16 + 39 * 8
 
     private let state = Mutex(State())
 
-    /// No values yet.
+    /// Creates an empty histogram.
     public init() {}
 
-    /// Adds a value from 0, usually microseconds or bytes.
+    /// Records a value, usually in microseconds or bytes; negative values count as 0.
     public func record(_ value: Int64) {
         let value = max(0, value)
         state.withLock { state in
@@ -105,9 +105,9 @@ public final class Spread: Sendable {
         }
     }
 
-    /// The value which a share of all values is at or below, to within an eighth; 0 where there is none.
+    /// Returns a quantile with a relative error of at most an eighth; 0 if there are no values.
     ///
-    /// `share` is from 0 to 1, as in 0.99.
+    /// - Parameter share: 0...1, for example 0.99
     public func quantile(_ share: Double) -> Int64 {
         state.withLock { Self.quantile(share, $0) }
     }

@@ -205,8 +205,8 @@ extension FileCrew {
 
     /// Stores a reference to an open file instead of a copy of its bytes.
     ///
-    /// - Throws: ``StorageError/tooLarge(_:)`` above the limit in bytes; ``StorageError/resourceChanged(_:)`` if the file
-    ///   changes while it is read
+    /// - Throws: ``StorageError/tooLarge(_:)`` above the limit in bytes; ``StorageError/resourceChanged(_:)`` if the
+    ///   file changes while it is read
     public func refer(
         to file: ResourceFile,
         at path: String,

@@ -1,9 +1,9 @@
 public import Logging
 public import Messaging
 
-/// Warns where a service listens on TCP without keys.
+/// A warning that a service listens on TCP without keys.
 public enum LoopbackWarning {
-    /// Logs a warning for each address that is TCP; to be called for addresses without keys.
+    /// Logs a warning for each TCP address; called with addresses that have no keys.
     public static func log(_ addresses: [EndpointAddress], _ logger: Logger) {
         for address in addresses where address.transport == .tcp {
             logger.warning(

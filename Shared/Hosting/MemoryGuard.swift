@@ -2,18 +2,18 @@ import Dispatch
 import Glibc
 import Logging
 
-/// Ends a service that holds more memory than it may, so that whoever watches over it starts it again.
+/// Ends a service that exceeds its memory limit, so that its supervisor restarts it.
 ///
-/// Everything of ours has a bound of its own. What has none is libzmq: the parts of one message without an end are kept
-/// until its last part comes, and no option limits them. A service is safe to kill at any moment, so that is the answer.
+/// All memory of the services themselves is bounded. libzmq, however, keeps the parts of a multipart message until its
+/// last part arrives, and has no option to limit them. A service is safe to kill at any time, so it is ended.
 enum MemoryGuard {
     static let variable = "SAFELIGHT_SERVICE_MEMORY_MIB"
     static let usualMebibytes = 2048
-    /// `EX_TEMPFAIL`: started again, it does its work.
+    /// `EX_TEMPFAIL`: the service works again after a restart.
     static let status: Int32 = 75
     private static let interval = DispatchTimeInterval.milliseconds(100)
 
-    /// Looks ten times a second until the source is cancelled.
+    /// Checks resident memory ten times a second until the source is cancelled.
     static func watch(_ logger: Logger) throws(HostingError) -> any DispatchSourceTimer {
         let limit = try limit { Environment[$0] }
         let timer = DispatchSource.makeTimerSource(queue: .global(qos: .userInitiated))
@@ -22,9 +22,9 @@ enum MemoryGuard {
             let resident = ProcessFigures.residentBytes()
             guard resident > limit else { return }
             logger.critical(
-                "service ended hard",
+                "service terminated immediately",
                 metadata: [
-                    "service.reason": "it holds more memory than \(variable) allows",
+                    "service.reason": "its memory exceeds \(variable)",
                     "memory.bytes": "\(resident)", "memory.limit": "\(limit)",
                 ]
             )
@@ -34,11 +34,11 @@ enum MemoryGuard {
         return timer
     }
 
-    /// Bytes.
+    /// Returns the limit in bytes.
     static func limit(environment: (String) -> String?) throws(HostingError) -> Int64 {
         guard let text = environment(variable) else { return Int64(usualMebibytes) << 20 }
         guard let value = Int64(text), (64...(1 << 30)).contains(value) else {
-            throw .badSetting(source: variable, reason: "\(text) is no number of MiB from 64 up")
+            throw .badSetting(source: variable, reason: "\(text) is not a number of MiB, at least 64")
         }
         return value << 20
     }

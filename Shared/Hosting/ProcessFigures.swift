@@ -1,7 +1,7 @@
 import Glibc
 import JSONValue
 
-/// What the system knows about this process.
+/// Metrics of this process from the kernel.
 enum ProcessFigures {
     static func read(since started: MonotonicTime) -> JSONObject {
         var usage = rusage()
@@ -20,7 +20,7 @@ enum ProcessFigures {
         Int64(time.tv_sec) * 1000 + Int64(time.tv_usec) / 1000
     }
 
-    // The second number of statm is resident pages.
+    // The second number of statm is the number of resident pages.
     static func residentBytes() -> Int64 {
         let file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return 0 }
@@ -40,7 +40,7 @@ enum ProcessFigures {
         while let entry = readdir(folder) {
             if entry.pointee.d_name.0 != CChar(UInt8(ascii: ".")) { count += 1 }
         }
-        // Not the one opened to look.
+        // Excludes the descriptor opened for reading the folder.
         return path.hasSuffix("fd") ? count - 1 : count
     }
 }

@@ -1,21 +1,21 @@
 import Glibc
 
-/// Tells whoever started this program that it takes requests: one line on a descriptor, which is then closed.
+/// A signal to the parent process that this program accepts requests: one line on a descriptor, which is then closed.
 public struct ReadySignal: Sendable {
     private let descriptor: Int32?
 
-    /// A signal on an inherited descriptor; `nil` says nothing.
+    /// Creates a signal on an inherited descriptor; nil sends nothing.
     ///
-    /// Standard input, output and error are never closed: `--ready-fd 1` is for people.
+    /// Standard input, output and error are never closed, so that `--ready-fd 1` can be used interactively.
     public init(descriptor: Int32?) {
         self.descriptor = descriptor
         if let descriptor, descriptor > 2 {
-            // Workers must not inherit it: its reader waits for the end of it too.
+            // Workers must not inherit it, because its reader also waits for end of file.
             _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
         }
     }
 
-    /// Says it, once, after everything is bound.
+    /// Sends the signal; called once, after everything is bound.
     public func send() {
         guard let descriptor, descriptor > 0 else { return }
         let line = Array("ready\n".utf8)

@@ -4,8 +4,9 @@ public import Messaging
 public import Storage
 import Synchronization
 
-/// The catalog's resource store, for reading; opened when it is first needed, because the catalog may start later.
+/// Read access to the catalog's resource store. It is opened on first use, because the catalog may start later.
 public final class ResourceFolder: Sendable {
+    /// Path of the resource store.
     public let path: String
     private let store = Mutex<ResourceStore?>(nil)
 
@@ -14,13 +15,13 @@ public final class ResourceFolder: Sendable {
         path = library + "/resources"
     }
 
-    /// Opens the bytes of a digest.
+    /// Opens the file with the bytes of a digest.
     ///
-    /// - Throws: `library_offline` where the folder cannot be reached, `missing_resource` where it lacks the bytes,
-    ///   `resource_changed` for a referenced file that is not what it was
+    /// - Throws: `library_offline` if the folder cannot be accessed, `missing_resource` if it does not have the bytes,
+    ///   `resource_changed` if a referenced file has changed
     public func open(_ digest: String) throws(RPCError) -> ResourceFile {
         guard let name = ResourceDigest(digest) else {
-            throw Refusal.internalError.error("the catalog named a resource by what is no digest")
+            throw Refusal.internalError.error("the catalog named a resource by an invalid digest")
         }
         let store = try opened()
         do throws(StorageError) { return try store.open(name) } catch {
@@ -34,7 +35,9 @@ public final class ResourceFolder: Sendable {
         }
     }
 
-    /// Whether the folder can be reached; why not.
+    /// Checks that the folder can be accessed.
+    ///
+    /// - Throws: `library_offline`
     public func check() throws(RPCError) { _ = try opened() }
 
     private func opened() throws(RPCError) -> ResourceStore {
@@ -47,8 +50,8 @@ public final class ResourceFolder: Sendable {
             }
         } catch {
             throw Refusal.libraryOffline.error(
-                "the library's resources cannot be reached (\(error.name)); see that this service's --library is the"
-                    + " catalog's, and that the catalog was started once"
+                "the library's resources cannot be accessed (\(error.name)); check that --library of this service is that"
+                    + " of the catalog, and that the catalog was started once"
             )
         }
     }

@@ -60,8 +60,8 @@ extension WorkerFailure {
         }
     }
 
-    /// Whether the worker crashed or hung while reading the bytes. A job's own error, or a result that is too large, does
-    /// not count.
+    /// Whether the worker crashed or hung while reading the bytes. A job's own error, or a result that is too large,
+    /// does not count.
     var isHarm: Bool {
         switch self {
         case .timedOut(_, let phase), .crashed(_, let phase), .exited(_, let phase), .malformedResult(_, let phase):

@@ -2,21 +2,21 @@ import CProcess
 import Glibc
 public import Messaging
 
-/// The folder with the socket files of the services: only its owner may enter, which is what makes `ipc://` trustworthy.
+/// The folder with the socket files of the services. Only its owner may enter it, which makes `ipc://` trustworthy.
 public struct RunFolder: Sendable, Equatable {
-    /// Where it is.
+    /// The absolute path.
     public let path: String
 
-    /// The folder at a path; nothing is made or checked yet.
+    /// Creates the value for a path; nothing is created or checked on disk.
     public init(path: String) {
         self.path = path
     }
 
-    /// The folder by flag, then `SAFELIGHT_RUN`, then `$XDG_RUNTIME_DIR/safelight`, else `/tmp/safelight-<uid>`.
+    /// Resolves the folder: the flag, `SAFELIGHT_RUN`, `$XDG_RUNTIME_DIR/safelight`, else `/tmp/safelight-<uid>`.
     ///
     /// - Parameters:
-    ///   - flag: the value of `--run`.
-    ///   - environment: looks up a variable.
+    ///   - flag: the value of `--run`; nil if not given.
+    ///   - environment: returns the value of an environment variable.
     public init(flag: String?, environment: (String) -> String? = { Environment[$0] }) {
         if let path = flag ?? environment("SAFELIGHT_RUN") {
             self.init(path: path)
@@ -27,18 +27,18 @@ public struct RunFolder: Sendable, Equatable {
         }
     }
 
-    /// Makes the folder 0700 where there is none, and checks it: for services.
+    /// Creates the folder with mode 0700 if it does not exist, and checks it; for services.
     ///
     /// Throws ``HostingError``.
     public func prepare() throws(HostingError) {
-        guard path.hasPrefix("/") else { throw .badSetting(source: "--run", reason: "\(path) is no absolute path") }
+        guard path.hasPrefix("/") else { throw .badSetting(source: "--run", reason: "\(path) is not absolute") }
         if mkdir(path, 0o700) != 0, errno != EEXIST {
             throw .runFolder(path: path, reason: String(cString: strerror(errno)))
         }
         try check()
     }
 
-    /// Checks that the folder is a real one, belongs to this user and lets nobody else in: for clients.
+    /// Checks that the folder is not a link, belongs to this user and is inaccessible to others; for clients.
     ///
     /// Throws ``HostingError``.
     public func check() throws(HostingError) {
@@ -48,18 +48,18 @@ public struct RunFolder: Sendable, Equatable {
             throw .runFolder(path: path, reason: String(cString: strerror(errno)))
         }
         guard status.st_mode & S_IFMT == S_IFDIR else {
-            throw .unsafeRunFolder(path: path, reason: "it is no folder")
+            throw .unsafeRunFolder(path: path, reason: "it is not a folder")
         }
         guard status.st_uid == geteuid() else {
             throw .unsafeRunFolder(path: path, reason: "it belongs to user \(status.st_uid), not to \(geteuid())")
         }
         guard status.st_mode & 0o077 == 0 else {
             let mode = String(status.st_mode & 0o777, radix: 8)
-            throw .unsafeRunFolder(path: path, reason: "others may enter (mode \(mode), 700 is needed)")
+            throw .unsafeRunFolder(path: path, reason: "others may enter it (mode \(mode), 700 is required)")
         }
     }
 
-    /// The default address of an endpoint.
+    /// Returns the default address of an endpoint.
     public func address(of endpoint: EndpointName) throws(HostingError) -> EndpointAddress {
         do throws(MessagingError) {
             return try EndpointAddress("ipc://\(path)/\(endpoint.file)")
@@ -69,13 +69,13 @@ public struct RunFolder: Sendable, Equatable {
     }
 }
 
-/// Keeps a second service from binding the same `ipc://` path, which libzmq would let it do silently.
+/// A lock that prevents a second service from binding the same `ipc://` path, which libzmq silently allows.
 ///
-/// Taken before binding and held while serving; the system releases it when the process ends.
+/// It is acquired before binding and held while serving; the kernel releases it when the process ends.
 public final class EndpointLock: Sendable {
     private let descriptor: Int32
 
-    /// Locks an address; `nil` for transports whose second bind fails by itself.
+    /// Locks an address; returns nil for transports for which a second bind fails anyway.
     ///
     /// Throws ``HostingError/alreadyRunning(program:pid:address:)``.
     public static func take(_ address: EndpointAddress, for program: ServiceName) throws(HostingError) -> EndpointLock?

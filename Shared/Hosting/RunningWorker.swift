@@ -89,8 +89,8 @@ final class RunningWorker {
 
     /// Kills the process and all processes it started, and reads its status. It may be called repeatedly.
     ///
-    /// A worker has no state, so it is killed without notice. `isDying` is for a worker that closed its socket: its exit
-    /// status determines the job's error.
+    /// A worker has no state, so it is killed without notice. `isDying` is for a worker that closed its socket: its
+    /// exit status determines the job's error.
     func end(isDying: Bool = false) {
         guard socket >= 0 else { return }
         wasKilled = !isDying || safelight_await_end(pid, Self.dyingMilliseconds) == 0

@@ -16,9 +16,9 @@ public enum ServiceHost {
     /// until one of them ends.
     ///
     /// The first signal stops the components in reverse order; each finishes the requests it has accepted. A second
-    /// signal, or a component that does not stop within ``graceSeconds`` and three more seconds, ends the process at once
-    /// with code 1: services are safe to kill. SIGPIPE and SIGXFSZ are ignored, so that writing to a closed pipe or
-    /// beyond a file size limit fails with an error.
+    /// signal, or a component that does not stop within ``graceSeconds`` and three more seconds, ends the process at
+    /// once with code 1: services are safe to kill. SIGPIPE and SIGXFSZ are ignored, so that writing to a closed pipe
+    /// or beyond a file size limit fails with an error.
     ///
     /// - Parameters:
     ///   - name: the service.

@@ -1,21 +1,21 @@
 import Glibc
 public import Logging
 
-/// Logs for services: one line per event on standard error, which nothing in an event can break or colour.
+/// Logging for services: one line per event on standard error. Control characters in events are escaped.
 ///
 /// `2026-03-01T12:00:00.123456Z info catalog listening address=ipc:///run/…`
 public enum ServiceLog {
-    /// The longest line, in bytes; what is beyond is cut.
+    /// Maximum length of a line in bytes; longer lines are truncated.
     public static let longestLine = 8 << 10
 
-    /// A logger for standard error.
+    /// Creates a logger for standard error.
     public static func logger(label: String, level: Logger.Level) -> Logger {
         logger(label: label, level: level) { line in
             _ = write(2, line, line.count)
         }
     }
 
-    /// A logger whose lines, each with its end, go to `write`.
+    /// Creates a logger that passes each line, including its newline, to `write`.
     public static func logger(
         label: String,
         level: Logger.Level,
@@ -34,7 +34,7 @@ public enum ServiceLog {
         return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
     }
 
-    /// A moment in microseconds since 1970 as `2026-03-01T12:00:00.123456Z`.
+    /// Formats a date in microseconds since 1970 as `2026-03-01T12:00:00.123456Z`.
     static func format(_ microseconds: Int64) -> String {
         let (whole, fraction) = (microseconds / 1_000_000, microseconds % 1_000_000)
         var seconds = time_t(whole)
@@ -52,7 +52,7 @@ public enum ServiceLog {
         return "\(date)T\(time).\(padded(Int(fraction), 6))Z"
     }
 
-    /// Text without anything that a terminal or a reader of lines would act on.
+    /// Escapes characters that would affect a terminal or split a line.
     static func escape(_ text: some StringProtocol) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
@@ -98,7 +98,7 @@ struct ServiceLogHandler: LogHandler {
         var bytes = Array(line.utf8)
         if bytes.count >= ServiceLog.longestLine {
             var end = ServiceLog.longestLine - 4
-            // Not in the middle of a character.
+            // Do not cut a UTF-8 sequence.
             while end > 0, bytes[end] & 0b1100_0000 == 0b1000_0000 { end -= 1 }
             bytes = bytes[..<end] + Array("...".utf8)
         }

@@ -1,4 +1,4 @@
-/// The programs of the house that serve, by the names people type.
+/// The services, by the names of their executables.
 public enum ServiceName: String, Sendable, CaseIterable {
     case catalog
     case thumbnailer
@@ -6,20 +6,21 @@ public enum ServiceName: String, Sendable, CaseIterable {
     case changeBroker = "change-broker"
 }
 
-/// The version of all programs of the house.
+/// The version of all programs.
 public enum ServiceVersion {
-    /// As in `safelight --version` and the first line of each log.
+    /// As shown by `safelight --version` and in the start message of each log.
     public static let current = "0.1.0"
 }
 
-/// The endpoints of a house; each has a flag, a variable, a default file in the run folder and a TCP port.
+/// The endpoints of the services; each has a flag, an environment variable, a default file in the run folder and a TCP
+/// port.
 public enum EndpointName: String, Sendable, CaseIterable {
     case catalog, thumbnailer, editor, broker, feed, edits
 
-    /// The flag, without its dashes.
+    /// The name of the flag, without dashes.
     public var flag: String { rawValue }
 
-    /// The variable, as in `SAFELIGHT_CATALOG`.
+    /// The environment variable, for example `SAFELIGHT_CATALOG`.
     public var variable: String { "SAFELIGHT_\(rawValue.uppercased())" }
 
     /// The socket file in the run folder.
@@ -34,7 +35,7 @@ public enum EndpointName: String, Sendable, CaseIterable {
         }
     }
 
-    /// The port where the house serves over TCP, 5571...5576.
+    /// The default TCP port, 5571...5576.
     public var port: Int {
         switch self {
         case .catalog: 5571
@@ -46,7 +47,7 @@ public enum EndpointName: String, Sendable, CaseIterable {
         }
     }
 
-    /// Who binds it.
+    /// The service that binds the endpoint.
     public var service: ServiceName {
         switch self {
         case .catalog: .catalog

@@ -1,20 +1,20 @@
 public import ArgumentParser
 public import Logging
 
-/// Where the library is.
+/// The location of the library.
 public struct LibraryOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "The folder of the library.",
+            "Folder of the library.",
             discussion: "SAFELIGHT_LIBRARY, else $XDG_DATA_HOME/safelight, else ~/.local/share/safelight."
         )
     )
     public var library: String?
 
-    /// No flags: variables and the default.
+    /// Creates options without flags, resolved from environment variables and the default.
     public init() {}
 
-    /// The absolute path that follows; nothing is made.
+    /// Returns the absolute path of the library; nothing is created.
     ///
     /// Throws ``HostingError/badSetting(source:reason:)``.
     public func resolve(environment: (String) -> String? = { Environment[$0] }) throws(HostingError) -> String {
@@ -26,33 +26,33 @@ public struct LibraryOptions: ParsableArguments {
         } else if let home = environment("HOME") {
             path = home + "/.local/share/safelight"
         } else {
-            throw .badSetting(source: "--library", reason: "there is no HOME; say where the library is")
+            throw .badSetting(source: "--library", reason: "HOME is not set; give the folder of the library")
         }
         guard path.hasPrefix("/") else {
-            throw .badSetting(source: "--library", reason: "\(path) is no absolute path")
+            throw .badSetting(source: "--library", reason: "\(path) is not an absolute path")
         }
         return path
     }
 }
 
-/// How a service tells what it does.
+/// Logging options of a service.
 public struct ServiceOptions: ParsableArguments {
     @Option(
         name: .customLong("log"),
-        help: "How much is logged: trace, debug, info, notice, warning or error. (SAFELIGHT_LOG, else info)"
+        help: "Log level: trace, debug, info, notice, warning or error. (SAFELIGHT_LOG, else info)"
     )
     public var log: String?
 
     @Option(
         name: .customLong("ready-fd"),
-        help: ArgumentHelp("Writes the line `ready` to this descriptor once requests are taken.", visibility: .hidden)
+        help: ArgumentHelp("Write the line `ready` to this descriptor once requests are accepted.", visibility: .hidden)
     )
     public var readyDescriptor: Int32?
 
-    /// No flags: variables and defaults.
+    /// Creates options without flags, resolved from environment variables and defaults.
     public init() {}
 
-    /// A logger of the level that follows.
+    /// Returns a logger with the configured level.
     ///
     /// Throws ``HostingError/badSetting(source:reason:)``.
     public func logger(_ label: String, environment: (String) -> String? = { Environment[$0] })
@@ -63,12 +63,12 @@ public struct ServiceOptions: ParsableArguments {
             let names = Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")
             throw .badSetting(
                 source: log == nil ? "SAFELIGHT_LOG" : "--log",
-                reason: "\(text) is none of \(names)"
+                reason: "\(text) is not one of \(names)"
             )
         }
         return ServiceLog.logger(label: label, level: level)
     }
 
-    /// Where to say that the service is ready; says nothing where no descriptor was given.
+    /// The ready signal; it sends nothing if no descriptor was given.
     public var ready: ReadySignal { ReadySignal(descriptor: readyDescriptor) }
 }

@@ -2,9 +2,9 @@ public import Contracts
 public import JSONValue
 public import Messaging
 
-/// What a service says about itself: the answers to `rpc.discover`, `health` and `figures`.
+/// The results of a service's `rpc.discover`, `health` and `figures`.
 public struct ServiceState: Sendable {
-    /// Why the service cannot do its work, and the last sequence it has seen.
+    /// The reasons why the service is unhealthy, empty if it is healthy, and the newest sequence it has seen.
     public typealias Condition = (problems: [String], sequence: Int64)
 
     /// The OpenRPC document.
@@ -14,8 +14,9 @@ public struct ServiceState: Sendable {
     private let condition: @Sendable () async -> Condition
 
     /// - Parameters:
-    ///   - methods: what the service takes
-    ///   - condition: asked for each `health`
+    ///   - methods: descriptions of the service's methods
+    ///   - figures: the service's counters and gauges
+    ///   - condition: called for each `health` request
     public init(
         _ name: ServiceName,
         methods: [MethodDescription],
@@ -28,7 +29,7 @@ public struct ServiceState: Sendable {
         document = openRPCDocument(service: name.rawValue, version: ServiceVersion.current, methods: methods)
     }
 
-    /// Healthy is who has no problems.
+    /// Returns the health of the service: it is healthy if it has no problems.
     public func health() async -> Health.Result {
         let (problems, sequence) = await condition()
         return Health.Result(
@@ -40,14 +41,15 @@ public struct ServiceState: Sendable {
         )
     }
 
-    /// All counters and gauges.
+    /// Returns all counters and gauges.
     public func counts() async -> JSON { .object(await figures.json()) }
 }
 
 extension ServiceState {
-    /// Of a service that opens the library's pictures: it needs the catalog, the resources and a worker that starts.
+    /// Creates the state of a service that decodes images of the library. It is healthy if the catalog is healthy, the
+    /// resource folder is accessible and workers can be started.
     ///
-    /// - Parameter catalog: asks the catalog for its health
+    /// - Parameter catalog: requests the catalog's health
     public init(
         _ name: ServiceName,
         methods: [MethodDescription],
@@ -62,13 +64,13 @@ extension ServiceState {
             do throws(RPCError) {
                 let health = try await catalog()
                 sequence = health.sequence
-                if !health.isHealthy { problems.append("the catalog is not healthy: ask it for its health") }
+                if !health.isHealthy { problems.append("the catalog is not healthy: see its health") }
             } catch {
-                problems.append("the catalog does not answer: \(error.message)")
+                problems.append("the catalog does not respond: \(error.message)")
             }
             do throws(RPCError) { try resources.check() } catch { problems.append(error.message) }
             let seats = workers.figures()
-            if seats["workers"] == seats["backingOff"] { problems.append("no worker can be started; the log says why") }
+            if seats["workers"] == seats["backingOff"] { problems.append("no worker can be started; see the log") }
             return (problems, sequence)
         }
     }

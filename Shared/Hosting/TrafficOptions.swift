@@ -4,12 +4,12 @@ import Glibc
 public import JSONValue
 import Messaging
 
-/// How much a service takes from its clients at a time.
+/// Limits of a service's connections and of the memory of pending requests.
 public struct TrafficOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Connections over TCP, of all endpoints together; local clients have as many again. (SAFELIGHT_MAX_CONNECTIONS)",
-            discussion: "4096; and TCP gets at most half of the limit of open files, local clients seven eighths."
+            "Maximum TCP connections over all endpoints; local clients have as many again. (SAFELIGHT_MAX_CONNECTIONS)",
+            discussion: "Default 4096. TCP uses at most half of the open file limit, local clients seven eighths."
         )
     )
     public var maxConnections: Int?
@@ -17,16 +17,16 @@ public struct TrafficOptions: ParsableArguments {
     @Option(
         name: .customLong("request-memory-mib"),
         help: ArgumentHelp(
-            "Memory of requests under way; one connection gets a quarter of it. (SAFELIGHT_REQUEST_MEMORY_MIB, else 256)",
+            "Memory of pending requests; a connection gets at most a quarter. (SAFELIGHT_REQUEST_MEMORY_MIB, else 256)",
             valueName: "MiB"
         )
     )
     public var requestMemoryMiB: Int?
 
-    /// No flags: variables and defaults.
+    /// Creates options without flags, resolved from environment variables and defaults.
     public init() {}
 
-    /// The limits that follow.
+    /// Returns the limits.
     ///
     /// Throws ``HostingError/badSetting(source:reason:)``.
     public func resolve(environment: (String) -> String? = { Environment[$0] }) throws(HostingError) -> TrafficLimits {
@@ -42,7 +42,7 @@ public struct TrafficOptions: ParsableArguments {
             guard let number = Int(text), range.contains(number) else {
                 throw .badSetting(
                     source: flag == nil ? variable : name,
-                    reason: "\(text) is no number from \(range.lowerBound) to \(range.upperBound)"
+                    reason: "\(text) is not a number from \(range.lowerBound) to \(range.upperBound)"
                 )
             }
             value = number
@@ -68,19 +68,19 @@ public struct TrafficOptions: ParsableArguments {
 /// What a service takes from its clients at a time.
 public struct TrafficLimits: Sendable, Equatable, CustomStringConvertible {
     static let connectionRange = 16...500_000
-    /// A quarter of the least is the largest message.
+    /// A quarter of the lower bound is the maximum message size.
     static let requestRange = 64...(1 << 20)
 
-    /// Connections over TCP; local clients have as many again.
+    /// Maximum number of TCP connections; local clients have as many again.
     public var connections = 4096
-    /// Memory of requests under way, in MiB.
+    /// Memory of pending requests, in MiB.
     public var requestMebibytes = 256
 
-    /// The usual limits.
+    /// Creates the default limits.
     public init() {}
 
-    /// Raises the limit of open files to what the system allows, and bounds the connections of this process; to be called
-    /// before anything is bound.
+    /// Raises the open file limit to its hard limit, and limits the connections of this process. Must be called before
+    /// anything is bound.
     public func begin() {
         var limit = rlimit()
         if getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 {
@@ -95,17 +95,17 @@ public struct TrafficLimits: Sendable, Equatable, CustomStringConvertible {
         limits.requestBytesPerConnection = limits.requestBytes / 4
     }
 
-    /// For people.
+    /// A description for start messages and `--check`.
     public var description: String {
-        "\(connections) connections over TCP, \(requestMebibytes) MiB of requests under way"
+        "\(connections) connections over TCP, \(requestMebibytes) MiB of pending requests"
     }
 
-    /// For `--check`.
+    /// The limits as JSON, for `--check`.
     public var json: JSONObject {
         ["maxConnections": JSON(connections), "requestMemoryMiB": JSON(requestMebibytes)]
     }
 
-    /// The connections of this process, and what was refused so far; nil where nothing is bounded.
+    /// Returns the numbers of open and refused connections of this process; nil if connections are not limited.
     static func figures() -> JSONObject? {
         let figures = safelight_accept_limit_figures()
         guard figures.most_tcp > 0 else { return nil }
@@ -116,6 +116,6 @@ public struct TrafficLimits: Sendable, Equatable, CustomStringConvertible {
         ]
     }
 
-    /// Whether connections are bounded as ``begin()`` asked for.
+    /// Whether the limit of ``begin()`` is in force.
     static var isInForce: Bool { safelight_accept_limit_figures().is_in_force != 0 }
 }

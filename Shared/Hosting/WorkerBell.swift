@@ -1,7 +1,7 @@
 import CProcess
 import Glibc
 
-/// Wakes a thread that waits in `poll`.
+/// An eventfd that wakes a thread waiting in `poll`.
 final class WorkerBell: Sendable {
     let descriptor = safelight_event()
 
@@ -17,14 +17,14 @@ final class WorkerBell: Sendable {
         _ = read(descriptor, &count, 8)
     }
 
-    /// Waits until it rings or the time has come.
+    /// Waits until it is signalled or the time is reached.
     func wait(until: MonotonicTime) {
         var polled = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         if poll(&polled, 1, until.pollTimeout) > 0 { clear() }
     }
 }
 
-/// A moment on the clock that nobody can set.
+/// An instant of the monotonic clock.
 struct MonotonicTime: Comparable {
     let microseconds: Int64
 
@@ -44,7 +44,7 @@ struct MonotonicTime: Comparable {
         return after(microseconds: overflow ? .max : product)
     }
 
-    /// The milliseconds from now, rounded up, as `poll` takes them.
+    /// The milliseconds from now, rounded up, as the timeout of `poll`.
     var pollTimeout: Int32 {
         let left = max(0, microseconds - Self.now().microseconds)
         return Int32(clamping: left / 1000 + (left % 1000 == 0 ? 0 : 1))

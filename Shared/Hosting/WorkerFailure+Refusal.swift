@@ -2,7 +2,7 @@ import Contracts
 public import Messaging
 
 extension WorkerFailure {
-    /// The failure as it goes over the wire.
+    /// The failure as an error on the wire.
     public var refusal: RPCError {
         let refusal: Refusal =
             switch self {

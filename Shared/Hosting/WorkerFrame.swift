@@ -2,22 +2,23 @@ import CProcess
 import Glibc
 import JSONValue
 
-/// What crosses the socket between a pool and a worker, in both directions:
-/// a 4-byte big-endian length, a JSON object of that length, then the attachments' bytes one after the other.
+/// A frame on the socket between a pool and a worker, in both directions: a 4-byte big-endian length, a JSON object of
+/// that length, then the bytes of the attachments.
 ///
-/// The object of a job is `{"method", "params", "files": <count>, "attachments": [<length>, …]}`; its descriptors come by
-/// SCM_RIGHTS with the first byte. An answer is `{"result", "attachments"}` or `{"error": {"name", "message"}}`; before it a
-/// worker may send `{"phase": "reading"}` and `{"phase": "working"}`, as often as they change. The first frame of a worker
-/// is `{"worker": 1}`, with `"confinement": {"landlock", "seccomp"}` where it is confined: it is ready.
+/// The object of a job is `{"method", "params", "files": <count>, "attachments": [<length>, …]}`; its descriptors are
+/// sent by SCM_RIGHTS with the first byte. A response is `{"result", "attachments"}` or
+/// `{"error": {"name", "message"}}`; before it a worker may send `{"phase": "reading"}` and `{"phase": "working"}` as
+/// often as the phase changes. The first frame of a worker, sent when it is ready, is `{"worker": 1}`, with
+/// `"confinement": {"landlock", "seccomp"}` if it is confined.
 public struct WorkerFrame: Sendable, Equatable {
-    /// The most attachments of a frame.
+    /// Maximum number of attachments in a frame.
     public static let mostAttachments = 64
     static let largestHeader = 16 << 20
 
     var header: JSON
     var attachments: [[UInt8]] = []
 
-    /// What goes over the socket first: the length and the object.
+    /// The first bytes of the frame: the length and the object.
     var head: [UInt8] {
         var object = header.objectValue ?? [:]
         object["attachments"] = .array(attachments.map { JSON($0.count) })
@@ -27,23 +28,23 @@ public struct WorkerFrame: Sendable, Equatable {
     }
 }
 
-/// Why nothing more can be said over a worker's socket.
+/// An error after which a worker's socket cannot be used.
 enum WorkerChannelError: Error, Equatable {
     /// The other end closed.
     case closed
-    /// What arrived is no frame.
+    /// The received bytes are not a valid frame.
     case malformed(String)
     /// The frame is larger than the reader allows.
     case tooLarge
-    /// The system failed the operation.
+    /// A system call failed, with its error number.
     case system(Int32)
 }
 
 /// Reads frames from a socket, blocking or not.
 struct WorkerFrameReader {
-    /// What a call to ``receive(from:)`` came to.
+    /// The outcome of ``receive(from:)``.
     enum Progress: Equatable {
-        /// Nothing more has arrived yet.
+        /// The frame is incomplete and no more bytes are available.
         case waiting
         case frame(WorkerFrame)
     }
@@ -54,9 +55,9 @@ struct WorkerFrameReader {
         case attachment
     }
 
-    /// The most bytes of attachments in one frame.
+    /// Maximum total size of a frame's attachments in bytes.
     let limit: Int
-    /// Descriptors that came with the frame; whoever takes the frame closes them.
+    /// Descriptors received with the frame; the receiver closes them.
     private(set) var files: [Int32] = []
 
     private var stage = Stage.length
@@ -84,7 +85,7 @@ struct WorkerFrameReader {
         }
     }
 
-    // Reads what there is into the part that is being filled; `false` where there is nothing now.
+    // Reads available bytes into the buffer of the present stage; returns false if there are none.
     private mutating func fill(from socket: Int32) throws(WorkerChannelError) -> Bool {
         var descriptors = [Int32](repeating: -1, count: Int(SAFELIGHT_MAX_DESCRIPTORS))
         var arrived = 0
@@ -106,7 +107,7 @@ struct WorkerFrameReader {
         return true
     }
 
-    // A part is complete: what comes next?
+    // Advances to the next stage when the buffer is full; returns a frame if it is complete.
     private mutating func advance() throws(WorkerChannelError) -> WorkerFrame? {
         switch stage {
         case .length:
@@ -137,13 +138,13 @@ struct WorkerFrameReader {
         } catch {
             throw .malformed("\(error)")
         }
-        guard case .object(let object) = header else { throw .malformed("the header is no object") }
+        guard case .object(let object) = header else { throw .malformed("the header is not an object") }
         let values = object["attachments"]?.arrayValue ?? []
         guard values.count <= WorkerFrame.mostAttachments else { throw .tooLarge }
         var total = 0
         var lengths: [Int] = []
         for value in values {
-            guard let length = value.intValue, length >= 0 else { throw .malformed("a length is no whole number") }
+            guard let length = value.intValue, length >= 0 else { throw .malformed("a length is not an integer") }
             guard length <= limit - total else { throw .tooLarge }
             total += Int(length)
             lengths.append(Int(length))
@@ -163,10 +164,10 @@ struct WorkerFrameWriter {
     private var parts: ArraySlice<[UInt8]>
     private var offset = 0
     private var files: [Int32]
-    /// Whether any byte has left.
+    /// Whether any byte was sent.
     private(set) var hasBegun = false
 
-    /// A writer of a frame; the descriptors stay open until ``isDone``.
+    /// Creates a writer of a frame; the descriptors must stay open until ``isDone``.
     init(_ frame: WorkerFrame, files: [Int32] = []) {
         self.parts = ([frame.head] + frame.attachments)[...]
         self.files = files
@@ -174,7 +175,7 @@ struct WorkerFrameWriter {
 
     var isDone: Bool { parts.isEmpty }
 
-    /// Sends what the socket takes.
+    /// Sends as many bytes as the socket accepts.
     mutating func send(to socket: Int32) throws(WorkerChannelError) {
         while let part = parts.first {
             guard offset < part.count else {

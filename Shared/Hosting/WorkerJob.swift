@@ -1,20 +1,20 @@
 public import JSONValue
 
-/// One piece of work for a worker process.
+/// A job for a worker process.
 public struct WorkerJob: Sendable {
-    /// What to do, as the worker's handler names it.
+    /// The name of the operation, as defined by the worker's handler.
     public var method: String
     /// The parameters, an object.
     public var params: JSON
-    /// Bytes that travel with the job, copied: at most ``WorkerFrame/mostAttachments``.
+    /// Bytes that are copied to the worker: at most ``WorkerFrame/mostAttachments`` arrays.
     public var attachments: [[UInt8]]
     /// Open descriptors, at most 16, duplicated into the worker.
     ///
-    /// In a pool they stay the caller's, who keeps them open
-    /// until `run` returns; in a worker they are closed when the handler returns.
+    /// The caller of the pool owns them and keeps them open until `run` returns. In a worker they are closed when the
+    /// handler returns.
     public var files: [Int32]
 
-    /// A job.
+    /// Creates a job.
     public init(method: String, params: JSON = [:], attachments: [[UInt8]] = [], files: [Int32] = []) {
         self.method = method
         self.params = params
@@ -23,66 +23,66 @@ public struct WorkerJob: Sendable {
     }
 }
 
-/// What a worker answered.
+/// The result of a worker's job.
 public struct WorkerResult: Sendable, Equatable {
     /// The result, an object.
     public var result: JSON
-    /// Bytes that travel with it.
+    /// The attached bytes.
     public var attachments: [[UInt8]]
 
-    /// A result.
+    /// Creates a result.
     public init(result: JSON = [:], attachments: [[UInt8]] = []) {
         self.result = result
         self.attachments = attachments
     }
 }
 
-/// A job's own named error: the bytes are not an image, the image is too large, and so on.
+/// A named error of a job, for example that the bytes are not an image or the image is too large.
 ///
-/// The worker lives on.
+/// The worker keeps running.
 public struct WorkerRefusal: Error, Sendable, Equatable {
-    /// The stable name, as in `unsupported_format`.
+    /// The stable name, for example `unsupported_format`.
     public var name: String
-    /// What happened and what to do about it.
+    /// A description of the problem with advice.
     public var message: String
 
-    /// A refusal.
+    /// Creates an error.
     public init(name: String, message: String) {
         self.name = name
         self.message = message
     }
 }
 
-/// Which waiting job is taken first; equals in order of arrival.
+/// The priority of a waiting job; jobs of equal priority run in order of arrival.
 public enum WorkerPriority: Int, Sendable, CaseIterable {
     case high, normal, low
 }
 
-/// Why a job has no result.
+/// The reason why a job has no result.
 public enum WorkerFailure: Error, Sendable, Equatable {
-    /// The worker was ended by a signal in the middle of the job, as decoders are by hostile bytes.
+    /// The worker was ended by a signal during the job, as happens to decoders with hostile bytes.
     case crashed(signal: Int32, phase: WorkerPhase = .reading)
-    /// The worker was ended from outside in the middle of the job, as the system does where memory runs short.
+    /// The worker was killed by another process or the kernel during the job, for example because memory ran short.
     case killed
-    /// The worker left by itself in the middle of the job.
+    /// The worker exited during the job.
     case exited(code: Int32, phase: WorkerPhase = .reading)
-    /// The job was over its time, by the wall's clock or by the processor's; the worker was killed. The phase is
-    /// ``WorkerPhase/reading`` only where reading the bytes took most of that time of a processor.
+    /// The job exceeded its wall clock or CPU time and the worker was killed. The phase is ``WorkerPhase/reading`` only
+    /// if reading the bytes used at least half of that time in CPU time.
     case timedOut(seconds: Int, phase: WorkerPhase = .reading)
     /// The job's own named error.
     case refused(name: String, message: String)
-    /// The answer was larger than ``WorkerLimits/resultBytes``; the worker was killed.
+    /// The result was larger than ``WorkerLimits/resultBytes``; the worker was killed.
     case resultTooLarge(limit: Int)
-    /// The answer was no frame as the protocol has them; the worker was killed.
+    /// The response was not a valid frame; the worker was killed.
     case malformedResult(String, phase: WorkerPhase = .reading)
-    /// The job was never begun: too many are waiting.
+    /// The job was not started: too many are waiting.
     case queueFull(limit: Int)
-    /// The job was never begun: no worker can be started, or the pool is stopping.
+    /// The job was not started: no worker can be started, or the pool is stopping.
     case unavailable(String)
     /// The calling task was cancelled.
     case cancelled
 
-    /// What was asked for, and not the bytes, took the worker's time or its life.
+    /// Whether the failure is attributed to the request and not to the bytes.
     public var isOfRequest: Bool {
         switch self {
         case .timedOut(_, .working), .crashed(_, .working), .exited(_, .working), .resultTooLarge: true
@@ -90,7 +90,7 @@ public enum WorkerFailure: Error, Sendable, Equatable {
         }
     }
 
-    /// The name for the wire, as in `worker_crashed`; a refusal's own.
+    /// The name for logs and results, for example `worker_crashed`; for a job's own error, its name.
     public var name: String {
         switch self {
         case .crashed, .killed, .exited: "worker_crashed"
@@ -105,22 +105,22 @@ public enum WorkerFailure: Error, Sendable, Equatable {
         }
     }
 
-    /// What happened and what to do about it.
+    /// A description of the problem with advice.
     public var message: String {
         switch self {
         case .crashed(let signal, _): "the file could not be processed: the worker ended with signal \(signal)"
         case .killed:
-            "the worker was killed from outside, as the system does where memory runs short; try again later, or give "
+            "the worker was killed by the system, possibly because memory ran short; retry later, or give "
                 + "the services more memory"
-        case .exited(let code, _): "the file could not be processed: the worker left with code \(code)"
+        case .exited(let code, _): "the file could not be processed: the worker exited with code \(code)"
         case .timedOut(let seconds, .working):
-            "what is asked for takes longer than the \(seconds) s that a worker has for it; ask for fewer pixels, "
-                + "another format or less to be done"
-        case .timedOut(let seconds, _): "processing took longer than the \(seconds) s that one file may take"
+            "the request took longer than the limit of \(seconds) s; request fewer pixels, "
+                + "another format or fewer operations"
+        case .timedOut(let seconds, _): "processing the file took longer than the limit of \(seconds) s"
         case .refused(_, let message): message
-        case .resultTooLarge(let limit): "the result is larger than \(limit) bytes; ask for a smaller one"
-        case .malformedResult(let reason, _): "the worker's answer was not understood: \(reason)"
-        case .queueFull(let limit): "\(limit) jobs are waiting already; try again later"
+        case .resultTooLarge(let limit): "the result is larger than \(limit) bytes; request a smaller one"
+        case .malformedResult(let reason, _): "the worker's response is invalid: \(reason)"
+        case .queueFull(let limit): "\(limit) jobs are already waiting; retry later"
         case .unavailable(let reason): "no worker is available: \(reason)"
         case .cancelled: "the request was cancelled"
         }

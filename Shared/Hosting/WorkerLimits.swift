@@ -1,26 +1,26 @@
 import CProcess
 import JSONValue
 
-/// What one worker process may use.
+/// The resource limits of a worker process.
 ///
-/// The system enforces the limits from before the worker's first instruction.
+/// The kernel enforces them from before the worker's first instruction.
 public struct WorkerLimits: Sendable, Equatable {
-    /// Address space in bytes; 0 is no limit, nor is there one in builds with a sanitizer.
+    /// Address space in bytes; 0 for no limit. Builds with a sanitizer have no limit.
     public var memoryBytes = 1_610_612_736
-    /// Processor time of one job in seconds, from 1.
+    /// CPU time of one job in seconds, at least 1.
     public var cpuSeconds = 60
-    /// Time of one job by the wall's clock in seconds, from 1.
+    /// Wall clock time of one job in seconds, at least 1.
     public var wallSeconds = 60
-    /// Open descriptors, from 16.
+    /// Open descriptors, at least 16.
     public var openFiles = 64
-    /// The largest file that it may write, in bytes; 0 is no writing at all.
+    /// Maximum size of files it writes, in bytes; 0 forbids writing.
     public var fileSizeBytes = 0
-    /// After this many jobs the worker is replaced, from 1.
+    /// Number of jobs after which the worker is replaced, at least 1.
     public var jobsPerWorker = 200
-    /// The largest answer, in bytes.
+    /// Maximum size of a result's attachments, in bytes.
     public var resultBytes = 256 << 20
 
-    /// The usual limits.
+    /// Creates the default limits.
     public init() {}
 
     var json: JSON {
@@ -45,7 +45,8 @@ public struct WorkerLimits: Sendable, Equatable {
         read("resultBytes", &resultBytes, from: 0)
     }
 
-    /// The same as the system takes them; the processor time is that of the worker's whole life, moved on per job.
+    /// The limits in the form of the system calls. The kernel counts CPU time over the worker's life, so its limit is
+    /// raised for each job.
     var system: safelight_limits {
         let first = UInt64(max(1, cpuSeconds)) + 5
         let (all, overflow) = first.multipliedReportingOverflow(by: UInt64(max(1, jobsPerWorker)))

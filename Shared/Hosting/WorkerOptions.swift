@@ -1,10 +1,10 @@
 public import ArgumentParser
 
-/// What one worker process may use, for services that have some.
+/// Resource limits of worker processes.
 public struct WorkerOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "How long a worker may take for one picture. (SAFELIGHT_JOB_SECONDS, else 25)",
+            "Time limit of a worker for one image. (SAFELIGHT_JOB_SECONDS, else 25)",
             valueName: "seconds"
         )
     )
@@ -12,17 +12,17 @@ public struct WorkerOptions: ParsableArguments {
 
     @Option(
         name: .customLong("worker-memory-mib"),
-        help: ArgumentHelp("Address space of a worker. (SAFELIGHT_WORKER_MEMORY_MIB)", valueName: "MiB")
+        help: ArgumentHelp("Address space limit of a worker. (SAFELIGHT_WORKER_MEMORY_MIB)", valueName: "MiB")
     )
     public var workerMemoryMiB: Int?
 
-    /// Below the deadline that a request has when it names none: who waits for a picture that hangs gets its error.
+    /// Less than the default deadline of requests, so that a request for an image that hangs a worker gets that error.
     public static let usualSeconds = 25
 
-    /// No flags: variables and defaults.
+    /// Creates options without flags, resolved from environment variables and defaults.
     public init() {}
 
-    /// Limits with what was asked for.
+    /// Returns the limits with the configured values.
     ///
     /// Throws ``HostingError/badSetting(source:reason:)``.
     public func resolve(
@@ -62,7 +62,7 @@ public struct WorkerOptions: ParsableArguments {
         guard let value = Int(text), range.contains(value) else {
             throw .badSetting(
                 source: source,
-                reason: "\(text) is no number from \(range.lowerBound) to \(range.upperBound)"
+                reason: "\(text) is not a number from \(range.lowerBound) to \(range.upperBound)"
             )
         }
         return value

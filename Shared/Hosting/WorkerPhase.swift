@@ -1,9 +1,9 @@
-/// A part of a job, as the worker reports it: it decides whom the worker's end is blamed on.
+/// A phase of a job, reported by the worker. It decides whether a failure is attributed to the bytes or the request.
 public enum WorkerPhase: String, Sendable, Equatable {
-    /// The job was given to the worker, which has not begun to read the bytes; nobody's fault.
+    /// The worker has the job but has not begun to read the bytes; a failure is attributed to neither.
     case received
-    /// Bytes that nobody trusts are being read: a worker that ends here was ended by them.
+    /// Untrusted bytes are being read; a failure is attributed to them.
     case reading
-    /// The bytes have been read: what takes long or fails now is what the request asks for.
+    /// The bytes have been read; a failure or timeout is attributed to the request.
     case working
 }

@@ -1,17 +1,17 @@
 import Logging
 import Synchronization
 
-/// What the threads of the seats tell the pool and ask of it.
+/// The interface between the pool and the threads of its slots.
 extension WorkerPool {
-    /// What a seat does next.
+    /// The next action of a slot.
     enum Next {
         case job(Ticket)
-        /// Nothing is due: wait for the bell.
+        /// The queue is empty: wait for the wakeup.
         case wait
         case stop
     }
 
-    /// A job for a seat whose worker is ready.
+    /// Returns the next action of a slot whose worker is ready.
     func next(for index: Int) -> Next {
         state.withLock { state in
             guard state.stage == .running else { return .stop }
@@ -21,20 +21,20 @@ extension WorkerPool {
             }
             state.seats[index].stage = .busy(ticket.id)
             state.seats[index].isCancelled = false
-            // Whoever rang for this job may have rung for several: the next idle seat looks too.
+            // One wakeup may stand for several jobs, so the next idle slot is woken too.
             if state.queue.count > 0 { state.seats.first { $0.stage == .idle }?.bell.ring() }
             return .job(ticket)
         }
     }
 
-    /// What a seat must know in the middle of a job, after its bell.
+    /// Returns whether the slot's job was cancelled and the stop deadline; called after each wakeup during a job.
     func interruption(of index: Int) -> (isCancelled: Bool, deadline: Int64) {
         state.withLock { ($0.seats[index].isCancelled, $0.stopDeadline) }
     }
 
     var isRunning: Bool { state.withLock { $0.stage == .running } }
 
-    /// A job has ended, and the seat is free or has lost its worker.
+    /// Completes a job. Afterwards the slot is free or has lost its worker.
     func finish(_ ticket: Ticket, on index: Int, _ outcome: Result<WorkerResult, WorkerFailure>) {
         state.withLock { state in
             state.seats[index].stage = .starting
@@ -49,7 +49,7 @@ extension WorkerPool {
         ticket.continuation.resume(returning: outcome)
     }
 
-    /// The worker had ended before the job reached it: another one takes the job.
+    /// Requeues a job for another worker, because its worker had ended before the job reached it.
     func putBack(_ ticket: Ticket, from index: Int) {
         var ticket = ticket
         ticket.timesPutBack += 1
@@ -86,7 +86,7 @@ extension WorkerPool {
         }
     }
 
-    /// A worker could not be started; where none can, nobody waits any longer.
+    /// Records that a worker could not be started. If none can be, all waiting jobs fail.
     func seatFailed(_ index: Int, failures: Int, problem: String) {
         let (waiter, dropped) = state.withLock { state in
             state.seats[index].stage = .backingOff
@@ -104,7 +104,7 @@ extension WorkerPool {
         for ticket in dropped { ticket.continuation.resume(returning: .failure(.unavailable(problem))) }
     }
 
-    /// The seat's thread ends.
+    /// Records that the slot's thread ends.
     func seatEnded(_ index: Int) {
         let waiters = state.withLock { state -> [CheckedContinuation<Void, Never>] in
             state.seats[index].stage = .ended

@@ -2,18 +2,18 @@ public import JSONValue
 public import Logging
 import Synchronization
 
-/// A fixed number of worker processes that do what must not be done in a service: decoding bytes nobody trusts.
+/// A fixed number of worker processes that decode untrusted bytes, which must not happen in a service.
 ///
-/// A worker that crashes, hangs or is killed fails only the job it had, with a named error, and is replaced at once.
-/// All blocking goes on in threads of the pool's own, one per worker, never on Swift's. A pool that was started lives
-/// until ``stop(graceSeconds:)``.
+/// A worker that crashes, hangs or is killed fails only its job, with a named error, and is replaced at once. Blocking
+/// calls run on the pool's own threads, one per worker, never on those of Swift concurrency. A started pool runs until
+/// ``stop(graceSeconds:)``.
 public final class WorkerPool: Sendable {
-    /// The executable of this very process.
+    /// The executable of this process.
     public static let ownExecutable = "/proc/self/exe"
 
     let logger: Logger
     let limits: WorkerLimits
-    /// How many workers.
+    /// Number of workers.
     let count: Int
     let command: WorkerCommand
     let state: Mutex<State>
@@ -24,7 +24,7 @@ public final class WorkerPool: Sendable {
         let priority: WorkerPriority
         let wallSeconds: Int
         let continuation: CheckedContinuation<Result<WorkerResult, WorkerFailure>, Never>
-        /// How often its worker turned out to be gone: at most once for each seat, should all be killed at one moment.
+        /// How often its worker had already ended: at most once for each slot, if all are killed at the same time.
         var timesPutBack = 0
     }
 
@@ -34,13 +34,13 @@ public final class WorkerPool: Sendable {
         var queue: WorkerQueue<Ticket>
         var seats: [SeatState]
         var nextID: UInt64 = 0
-        /// Cancelled before they reached the queue.
+        /// Ids of jobs that were cancelled before they reached the queue.
         var cancelledEarly: Set<UInt64> = []
         var stopDeadline = Int64.max
         var startWaiter: CheckedContinuation<Void, Never>?
         var stopWaiters: [CheckedContinuation<Void, Never>] = []
         var counts = Counts()
-        /// As the worker that was started last reports it.
+        /// The confinement reported by the most recently started worker.
         var confinement: Confinement?
     }
 
@@ -50,7 +50,7 @@ public final class WorkerPool: Sendable {
         var bell: WorkerBell
         var pid: Int32 = 0
         var isCancelled = false
-        /// Whether the first start is known to have succeeded or failed.
+        /// Whether the outcome of the first start is known.
         var isKnown = false
         var failures = 0
         var problem = ""
@@ -61,16 +61,16 @@ public final class WorkerPool: Sendable {
         var retired = 0, startFailures = 0, rejected = 0
     }
 
-    /// A pool; nothing is started yet.
+    /// Creates a pool without starting it.
     ///
     /// - Parameters:
-    ///   - executable: the program, by default this one.
+    ///   - executable: path of the program, by default this one.
     ///   - arguments: its arguments, by default the hidden subcommand `worker`.
-    ///   - environment: variables beside the few that workers inherit (paths, locale, ImageMagick's and Swift's).
-    ///   - count: how many workers, 1...64.
-    ///   - limits: what each may use.
-    ///   - queueLimit: how many jobs may wait; the next one is refused.
-    ///   - logger: gets starts, ends and what workers write to their standard error.
+    ///   - environment: variables in addition to the inherited ones (paths, locale, ImageMagick's and Swift's).
+    ///   - count: number of workers, 1...64.
+    ///   - limits: limits of each worker.
+    ///   - queueLimit: maximum number of waiting jobs; further jobs are refused.
+    ///   - logger: receives starts, ends, and the standard output and error of workers.
     public init(
         executable: String = WorkerPool.ownExecutable,
         arguments: [String] = ["worker"],
@@ -95,7 +95,7 @@ public final class WorkerPool: Sendable {
 
     /// Starts all workers and waits until each is ready or has failed.
     ///
-    /// Throws ``WorkerFailure/unavailable(_:)`` where none could be started; the pool is stopped then.
+    /// Throws ``WorkerFailure/unavailable(_:)`` if none could be started; the pool is then stopped.
     public func start() async throws(WorkerFailure) {
         let count = state.withLock { state -> Int in
             guard state.stage == .idle else { return 0 }
@@ -127,16 +127,16 @@ public final class WorkerPool: Sendable {
         }
     }
 
-    /// Has a job done.
+    /// Runs a job on a worker.
     ///
-    /// Returns or throws once nothing of the job is under way any more: its descriptors may be closed then. Where the
+    /// When it returns or throws, no part of the job is running any more and its descriptors may be closed. If the
     /// calling task is cancelled, a waiting job is dropped and a running one ends with its worker.
     ///
     /// - Parameters:
-    ///   - job: what to do.
-    ///   - priority: which waiting jobs it may pass.
-    ///   - wallSeconds: the most time it may take, where less or more than ``WorkerLimits/wallSeconds``.
-    /// - Returns: the worker's answer.
+    ///   - job: the job.
+    ///   - priority: its priority in the queue.
+    ///   - wallSeconds: its time limit; nil for ``WorkerLimits/wallSeconds``.
+    /// - Returns: the worker's result.
     /// - Throws: ``WorkerFailure``.
     public func run(_ job: WorkerJob, priority: WorkerPriority = .normal, wallSeconds: Int? = nil)
         async throws(WorkerFailure) -> WorkerResult
@@ -162,12 +162,12 @@ public final class WorkerPool: Sendable {
         return try outcome.get()
     }
 
-    /// What keeps the workers from everything but their jobs; nil where none has reported it.
+    /// The confinement of the workers; nil if none has reported it.
     public var confinement: Confinement? { state.withLock { $0.confinement } }
 
-    /// Starts one worker and ends it again: whether any can be started, for `--check`.
+    /// Checks that a worker can be started, and ends it again; for `--check`.
     ///
-    /// - Returns: in words, what confines it.
+    /// - Returns: a description of the worker's confinement.
     public static func check(
         executable: String = WorkerPool.ownExecutable,
         limits: WorkerLimits,
@@ -179,10 +179,9 @@ public final class WorkerPool: Sendable {
         return pool.confinement?.description ?? "nothing"
     }
 
-    /// Ends all workers and waits until they are gone.
+    /// Ends all workers and waits until they have exited.
     ///
-    /// Waiting jobs fail with `worker_unavailable`; running ones have
-    /// `graceSeconds` to finish.
+    /// Waiting jobs fail with `worker_unavailable`; running ones have `graceSeconds` to finish.
     public func stop(graceSeconds: Int = 5) async {
         let deadline = MonotonicTime.now().after(seconds: max(0, graceSeconds))
         let dropped = state.withLock { state -> [Ticket] in
@@ -208,7 +207,7 @@ public final class WorkerPool: Sendable {
         }
     }
 
-    /// What the pool has done and holds now, for the `figures` method.
+    /// Returns the pool's counters and gauges, for the `figures` method.
     public func figures() -> JSONObject {
         state.withLock { state in
             let counts = state.counts
@@ -279,7 +278,7 @@ public final class WorkerPool: Sendable {
 extension WorkerPool.State {
     var allKnown: Bool { seats.allSatisfy(\.isKnown) }
 
-    /// Why no job can be done for now: every worker failed to start several times in a row.
+    /// The reason why no job can run: every worker failed to start at least three times in a row; nil otherwise.
     var hopeless: String? {
         seats.allSatisfy { $0.failures >= 3 } ? seats.first?.problem : nil
     }

@@ -64,7 +64,7 @@ public enum WorkerProcess {
 
     private static let job = Mutex<Job?>(nil)
 
-    /// Reports the phase of the job that begins now. Does nothing outside of a worker, or if the phase has begun already.
+    /// Reports the phase of the job that begins now. Does nothing outside of a worker, or if the phase has begun.
     public static func enter(_ phase: WorkerPhase) {
         let socket = job.withLock { job -> Int32? in
             guard let socket = job?.socket, job?.phase != phase else { return nil }

@@ -3,16 +3,16 @@ import Glibc
 import JSONValue
 import Logging
 
-/// A thread that keeps one worker alive and gives it jobs.
+/// A slot of the pool: a thread that keeps one worker running and gives it jobs.
 ///
-/// The thread lives as long as the pool runs, and it is the thread that the system watches: should the service die, its
-/// workers are killed with it.
+/// The thread runs as long as the pool. The workers' parent death signal depends on this thread, so if the service dies
+/// its workers are killed.
 struct WorkerSeat {
     private let pool: WorkerPool
     private let index: Int
     private let bell: WorkerBell
 
-    /// How long a worker may take until it says that it is ready, in seconds.
+    /// How long a worker may take until it reports that it is ready, in seconds.
     private static let startSeconds = 10
     private static let firstPause = 100_000 as Int64
     private static let longestPause = 5_000_000 as Int64
@@ -36,9 +36,9 @@ struct WorkerSeat {
     }
 
     private enum End {
-        /// It did its jobs, was killed for one, or died: replace it at once.
+        /// It completed its number of jobs, was killed during one, or crashed: replace it at once.
         case replaced
-        /// It died without ever having done anything.
+        /// It ended before its first job.
         case diedIdle(String)
         case stopping
     }
@@ -70,7 +70,7 @@ struct WorkerSeat {
         }
     }
 
-    // Waits longer after each failure; the bell of a stopping pool ends it.
+    // Waits with exponential backoff; a stopping pool wakes it.
     private func pause(after failures: Int) {
         let pause = min(Self.longestPause, Self.firstPause << Int64(min(failures - 1, 10)))
         let until = MonotonicTime.now().after(microseconds: pause)
@@ -86,7 +86,7 @@ struct WorkerSeat {
             case .stop:
                 return .stopping
             case .wait:
-                // Either there is a job now, or the pool stops, or the worker has ended.
+                // Returns if there is a job, the pool stops, or the worker has ended.
                 if worker.waitForBell(bell) { continue }
                 pool.seatLostWorker(index, wasRetired: false)
                 let reason = worker.describeEnd()
@@ -106,7 +106,7 @@ struct WorkerSeat {
         }
     }
 
-    /// Has a worker do a job; whether the worker can do another.
+    /// Runs a job on a worker; returns whether the worker can run another.
     private func perform(_ ticket: WorkerPool.Ticket, on worker: RunningWorker) -> Bool {
         let deadline = MonotonicTime.now().after(seconds: ticket.wallSeconds)
         let outcome = worker.perform(ticket.job, until: deadline, bell: bell) {
@@ -152,7 +152,7 @@ struct WorkerSeat {
         case (.malformed(let reason), _): failure = .malformedResult(reason, phase: worker.phaseOfEnd)
         case (_, .signal(SIGXCPU)?):
             failure = .timedOut(seconds: pool.limits.cpuSeconds, phase: worker.phaseOfExhaustion)
-        // It closed its socket and lived on.
+        // It closed its socket without exiting.
         case (_, .signal(let number)?) where worker.wasKilled:
             failure = .crashed(signal: number, phase: worker.phaseOfEnd)
         case (_, .signal(SIGKILL)?), (_, .signal(SIGTERM)?): failure = .killed

@@ -255,7 +255,7 @@ struct ServiceHostTests {
             )
         }
         let log = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-        #expect(log.contains("service ended hard service.reason=\"a second signal\""))
+        #expect(log.contains("service terminated immediately service.reason=\"a second signal\""))
     }
 
     @Test func `a part that fails or leaves by itself ends the service with an error`() async throws {

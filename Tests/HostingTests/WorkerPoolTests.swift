@@ -214,11 +214,11 @@ struct WorkerPoolTests {
     @Test func `what a worker says is logged up to a bound and cannot touch a terminal`() async throws {
         let python = PythonPool()
         try await python.run { pool in _ = try await pool.run(WorkerJob(method: "babble")) }
-        let said = python.lines.all.filter { $0.contains("worker says") }
+        let said = python.lines.all.filter { $0.contains("worker output worker") }
         #expect(!said.isEmpty)
         #expect(said.joined().utf8.count < 4 * WorkerOutput.bytesPerJob)
         #expect(python.lines.all.allSatisfy { !$0.contains("\u{1b}") })
-        #expect(python.lines.all.contains { $0.contains("worker said more") })
+        #expect(python.lines.all.contains { $0.contains("worker output truncated") })
     }
 
     @Test func `stopping ends the workers, what they started, and the jobs`() async throws {
@@ -280,7 +280,7 @@ struct WorkerPoolTests {
             try await until(python.pool) { ($0["startFailures"]?.intValue ?? 0) >= 3 }
             await python.pool.stop(graceSeconds: 0)
         } catch let error as WorkerFailure {
-            #expect(error == .unavailable(how == "die-idle" ? "left with code 4" : "left with code 3"))
+            #expect(error == .unavailable(how == "die-idle" ? "exited with code 4" : "exited with code 3"))
         }
         // Fewer than one try per 100 ms.
         #expect((python.pool.figures()["startFailures"]?.intValue ?? 0) < 12)

@@ -49,7 +49,7 @@ struct WorkerProtocolTests {
 
     @Test(arguments: [
         ([0, 0, 0, 1, 65] as [UInt8], "a frame of 1 bytes"), ([0xFF, 0xFF, 0xFF, 0xFF], nil),
-        ([0, 0, 0, 2] + Array("[]".utf8), "the header is no object"),
+        ([0, 0, 0, 2] + Array("[]".utf8), "the header is not an object"),
     ])
     func `what is no frame is refused`(bytes: [UInt8], reason: String?) {
         let (a, b) = pair()

@@ -51,7 +51,7 @@ struct HostileCurveTests {
             #expect(Self.resident(pid) < before + 32, "\(address)")
         }
         _ = try await library.currentToken()
-        #expect(open.house.logs.contains("ended hard") == false)
+        #expect(open.house.logs.contains("terminated immediately") == false)
         await library.close()
         #expect(open.house.stop() == [])
     }

@@ -1,14 +1,14 @@
 public import Messaging
 
-/// A key file in ZeroMQ's certificate format, as `zmq.auth.load_certificate` of pyzmq and `zcert_load` of czmq read it.
+/// A key file in ZeroMQ's certificate format, as read by `zmq.auth.load_certificate` of pyzmq and `zcert_load` of czmq.
 public struct Certificate: Sendable, Equatable {
     public var publicKey: CurvePublicKey
-    /// In files of their owner only.
+    /// The secret key; nil in a public certificate.
     public var secretKey: CurveSecretKey?
-    /// What the file says about the key; names and texts without quotation marks.
+    /// The metadata section: names and values without quotation marks.
     public var metadata: [(name: String, value: String)] = []
 
-    /// A certificate; without metadata.
+    /// Creates a certificate without metadata.
     public init(publicKey: CurvePublicKey, secretKey: CurveSecretKey? = nil) {
         self.publicKey = publicKey
         self.secretKey = secretKey
@@ -19,27 +19,27 @@ public struct Certificate: Sendable, Equatable {
             && one.metadata.elementsEqual(other.metadata) { $0 == $1 }
     }
 
-    /// The public key of a file that anyone may read; a secret in it is left out.
+    /// Reads the public part of a file; a secret key in it is ignored.
     public init(readingPublic path: String) throws(KeyError) {
         self = try KeyFile.read(path, isSecret: false).publicPart
     }
 
-    /// Both keys, where the file had both and they belong together.
+    /// Both keys; nil if there is no secret key, or if they do not match.
     public var pair: CurveKeyPair? { secretKey.flatMap { CurveKeyPair(publicKey: publicKey, secretKey: $0) } }
 
-    /// The same without its secret.
+    /// The certificate without its secret key.
     public var publicPart: Certificate {
         var part = self
         part.secretKey = nil
         return part
     }
 
-    /// The largest file that is read, in bytes.
+    /// Maximum size of a file in bytes.
     public static let maxBytes = 16 << 10
 
     // MARK: Text
 
-    /// The file's text.
+    /// The text of the file.
     public var text: String {
         var lines: [String]
         if secretKey != nil {
@@ -61,7 +61,7 @@ public struct Certificate: Sendable, Equatable {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// Reads a file's text: sections at the margin, `name = "value"` below them, comments from `#`.
+    /// Parses the text of a file: section names without indentation, `name = "value"` below them, comments after `#`.
     ///
     /// Throws ``KeyError/notACertificate(path:reason:)``.
     public init(text: String, path: String) throws(KeyError) {
@@ -88,7 +88,7 @@ public struct Certificate: Sendable, Equatable {
             case "metadata": metadata.append((name, value))
             case "curve":
                 guard found.updateValue(value, forKey: name) == nil else {
-                    throw refuse("line \(number + 1): \(name) stands there twice")
+                    throw refuse("line \(number + 1): \(name) is duplicated")
                 }
             default: continue
             }
@@ -100,7 +100,7 @@ public struct Certificate: Sendable, Equatable {
         guard let secret = found["secret-key"] else { return }
         guard let secretKey = CurveSecretKey(secret) else { throw refuse("its secret-key is not 40 characters of Z85") }
         guard CurveKeyPair(publicKey: publicKey, secretKey: secretKey) != nil else {
-            throw refuse("its two keys do not belong together")
+            throw refuse("its public and secret key do not match")
         }
         self.secretKey = secretKey
     }
@@ -116,7 +116,7 @@ extension Substring {
         return rest
     }
 
-    /// Without the quotation marks around it; nil where one of two is missing.
+    /// The text without surrounding quotation marks; nil if one of the two is missing.
     fileprivate var unquoted: String? {
         for mark: Character in ["\"", "'"] where first == mark {
             guard count >= 2, last == mark else { return nil }

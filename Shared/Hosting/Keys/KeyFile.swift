@@ -1,11 +1,11 @@
 import Glibc
 import Messaging
 
-/// Reading and writing key files so that nobody else can.
+/// Functions that read and write key files with checked permissions.
 enum KeyFile {
     /// Reads a certificate.
     ///
-    /// - Parameter isSecret: the file must belong to this user and nobody else may read it
+    /// - Parameter isSecret: whether the file must be unreadable for other users; otherwise only unwritable
     static func read(_ path: String, isSecret: Bool, advice: String = "check the path") throws(KeyError) -> Certificate
     {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
@@ -16,7 +16,7 @@ enum KeyFile {
         defer { _ = close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw .failed(path: path, reason: errorText) }
-        guard status.st_mode & S_IFMT == S_IFREG else { throw .unsafe(path: path, reason: "it is no file") }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw .unsafe(path: path, reason: "it is not a file") }
         guard status.st_uid == geteuid() || status.st_uid == 0 else {
             throw .unsafe(path: path, reason: "it belongs to user \(status.st_uid), not to \(geteuid())")
         }
@@ -25,7 +25,7 @@ enum KeyFile {
             throw .unsafe(
                 path: path,
                 reason: isSecret
-                    ? "others may read it; make new keys, or chmod 600 if nobody has"
+                    ? "others may read it; create new keys, or chmod 600 if nobody has read it"
                     : "others may write it; chmod go-w"
             )
         }
@@ -48,7 +48,7 @@ enum KeyFile {
         return try Certificate(text: text, path: path)
     }
 
-    /// Writes a file whole or not at all; an existing one is replaced only where asked.
+    /// Writes a file atomically; an existing file is replaced only if `replacing`.
     static func write(_ certificate: Certificate, to path: String, replacing: Bool = false) throws(KeyError) {
         let mode: mode_t = certificate.secretKey == nil ? 0o644 : 0o600
         let partial = "\(path).\(getpid()).part"
@@ -60,16 +60,16 @@ enum KeyFile {
         if Glibc.write(descriptor, bytes, bytes.count) != bytes.count || fsync(descriptor) != 0 { problem = errorText }
         if close(descriptor) != 0, problem == nil { problem = errorText }
         if problem == nil {
-            // A link is made only where nothing is; a rename replaces.
+            // link fails if the path exists; rename replaces it.
             if (replacing ? rename(partial, path) : link(partial, path)) != 0 { problem = errorText }
         }
         unlink(partial)
         if let problem { throw .failed(path: path, reason: problem) }
     }
 
-    /// Makes a folder that only this user may enter, with those above it, and checks that it is one.
+    /// Creates a folder that only this user may enter, with its parents, and checks it.
     static func makeFolder(_ path: String) throws(KeyError) {
-        guard path.hasPrefix("/") else { throw .failed(path: path, reason: "it is no absolute path") }
+        guard path.hasPrefix("/") else { throw .failed(path: path, reason: "it is not an absolute path") }
         var made = ""
         for part in path.split(separator: "/") {
             made += "/" + part
@@ -80,28 +80,28 @@ enum KeyFile {
         try checkFolder(path)
     }
 
-    /// Checks that a folder belongs to this user and that nobody else may enter.
+    /// Checks that a folder belongs to this user and is inaccessible to others.
     static func checkFolder(_ path: String) throws(KeyError) {
         var status = stat()
         guard lstat(path, &status) == 0 else {
             if errno == ENOENT {
-                throw .missing(path: path, advice: "make it with: safelight keys server --keys \(path)")
+                throw .missing(path: path, advice: "create it with: safelight keys server --keys \(path)")
             }
             throw .failed(path: path, reason: errorText)
         }
-        guard status.st_mode & S_IFMT == S_IFDIR else { throw .unsafe(path: path, reason: "it is no folder") }
+        guard status.st_mode & S_IFMT == S_IFDIR else { throw .unsafe(path: path, reason: "it is not a folder") }
         guard status.st_uid == geteuid() else {
             throw .unsafe(path: path, reason: "it belongs to user \(status.st_uid), not to \(geteuid())")
         }
         guard status.st_mode & 0o077 == 0 else {
             throw .unsafe(
                 path: path,
-                reason: "others may enter (mode \(String(status.st_mode & 0o777, radix: 8))); chmod 700"
+                reason: "others may enter it (mode \(String(status.st_mode & 0o777, radix: 8))); chmod 700"
             )
         }
     }
 
-    /// The names in a folder, in order.
+    /// Returns the names in a folder, sorted; none if it does not exist. Hidden files are skipped.
     static func names(in path: String) throws(KeyError) -> [String] {
         guard let folder = opendir(path) else {
             if errno == ENOENT { return [] }

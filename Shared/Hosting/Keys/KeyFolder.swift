@@ -1,50 +1,51 @@
 import Glibc
 public import Messaging
 
-/// A list of keys that may connect.
+/// A list of keys that are allowed to connect.
 public enum KeyList: String, Sendable, CaseIterable {
-    /// Requests to any service.
+    /// Allows requests to all services.
     case requests
-    /// The live feed of the whole library.
+    /// Allows subscribing to the live feed of the whole library.
     case feed
-    /// Publishing edits.
+    /// Allows publishing edits.
     case edits
-    /// Services on other machines: they may act for clients. It opens no door by itself: a service is on `requests` too.
+    /// Services on other machines, which may act for clients. It does not allow connecting: a service is also on
+    /// `requests`.
     case services
 }
 
-/// One key on one or more lists.
+/// A key with the lists it is on.
 public struct ListedKey: Sendable, Equatable {
     public let name: String
     public let publicKey: CurvePublicKey
     public var lists: [KeyList]
 }
 
-/// The folder with a house's keys.
+/// The folder with the keys of the services and their clients.
 ///
-///     server.key  server.key_secret           the services' own pair
-///     clients/requests/NAME.key               who may ask
-///     clients/feed/NAME.key                   who may read the whole library's feed
-///     clients/edits/NAME.key                  who may publish edits
-///     clients/services/NAME.key               who may act for others
-///     made/NAME/                              keys made here, for their owner to take away
+///     server.key  server.key_secret           the key pair of the services
+///     clients/requests/NAME.key               keys that may send requests
+///     clients/feed/NAME.key                   keys that may read the feed of the whole library
+///     clients/edits/NAME.key                  keys that may publish edits
+///     clients/services/NAME.key               keys of services that may act for clients
+///     made/NAME/                              generated keys, to be moved to their owner's machine
 ///
-/// Being on a list is being in its folder: nothing has to be restarted.
+/// A key is on a list if its file is in the list's folder; services need no restart after a change.
 public struct KeyFolder: Sendable, Equatable {
-    /// Absolute.
+    /// The absolute path.
     public let path: String
-    /// Keys of one list that are read.
+    /// Maximum number of keys on a list.
     public static let maxKeys = 10_000
 
-    /// The folder at a path; nothing is made or read yet.
+    /// Creates the value for a path; nothing is created or read on disk.
     public init(path: String) { self.path = path }
 
-    /// The folder by flag, then `SAFELIGHT_KEYS`, then `$XDG_CONFIG_HOME/safelight/keys`, else
+    /// Resolves the folder: the flag, `SAFELIGHT_KEYS`, `$XDG_CONFIG_HOME/safelight/keys`, else
     /// `~/.config/safelight/keys`.
     public init(flag: String?, environment: (String) -> String? = { Environment[$0] }) throws(HostingError) {
         if let path = flag ?? environment("SAFELIGHT_KEYS") {
             guard path.hasPrefix("/") else {
-                throw .badSetting(source: "--keys", reason: "\(path) is no absolute path")
+                throw .badSetting(source: "--keys", reason: "\(path) is not an absolute path")
             }
             self.init(path: path)
         } else if let config = environment("XDG_CONFIG_HOME") {
@@ -52,29 +53,29 @@ public struct KeyFolder: Sendable, Equatable {
         } else if let home = environment("HOME") {
             self.init(path: home + "/.config/safelight/keys")
         } else {
-            throw .badSetting(source: "--keys", reason: "there is no HOME; say where the keys are")
+            throw .badSetting(source: "--keys", reason: "HOME is not set; give the folder of the keys")
         }
     }
 
-    /// The public certificate of the services, which clients need.
+    /// Path of the services' public certificate, which clients need.
     public var serverFile: String { path + "/server.key" }
     private var serverSecretFile: String { path + "/server.key_secret" }
 
-    /// The folder of a list.
+    /// Returns the path of a list's folder.
     public func folder(of list: KeyList) -> String { "\(path)/clients/\(list.rawValue)" }
 
     func file(_ name: String, _ list: KeyList) -> String { "\(folder(of: list))/\(name).key" }
 
-    /// Makes the folders where they are missing and checks them.
+    /// Creates missing folders and checks all of them.
     public func prepare() throws(KeyError) {
         try KeyFile.makeFolder(path)
         try KeyFile.makeFolder(path + "/clients")
         for list in KeyList.allCases { try KeyFile.makeFolder(folder(of: list)) }
     }
 
-    // MARK: The services' own pair
+    // MARK: The services' key pair
 
-    /// Makes the services' pair where there is none.
+    /// Generates the services' key pair if there is none.
     ///
     /// - Returns: the pair, and whether it is new
     public func makeServer() throws -> (pair: CurveKeyPair, isNew: Bool) {
@@ -87,19 +88,19 @@ public struct KeyFolder: Sendable, Equatable {
         let pair = try CurveKeyPair.generate()
         var certificate = Certificate(publicKey: pair.publicKey, secretKey: pair.secretKey)
         certificate.metadata = [("name", "server")]
-        // The secret last: it alone says that there is a pair.
+        // The secret key is written last, because its file decides whether a pair exists.
         try KeyFile.write(certificate.publicPart, to: serverFile, replacing: true)
         try KeyFile.write(certificate, to: serverSecretFile)
         return (pair, true)
     }
 
-    /// The services' pair.
+    /// Reads the services' key pair.
     public func server() throws(KeyError) -> CurveKeyPair {
         try KeyFile.checkFolder(path)
         let certificate = try KeyFile.read(
             serverSecretFile,
             isSecret: true,
-            advice: "make it with: safelight keys server --keys \(path)"
+            advice: "create it with: safelight keys server --keys \(path)"
         )
         guard let pair = certificate.pair else {
             throw .notACertificate(path: serverSecretFile, reason: "it has no secret-key")
@@ -109,18 +110,18 @@ public struct KeyFolder: Sendable, Equatable {
 
     // MARK: Clients
 
-    /// Makes a pair, puts its public key on lists, and both keys with the services' public key into a folder for their
-    /// owner.
+    /// Generates a client's key pair, adds its public key to lists, and writes both keys and the services' public key
+    /// to a folder for the client.
     ///
     /// - Parameters:
-    ///   - output: that folder; it is made
+    ///   - output: path of that folder, which is created
     /// - Returns: the public certificate
     public func create(_ name: String, lists: [KeyList], output: String) throws -> Certificate {
         try Self.check(name)
         try prepare()
         let server = try server()
         guard try keys().allSatisfy({ $0.name != name }) else {
-            throw KeyError.taken(name, reason: "there is a key of this name; revoke it first, or choose another name")
+            throw KeyError.taken(name, reason: "a key with this name exists; revoke it first, or choose another name")
         }
         let pair = try CurveKeyPair.generate()
         var certificate = Certificate(publicKey: pair.publicKey, secretKey: pair.secretKey)
@@ -135,25 +136,25 @@ public struct KeyFolder: Sendable, Equatable {
         return certificate.publicPart
     }
 
-    /// Where keys made here wait for their owner.
+    /// Returns the default folder for a client's generated keys.
     public func usualOutput(of name: String) -> String { "\(path)/made/\(name)" }
 
-    /// Whether a client's secret key is in a folder.
+    /// Returns whether a client's secret key is in a folder.
     public func hasSecret(of name: String, in output: String) -> Bool {
         (try? KeyFile.read("\(output)/\(name).key_secret", isSecret: true).pair) != nil
     }
 
-    /// The public certificate of somebody on a list, or of the services under the name `server`.
+    /// Reads the public certificate of a listed key, or of the services for the name `server`.
     public func publicCertificate(of name: String) throws(KeyError) -> Certificate {
         try KeyFile.checkFolder(path)
         if let key = try keys().first(where: { $0.name == name }), let list = key.lists.first {
             return try KeyFile.read(file(name, list), isSecret: false).publicPart
         }
         guard name == "server" else { throw .unknown(name) }
-        return try KeyFile.read(serverFile, isSecret: false, advice: "make it with: safelight keys server").publicPart
+        return try KeyFile.read(serverFile, isSecret: false, advice: "create it with: safelight keys server").publicPart
     }
 
-    /// Puts somebody's public key on lists.
+    /// Adds a public key to lists under a name.
     public func admit(_ certificate: Certificate, as name: String, to lists: [KeyList]) throws(KeyError) {
         try Self.check(name)
         try prepare()
@@ -162,7 +163,7 @@ public struct KeyFolder: Sendable, Equatable {
                 throw .taken(name, reason: "another key has this name; revoke it first, or choose another name")
             }
             if key.publicKey == certificate.publicKey, key.name != name {
-                throw .taken(name, reason: "this key is on the lists already, as \(key.name)")
+                throw .taken(name, reason: "this key is already listed as \(key.name)")
             }
         }
         for list in lists {
@@ -175,9 +176,9 @@ public struct KeyFolder: Sendable, Equatable {
         }
     }
 
-    /// Takes a key off its lists, or off some of them; services notice within two seconds.
+    /// Removes a key from its lists, or from some of them; services notice within two seconds.
     ///
-    /// - Returns: the lists that it was on
+    /// - Returns: the lists that it was removed from
     @discardableResult
     public func revoke(_ name: String, from lists: [KeyList] = KeyList.allCases) throws(KeyError) -> [KeyList] {
         try Self.check(name)
@@ -194,13 +195,13 @@ public struct KeyFolder: Sendable, Equatable {
         return left
     }
 
-    /// Everybody on a list, by name.
+    /// Returns all listed keys, sorted by name.
     public func keys() throws(KeyError) -> [ListedKey] {
         try KeyFile.checkFolder(path)
         var keys: [String: ListedKey] = [:]
         for list in KeyList.allCases {
             for (name, key) in try read(list).keys {
-                // The same name with another key, put there by hand, is shown as a key of its own.
+                // The same name with another key, added by hand, is returned as a separate entry.
                 let id = name + " " + key.text
                 keys[id, default: ListedKey(name: name, publicKey: key, lists: [])].lists.append(list)
             }
@@ -208,7 +209,7 @@ public struct KeyFolder: Sendable, Equatable {
         return keys.sorted { $0.key < $1.key }.map(\.value)
     }
 
-    /// The keys of a list, and what is wrong with files that could not be read.
+    /// Reads the keys of a list, and returns the problems of files that could not be read.
     func read(_ list: KeyList) throws(KeyError) -> (keys: [(name: String, key: CurvePublicKey)], problems: [KeyError]) {
         var keys: [(name: String, key: CurvePublicKey)] = []
         var problems: [KeyError] = []
@@ -225,9 +226,9 @@ public struct KeyFolder: Sendable, Equatable {
         return (keys, problems)
     }
 
-    /// Whether a name can be one.
+    /// Checks that a name is valid for a key.
     static func check(_ name: String) throws(KeyError) {
-        guard name != "server" else { throw .taken(name, reason: "this is the services' own name") }
+        guard name != "server" else { throw .taken(name, reason: "this name is reserved for the services") }
         func isPlain(_ byte: UInt8) -> Bool {
             (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
         }

@@ -3,16 +3,16 @@ import Logging
 import Messaging
 import Synchronization
 
-/// The lists of a key folder, kept in memory and read again when their folder changed.
+/// The key lists of a key folder, cached and read again when a folder has changed.
 final class KeyRegister: Sendable {
     private struct List {
         var names: [String: String] = [:]
-        /// The folder as it was when it was read; nil: to be read again.
+        /// The state of the folder when it was read; nil to read it again.
         var stamp: Stamp?
     }
 
-    /// A folder's last change. One that is younger than the file system's clock can tell apart is no proof: something
-    /// may change again under the same time.
+    /// The last change of a folder. A change that is more recent than the resolution of the file system's clock is not
+    /// cached, because another change may have the same time.
     private struct Stamp: Equatable {
         var inode: UInt64
         var seconds: Int
@@ -28,7 +28,7 @@ final class KeyRegister: Sendable {
         self.logger = logger
     }
 
-    /// The name of a key on a list; nil where it is not there, or where the list cannot be read.
+    /// Returns the name of a key on a list; nil if it is not on the list, or if the list cannot be read.
     func name(of publicKey: String, on list: KeyList) -> String? {
         lists.withLock { lists in
             var current = lists[list] ?? List()
@@ -38,7 +38,7 @@ final class KeyRegister: Sendable {
         }
     }
 
-    /// Whether a name stands for the same key on two lists.
+    /// Returns whether a name has the same single key on two lists.
     func isSame(_ name: String, on one: KeyList, and other: KeyList) -> Bool {
         lists.withLock { lists in
             let keys = [one, other].map { list in
@@ -66,13 +66,13 @@ final class KeyRegister: Sendable {
         guard current.stamp != stamp else { return }
         do throws(KeyError) {
             let (keys, problems) = try folder.read(list)
-            for problem in problems { logger.warning("a key is left out", metadata: ["reason": "\(problem)"]) }
+            for problem in problems { logger.warning("key ignored", metadata: ["reason": "\(problem)"]) }
             current.names = Dictionary(keys.map { ($0.key.text, $0.name) }) { first, _ in first }
             var now = timespec()
             clock_gettime(CLOCK_REALTIME, &now)
             current.stamp = now.tv_sec - stamp.seconds > 1 ? stamp : nil
         } catch {
-            logger.error("a list of keys cannot be read: nobody on it is admitted", metadata: ["reason": "\(error)"])
+            logger.error("key list cannot be read, all of its keys are refused", metadata: ["reason": "\(error)"])
             current = List()
         }
     }

@@ -2,12 +2,12 @@ public import ArgumentParser
 public import Logging
 public import Messaging
 
-/// Where a service listens for clients on other machines.
+/// Options for listening for clients on other machines.
 public struct ListenOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Listen on TCP too, with CURVE: an address of this machine, or 0.0.0.0 for all. (SAFELIGHT_LISTEN)",
-            discussion: "With a port, the six endpoints have it and those that follow; else 5571 to 5576.",
+            "Also listen on TCP, with CURVE: an address of this machine, or 0.0.0.0 for all. (SAFELIGHT_LISTEN)",
+            discussion: "With a port, the six endpoints use that port and the five after it; else 5571 to 5576.",
             valueName: "address[:port]"
         )
     )
@@ -15,16 +15,16 @@ public struct ListenOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The folder of keys for it, as `safelight keys` makes it.",
+            "Folder of keys, as created by `safelight keys`.",
             discussion: "SAFELIGHT_KEYS, else $XDG_CONFIG_HOME/safelight/keys, else ~/.config/safelight/keys."
         )
     )
     public var keys: String?
 
-    /// No flags: variables and defaults.
+    /// Creates options without flags, resolved from environment variables and defaults.
     public init() {}
 
-    /// The door that follows; nil where none was asked for.
+    /// Returns the network listener; nil if none is configured.
     ///
     /// Throws ``HostingError/badSetting(source:reason:)``, ``KeyError``.
     public func resolve(
@@ -41,20 +41,20 @@ public struct ListenOptions: ParsableArguments {
     }
 }
 
-/// A host, and the first of the house's six TCP ports there.
+/// A host and the first of its six consecutive TCP ports.
 struct TCPHost: Sendable, Equatable {
     let host: String
-    /// 0: each endpoint takes any free port.
+    /// The first port; 0 if each endpoint uses any free port.
     let firstPort: Int
 
-    /// Reads `host`, `host:port`, `[address]` or `[address]:port`.
+    /// Parses `host`, `host:port`, `[address]` or `[address]:port`.
     init(_ text: String, source: String) throws(HostingError) {
         var host = text
         var port = EndpointName.firstPort
         let isBare = text.utf8.count { $0 == UInt8(ascii: ":") } > 1 && !text.hasPrefix("[")
         if !isBare, let colon = text.lastIndex(of: ":"), !text.hasSuffix("]") {
             guard let number = UInt16(text[text.index(after: colon)...]), number <= 65_535 - 5 else {
-                throw .badSetting(source: source, reason: "\(text): the port is a number from 0 to 65530")
+                throw .badSetting(source: source, reason: "\(text): the port must be a number from 0 to 65530")
             }
             port = Int(number)
             host = String(text[..<colon])
@@ -62,7 +62,7 @@ struct TCPHost: Sendable, Equatable {
         if isBare { host = "[\(text)]" }
         guard !host.isEmpty, host.utf8.count <= 255, host.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != 0x2F })
         else {
-            throw .badSetting(source: source, reason: "\(text.prefix(80)) is no address")
+            throw .badSetting(source: source, reason: "\(text.prefix(80)) is not an address")
         }
         self.host = host
         self.firstPort = port
@@ -77,7 +77,7 @@ struct TCPHost: Sendable, Equatable {
 extension EndpointName {
     static let firstPort = 5571
 
-    /// The list that says who may connect.
+    /// The list of the keys that may connect.
     var list: KeyList {
         switch self {
         case .catalog, .thumbnailer, .editor, .broker: .requests
@@ -87,14 +87,14 @@ extension EndpointName {
     }
 }
 
-/// The house's door to the network: CURVE, and only keys on a list come in.
+/// The listener for TCP connections: it uses CURVE and accepts only listed keys.
 public struct PublicDoor: Sendable {
     private let host: TCPHost
     private let pair: CurveKeyPair
     private let register: KeyRegister
     private let logger: Logger
 
-    /// Reads the services' own key.
+    /// Reads the services' key pair.
     init(_ host: TCPHost, folder: KeyFolder, logger: Logger) throws(KeyError) {
         self.host = host
         self.pair = try folder.server()
@@ -102,12 +102,12 @@ public struct PublicDoor: Sendable {
         self.logger = logger
     }
 
-    /// Where an endpoint listens.
+    /// Returns the TCP address of an endpoint.
     public func address(of endpoint: EndpointName) throws(MessagingError) -> EndpointAddress {
         try host.address(of: endpoint)
     }
 
-    /// How an endpoint is protected; from then on the process' doorkeeper asks the endpoint's list.
+    /// Returns the security of an endpoint, and registers its key list with the ZAP handler of the process.
     public func security(of endpoint: EndpointName) throws(MessagingError) -> SocketSecurity {
         let list = endpoint.list
         try MessagingContext.shared.admit(to: list.rawValue, logger: logger) { [register] _, key in
@@ -116,8 +116,8 @@ public struct PublicDoor: Sendable {
         return .curveServer(secretKey: pair.secretKey, domain: list.rawValue)
     }
 
-    /// Whether the holder of an identity is a service, which may act for others: its key is on the list `services` and
-    /// on `requests`.
+    /// Returns whether an identity is a service, which may act for clients: its key is on the lists `services` and
+    /// `requests`.
     public func isService(_ identity: String) -> Bool {
         guard identity.hasPrefix("key:") else { return false }
         return register.isSame(String(identity.dropFirst(4)), on: .services, and: .requests)

@@ -3,14 +3,17 @@ public import Logging
 public import Messaging
 public import ServiceLifecycle
 
-/// A service's servers: one on this machine and, where there is a door to the network, one there, with one handler.
+/// The request servers of a service: a local one and, if the service listens on the network, a remote one, with the
+/// same handler.
 public struct RequestServers: Sendable {
     private let local: RequestServer
     private let remote: RequestServer?
 
-    /// Binds.
+    /// Binds the servers.
     ///
-    /// - Parameter security: of the address on this machine: none, or that loopback addresses are trusted
+    /// - Parameters:
+    ///   - door: the network listener; nil for local clients only
+    ///   - security: security of the local address: `.none` or `.trustedLoopback`
     public init(
         _ endpoint: EndpointName,
         address: EndpointAddress,
@@ -53,13 +56,13 @@ public struct RequestServers: Sendable {
         LoopbackWarning.log([local.boundAddress], logger)
     }
 
-    /// Where this machine's clients ask.
+    /// The address for local clients.
     public var address: EndpointAddress { local.boundAddress }
 
-    /// All addresses, for the log.
+    /// All bound addresses, for the log.
     public var addresses: [String] { [local, remote].compactMap { $0?.boundAddress.description } }
 
-    /// The parts that serve.
+    /// The components that serve requests.
     public var parts: [any Service] { [local, remote].compactMap { $0 }.map(RequestServerPart.init) }
 
     /// Serves until the task is cancelled.
@@ -70,7 +73,7 @@ public struct RequestServers: Sendable {
         }
     }
 
-    /// What happened so far: of this machine's clients, of the others below `tcp`, and of who wanted in below `door`.
+    /// Returns metrics of the local server; those of the remote server are below `tcp`, of authentication below `door`.
     public func figures() async -> JSONObject {
         var figures = await local.figures()
         if let remote {

@@ -50,8 +50,8 @@ public final class ResourceFolder: Sendable {
             }
         } catch {
             throw Refusal.libraryOffline.error(
-                "the library's resources cannot be accessed (\(error.name)); check that --library of this service is that"
-                    + " of the catalog, and that the catalog was started once"
+                "the library's resources cannot be accessed (\(error.name)); check that this service has the catalog's"
+                    + " --library, and that the catalog was started once"
             )
         }
     }

@@ -5,7 +5,7 @@ import PhotoModel
 import TestSupport
 import Testing
 
-/// What is read from the messages of publishers.
+/// Decoding of messages to the edits endpoint.
 @Suite(.timeLimit(.minutes(1)))
 struct PublishedMessageTests {
     private let asset: ObjectID = {
@@ -28,7 +28,7 @@ struct PublishedMessageTests {
         return nil
     }
 
-    @Test func `an edit reads as it was written`() {
+    @Test func `an encoded edit is decoded to the same value`() {
         let edit = PublishEdit(
             id: "e2",
             asset: asset,
@@ -38,18 +38,18 @@ struct PublishedMessageTests {
             ifContentRevision: Revision(7)
         )
         guard case .edit(let read, let params) = PublishedMessage(frames: [edit.frame]) else {
-            Issue.record("not read")
+            Issue.record("not decoded as an edit")
             return
         }
         #expect(read == edit)
         #expect(params == edit.json)
         guard case .edit = message(good) else {
-            Issue.record("not read")
+            Issue.record("not decoded as an edit")
             return
         }
     }
 
-    @Test func `what names its edit can be told that it failed`() {
+    @Test func `an invalid message with an id and an asset is a broken edit with a named error`() {
         func with(_ name: String, _ value: JSON?) -> JSONObject {
             var params = good
             params[name] = value
@@ -76,7 +76,7 @@ struct PublishedMessageTests {
         }
     }
 
-    @Test func `what names no edit is unreadable, whatever it holds`() {
+    @Test func `a message without a valid id and asset is unreadable`() {
         let long = String(repeating: "x", count: 49)
         var messages = [[], [[]], [Array("edits".utf8)], [[0xFF, 0x00]], [Array("[]".utf8)], [Array("{}".utf8)]]
             .map { PublishedMessage(frames: $0) }
@@ -105,7 +105,7 @@ struct PublishedMessageTests {
         }
     }
 
-    @Test func `the notification is documented, with no result`() {
+    @Test func `the notification is in the OpenRPC document, without a result`() {
         let document = openRPCDocument(
             service: "editor",
             version: "1",

@@ -5,12 +5,12 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct RefusalTests {
-    @Test func `every error has a number of its own`() {
+    @Test func `every error has a unique code`() {
         let codes = Refusal.allCases.map(\.code)
         #expect(Set(codes).count == codes.count)
     }
 
-    @Test func `PhotoKit's errors keep PhotoKit's numbers`() {
+    @Test func `PhotoKit's errors have PhotoKit's codes`() {
         #expect(Refusal.tokenExpired.code == 3105)
         #expect(Refusal.identifierNotFound.code == 3201)
         #expect(Refusal.changeNotSupported.code == 3300)
@@ -18,7 +18,7 @@ struct RefusalTests {
         #expect(Refusal.accessDenied.code == 3311)
     }
 
-    @Test func `the errors that Messaging makes itself are entries of the table`() {
+    @Test func `errors made by Messaging are entries of the table`() {
         let own: [RPCError] = [
             .parseError(""), .invalidRequest(""), .methodNotFound(""), .invalidParams(""), .internalError(""),
             .busy(""), .deadlineExceeded(""), .cancelled(""), .connectionLost(""), .limitExceeded(""),
@@ -28,7 +28,7 @@ struct RefusalTests {
         }
     }
 
-    @Test func `an error crosses the wire whole`() throws {
+    @Test func `an error is encoded and decoded without loss`() throws {
         let error = Refusal.conflict.error("it has changed", ["request": 3])
         #expect(try #require(RPCError(json: error.json)) == error)
         #expect(

@@ -8,7 +8,7 @@ import Testing
 struct RequestTableTests {
     private let asset = ObjectID("a01hzy3v9k7q8r5t2w4x6y8z0ab") ?? .none
 
-    @Test func `a request reads its own bytes back`() throws {
+    @Test func `a request is encoded and decoded without loss`() throws {
         let request = ImageRequest(
             asset: asset,
             targetSize: .size(width: 512, height: 256),
@@ -19,7 +19,7 @@ struct RequestTableTests {
         #expect(try ImageRequest(params: JSON(parsing: request.json.bytes)).json == request.json)
     }
 
-    @Test func `defaults are not written`() {
+    @Test func `default values are not encoded`() {
         #expect(
             ImageRequest(asset: asset, targetSize: .maximum).json.text
                 == #"{"asset":"a01hzy3v9k7q8r5t2w4x6y8z0ab","targetSize":"max"}"#
@@ -38,14 +38,14 @@ struct RequestTableTests {
             "normalizedCropRect.y"
         ),
     ])
-    func `a fault is answered with the name of the parameter`(params: String, parameter: String) throws {
+    func `an invalid parameter is named in the error`(params: String, parameter: String) throws {
         let json = try JSON(parsing: params)
         let error = #expect(throws: RPCError.self) { try ImageRequest(params: json) }
         #expect(error?.refusal == .invalidParams)
         #expect(error?.data["parameter"]?.stringValue == parameter)
     }
 
-    @Test func `change requests cross the wire whole`() throws {
+    @Test func `change requests are encoded and decoded without loss`() throws {
         let requests: [ChangeRequest] = [
             .createAsset(
                 .init(
@@ -74,20 +74,20 @@ struct RequestTableTests {
         #expect(back.requests == requests)
     }
 
-    @Test func `null clears and absence leaves alone`() throws {
+    @Test func `null clears a property and an absent one is unchanged`() throws {
         let patch = try AssetPatch(json: JSON(parsing: #"{"location":null}"#))
         #expect(patch.location == .some(nil))
         #expect(patch.caption == .none)
     }
 
-    @Test func `an unknown kind of change request lists those there are`() throws {
+    @Test func `the error of an unknown change request lists the known ones`() throws {
         let params = try JSON(parsing: #"{"requests":[{"type":"asset.explode"}]}"#)
         let error = #expect(throws: RPCError.self) { try PerformChanges(params: params) }
         #expect(error?.message.contains("asset.create") == true)
         #expect(error?.data["parameter"] == "requests.0.type")
     }
 
-    @Test func `every method is in the documents, once`() throws {
+    @Test func `every method is in the OpenRPC document once`() throws {
         for methods in [
             CatalogRequest.methods, ChangeBrokerRequest.methods, ThumbnailerRequest.methods, EditorRequest.methods,
         ] {
@@ -99,7 +99,7 @@ struct RequestTableTests {
         }
     }
 
-    @Test func `an unknown method is refused and those there are are named`() throws {
+    @Test func `the error of an unknown method lists the known ones`() throws {
         let error = #expect(throws: RPCError.self) { try CatalogRequest(method: "fetch.everything", params: [:]) }
         #expect(error?.refusal == .methodNotFound)
         #expect(error?.data["methods"]?.arrayValue?.contains("fetch.assets") == true)

@@ -5,10 +5,10 @@ import Testing
 
 @testable import Hosting
 
-/// The attempts that a confined worker must fail at, made where nothing is confined: each of them would succeed.
+/// The operations that a confined worker is denied, tried in an unconfined process, where each must succeed.
 @Suite(.timeLimit(.minutes(1)))
 struct ConfinementTests {
-    @Test func `what a confined worker is refused is possible in a process that is not confined`() {
+    @Test func `operations denied to a confined worker succeed in an unconfined process`() {
         let folder = TemporaryFolder()
         let file = folder.write("key", "secret")
         var count = 0
@@ -25,7 +25,7 @@ struct ConfinementTests {
         #expect(attempts.count > possible.count)
     }
 
-    @Test func `a process with a second thread is not confined by half`() async {
+    @Test func `confining a process with a second thread fails`() async {
         var confinement = safelight_confinement()
         // This process runs tests on several threads.
         let result = safelight_confine(&confinement)
@@ -35,7 +35,7 @@ struct ConfinementTests {
         if !isSanitized { #expect(problem == EBUSY) }
     }
 
-    @Test func `a report of a worker is read, and nothing is no report`() {
+    @Test func `a worker's confinement report is decoded, and a missing one is nil`() {
         let full = Confinement(json: ["landlock": 4, "seccomp": true])
         #expect(full?.isComplete == true)
         #expect(full.map { "\($0)" } == "Landlock (version 4), seccomp")

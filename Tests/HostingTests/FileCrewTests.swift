@@ -9,10 +9,10 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Turns and bounds of work that blocks on the disk.
+/// Fairness and limits of blocking disk work.
 @Suite(.timeLimit(.minutes(1)))
 struct FileCrewTests {
-    /// Holds threads until it is opened.
+    /// Blocks threads until it is opened.
     private final class Barrier: Sendable {
         private let semaphore = DispatchSemaphore(value: 0)
         private let held = Recording(0)
@@ -26,7 +26,7 @@ struct FileCrewTests {
         func open(_ count: Int) { for _ in 0..<count { semaphore.signal() } }
     }
 
-    @Test func `sources take turns, and each keeps its order`() {
+    @Test func `the queue is round-robin between sources and keeps the order of each`() {
         var queue = FairQueue<String, Int>()
         for number in 0..<4 { queue.append(number, from: "many") }
         queue.append(10, from: "one")
@@ -41,12 +41,12 @@ struct FileCrewTests {
         #expect(queue.popFirst() == 1)
     }
 
-    @Test func `short work is done while all threads for long work are held`() async throws {
+    @Test func `short work runs while all threads for long work are blocked`() async throws {
         let crew = FileCrew()
         let barrier = Barrier()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<10 { group.addTask { try await crew.run(.long) { barrier.hold() } } }
-            // Not more than its threads are used.
+            // The lane uses no more than its threads.
             await barrier.wait(forHeld: 2)
             let values = [try await crew.run { 7 }, try await crew.run(.upkeep) { 8 }]
             #expect(values == [7, 8])
@@ -57,13 +57,12 @@ struct FileCrewTests {
         #expect(crew.figures["long"]?["jobs"] == 0 && crew.figures["long"]?["waiting"] == 0)
     }
 
-    @Test func `a job of many steps lets others in between, and a small one of another source goes first`() async throws
-    {
+    @Test func `jobs of other sources run between the steps of a long job`() async throws {
         let crew = FileCrew()
         let done = Recording<[String]>([])
         let barrier = Barrier()
         try await withThrowingTaskGroup(of: Void.self) { group in
-            // One thread of the two is held all the time.
+            // One of the two threads is blocked all the time.
             group.addTask { try await crew.run(.long) { barrier.hold() } }
             await barrier.wait(forHeld: 1)
             group.addTask { try await crew.run(.long) { barrier.hold() } }
@@ -86,7 +85,7 @@ struct FileCrewTests {
         #expect(done.current.firstIndex(of: "one") == 1)
     }
 
-    @Test func `beyond its limit a lane is busy, and steps of what was let in are not refused`() async throws {
+    @Test func `a full lane refuses jobs with busy, but not the steps of accepted jobs`() async throws {
         let crew = FileCrew(limit: 2)
         let barrier = Barrier()
         try await withThrowingTaskGroup(of: Int.self) { group in
@@ -100,7 +99,7 @@ struct FileCrewTests {
             }
             await barrier.wait(forHeld: 2)
             let error = await #expect(throws: RPCError.self) { try await crew.run(.long) {} }
-            #expect(error?.refusal == .busy && error?.message.contains("ask again") == true)
+            #expect(error?.refusal == .busy && error?.message.contains("retry later") == true)
             let other = try await crew.run { 3 }
             #expect(other == 3)
             barrier.open(2)
@@ -109,7 +108,7 @@ struct FileCrewTests {
         }
     }
 
-    @Test func `whole files are hashed, copied and referenced in steps, with the same outcome`() async throws {
+    @Test func `whole files are hashed, copied and referenced in steps with the same results`() async throws {
         let folder = try TestSupport.TemporaryFolder("crew")
         let store = try ResourceStore(root: folder.file("store"))
         let bytes = (0..<(20 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 7) }

@@ -5,7 +5,7 @@ import Synchronization
 
 @testable import Hosting
 
-/// A folder of one test, removed at its end.
+/// A temporary folder of a test, removed at its end.
 final class TemporaryFolder: Sendable {
     let path: String
 
@@ -39,7 +39,7 @@ final class TemporaryFolder: Sendable {
     }
 }
 
-/// Runs what blocks on a thread of its own: two blocked tests would be all of Swift's.
+/// Runs blocking work on a separate thread, because two blocked tests could occupy all threads of Swift concurrency.
 func onOwnThread<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
     await withCheckedContinuation { continuation in
         let box = Unmanaged.passRetained(ThreadBody { continuation.resume(returning: body()) })
@@ -60,7 +60,7 @@ private final class ThreadBody: Sendable {
     init(_ body: @escaping @Sendable () -> Void) { self.body = body }
 }
 
-/// Keeps the lines of a log.
+/// Records the lines of a log.
 final class LogLines: Sendable {
     private let lines = Mutex<[String]>([])
 
@@ -73,7 +73,7 @@ final class LogLines: Sendable {
     }
 }
 
-/// A worker in thirty lines of Python: the protocol is plain, and the worker can be made to misbehave.
+/// A worker in thirty lines of Python, which can be made to misbehave.
 let pythonWorker = """
     import array, json, os, resource, signal, socket, struct, sys, time
     s = socket.socket(fileno=0)
@@ -157,7 +157,7 @@ struct PythonPool {
         )
     }
 
-    /// Starts the pool, and stops it whatever the test does.
+    /// Starts the pool, and stops it even if the test throws.
     func run<Value>(_ body: (WorkerPool) async throws -> Value) async throws -> Value {
         try await pool.start()
         do {
@@ -171,7 +171,7 @@ struct PythonPool {
     }
 }
 
-/// What a job failed with.
+/// Returns the failure of a job; nil if it succeeded.
 func failure(of job: WorkerJob, in pool: WorkerPool, wallSeconds: Int? = nil) async -> WorkerFailure? {
     do throws(WorkerFailure) {
         _ = try await pool.run(job, wallSeconds: wallSeconds)

@@ -20,7 +20,7 @@ struct KeyTests {
         try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
     }
 
-    @Test func `the services' pair is made once, for its owner only`() throws {
+    @Test func `the services' key pair is generated once and readable by its owner only`() throws {
         let (folder, keys) = try house()
         #expect(throws: KeyError.self) { try keys.server() }
         let (pair, isNew) = try keys.makeServer()
@@ -59,7 +59,7 @@ struct KeyTests {
         withExtendedLifetime(folder) {}
     }
 
-    @Test func `lists are read again when they change, at once`() throws {
+    @Test func `key lists are read again as soon as they change`() throws {
         let (folder, keys) = try house()
         _ = try keys.makeServer()
         let register = KeyRegister(folder: keys, logger: Self.logger)
@@ -75,13 +75,13 @@ struct KeyTests {
         try keys.admit(ann, as: "ann", to: [.services])
         #expect(register.isSame("ann", on: .services, and: .requests))
         #expect(!register.isSame("bob", on: .services, and: .requests))
-        // A list that others may write admits nobody.
+        // All keys of a list that other users may write are refused.
         try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: keys.folder(of: .requests))
         #expect(register.name(of: ann.publicKey.text, on: .requests) == nil)
         withExtendedLifetime(folder) {}
     }
 
-    @Test func `a bad file on a list is left out and the others count`() throws {
+    @Test func `an invalid file on a list is ignored and the others are used`() throws {
         let (folder, keys) = try house()
         _ = try keys.makeServer()
         let ann = try keys.create("ann", lists: [.requests], output: keys.usualOutput(of: "ann"))
@@ -100,7 +100,7 @@ struct KeyTests {
         withExtendedLifetime(folder) {}
     }
 
-    @Test func `keys that others can read or enter are refused by name`() throws {
+    @Test func `key files and folders accessible to others are refused, with their path`() throws {
         let (folder, keys) = try house()
         _ = try keys.makeServer()
         let secret = keys.path + "/server.key_secret"
@@ -115,11 +115,11 @@ struct KeyTests {
     }
 
     @Test(arguments: ["", ".", "..", "a/b", "-a", ".a", "a b", "ä", "server", String(repeating: "a", count: 65), "a\n"])
-    func `what is no name is refused`(name: String) throws {
+    func `an invalid key name is refused`(name: String) throws {
         #expect(throws: KeyError.self) { try KeyFolder.check(name) }
     }
 
-    @Test func `certificates of pyzmq and czmq are read, and broken ones named`() throws {
+    @Test func `certificates of pyzmq and czmq are parsed, and errors of invalid ones name the problem`() throws {
         let pair = try CurveKeyPair.generate()
         let (open, secret) = (pair.publicKey.text, pair.secretKey.text)
         let python = """
@@ -151,7 +151,7 @@ struct KeyTests {
         }
     }
 
-    @Test func `addresses to listen at are read with their port or without`() throws {
+    @Test func `listen addresses are parsed with and without a port`() throws {
         func address(_ text: String) throws -> String {
             try TCPHost(text, source: "--listen").address(of: .edits).description
         }
@@ -165,7 +165,7 @@ struct KeyTests {
         }
     }
 
-    @Test func `a client's keys come by flag or variable, both or none`() throws {
+    @Test func `a client's keys are set by flag or variable, both or neither`() throws {
         let (folder, keys) = try house()
         let server = try keys.makeServer().pair
         let output = keys.usualOutput(of: "ann")

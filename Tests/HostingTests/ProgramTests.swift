@@ -11,7 +11,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct EndpointTests {
-    @Test func `the run folder comes from the flag, the variable, the runtime folder, then the user`() {
+    @Test func `the run folder is resolved from the flag, the variable, the runtime folder, then the uid`() {
         let all = ["SAFELIGHT_RUN": "/b", "XDG_RUNTIME_DIR": "/run/user/7"]
         #expect(RunFolder(flag: "/a") { all[$0] }.path == "/a")
         #expect(RunFolder(flag: nil) { all[$0] }.path == "/b")
@@ -30,7 +30,7 @@ struct EndpointTests {
         #expect(EndpointName.allCases.map(\.variable).contains("SAFELIGHT_BROKER"))
     }
 
-    @Test func `a wrong address names the flag or the variable`() throws {
+    @Test func `the error of an invalid address names the flag or the variable`() throws {
         let options = try EndpointOptions.parse(["--run", "/r", "--editor", "here"])
         let error = #expect(throws: HostingError.self) { try options.resolve { _ in nil } }
         #expect(error?.description.hasPrefix("--editor: ") == true)
@@ -40,7 +40,7 @@ struct EndpointTests {
         #expect(variable?.description.hasPrefix("SAFELIGHT_FEED: ") == true)
     }
 
-    @Test func `the limits of traffic come by flag or variable, and are checked`() throws {
+    @Test func `traffic limits are set by flag or variable and validated`() throws {
         #expect(try TrafficOptions.parse([]).resolve { _ in nil } == TrafficLimits())
         let flags = try TrafficOptions.parse(["--max-connections", "100"]).resolve {
             $0 == "SAFELIGHT_REQUEST_MEMORY_MIB" ? "64" : "200"
@@ -53,7 +53,7 @@ struct EndpointTests {
         }
     }
 
-    @Test func `TCP without keys takes a flag or a variable`() throws {
+    @Test func `TCP without keys requires a flag or a variable`() throws {
         func security(_ arguments: [String], _ variable: String?) throws -> SocketSecurity {
             try EndpointOptions.parse(["--run", "/r", "--feed", "tcp://127.0.0.1:5575"] + arguments).resolve {
                 $0 == "SAFELIGHT_TRUST_LOOPBACK" ? variable : nil
@@ -77,7 +77,7 @@ struct EndpointTests {
         #expect(throws: HostingError.self) { try ServiceOptions.parse([]).logger("x") { _ in "loud" } }
     }
 
-    @Test func `the run folder is made for its owner only, and anything else is refused`() throws {
+    @Test func `the run folder is created for its owner only, and an unsafe one is refused`() throws {
         let folder = TemporaryFolder()
         let run = RunFolder(path: folder.path + "/run")
         #expect(throws: HostingError.noRunFolder(path: run.path)) { try run.check() }
@@ -92,7 +92,7 @@ struct EndpointTests {
         #expect(rmdir(run.path) == 0)
         #expect(symlink("/tmp", run.path) == 0)
         let link = #expect(throws: HostingError.self) { try run.prepare() }
-        #expect(link?.description.contains("no folder") == true)
+        #expect(link?.description.contains("not a folder") == true)
         #expect(unlink(run.path) == 0)
         if geteuid() == 0 {
             try run.prepare()
@@ -103,7 +103,7 @@ struct EndpointTests {
         #expect(throws: HostingError.self) { try RunFolder(path: "relative").prepare() }
     }
 
-    @Test func `a second service of a kind is told who the first is`() throws {
+    @Test func `the error of a second instance of a service names the first`() throws {
         let folder = TemporaryFolder()
         let endpoints = try EndpointOptions.parse(["--run", folder.path]).resolve { _ in nil }
         let locks = try endpoints.claim(for: .changeBroker)
@@ -117,7 +117,7 @@ struct EndpointTests {
 
 @Suite(.timeLimit(.minutes(5)))
 struct ServiceLogTests {
-    @Test func `a line has time, level, label, message and sorted values that cannot break it`() {
+    @Test func `a log line has time, level, label, message and sorted, escaped metadata`() {
         let lines = LogLines()
         var logger = lines.logger()
         logger[metadataKey: "b"] = "2"
@@ -131,7 +131,7 @@ struct ServiceLogTests {
         #expect(ServiceLog.format(1_772_366_400_123_456) == "2026-03-01T12:00:00.123456Z")
     }
 
-    @Test func `a line is cut between characters at its bound`() {
+    @Test func `a log line is truncated at its limit between characters`() {
         let lines = LogLines()
         lines.logger().info("\(String(repeating: "ü", count: 10_000))")
         #expect(lines.all[0].utf8.count <= ServiceLog.longestLine)
@@ -141,7 +141,7 @@ struct ServiceLogTests {
 
 @Suite(.timeLimit(.minutes(5)))
 struct FiguresTests {
-    @Test func `every value falls into a bucket that holds it, and buckets do not overlap`() {
+    @Test func `every value falls into a bucket that contains it, and buckets do not overlap`() {
         var values = (0...5000).map { Int64($0) }
         for power in 13..<62 as Range<Int64> { values += [(1 << power) - 1, 1 << power, (1 << power) + 1] }
         var last = -1
@@ -157,7 +157,7 @@ struct FiguresTests {
         #expect(Spread.bucket(of: .max) == 16 + 39 * 8 - 1)
     }
 
-    @Test func `quantiles are right to within an eighth`() {
+    @Test func `quantiles have a relative error of at most an eighth`() {
         let spread = Spread()
         #expect(spread.quantile(0.5) == 0)
         for value in 1...1000 as ClosedRange<Int64> { spread.record(value) }
@@ -168,7 +168,7 @@ struct FiguresTests {
         #expect(spread.quantile(1) == .max)
     }
 
-    @Test func `all figures are in one object with the process's own`() async {
+    @Test func `all metrics are in one object with those of the process`() async {
         let figures = Figures()
         figures.counter("commits").add(2)
         figures.counter("commits").add()
@@ -205,7 +205,7 @@ struct ServiceHostTests {
     }
 
     @Test(arguments: [SIGTERM, SIGINT])
-    func `a signal stops the parts last to first, and the log says so`(number: Int32) async throws {
+    func `a signal stops the components last to first and is logged`(number: Int32) async throws {
         let lines = LogLines()
         let events = Events()
         var ends: [Int32] = [-1, -1]
@@ -258,7 +258,7 @@ struct ServiceHostTests {
         #expect(log.contains("service terminated immediately service.reason=\"a second signal\""))
     }
 
-    @Test func `a part that fails or leaves by itself ends the service with an error`() async throws {
+    @Test func `a component that fails or ends unexpectedly ends the service with an error`() async throws {
         for fails in [true, false] {
             let lines = LogLines()
             let part = LoopPart("loop") { if fails { throw Failing() } }
@@ -269,7 +269,7 @@ struct ServiceHostTests {
         }
     }
 
-    @Test func `a request server and workers stop when told`() async throws {
+    @Test func `a request server and workers stop on shutdown`() async throws {
         struct Echo: RequestHandler {
             @concurrent func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
                 Reply(request.params)

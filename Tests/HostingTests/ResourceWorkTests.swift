@@ -6,7 +6,7 @@ import Testing
 
 @testable import Hosting
 
-/// Jobs over stored bytes, and who is told when they do harm (fault F4).
+/// Jobs on stored bytes, and reports of bytes that crash or hang workers (fault F4).
 @Suite(.timeLimit(.minutes(5)))
 struct ResourceWorkTests {
     private final class Book: Sendable {
@@ -24,7 +24,7 @@ struct ResourceWorkTests {
         }
     }
 
-    @Test func `a job whose worker is killed in the middle is done by another, once`() async throws {
+    @Test func `a job whose worker is killed is run once more by another worker`() async throws {
         let book = Book()
         try await PythonPool(count: 2).run { pool in
             let work = ResourceWork(pool) { book.write($0) }
@@ -32,7 +32,7 @@ struct ResourceWorkTests {
                 group.addTask { try await work.run(WorkerJob(method: "sleep", params: ["seconds": 1]), over: "d") }
                 try await until(pool) { $0["busy"] == 1 }
                 let pids = pool.figures()["pids"]?.arrayValue?.compactMap(\.intValue) ?? []
-                // Both: the one that has the job, and one that is replaced without having had any.
+                // Kills both: the worker that has the job, and one that never had any.
                 for pid in pids { kill(Int32(pid), SIGKILL) }
                 let result = try await group.next()
                 #expect(result?.result == [:])
@@ -43,7 +43,7 @@ struct ResourceWorkTests {
         #expect(book.all.isEmpty)
     }
 
-    @Test func `bytes that end two workers are told of, and not tried for ever`() async throws {
+    @Test func `bytes that end two workers are reported and not tried again`() async throws {
         let book = Book()
         try await PythonPool().run { pool in
             let work = ResourceWork(pool) { book.write($0) }
@@ -55,7 +55,7 @@ struct ResourceWorkTests {
         #expect(book.all == [.init(digest: "d", failure: .crashed(signal: SIGSEGV), failures: 2)])
     }
 
-    @Test func `bytes that hang are told of at once; refusals are nobody's harm`() async throws {
+    @Test func `bytes that hang a worker are reported at once, and job errors are not reported`() async throws {
         let book = Book()
         var limits = WorkerLimits()
         limits.cpuSeconds = 1
@@ -88,7 +88,7 @@ struct ResourceWorkTests {
             ("sleep", ["seconds": 60], .timedOut(seconds: 4, phase: .received)),
         ] as [(String, JSON, WorkerFailure)]
     )
-    func `bytes are not to blame for what happens when they are not being read`(
+    func `failures outside of reading are not attributed to the bytes`(
         method: String,
         params: JSON,
         expected: WorkerFailure
@@ -96,18 +96,18 @@ struct ResourceWorkTests {
         let book = Book()
         var limits = WorkerLimits()
         limits.cpuSeconds = 1
-        // Longer than a second of a processor's time takes on a busy machine, except for what takes none.
+        // Longer than one second of CPU time takes on a busy machine, except for jobs that use none.
         limits.wallSeconds = method == "sleep" ? 4 : 60
         try await PythonPool(limits: limits).run { pool in
             let work = ResourceWork(pool) { book.write($0) }
             #expect(await failure(of: WorkerJob(method: method, params: params), by: work) == expected)
-            // Somebody else's request over the same bytes.
+            // Another request on the same bytes.
             #expect(await failure(of: WorkerJob(method: "echo"), by: work) == nil)
         }
         #expect(book.all.isEmpty)
     }
 
-    @Test func `a crash while reading counts once where the other end of two was not the bytes' doing`() async throws {
+    @Test func `of two failures only the one while reading is attributed to the bytes`() async throws {
         let book = Book()
         let folder = TemporaryFolder()
         try await PythonPool().run { pool in
@@ -118,7 +118,7 @@ struct ResourceWorkTests {
         #expect(book.all.map(\.failures) == [1])
     }
 
-    @Test func `limits of a worker come by flag, by variable, and are checked`() throws {
+    @Test func `worker limits are set by flag or variable and validated`() throws {
         let plain = try WorkerOptions.parse([])
         #expect(try plain.resolve(WorkerLimits()) { _ in nil }.wallSeconds == WorkerOptions.usualSeconds)
         let set = try plain.resolve(WorkerLimits()) {

@@ -7,7 +7,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct WorkerPoolTests {
-    @Test func `a job comes back with its params and attachments, small and large`() async throws {
+    @Test func `a job returns its params and attachments, small and large`() async throws {
         try await PythonPool().run { pool in
             let attachments: [[UInt8]] = [[1, 2, 3], [], [UInt8](repeating: 7, count: 5_000_000)]
             let result = try await pool.run(
@@ -17,7 +17,7 @@ struct WorkerPoolTests {
         }
     }
 
-    @Test func `descriptors arrive and give the right bytes, and stay the caller's`() async throws {
+    @Test func `descriptors are passed to the worker and stay owned by the caller`() async throws {
         let folder = TemporaryFolder()
         let files = (0..<3).map { open(folder.write("file\($0)", "content \($0)"), O_RDONLY) }
         try await PythonPool().run { pool in
@@ -35,10 +35,10 @@ struct WorkerPoolTests {
     }
 
     @Test(arguments: [("SIGSEGV", SIGSEGV), ("SIGABRT", SIGABRT), ("SIGKILL", SIGKILL)])
-    func `a crash fails its job by name and the next job has a new worker`(name: String, number: Int32) async throws {
+    func `a crash fails its job and the next job gets a new worker`(name: String, number: Int32) async throws {
         try await PythonPool().run { pool in
             let job = WorkerJob(method: "crash", params: ["signal": .string(name)])
-            // What kills from outside is the system, not the bytes.
+            // SIGKILL and SIGTERM come from outside and are not attributed to the bytes.
             #expect(await failure(of: job, in: pool) == (number == SIGKILL ? .killed : .crashed(signal: number)))
             let next = try await pool.run(WorkerJob(method: "echo", params: ["a": 1]))
             #expect(next.result == ["a": 1])
@@ -46,7 +46,7 @@ struct WorkerPoolTests {
         }
     }
 
-    @Test func `a worker that leaves in the middle fails its job`() async throws {
+    @Test func `a worker that exits during a job fails the job`() async throws {
         try await PythonPool().run { pool in
             #expect(await failure(of: WorkerJob(method: "exit"), in: pool) == .exited(code: 5))
             #expect(await failure(of: WorkerJob(method: "close"), in: pool) == .crashed(signal: SIGKILL))
@@ -54,16 +54,16 @@ struct WorkerPoolTests {
         }
     }
 
-    @Test func `a job that hangs is killed at its time`() async throws {
+    @Test func `a job that hangs is killed at its time limit`() async throws {
         try await PythonPool().run { pool in
             let job = WorkerJob(method: "sleep", params: ["seconds": 60])
-            // It took no processor's time, so reading is not what took so long.
+            // It used no CPU time, so the timeout is not attributed to reading.
             #expect(await failure(of: job, in: pool, wallSeconds: 1) == .timedOut(seconds: 1, phase: .received))
             #expect(await failure(of: WorkerJob(method: "echo"), in: pool) == nil)
         }
     }
 
-    @Test func `a job that computes for too long is killed by the system`() async throws {
+    @Test func `a job that exceeds its CPU time is killed by the kernel`() async throws {
         var limits = WorkerLimits()
         limits.cpuSeconds = 1
         try await PythonPool(limits: limits).run { pool in
@@ -71,7 +71,7 @@ struct WorkerPoolTests {
         }
     }
 
-    @Test func `a refusal is the job's own error and the worker lives on`() async throws {
+    @Test func `a job's own error is returned and the worker keeps running`() async throws {
         try await PythonPool().run { pool in
             let before = try await pool.run(WorkerJob(method: "about")).result["pid"]
             #expect(
@@ -83,12 +83,12 @@ struct WorkerPoolTests {
         }
     }
 
-    @Test func `answers that are no answers are named`() async throws {
+    @Test func `invalid responses fail with a named error`() async throws {
         var limits = WorkerLimits()
         limits.resultBytes = 1000
         try await PythonPool(limits: limits).run { pool in
             guard case .malformedResult = await failure(of: WorkerJob(method: "garbage"), in: pool) else {
-                Issue.record("garbage was taken")
+                Issue.record("garbage was accepted")
                 return
             }
             #expect(await failure(of: WorkerJob(method: "huge"), in: pool) != nil)
@@ -98,16 +98,16 @@ struct WorkerPoolTests {
         }
     }
 
-    @Test func `limits hold from the start, and no other descriptor or secret is there`() async throws {
+    @Test func `limits hold from the start, and no other descriptor or secret is inherited`() async throws {
         setenv("SAFELIGHT_SECRET_OF_TEST", "1", 1)
         defer { unsetenv("SAFELIGHT_SECRET_OF_TEST") }
         let folder = TemporaryFolder()
         try await PythonPool().run { pool in
             let about = try await pool.run(WorkerJob(method: "about")).result
-            // 3 is the folder that it lists.
+            // 3 is the descriptor of the folder that it lists.
             #expect(about["descriptors"] == [0, 1, 2, 3])
             #expect(about["noNewPrivileges"] == true)
-            // A sanitizer reserves terabytes: such builds have no limit of memory.
+            // Sanitizers reserve terabytes of address space, so such builds have no memory limit.
             let isSanitized = safelight_is_sanitized() == 1
             #expect(about["memory"] == .int(isSanitized ? -1 : 1_610_612_736))
             #expect(about["files"] == 64)
@@ -125,7 +125,7 @@ struct WorkerPoolTests {
         }
     }
 
-    @Test func `a full queue refuses at once and takes again when there is room`() async throws {
+    @Test func `a full queue refuses jobs at once and accepts them again when it has space`() async throws {
         try await PythonPool(queueLimit: 2).run { pool in
             try await withThrowingTaskGroup { group in
                 let slow = WorkerJob(method: "sleep", params: ["seconds": 1])
@@ -140,11 +140,11 @@ struct WorkerPoolTests {
         }
     }
 
-    @Test func `urgent jobs pass those that wait`() async throws {
+    @Test func `waiting jobs run in order of priority`() async throws {
         try await PythonPool().run { pool in
             let order = try await withThrowingTaskGroup(of: String.self) { group in
                 group.addTask {
-                    // Longer than it takes until the others wait, on a busy machine too.
+                    // Longer than it takes to enqueue the others, also on a busy machine.
                     _ = try await pool.run(WorkerJob(method: "sleep", params: ["seconds": 5]))
                     return "first"
                 }
@@ -185,7 +185,7 @@ struct WorkerPoolTests {
         }
     }
 
-    @Test func `a worker is replaced after its jobs`() async throws {
+    @Test func `a worker is replaced after its number of jobs`() async throws {
         var limits = WorkerLimits()
         limits.jobsPerWorker = 3
         try await PythonPool(limits: limits).run { pool in
@@ -211,7 +211,7 @@ struct WorkerPoolTests {
         }
     }
 
-    @Test func `what a worker says is logged up to a bound and cannot touch a terminal`() async throws {
+    @Test func `output of a worker is logged up to a limit with control characters escaped`() async throws {
         let python = PythonPool()
         try await python.run { pool in _ = try await pool.run(WorkerJob(method: "babble")) }
         let said = python.lines.all.filter { $0.contains("worker output worker") }
@@ -221,7 +221,7 @@ struct WorkerPoolTests {
         #expect(python.lines.all.contains { $0.contains("worker output truncated") })
     }
 
-    @Test func `stopping ends the workers, what they started, and the jobs`() async throws {
+    @Test func `stopping ends the workers, their child processes, and the jobs`() async throws {
         let python = PythonPool(count: 2)
         try await python.pool.start()
         let child = try await python.pool.run(WorkerJob(method: "fork")).result["child"]?.intValue ?? 0
@@ -233,14 +233,14 @@ struct WorkerPoolTests {
         await python.pool.stop(graceSeconds: 0)
         #expect(await job.value == .unavailable("the service is stopping"))
         for pid in pids { #expect(kill(pid_t(pid), 0) == -1) }
-        // Its own parent is gone; it is dead once it is nobody or waits to be buried by the system.
+        // Its parent has ended; it is dead if it does not exist or is a zombie.
         while isAlive(child) { try await Task.sleep(for: .milliseconds(5)) }
         #expect(
             await failure(of: WorkerJob(method: "echo"), in: python.pool) == .unavailable("the service is stopping")
         )
     }
 
-    @Test func `a service that is killed takes its workers with it`() async throws {
+    @Test func `workers end when their service is killed`() async throws {
         let folder = TemporaryFolder()
         let path = folder.path
         folder.write("worker.py", pythonWorker)
@@ -256,7 +256,7 @@ struct WorkerPoolTests {
             let file = open(path + "/pid", O_WRONLY | O_CREAT, 0o600)
             let bytes = Array("\(pid)".utf8)
             _ = write(file, bytes, bytes.count)
-            // In the middle of a job, where it does not see that its socket is closed.
+            // During a job, when it does not notice that its socket is closed.
             let job = Task { await failure(of: WorkerJob(method: "spin"), in: pool) }
             try await until(pool) { $0["busy"] == 1 }
             kill(getpid(), SIGKILL)
@@ -272,7 +272,7 @@ struct WorkerPoolTests {
     }
 
     @Test(arguments: ["die-at-start", "die-idle"])
-    func `a worker that dies at start backs off, and jobs fail by name`(how: String) async throws {
+    func `a worker that fails at start is restarted with backoff, and jobs fail`(how: String) async throws {
         let python = PythonPool(arguments: [how])
         do {
             try await python.pool.start()
@@ -282,17 +282,17 @@ struct WorkerPoolTests {
         } catch let error as WorkerFailure {
             #expect(error == .unavailable(how == "die-idle" ? "exited with code 4" : "exited with code 3"))
         }
-        // Fewer than one try per 100 ms.
+        // Fewer than one attempt per 100 ms.
         #expect((python.pool.figures()["startFailures"]?.intValue ?? 0) < 12)
     }
 
-    @Test func `an executable that is not there is named`() async throws {
+    @Test func `the error of a missing executable names its path`() async throws {
         let pool = WorkerPool(executable: "/none/worker", count: 2, logger: LogLines().logger())
         let error = await #expect(throws: WorkerFailure.self) { try await pool.start() }
         #expect(error == .unavailable("/none/worker: No such file or directory"))
     }
 
-    @Test func `two hundred jobs with files and crashes leave no descriptor behind`() async throws {
+    @Test func `two hundred jobs with files and crashes leak no descriptor`() async throws {
         let folder = TemporaryFolder()
         let path = folder.write("file", "content")
         let python = PythonPool(count: 2)
@@ -321,7 +321,7 @@ struct WorkerPoolTests {
         return !text.contains(") Z ")
     }
 
-    // Of this test's file only: other tests open theirs at the same time.
+    // Counts descriptors of this test's file only, because other tests open files at the same time.
     private func openDescriptors(below folder: TemporaryFolder) -> Int {
         (0..<1024).count { number in
             var target = [CChar](repeating: 0, count: 256)
@@ -332,7 +332,7 @@ struct WorkerPoolTests {
     }
 }
 
-/// Waits until the pool's figures are as expected; the suite's time limit ends it otherwise.
+/// Waits until the pool's metrics are as expected, at most until the suite's time limit.
 func until(_ pool: WorkerPool, _ condition: (JSONObject) -> Bool) async throws {
     while !condition(pool.figures()) { try await Task.sleep(for: .milliseconds(5)) }
 }

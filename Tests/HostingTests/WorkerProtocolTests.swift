@@ -22,12 +22,12 @@ struct WorkerProtocolTests {
         return withUnsafeBytes(of: UInt32(bytes.count).bigEndian) { Array($0) } + bytes
     }
 
-    @Test func `the bytes of a frame are these`() {
+    @Test func `a frame is encoded to the documented bytes`() {
         let frame = WorkerFrame(header: ["method": "ping", "params": [:]], attachments: [[1, 2], []])
         #expect(frame.head == framed(#"{"method":"ping","params":{},"attachments":[2,0]}"#))
     }
 
-    @Test func `a frame in single bytes is read as one in a piece`() throws {
+    @Test func `a frame that arrives byte by byte is decoded`() throws {
         let (a, b) = pair()
         defer { for end in [a, b] { close(end) } }
         _ = fcntl(b, F_SETFL, O_NONBLOCK)
@@ -51,7 +51,7 @@ struct WorkerProtocolTests {
         ([0, 0, 0, 1, 65] as [UInt8], "a frame of 1 bytes"), ([0xFF, 0xFF, 0xFF, 0xFF], nil),
         ([0, 0, 0, 2] + Array("[]".utf8), "the header is not an object"),
     ])
-    func `what is no frame is refused`(bytes: [UInt8], reason: String?) {
+    func `an invalid frame is refused`(bytes: [UInt8], reason: String?) {
         let (a, b) = pair()
         defer { for end in [a, b] { close(end) } }
         send(bytes, to: a)
@@ -64,7 +64,7 @@ struct WorkerProtocolTests {
         "[-1]", "[1.5]", "[\"1\"]", "[101]", "[60,60]", "[9223372036854775807,9223372036854775807]",
         "[" + Array(repeating: "0", count: 65).joined(separator: ",") + "]",
     ])
-    func `lengths that cannot be are refused before anything is read`(lengths: String) {
+    func `invalid attachment lengths are refused before the attachments are read`(lengths: String) {
         let (a, b) = pair()
         defer { for end in [a, b] { close(end) } }
         send(framed("{\"attachments\":\(lengths)}"), to: a)
@@ -72,7 +72,7 @@ struct WorkerProtocolTests {
         #expect(throws: WorkerChannelError.self) { try reader.receive(from: b) }
     }
 
-    @Test func `random frames are refused or read, never a trap`() throws {
+    @Test func `random frames are decoded or refused without a crash`() throws {
         var random = SystemRandomNumberGenerator()
         let seed = UInt64.random(in: 0...UInt64.max, using: &random)
         print("seed \(seed)")
@@ -96,7 +96,7 @@ struct WorkerProtocolTests {
         }
     }
 
-    @Test func `the worker's loop answers, refuses, passes files and ends with the socket`() async throws {
+    @Test func `the worker's loop responds, reports errors, receives files and ends with the socket`() async throws {
         let (a, b) = pair()
         let folder = TemporaryFolder()
         async let loop = onOwnThread { () -> WorkerChannelError in
@@ -146,14 +146,14 @@ struct WorkerProtocolTests {
         let file = open(folder.write("file", "content"), O_RDONLY)
         let read = try exchange(["method": "read", "params": [:], "files": 1], files: [file])
         #expect(read?.attachments == [Array("content".utf8)])
-        #expect(phases == ["reading"], "reported once the bytes are there")
+        #expect(phases == ["reading"], "reported when the bytes have been read from the file")
         let large = open(folder.write("large", String(repeating: "x", count: 101)), O_RDONLY)
         let tooLarge = try exchange(["method": "read", "params": [:], "files": 1], files: [large])
         #expect(tooLarge?.header["error"]?["name"] == "too_large")
         for file in [file, large] { close(file) }
     }
 
-    @Test func `the other end of a socket is known by its user`() {
+    @Test func `the user of a socket's peer is known`() {
         let (a, b) = pair()
         defer { for end in [a, b] { close(end) } }
         var (process, user, group): (Int32, UInt32, UInt32) = (0, 0, 0)
@@ -165,7 +165,7 @@ struct WorkerProtocolTests {
 
 @Suite(.timeLimit(.minutes(5)))
 struct WorkerQueueTests {
-    @Test func `jobs come by priority, then by arrival, and can be taken out`() {
+    @Test func `jobs are dequeued by priority, then by arrival, and can be removed`() {
         var queue = WorkerQueue<Int>(limit: 300)
         for id in 0..<300 {
             let isTaken = queue.append(id, id: UInt64(id), priority: WorkerPriority.allCases[id % 3])

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PhotoClient
 
-/// What a publisher knows of its edits, without sockets and without a clock.
+/// The states of a publisher's open edits, without sockets or a clock.
 @Suite(.timeLimit(.minutes(1)))
 struct EditLedgerTests {
     private func edit(_ id: String, exposure: Double = 0.5) -> PublishEdit {
@@ -33,7 +33,7 @@ struct EditLedgerTests {
         return ledger
     }
 
-    @Test func `an id is taken once while its edit is open, and free when it is done`() {
+    @Test func `an id can be used again only after its edit is done`() {
         var ledger = ledger("a", "b")
         #expect(ledger.add(edit("a", exposure: 1), now: 5) == false)
         #expect(ledger.ids == ["a", "b"])
@@ -42,7 +42,7 @@ struct EditLedgerTests {
         #expect(ledger.add(edit("a"), now: 5) == true)
     }
 
-    @Test func `each is asked for after a pause that grows to a bound, and never before`() {
+    @Test func `each edit is polled with an increasing, bounded delay`() {
         var ledger = ledger("a")
         var (now, pauses): (Int64, [Int64]) = (0, [])
         for _ in 0..<8 {
@@ -57,7 +57,7 @@ struct EditLedgerTests {
         #expect(pauses.last == EditLedger.longestPause)
     }
 
-    @Test func `what is due beyond a page stays due`() {
+    @Test func `edits that are due beyond the limit stay due`() {
         var ledger = ledger("a", "b", "c")
         #expect(ledger.takeDue(now: EditLedger.firstPause, limit: 2) == ["a", "b"])
         #expect(ledger.nextDue == EditLedger.firstPause)
@@ -65,7 +65,7 @@ struct EditLedgerTests {
         #expect(ledger.takeDue(now: EditLedger.firstPause, limit: 2) == [])
     }
 
-    @Test func `a word on the feed makes it due at once, and an unknown name nothing`() {
+    @Test func `a feed event makes its edit due at once, and an unknown id has no effect`() {
         var ledger = ledger("a", "b")
         ledger.heard(of: "b", now: 10)
         ledger.heard(of: "somebody's", now: 10)
@@ -75,7 +75,7 @@ struct EditLedgerTests {
         #expect(ledger.count == 2)
     }
 
-    @Test func `it is sent again until it is accepted, and not after`() {
+    @Test func `an unknown edit is sent again until it is accepted`() {
         var ledger = ledger("a")
         #expect(ledger.unknown("a") == edit("a"))
         #expect(ledger.take(status("a", .accepted, of: edit("a")))?.edit.state == .accepted)
@@ -83,7 +83,7 @@ struct EditLedgerTests {
         #expect(ledger.unknown("never published") == nil)
     }
 
-    @Test func `each state is told once, and what is not followed not at all`() {
+    @Test func `each state is delivered once, and edits that are not open are ignored`() {
         var ledger = ledger("a")
         #expect(ledger.take(status("a", .accepted)) != nil)
         #expect(ledger.take(status("a", .accepted, sequence: 9)) == nil)
@@ -94,13 +94,13 @@ struct EditLedgerTests {
         #expect(ledger.nextDue == nil)
     }
 
-    @Test func `where only acceptance is waited for it is the end`() {
+    @Test func `with the goal accepted an accepted edit is done`() {
         var ledger = ledger("a", until: .accepted)
         #expect(ledger.take(status("a", .accepted)) != nil)
         #expect(ledger.count == 0)
     }
 
-    @Test func `another content under the id is a failure of this edit by name`() {
+    @Test func `other content under the same id fails the edit with id_reused`() {
         var ledger = ledger("a")
         let told = ledger.take(status("a", .applied, of: edit("a", exposure: 1)))
         #expect(told?.edit.state == .failed)

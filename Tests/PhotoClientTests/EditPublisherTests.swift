@@ -7,17 +7,17 @@ import Testing
 
 @testable import PhotoClient
 
-/// A publisher against an editor that takes everything and a catalog that answers as a test says.
+/// A publisher with an editor endpoint that accepts everything and a catalog whose responses a test defines.
 @Suite(.timeLimit(.minutes(2)), .serialized)
 struct EditPublisherTests {
     private func edit(_ number: Int) -> PublishEdit {
         PublishEdit(id: "e\(number)", asset: assetID(1), adjustments: AdjustmentList(operations: [.exposure(0.5)]))
     }
 
-    /// What the catalog says of each edit; nil where it does not know it.
+    /// The catalog's state of each edit; nil if it does not know the edit.
     private typealias Knowledge = @Sendable (String) -> PublishedEditState?
 
-    /// Runs with an editor whose door takes what is pushed, a catalog, and nobody who tells of changes.
+    /// Runs a test with an editor endpoint that accepts pushes, a catalog, and no change-broker.
     private func with(
         _ knowledge: @escaping Knowledge,
         while body: @escaping @Sendable (PhotoLibrary, Noted<String>) async throws -> Void
@@ -55,7 +55,7 @@ struct EditPublisherTests {
         }
     }
 
-    @Test func `an edit is sent again until it is accepted, and its states are told once each`() async throws {
+    @Test func `an edit is sent again until it is accepted, and each of its states is delivered once`() async throws {
         let questions = Noted<String>()
         try await with { id in
             switch questions.add(id) {
@@ -72,12 +72,12 @@ struct EditPublisherTests {
             for await status in publisher.news { told.append(status.edit.state) }
             try await running
             #expect(told == [.accepted, .applied])
-            #expect(pushed.all.count >= 3, "once, and after each answer that it is unknown")
+            #expect(pushed.all.count >= 3, "once, and after each response that it is unknown")
             #expect(Set(pushed.all) == ["e1"])
         }
     }
 
-    @Test func `news wait for their reader, and publishing with them, so that nothing grows`() async throws {
+    @Test func `publishing waits while status updates are not read`() async throws {
         try await with { _ in
             .applied
         } while: { library, pushed in
@@ -92,7 +92,7 @@ struct EditPublisherTests {
                 }
                 await publisher.finish()
             }
-            // Nobody reads: it comes to a stand with a full window of news.
+            // Status updates are not read, so publishing stops with a full window of them.
             while await publisher.untold.count < window { await Task.yield() }
             for _ in 0..<200 { await Task.yield() }
             #expect(published.all.count <= 2 * window)
@@ -107,7 +107,7 @@ struct EditPublisherTests {
         }
     }
 
-    @Test func `an id that is open is refused by name`() async throws {
+    @Test func `the id of an open edit is refused with id_reused`() async throws {
         try await with { _ in
             nil
         } while: { library, _ in
@@ -121,7 +121,7 @@ struct EditPublisherTests {
         }
     }
 
-    @Test func `who stops ends the news and the waiting, and may ask once more what was accepted`() async throws {
+    @Test func `stopping ends status updates and waiting callers, and states can be requested`() async throws {
         let accepted = Noted<String>()
         try await with {
             accepted.all.contains($0) ? .accepted : nil
@@ -142,7 +142,7 @@ struct EditPublisherTests {
             var told: [String] = []
             for await status in publisher.news { told.append("\(status.edit.id) \(status.edit.state)") }
             #expect(told == ["e1 accepted"])
-            #expect(await publisher.open == 2, "one is not known, one not finished")
+            #expect(await publisher.open == 2, "one is unknown, one is not finished")
         }
     }
 }

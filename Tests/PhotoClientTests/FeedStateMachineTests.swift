@@ -34,14 +34,14 @@ struct FeedStateMachineTests {
         events.compactMap { if case .change(let record) = $0 { record.sequence } else { nil } }
     }
 
-    /// A reader that has caught up.
+    /// Returns a state machine that has caught up.
     private func live(at sequence: Int64, topics: [String] = []) -> FeedStateMachine {
         var machine = FeedStateMachine(since: token(sequence), topics: topics)
         _ = machine.page(empty(upTo: sequence))
         return machine
     }
 
-    @Test func `without a token it begins at the feed's head`() {
+    @Test func `without a token the feed begins at its head`() {
         var machine = FeedStateMachine(since: nil)
         #expect(machine.want == .head)
         #expect(machine.live(change(5)) == nil)
@@ -51,7 +51,7 @@ struct FeedStateMachineTests {
         #expect(machine.live(change(8)) == .change(record(8, touching: [assetID(1)])))
     }
 
-    @Test func `with a token it reads history page by page, then goes live`() {
+    @Test func `with a token the feed requests history page by page, then live messages`() {
         var machine = FeedStateMachine(since: token(2))
         #expect(machine.want == .page(after: token(2)))
         #expect(sequences(machine.page(page(3...4, head: 6))) == [3, 4])
@@ -62,7 +62,7 @@ struct FeedStateMachineTests {
         #expect(machine.want == .live)
     }
 
-    @Test func `a live message that history brought already is dropped`() {
+    @Test func `a live message already received from history is dropped`() {
         var machine = live(at: 6)
         #expect(machine.live(change(5)) == nil)
         #expect(machine.live(change(6)) == nil)
@@ -70,7 +70,7 @@ struct FeedStateMachineTests {
         #expect(machine.gaps == 0)
     }
 
-    @Test func `a gap is repaired from history, and what waited is not told twice`() {
+    @Test func `a gap is filled from history, and waiting live messages are not delivered twice`() {
         var machine = live(at: 6)
         #expect(machine.live(change(9)) == nil)
         #expect(machine.want == .page(after: token(6)))
@@ -80,7 +80,7 @@ struct FeedStateMachineTests {
         #expect(machine.gaps == 1)
     }
 
-    @Test func `a lost last message is found by head`() {
+    @Test func `the loss of the last message is detected by a head message`() {
         var machine = live(at: 6)
         machine.head(head(6), now: 0)
         #expect(machine.want == .live)
@@ -88,26 +88,26 @@ struct FeedStateMachineTests {
         #expect(machine.want == .page(after: token(6)))
     }
 
-    @Test func `a truncated message sends to history`() {
+    @Test func `a truncated message causes a history request`() {
         var machine = live(at: 6)
         #expect(machine.live(LiveChange(token: token(7), previous: 6, record: nil)) == nil)
         #expect(machine.want == .page(after: token(6)))
     }
 
-    @Test func `a message that cannot be read sends to history`() {
+    @Test func `a message that cannot be decoded causes a history request`() {
         var machine = live(at: 6)
         machine.unreadable()
         #expect(machine.want == .page(after: token(6)))
     }
 
-    @Test func `a topic's message continues where the topic carried nothing in between`() {
+    @Test func `a topic's message continues the position if the topic carried nothing in between`() {
         var machine = live(at: 6, topics: [FeedTopic.object(assetID(1))])
         #expect(machine.live(change(20, after: 3)) != nil)
         #expect(machine.live(change(30, after: 25)) == nil)
         #expect(machine.want == .page(after: token(20)))
     }
 
-    @Test func `a filtered reader behind head asks after five seconds, and an empty answer moves it on`() {
+    @Test func `a filtered subscriber that stays behind confirms with history, and an empty page advances it`() {
         var machine = live(at: 6, topics: [FeedTopic.object(assetID(1))])
         machine.head(head(9), now: 1_000_000)
         machine.head(head(12), now: 5_900_000)
@@ -120,14 +120,14 @@ struct FeedStateMachineTests {
         #expect(machine.gaps == 0)
     }
 
-    @Test func `a filtered reader asks at once where the broker was started anew`() {
+    @Test func `a filtered subscriber requests history at once after a restart of the broker`() {
         var machine = live(at: 6, topics: [FeedTopic.object(assetID(1))])
         machine.head(head(6), now: 0)
         machine.head(head(8, instance: "i2"), now: 1)
         #expect(machine.want == .page(after: token(6)))
     }
 
-    @Test func `of several topics only history tells the order`() {
+    @Test func `with several topics records are delivered from history only`() {
         let topics = [FeedTopic.object(assetID(1)), FeedTopic.object(assetID(2))]
         var machine = live(at: 6, topics: topics)
         #expect(machine.live(change(8, after: 2)) == nil)
@@ -145,7 +145,7 @@ struct FeedStateMachineTests {
         )
     }
 
-    @Test func `an expired token is told, and the feed goes on at head`() {
+    @Test func `an expired token is delivered as an event, and the feed continues at head`() {
         var machine = FeedStateMachine(since: token(2))
         #expect(
             machine.expired(head: token(50), oldest: token(40)) == .expired(head: token(50), oldest: token(40))
@@ -154,20 +154,20 @@ struct FeedStateMachineTests {
         #expect(machine.live(change(51)) != nil)
     }
 
-    @Test func `another history sends to history, which says that ours has ended`() {
+    @Test func `a message of another history causes a request that detects the end of the present one`() {
         let other = String(repeating: "cd", count: 16)
         var machine = live(at: 6)
         machine.head(head(3, library: other), now: 0)
         #expect(machine.want == .page(after: token(6)))
         let end = machine.expired(head: token(3, library: other), oldest: token(0, library: other))
         #expect(end == .expired(head: token(3, library: other), oldest: token(0, library: other)))
-        // What was under way of the old history is of no interest any more.
+        // Late messages of the old history are ignored.
         #expect(machine.live(change(7)) == nil)
         #expect(machine.want == .live)
         #expect(machine.live(change(4, library: other)) != nil)
     }
 
-    @Test func `a page that leads nowhere waits for the next head instead of asking on`() {
+    @Test func `after a page without progress the next request waits for a head message`() {
         var machine = FeedStateMachine(since: token(6))
         #expect(machine.page(.init(records: [], token: token(6), head: token(9))) == [])
         #expect(machine.want == .live)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PhotoClient
 
-/// The machine behind live lists, without sockets: what a lossy feed, restarts and refusals may do to it.
+/// The state machine of live lists, without sockets, with message loss, restarts and errors.
 @Suite(.timeLimit(.minutes(1)))
 struct LiveListMachineTests {
     private static let library = String(repeating: "ab", count: 16)
@@ -27,7 +27,7 @@ struct LiveListMachineTests {
         return result
     }
 
-    /// A machine at sequence 1 that waits for live messages.
+    /// Returns a state machine at sequence 1 that waits for live messages.
     private func watching(_ ids: [ObjectID]) -> LiveListMachine {
         var machine = LiveListMachine()
         #expect(machine.want == .list)
@@ -52,7 +52,7 @@ struct LiveListMachineTests {
     }
 
     @Test(.spec("S-70", "P-03"))
-    func `changes are taken in, and what came before is passed over`() {
+    func `changes are applied, and earlier ones are ignored`() {
         var machine = watching(list(1, 2, 3))
         let event = machine.live(message(machine, list(2, 3, 1), 2, 1), topic: "fetch.o")
         #expect(event?.ids == list(2, 3, 1))
@@ -61,7 +61,7 @@ struct LiveListMachineTests {
         #expect(machine.ids == list(2, 3, 1) && machine.token == token(2))
     }
 
-    @Test func `a gap, a large message or five seconds behind head ask for details`() {
+    @Test func `a gap, a truncated message or five seconds behind head cause a request of details`() {
         var machine = watching(list(1))
         _ = machine.live(message(machine, list(1, 2), 5, 4), topic: "fetch.o")
         #expect(machine.want == .details(observation: "o", since: token(1)))
@@ -77,7 +77,7 @@ struct LiveListMachineTests {
         #expect(machine.want == .details(observation: "o", since: token(6)))
     }
 
-    @Test func `a new broker is observed from the list at hand, another history from nothing`() {
+    @Test func `after a restart of the broker the list is observed again, with another history it is fetched again`() {
         var machine = watching(list(1))
         machine.head(head(4, "two"), now: 0)
         #expect(machine.want == .observe(since: token(1)))
@@ -89,7 +89,7 @@ struct LiveListMachineTests {
     }
 
     @Test(.spec("S-69", "P-30"))
-    func `what expired is observed or fetched again, and a whole list replaces the old one`() {
+    func `an expired observation or token is renewed, and a whole list replaces the old one`() {
         var machine = watching(list(1))
         let knowsGone = machine.refused(.handleExpired)
         #expect(knowsGone && machine.want == .observe(since: token(1)))
@@ -110,7 +110,7 @@ struct LiveListMachineTests {
         #expect(machine.want == .list)
     }
 
-    @Test func `details of another list than the one at hand are not believed`() {
+    @Test func `details that do not match the list cause a new fetch`() {
         var machine = watching(list(1, 2))
         let details = ChangeDetails.between(list(7, 8), list(8))
         let event = machine.live(.init(token: token(2), previous: 1, details: details), topic: "fetch.o")

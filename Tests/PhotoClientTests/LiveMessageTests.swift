@@ -20,7 +20,7 @@ struct LiveMessageTests {
         return .object(object)
     }
 
-    @Test func `a message of topic changes is the record and its previous`() throws {
+    @Test func `a message of the topic changes is a record with previous`() throws {
         guard var object = record(9, touching: [assetID(1)]).json.objectValue else { return }
         object["previous"] = 8
         let change = try #require(try message(FeedTopic.changes, .object(object)))
@@ -44,7 +44,7 @@ struct LiveMessageTests {
         #expect(change.record?.edits == [edit])
     }
 
-    @Test func `a truncated message has a place but no record`() throws {
+    @Test func `a truncated message has a position but no record`() throws {
         let change = try #require(
             try message(FeedTopic.changes, start(["truncated": true, "assets": [.string(assetID(1).text)]]))
         )
@@ -56,7 +56,7 @@ struct LiveMessageTests {
         "{}", "[]", "{\"sequence\":9}", "{\"sequence\":9,\"library\":\"x\",\"previous\":9}",
         "{\"sequence\":-1,\"library\":\"x\",\"previous\":-2}", "no JSON", "",
     ])
-    func `what is no message is refused`(text: String) {
+    func `an invalid message is refused`(text: String) {
         #expect(throws: JSONProblem.self) {
             try LiveMessage(topic: FeedTopic.changes, frames: [Array(text.utf8)])
         }

@@ -15,12 +15,12 @@ struct PhotoLibraryTests {
         .init(id: .id(assetID(1)), set: AssetPatch(isFavorite: true))
     )
 
-    @Test func `a change is sent again under its transaction id when the catalog goes away`() async throws {
+    @Test func `a change is sent again with its transaction id if the catalog restarts`() async throws {
         try await ClientRoom.with { room in
             let seen = Noted<String>()
             let (library, change) = (room.library, favourite)
             let outcome = Task { try await library.perform([change]) }
-            // The first catalog takes the change and dies before it answers.
+            // The first catalog receives the change and ends before it responds.
             let (died, dying) = AsyncStream.makeStream(of: Void.self)
             try await room.serving(room.endpoints.catalog) { (request, _) throws(RPCError) in
                 seen.add(request.params["transaction"]?.stringValue ?? "")
@@ -43,7 +43,7 @@ struct PhotoLibraryTests {
         }
     }
 
-    @Test func `a refusal is not repeated`() async throws {
+    @Test func `a permanent error is not retried`() async throws {
         try await ClientRoom.with { room in
             let seen = Noted<Int>()
             let library = room.library
@@ -61,7 +61,7 @@ struct PhotoLibraryTests {
         }
     }
 
-    @Test func `an upload begins again where the catalog forgot it, and its digest is told`() async throws {
+    @Test func `an upload that expired at the catalog begins again and is finished with its digest`() async throws {
         try await ClientRoom.with { room in
             let bytes = Bytes((0..<2_500_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
             let received = Mutex<[String: Bytes]>([:])
@@ -100,7 +100,7 @@ struct PhotoLibraryTests {
         }
     }
 
-    @Test func `a file that is not there is named`() async throws {
+    @Test func `the error of a missing file names its path`() async throws {
         try await ClientRoom.with { room in
             let error = await #expect(throws: RPCError.self) {
                 try await room.library.upload(file: room.folder.file("nothing.jpg"))
@@ -136,7 +136,7 @@ struct PhotoLibraryTests {
         return Reply(ReadResource.Result(resource: resource, offset: read.offset, length: length).json)
     }
 
-    @Test func `a resource is read whole and checked`() async throws {
+    @Test func `a resource is read completely and its digest verified`() async throws {
         try await ClientRoom.with { room in
             let bytes = Bytes((0..<5_000_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
             let digest = SHA256.hash(data: bytes).hexadecimal
@@ -154,7 +154,7 @@ struct PhotoLibraryTests {
         }
     }
 
-    @Test func `a resource with other bytes than its digest says is refused`() async throws {
+    @Test func `a resource whose bytes do not match its digest is refused`() async throws {
         try await ClientRoom.with { room in
             let digest = SHA256.hash(data: Bytes("original".utf8)).hexadecimal
             let library = room.library
@@ -169,7 +169,7 @@ struct PhotoLibraryTests {
         }
     }
 
-    @Test func `all pages of a fetch are of one moment`() async throws {
+    @Test func `all pages of a fetch are of one token`() async throws {
         try await ClientRoom.with { room in
             let library = room.library
             let tokens = Noted<ChangeToken?>()
@@ -190,7 +190,7 @@ struct PhotoLibraryTests {
         }
     }
 
-    @Test func `an asset that is not there is an error, not nothing`() async throws {
+    @Test func `a missing asset is an error`() async throws {
         try await ClientRoom.with { room in
             let library = room.library
             try await room.serving(room.endpoints.catalog) { (request, _) throws(RPCError) in
@@ -204,7 +204,7 @@ struct PhotoLibraryTests {
         }
     }
 
-    @Test func `pauses grow, and chance takes off at most a quarter`() {
+    @Test func `retry delays increase, and jitter subtracts at most a quarter`() {
         var backoff = Backoff()
         #expect(backoff.pause(chance: 0) == .milliseconds(50))
         #expect(backoff.pause(chance: 1) == .milliseconds(75))

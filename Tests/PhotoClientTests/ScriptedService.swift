@@ -5,7 +5,7 @@ import PhotoModel
 import Synchronization
 import TestSupport
 
-/// Answers requests as a test says.
+/// A service whose responses a test defines.
 struct ScriptedHandler: RequestHandler {
     typealias Script = @Sendable (IncomingRequest, Notifier) async throws(RPCError) -> Reply
     let script: Script
@@ -27,11 +27,11 @@ extension ClientRoom {
     }
 }
 
-/// A list that tasks add to.
+/// A list to which tasks append concurrently.
 final class Noted<Element: Sendable>: Sendable {
     private let elements = Mutex<[Element]>([])
 
-    /// - Returns: how many there are now
+    /// - Returns: the number of elements
     @discardableResult
     func add(_ element: Element) -> Int {
         elements.withLock { list in

@@ -26,6 +26,7 @@ public struct OpenCache: Request {
     )
 
     public struct Result: JSONTabled {
+        /// Id of the caching manager.
         public var cache: String
         /// Maximum number of images on its list; above it the oldest are dropped.
         public var limit: Int
@@ -52,7 +53,9 @@ public struct OpenCache: Request {
 public struct ConfigureCache: Request {
     public typealias Result = Done
     public static let method = "cache.configure"
+    /// Id of the caching manager.
     public var cache: String
+    /// As in cache.open.
     public var allowsHighQuality: Bool
 
     public init(cache: String, allowsHighQuality: Bool) {
@@ -202,6 +205,7 @@ public struct StopCaching: CachingRequest {
 public struct StopAllCaching: Request {
     public typealias Result = Done
     public static let method = "cache.stopAll"
+    /// Id of the caching manager.
     public var cache: String
     public init(cache: String) { self.cache = cache }
     public static let table = parameters(
@@ -215,6 +219,7 @@ public struct StopAllCaching: Request {
 public struct CloseCache: Request {
     public typealias Result = Done
     public static let method = "cache.close"
+    /// Id of the caching manager.
     public var cache: String
     public init(cache: String) { self.cache = cache }
     public static let table = parameters(
@@ -227,6 +232,7 @@ public struct CloseCache: Request {
 /// `cache.status`: the progress of a caching manager.
 public struct CacheStatus: Request {
     public static let method = "cache.status"
+    /// Id of the caching manager.
     public var cache: String
     public init(cache: String) { self.cache = cache }
     public static let table = parameters(
@@ -238,7 +244,9 @@ public struct CacheStatus: Request {
     public struct Result: JSONTabled {
         /// Images on the list whose preparation has not begun.
         public var waiting = 0
+        /// Images in preparation.
         public var preparing = 0
+        /// Images cached.
         public var prepared = 0
         /// Images that could not be rendered.
         public var failed = 0

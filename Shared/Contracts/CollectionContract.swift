@@ -4,7 +4,9 @@ public import PhotoModel
 /// `fetch.keyAssets`: the cover assets of a collection, which are not all of its members (T-02, P-32).
 public struct FetchKeyAssets: Request {
     public static let method = "fetch.keyAssets"
+    /// The collection.
     public var collection: ObjectID
+    /// The service responds once it has reached this token; nil to respond at once.
     public var atLeast: ChangeToken?
 
     /// The maximum number of covers of a collection.
@@ -25,9 +27,11 @@ public struct FetchKeyAssets: Request {
     )
 
     public struct Result: JSONTabled {
+        /// Token at which they were read.
         public var token: ChangeToken
         /// Always `cover`, as a reminder that the assets are not all members.
         public var purpose: String
+        /// At most three covers.
         public var assets: [Asset]
 
         public init(token: ChangeToken, assets: [Asset]) {
@@ -53,6 +57,7 @@ public struct FetchKeyAssets: Request {
 /// `fetch.can`: the operations allowed on entities, `canPerformEditOperation:` (T-18).
 public struct FetchCan: Request {
     public static let method = "fetch.can"
+    /// The entities.
     public var ids: [ObjectID]
 
     public init(ids: [ObjectID]) { self.ids = ids }
@@ -64,6 +69,7 @@ public struct FetchCan: Request {
     )
 
     public struct Result: JSONTabled {
+        /// Token at which they were read.
         public var token: ChangeToken
         /// Names of operations by identifier; identifiers without an entity are omitted.
         public var can: JSONObject
@@ -95,7 +101,9 @@ public struct FetchCan: Request {
 
 /// A fetch result as a value: a fetch and a token.
 public struct ResultReference: Sendable, Hashable, JSONTabled {
+    /// The fetch.
     public var fetch: FetchDescription
+    /// Token of its result; nil: the newest.
     public var token: ChangeToken?
 
     public init(fetch: FetchDescription, token: ChangeToken? = nil) {
@@ -122,6 +130,7 @@ public struct CreateTransient: Request {
     public var ids: [ObjectID]?
     /// Results whose members are concatenated; duplicates keep their first position.
     public var results: [ResultReference]
+    /// Its title.
     public var title: String?
 
     public init(ids: [ObjectID]? = nil, results: [ResultReference] = [], title: String? = nil) {
@@ -147,6 +156,7 @@ public struct CreateTransient: Request {
     )
 
     public struct Result: JSONTabled {
+        /// Its id, for "in" of this identity's fetches until handle_expired.
         public var id: ObjectID
         /// Exact number of its members.
         public var count: Int
@@ -176,6 +186,7 @@ public struct CreateTransient: Request {
 /// `transient.release`: ends the lease of a transient collection or list.
 public struct ReleaseTransient: Request {
     public static let method = "transient.release"
+    /// Id from transient.create.
     public var id: ObjectID
 
     public init(id: ObjectID) { self.id = id }

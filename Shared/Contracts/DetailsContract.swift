@@ -4,6 +4,7 @@ public import PhotoModel
 /// `changes.details`: the changes of a fetch result or of objects between two tokens (S-24, S-65 to S-69).
 public struct ChangesDetails: Request {
     public static let method = "changes.details"
+    /// The earlier token.
     public var from: ChangeToken
     /// The later token; nil for the newest.
     public var to: ChangeToken?
@@ -11,7 +12,9 @@ public struct ChangesDetails: Request {
     public var fetch: FetchDescription?
     /// Objects whose states are compared.
     public var ids: [ObjectID]
+    /// Form of the result's details.
     public var form: DetailsForm
+    /// If false, only whether the result changed.
     public var wantsIncrementalChangeDetails: Bool
 
     public init(
@@ -50,7 +53,9 @@ public struct ChangesDetails: Request {
     )
 
     public struct Result: JSONTabled {
+        /// The earlier token.
         public var from: ChangeToken
+        /// The later token, of the after result.
         public var to: ChangeToken
         /// The details; nil if the result did not change (V9) or the request has no fetch.
         public var details: ChangeDetails?
@@ -97,12 +102,15 @@ public struct ChangesDetails: Request {
 
 /// The changes of one object: `PHObjectChangeDetails` (S-66).
 public struct ObjectDetails: Sendable, Hashable, JSONTabled {
+    /// The object.
     public var id: ObjectID
     /// The entity at the earlier token; nil if it did not exist.
     public var before: JSON?
     /// The entity at the later token; nil if it was deleted.
     public var after: JSON?
+    /// Whether the pixels changed.
     public var assetContentChanged: Bool
+    /// Whether it was deleted from the library.
     public var objectWasDeleted: Bool
 
     public init(

@@ -27,12 +27,19 @@ extension JSONType where Value == AdjustmentList {
 public struct ApplyEdit: Request {
     public typealias Result = EditOutcome
     public static let method = "edits.apply"
+    /// The asset.
     public var asset: ObjectID
+    /// The operations, in order.
     public var adjustments: AdjustmentList
+    /// Whether the operations replace the present ones or are appended to them.
     public var mode: AdjustmentMode
+    /// Content revision that the asset must have, else the request is refused with conflict; nil to accept any.
     public var ifContentRevision: Revision?
+    /// Refused with conflict if the asset has another revision, which is in the error's data.
     public var ifRevision: Revision?
+    /// Name of the client program.
     public var client: String
+    /// Transaction id, chosen by the client; nil if the write is not idempotent.
     public var transaction: String?
 
     public init(
@@ -75,9 +82,13 @@ public struct ApplyEdit: Request {
 
 /// The outcome of an edit of one asset.
 public struct EditOutcome: JSONTabled {
+    /// The asset.
     public var asset: ObjectID
+    /// Token of the transaction.
     public var token: ChangeToken
+    /// Sequence of the transaction.
     public var sequence: Int64
+    /// Whether anything changed.
     public var isChanged: Bool
 
     public init(asset: ObjectID, token: ChangeToken, isChanged: Bool) {
@@ -104,7 +115,9 @@ public struct EditOutcome: JSONTabled {
 /// `edits.preview`: renders an edit at a size, without committing it.
 public struct PreviewEdit: Request {
     public static let method = "edits.preview"
+    /// The asset.
     public var asset: ObjectID
+    /// The operations, in order.
     public var adjustments: AdjustmentList
     /// The longer side of the preview, in pixels.
     public var maximumSide: Int
@@ -126,9 +139,13 @@ public struct PreviewEdit: Request {
     )
 
     public struct Result: JSONTabled {
+        /// Media type of the bytes.
         public var mimeType: String
+        /// Width in pixels.
         public var pixelWidth: Int
+        /// Height in pixels.
         public var pixelHeight: Int
+        /// Sequence of the transaction at which it was read.
         public var sequence: Int64
 
         public init(mimeType: String, pixelWidth: Int, pixelHeight: Int, sequence: Int64) {
@@ -157,10 +174,14 @@ public struct PreviewEdit: Request {
 public struct RevertEdit: Request {
     public typealias Result = EditOutcome
     public static let method = "edits.revert"
+    /// The asset.
     public var asset: ObjectID
+    /// Content revision that the asset must have, else the request is refused with conflict; nil to accept any.
     public var ifContentRevision: Revision?
     public var base: OriginalChoice?
+    /// Name of the client program.
     public var client: String
+    /// Transaction id, chosen by the client; nil if the write is not idempotent.
     public var transaction: String?
 
     public init(

@@ -9,14 +9,19 @@ public struct EditStep: JSONTabled, Hashable {
 
     /// Number of the step, from 1; 0 is the original.
     public var step: Int
+    /// Edit or revert.
     public var kind: Kind
+    /// Sequence of the transaction.
     public var sequence: Int64
     /// Commit date, in microseconds since 1970.
     public var date: Int64
     /// Identity of the client.
     public var identity: String
+    /// Name of the client program.
     public var client: String?
+    /// Adjustment data format.
     public var formatIdentifier: String?
+    /// Adjustment data version.
     public var formatVersion: String?
     /// SHA-256 of the adjustment data.
     public var adjustmentData: String?
@@ -60,6 +65,7 @@ public struct EditStep: JSONTabled, Hashable {
 /// `edits.history`: the edits of an asset, as far back as change records are retained.
 public struct EditHistory: Request {
     public static let method = "edits.history"
+    /// The asset.
     public var asset: ObjectID
 
     public init(asset: ObjectID) { self.asset = asset }
@@ -71,8 +77,11 @@ public struct EditHistory: Request {
     )
 
     public struct Result: JSONTabled {
+        /// The asset.
         public var asset: ObjectID
+        /// Content revision after the last step.
         public var contentRevision: Revision
+        /// The oldest first.
         public var steps: [EditStep]
         /// Whether the change record of the asset's creation is still retained.
         public var isComplete: Bool
@@ -105,11 +114,15 @@ public struct EditHistory: Request {
 public struct UndoEdits: Request {
     public typealias Result = EditOutcome
     public static let method = "edits.undo"
+    /// The asset.
     public var asset: ObjectID
     /// The step to restore; 0 is the original, nil the step before the last.
     public var step: Int?
+    /// Content revision that the asset must have, else the request is refused with conflict; nil to accept any.
     public var ifContentRevision: Revision?
+    /// Name of the client program.
     public var client: String
+    /// Transaction id, chosen by the client; nil if the write is not idempotent.
     public var transaction: String?
 
     public init(

@@ -12,17 +12,29 @@ public enum EditPriority: String, Sendable, CaseIterable {
 public struct ApplyEdits: Request {
     public typealias Result = EditOutcomes
     public static let method = ApplyEdit.method
+    /// One asset. Give exactly one of asset, assets and fetch.
     public var asset: ObjectID?
+    /// Several assets.
     public var assets: [ObjectID]
+    /// The assets of a fetch result.
     public var fetch: FetchDescription?
+    /// The operations, in order.
     public var adjustments: AdjustmentList
+    /// Whether the operations replace the present ones or are appended to them.
     public var mode: AdjustmentMode
+    /// For one asset: refused with conflict if it has another content revision.
     public var ifContentRevision: Revision?
+    /// For one asset: refused with conflict if it has another revision, which is in the error's data.
     public var ifRevision: Revision?
+    /// Whether to insert the result of `edits.suggest` before the operations, as explicit values.
     public var enhance: Bool
+    /// Priority of the render.
     public var priority: EditPriority
+    /// Whether the request is only validated.
     public var dryRun: Bool
+    /// Name of the client program.
     public var client: String
+    /// Transaction id, chosen by the client; with several assets each transaction's id is derived from it.
     public var transaction: String?
 
     /// The maximum number of assets in one request.
@@ -108,12 +120,19 @@ public struct EditOutcomes: JSONTabled {
     /// The asset of a request with one asset; ``token``, ``sequence`` and ``isChanged`` are as in ``EditOutcome``. Nil
     /// for several assets, see ``results``.
     public var asset: ObjectID?
+    /// Token of the last transaction.
     public var token: ChangeToken?
+    /// Sequence of the last transaction.
     public var sequence: Int64?
+    /// Whether anything changed.
     public var isChanged: Bool
+    /// Number of assets edited.
     public var done: Int
+    /// Number of assets that failed; see ``results``.
     public var failed: Int
+    /// Whether this is a preview of the outcomes.
     public var dryRun: Bool
+    /// For several assets, in order: {asset, sequence, isChanged} or {asset, error: {name, message}}.
     public var results: [JSON]
 
     public init(
@@ -163,14 +182,23 @@ public struct EditOutcomes: JSONTabled {
 public struct CopyEdits: Request {
     public typealias Result = EditOutcomes
     public static let method = "edits.copy"
+    /// The asset whose adjustments are copied.
     public var from: ObjectID
+    /// The targets.
     public var to: [ObjectID]
+    /// The fetch whose assets are edited instead of ``to``; nil if those are given.
     public var fetch: FetchDescription?
+    /// As in edits.apply.
     public var mode: AdjustmentMode
+    /// Whether to also copy crop, rotation and other geometry.
     public var geometry: Bool
+    /// Priority of the render.
     public var priority: EditPriority
+    /// Whether the request is only validated.
     public var dryRun: Bool
+    /// Name of the client program.
     public var client: String
+    /// As in edits.apply.
     public var transaction: String?
 
     public init(
@@ -215,6 +243,7 @@ public struct CopyEdits: Request {
 /// `edits.suggest`: operations that would improve an image, with explicit values.
 public struct SuggestEdit: Request {
     public static let method = "edits.suggest"
+    /// The asset.
     public var asset: ObjectID
 
     public init(asset: ObjectID) { self.asset = asset }
@@ -226,6 +255,7 @@ public struct SuggestEdit: Request {
     )
 
     public struct Result: JSONTabled {
+        /// The operations, in order.
         public var adjustments: AdjustmentList
 
         public init(adjustments: AdjustmentList) { self.adjustments = adjustments }
@@ -244,7 +274,9 @@ public struct SuggestEdit: Request {
 public struct CompareEdit: Request {
     public typealias Result = PreviewEdit.Result
     public static let method = "edits.compare"
+    /// The asset.
     public var asset: ObjectID
+    /// The longer side of each of the two, in pixels.
     public var maximumSide: Int
 
     public init(asset: ObjectID, maximumSide: Int = 1024) {

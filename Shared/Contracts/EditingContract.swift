@@ -3,6 +3,7 @@ public import PhotoModel
 
 /// A format of adjustment data that an editor can read, with its versions.
 public struct HandledFormat: Sendable, Hashable, JSONTabled {
+    /// Reverse DNS name of the format.
     public var formatIdentifier: String
     /// The only accepted version; nil if the range applies.
     public var formatVersion: String?
@@ -63,12 +64,17 @@ public struct HandledFormat: Sendable, Hashable, JSONTabled {
 /// `editing.begin`: the input for a client that edits an asset's pixels itself (S-86).
 public struct BeginEditing: Request {
     public static let method = "editing.begin"
+    /// The asset.
     public var asset: ObjectID
+    /// Adjustment data formats that the editor can read.
     public var canHandle: [HandledFormat]
+    /// The RAW or the compressed original, if the asset has both.
     public var originalChoice: OriginalChoice?
     /// The longer side of the display-size image, in pixels, 16...4096.
     public var displaySize: Int
+    /// Whether to omit the display-size image.
     public var skipsDisplaySizeImage: Bool
+    /// Whether to omit the bytes of the input.
     public var skipsInput: Bool
 
     public init(
@@ -130,13 +136,21 @@ public struct BeginEditing: Request {
     )
 
     public struct Result: JSONTabled {
+        /// The version that the input is.
         public var version: EditBase
+        /// The input, for resource.read.
         public var resource: AssetResource
+        /// EXIF orientation of the input's pixels.
         public var orientation: Int
+        /// The inputToken for asset.edit.
         public var inputToken: EditInputToken
+        /// Content revision that the edit replaces.
         public var contentRevision: Revision
+        /// Whether an editor that reads the adjustment data can resume the last edit; false for videos.
         public var previousAvailable: Bool
+        /// Adjustment data format.
         public var formatIdentifier: String?
+        /// Adjustment data version.
         public var formatVersion: String?
         /// Number of the attachment with the adjustment data; nil if there is none.
         public var adjustmentData: Int?
@@ -144,7 +158,9 @@ public struct BeginEditing: Request {
         public var input: Int?
         /// Number of the attachment with the display-size image; nil if it was skipped.
         public var displaySizeImage: Int?
+        /// Content types that asset.edit accepts as a render, the preferred one first.
         public var supportedRenderTypes: [String]
+        /// Sequence of the transaction at which it was read.
         public var sequence: Int64
 
         public init(

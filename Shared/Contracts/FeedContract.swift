@@ -122,6 +122,7 @@ public struct FeedSince: Request {
 
 /// The result of a stream of records, which ends only when it is cancelled or fails.
 public struct FollowEnd: JSONTabled {
+    /// The last token sent.
     public var token: ChangeToken
     public init(token: ChangeToken) { self.token = token }
     public static let table = JSONTable(
@@ -140,6 +141,7 @@ public struct ChangesFollow: Request {
     public typealias Result = FollowEnd
     public static let method = "changes.follow"
     public static let notification = "changes.records"
+    /// The last token seen; nil: new records only.
     public var token: ChangeToken?
 
     public init(token: ChangeToken?) { self.token = token }
@@ -159,7 +161,9 @@ public struct FeedFollow: Request {
     public static let method = "feed.follow"
     public static let notification = "feed.records"
     public static let progress = "feed.progress"
+    /// The last token seen; nil: new records only.
     public var token: ChangeToken?
+    /// Only records that carry one of these topics; all if empty or if changes is among them.
     public var topics: [String]
 
     public init(token: ChangeToken?, topics: [String] = []) {
@@ -185,8 +189,11 @@ public struct FeedFollow: Request {
 
 /// The `head` message, published once a second and returned by `feed.head`.
 public struct FeedHead: JSONTabled {
+    /// Sequence of the newest published transaction.
     public var sequence: Int64
+    /// The history is complete after this sequence.
     public var oldest: Int64
+    /// Id of the history; a restore makes a new one.
     public var library: String
     /// Identifies this run of the broker; new at each start.
     public var instance: String

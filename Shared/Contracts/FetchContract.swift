@@ -94,6 +94,7 @@ public struct AssetPage: ResultPage {
     public var token: ChangeToken
     public var sequence: Int64
     public var count: Int
+    /// The assets.
     public var assets: [Asset]
     /// Requested identifiers that no asset has (T-01).
     public var missing: [ObjectID]
@@ -221,6 +222,7 @@ public struct ListPage: ResultPage {
     public var token: ChangeToken
     public var sequence: Int64
     public var count: Int
+    /// The folders or moment lists of the page.
     public var lists: [CollectionList]
 
     public init(token: ChangeToken, count: Int, lists: [CollectionList]) {

@@ -4,9 +4,13 @@ public import PhotoModel
 /// `fetch.counts`: the number of objects of several fetches, without reading the objects (S-29, S-39, P-18).
 public struct FetchCounts: Request {
     public static let method = "fetch.counts"
+    /// The fetches to count.
     public var fetches: [FetchDescription]
+    /// Token of the results; nil: the newest.
     public var token: ChangeToken?
+    /// Whether to also count each media type.
     public var byMediaType: Bool
+    /// The service responds once it has reached this token; nil to respond at once.
     public var atLeast: ChangeToken?
 
     public init(
@@ -40,6 +44,7 @@ public struct FetchCounts: Request {
     )
 
     public struct Result: JSONTabled {
+        /// Token of the results.
         public var token: ChangeToken
         /// Counts in the order of the fetches.
         public var counts: [Int]
@@ -75,12 +80,17 @@ public struct FetchCounts: Request {
 /// `fetch.find`: the indexes of objects in a result (S-26: `indexOfObject:`, `containsObject:`).
 public struct FindInFetch: Request {
     public static let method = "fetch.find"
+    /// The fetch.
     public var fetch: FetchDescription
+    /// Token of its result; nil: the newest.
     public var token: ChangeToken?
+    /// The objects to find.
     public var ids: [ObjectID]
     /// The first index to search.
     public var from: Int
+    /// Number of indexes to search; nil: all.
     public var count: Int?
+    /// The service responds once it has reached this token; nil to respond at once.
     public var atLeast: ChangeToken?
 
     public init(
@@ -113,6 +123,7 @@ public struct FindInFetch: Request {
     )
 
     public struct Result: JSONTabled {
+        /// Token of the result.
         public var token: ChangeToken
         /// An index or null (`NSNotFound`) for each identifier.
         public var indexes: [JSON]
@@ -143,9 +154,13 @@ public struct FindInFetch: Request {
 /// `fetch.objects`: the assets at given indexes of a result (S-26: `objectsAtIndexes:`).
 public struct FetchObjects: Request {
     public static let method = "fetch.objects"
+    /// The fetch.
     public var fetch: FetchDescription
+    /// Token of its result; nil: the newest.
     public var token: ChangeToken?
+    /// Indexes; range_error if one is beyond the end.
     public var at: [Int]
+    /// The service responds once it has reached this token; nil to respond at once.
     public var atLeast: ChangeToken?
 
     public init(fetch: FetchDescription, token: ChangeToken? = nil, at: [Int], atLeast: ChangeToken? = nil) {

@@ -17,8 +17,11 @@ public struct Health: Request {
     public static let table = parameters("Whether the service is working.", blank: Health())
 
     public struct Result: JSONTabled {
+        /// Name of the service.
         public var service: String
+        /// Version of the service.
         public var version: String
+        /// Whether the service is working.
         public var isHealthy: Bool
         /// The reasons if it is not healthy.
         public var problems: [String]

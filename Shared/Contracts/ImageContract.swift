@@ -20,13 +20,22 @@ public enum ImageDelivery {
 /// `user_cancelled` corresponds to `PHImageCancelledKey`, any other error to `PHImageErrorKey`.
 public struct ImageRequest: Request {
     public static let method = "image.request"
+    /// The asset.
     public var asset: ObjectID
+    /// Size in pixels, or the maximum.
     public var targetSize: TargetSize
+    /// Fit the image into the size, or fill the size.
     public var contentMode: ImageContentMode
+    /// none: all pixels; fast: the size or larger; exact: the size.
     public var resizeMode: ImageResizeMode
+    /// opportunistic: a degraded image first if it is faster; highQualityFormat: only the requested image; fastFormat:
+    /// one image, degraded if that is available sooner.
     public var deliveryMode: ImageDeliveryMode
+    /// Part of the displayed image, as fractions of its sides; requires resizeMode exact.
     public var normalizedCropRect: UnitRect?
+    /// The image with or without edits.
     public var version: ImageVersion
+    /// Format of the image.
     public var format: DeliveredFormat
     /// Quality of lossy formats, 1...100.
     public var quality: Int
@@ -38,6 +47,7 @@ public struct ImageRequest: Request {
     public var allowsSecondaryDegradedImage = false
     /// Id of the caching manager that may have prepared the image; nil for none.
     public var cache: String?
+    /// The service responds once it has reached this token; nil to respond at once.
     public var atLeast: ChangeToken?
 
     /// - Parameter deliveryMode: opportunistic if absent on the wire, as in PhotoKit
@@ -129,11 +139,17 @@ public struct ImageRequest: Request {
     )
 
     public struct Result: JSONTabled {
+        /// The asset.
         public var asset: ObjectID
+        /// Content revision of the image.
         public var contentRevision: Revision
+        /// Sequence of the transaction at which it was read.
         public var sequence: Int64
+        /// Media type of the bytes.
         public var mimeType: String
+        /// Width of this image in pixels.
         public var pixelWidth: Int
+        /// Height of this image in pixels.
         public var pixelHeight: Int
         /// Whether the image is of lower quality than requested. Whether more messages follow is ``isFinal`` (P-09).
         public var isDegraded: Bool
@@ -143,7 +159,9 @@ public struct ImageRequest: Request {
         public var index = 0
         /// Whether the original is in remote storage and network access was not allowed; there is no image then.
         public var isInCloud = false
+        /// Whether it is larger than the source.
         public var isUpscaled: Bool
+        /// Whether it was cached.
         public var isCacheHit: Bool
         /// The source of the image, or the reason it was not cached.
         public var cacheReason: CacheReason = .rendered
@@ -255,9 +273,13 @@ public enum CacheReason: String, Sendable, Hashable, CaseIterable {
 /// parts, use `resource.read` of the catalog.
 public struct ImageData: Request {
     public static let method = "image.data"
+    /// The asset.
     public var asset: ObjectID
+    /// The image with or without edits.
     public var version: ImageVersion
+    /// Whether the original may be downloaded from remote storage.
     public var isNetworkAccessAllowed = false
+    /// The service responds once it has reached this token; nil to respond at once.
     public var atLeast: ChangeToken?
 
     public init(asset: ObjectID, version: ImageVersion = .current, atLeast: ChangeToken? = nil) {
@@ -284,14 +306,19 @@ public struct ImageData: Request {
     )
 
     public struct Result: JSONTabled {
+        /// The asset.
         public var asset: ObjectID
+        /// Content revision of the bytes.
         public var contentRevision: Revision
+        /// Sequence of the transaction at which it was read.
         public var sequence: Int64
         /// SHA-256 of the bytes.
         public var digest: String
+        /// Size in bytes.
         public var size: Int64
         /// Uniform type identifier.
         public var contentType: String
+        /// Media type.
         public var mimeType: String
         /// EXIF orientation of the file, 1...8; 1 if there is none, or if decoders of the format apply it themselves.
         public var orientation: Int

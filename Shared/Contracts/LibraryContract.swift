@@ -37,6 +37,7 @@ public struct BackupLibrary: Request {
     public struct Result: JSONTabled {
         /// The token of the backup: it contains everything up to this sequence.
         public var token: ChangeToken
+        /// Number of resources.
         public var resources: Int = 0
         /// Total size of all resources in bytes.
         public var bytes: Int64 = 0
@@ -92,7 +93,9 @@ public struct RescanLibrary: Request {
 
     /// A referenced file that was moved.
     public struct Move: Sendable, Hashable, JSONTabled {
+        /// Its old path.
         public var from: String
+        /// Its new path.
         public var to: String
 
         public init(from: String, to: String) {
@@ -117,15 +120,23 @@ public struct RescanLibrary: Request {
         public var unchanged: Int = 0
         /// Files with new dates or inodes but the same bytes; their stored attributes were updated.
         public var refreshed: Int = 0
+        /// Files with other bytes.
         public var changedCount: Int = 0
+        /// Files found at another path by content.
         public var movedCount: Int = 0
+        /// Files that were not found.
         public var missingCount: Int = 0
+        /// Files that are not in the library.
         public var newCount: Int = 0
         /// Referenced files in folders that cannot be read; their state did not change.
         public var unknown: Int = 0
+        /// Files with other bytes; they are never served.
         public var changed: [String] = []
+        /// Files found at another path by content.
         public var moved: [Move] = []
+        /// Files that were not found; their assets stay.
         public var missing: [String] = []
+        /// Files that are not in the library.
         public var new: [String] = []
         /// Folders that cannot be read, or whose disk appears not to be mounted.
         public var unreadable: [String] = []
@@ -177,7 +188,9 @@ public struct CollectLibrary: Request {
     )
 
     public struct Result: JSONTabled {
+        /// Number of files.
         public var count: Int
+        /// Their total size in bytes.
         public var bytes: Int64
 
         public init(count: Int = 0, bytes: Int64 = 0) {

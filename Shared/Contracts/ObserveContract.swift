@@ -84,10 +84,13 @@ extension FetchObserve.Result: CarriesDetails {
 /// applies the published changes. It observes again if `instance` of the feed's head changes.
 public struct FetchObserve: Request {
     public static let method = "fetch.observe"
+    /// The entities to fetch and their order.
     public var fetch: FetchDescription
     /// The token of the client's result; nil if it has none.
     public var token: ChangeToken?
+    /// If false, only whether the result changed, and the after list.
     public var isIncremental: Bool
+    /// Form of the change details.
     public var form: DetailsForm
 
     public init(
@@ -115,6 +118,7 @@ public struct FetchObserve: Request {
 
     public struct Result: JSONTabled {
         public var details: FetchDetailsResult
+        /// Topic of its changes.
         public var topic: String
         /// The instance of the broker that maintains the observation; it is unknown to any other instance.
         public var instance: String
@@ -146,6 +150,7 @@ public struct FetchObserve: Request {
 public struct FetchUnobserve: Request {
     public typealias Result = Done
     public static let method = "fetch.unobserve"
+    /// Id from fetch.observe.
     public var observation: String
 
     public init(observation: String) { self.observation = observation }
@@ -161,9 +166,13 @@ public struct FetchUnobserve: Request {
 public struct FetchDetails: Request {
     public typealias Result = FetchDetailsResult
     public static let method = "fetch.details"
+    /// Id from fetch.observe.
     public var observation: String
+    /// Token of the client's list.
     public var token: ChangeToken
+    /// If false, only whether the result changed, and the after list.
     public var isIncremental: Bool
+    /// Form of the change details.
     public var form: DetailsForm
 
     public init(
@@ -197,6 +206,7 @@ public struct FetchDetails: Request {
 public struct FetchKeys: Request {
     public static let method = "fetch.keys"
     public static let notification = "fetch.keys"
+    /// The entities to fetch and their order.
     public var fetch: FetchDescription
     /// The maximum number of keys; a larger result is refused with `limit_exceeded`.
     public var maxCount: Int
@@ -222,7 +232,9 @@ public struct FetchKeys: Request {
     )
 
     public struct Result: JSONTabled {
+        /// Token of the keys.
         public var token: ChangeToken
+        /// Number of keys.
         public var count: Int
 
         public init(token: ChangeToken, count: Int) {

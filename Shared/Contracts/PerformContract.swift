@@ -5,12 +5,14 @@ public import PhotoModel
 /// `changes.perform`: performs one transaction (S-71 to S-84).
 public struct PerformChanges: Request {
     public static let method = "changes.perform"
+    /// The changes, applied in order; each sees the results of those before it.
     public var requests: [ChangeRequest]
     /// Name of the client program.
     public var client: String
     /// Transaction id, chosen by the client; a repeated request with the same id has the same outcome. Nil: the write
     /// is not idempotent, which is meant for interactive use.
     public var transaction: String?
+    /// For services: the client's identity.
     public var onBehalfOf: String?
     /// Digest of the client's original request, at most 64 bytes. It is compared instead of the parameters if the
     /// transaction is repeated, because a service's own parameters differ between attempts.
@@ -81,6 +83,7 @@ public struct PerformChanges: Request {
     }
 
     public struct Result: JSONTabled {
+        /// Token of the transaction.
         public var token: ChangeToken
         /// Sequence of the transaction; the newest sequence if nothing changed.
         public var sequence: Int64
@@ -148,7 +151,9 @@ public struct CurrentToken: Request {
     public static let table = parameters("The newest token of the library.", blank: CurrentToken())
 
     public struct Result: JSONTabled {
+        /// The newest token.
         public var token: ChangeToken
+        /// The oldest token from which the history is complete.
         public var oldest: ChangeToken
 
         public init(token: ChangeToken, oldest: ChangeToken) {

@@ -10,11 +10,15 @@ public struct PublishEdit: Sendable, Hashable, JSONTabled {
     public static let method = "edits.publish"
     /// Id of the edit, unique among the edits of its publisher.
     public var id: String
+    /// The asset.
     public var asset: ObjectID
+    /// The operations, in order. Give exactly one of adjustments, from, revert and step; none is needed with enhance.
     public var adjustments: AdjustmentList
     /// Id of the publisher's previous edit of the asset, after which this one is applied; nil for none.
     public var predecessor: String?
+    /// Whether the operations replace the present ones or are appended to them.
     public var mode: AdjustmentMode
+    /// Fails with conflict if the asset has another content revision.
     public var ifContentRevision: Revision?
     /// The asset whose operations are used instead of `adjustments`, read when this edit is applied.
     public var source: ObjectID?
@@ -175,6 +179,7 @@ public enum PublishedMessage: Sendable {
 /// For publishers that missed an outcome on the feed; sending a finished edit again makes no new record.
 public struct EditsStatus: Request {
     public static let method = "edits.status"
+    /// Ids of the edits.
     public var ids: [String]
     /// The publisher; accepted from services only.
     public var onBehalfOf: String?
@@ -227,6 +232,7 @@ public struct EditsStatus: Request {
 /// The state of a published edit, and the transaction that recorded it.
 public struct EditStatus: Sendable, Hashable, JSONTabled {
     public var edit: PublishedEdit
+    /// The transaction that recorded the state.
     public var sequence: Int64
     /// Digest of the edit's content, computed as ``PublishedEdit/refusedDigest``.
     public var digest: String
@@ -270,6 +276,7 @@ public struct EditsPending: Request {
     public static let method = "edits.pending"
     /// The last sequence of the previous page; nil for the first page.
     public var after: Int64?
+    /// Maximum number of edits.
     public var limit: Int
 
     public init(after: Int64? = nil, limit: Int = 500) {
@@ -287,6 +294,7 @@ public struct EditsPending: Request {
     )
 
     public struct Result: JSONTabled {
+        /// Oldest first.
         public var edits: [PendingEdit]
         /// The `after` of the next page; nil if this is the last page.
         public var next: Int64?
@@ -311,6 +319,7 @@ public struct EditsPending: Request {
 
 /// An accepted edit that is not finished.
 public struct PendingEdit: Sendable, Hashable, JSONTabled {
+    /// Identity of the publisher.
     public var publisher: String
     /// The transaction that accepted it.
     public var sequence: Int64

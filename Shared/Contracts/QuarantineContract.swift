@@ -80,9 +80,13 @@ public struct QuarantinedResource: JSONTabled, Equatable {
 public struct ReportHarm: Request {
     public static let method = "quarantine.report"
     public static let maxReasonBytes = 1024
+    /// SHA-256 of the bytes.
     public var digest: String
+    /// Name of the error: `worker_crashed` or `worker_timeout`.
     public var name: String
+    /// The error message.
     public var reason: String
+    /// The service whose worker failed.
     public var service: String
     /// Number of consecutive attempts that failed in this way.
     public var failures: Int
@@ -108,7 +112,9 @@ public struct ReportHarm: Request {
     )
 
     public struct Result: JSONTabled {
+        /// Number of failures so far.
         public var failures: Int
+        /// Whether they are quarantined.
         public var isSetAside: Bool
 
         public init(failures: Int, isSetAside: Bool) {
@@ -133,7 +139,9 @@ public struct ReportHarm: Request {
 public struct ListQuarantine: Request {
     public static let method = "quarantine.list"
     public static let maxPage = 1000
+    /// Index of the first entry of the page.
     public var from: Int
+    /// Maximum entries of the page.
     public var count: Int
 
     public init(from: Int = 0, count: Int = 100) {
@@ -151,7 +159,9 @@ public struct ListQuarantine: Request {
     )
 
     public struct Result: JSONTabled {
+        /// Number of entries in all.
         public var count: Int
+        /// The page.
         public var resources: [QuarantinedResource]
 
         public init(count: Int, resources: [QuarantinedResource]) {
@@ -193,6 +203,7 @@ public struct LiftQuarantine: Request {
     )
 
     public struct Result: JSONTabled {
+        /// Number of bytes that were quarantined.
         public var lifted: Int
         public init(lifted: Int) { self.lifted = lifted }
         public static let table = JSONTable(

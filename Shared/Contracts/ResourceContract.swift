@@ -10,9 +10,13 @@ public struct ReadResource: Request {
     public static let notification = "resource.chunk"
     public static let maxReplyBytes = 8 << 20
     public static let chunkBytes = 1 << 20
+    /// The asset.
     public var asset: ObjectID
+    /// Type of the resource.
     public var type: ResourceType
+    /// Offset of the first byte.
     public var offset: Int64
+    /// Number of bytes; nil: to the end.
     public var length: Int64?
 
     public init(asset: ObjectID, type: ResourceType, offset: Int64 = 0, length: Int64? = nil) {
@@ -34,7 +38,9 @@ public struct ReadResource: Request {
     )
 
     public struct Result: JSONTabled {
+        /// The resource, with its digest.
         public var resource: AssetResource
+        /// Offset of the first byte delivered.
         public var offset: Int64
         /// Number of bytes delivered, from `offset`.
         public var length: Int64
@@ -66,6 +72,7 @@ public struct ReadResource: Request {
 /// `resource.supports`: whether an asset can be created from files of some types (T-20).
 public struct SupportsResources: Request {
     public static let method = "resource.supports"
+    /// One type for each file.
     public var types: [ResourceType]
 
     public init(types: [ResourceType]) { self.types = types }
@@ -77,6 +84,7 @@ public struct SupportsResources: Request {
     )
 
     public struct Result: JSONTabled {
+        /// Whether an asset can be created from them.
         public var isSupported: Bool
 
         public init(isSupported: Bool) { self.isSupported = isSupported }
@@ -108,7 +116,9 @@ public struct BeginUpload: Request {
     )
 
     public struct Result: JSONTabled {
+        /// Id of the upload.
         public var upload: String
+        /// Maximum bytes per append.
         public var chunkBytes: Int
 
         public init(upload: String, chunkBytes: Int = BeginUpload.chunkBytes) {
@@ -132,6 +142,7 @@ public struct BeginUpload: Request {
 /// `upload.append`: appends the bytes of the only attachment.
 public struct AppendUpload: Request {
     public static let method = "upload.append"
+    /// Id of the upload.
     public var upload: String
     /// Offset of these bytes in the file. A repeated append succeeds again; an append that leaves a gap is refused.
     public var offset: Int64
@@ -151,6 +162,7 @@ public struct AppendUpload: Request {
     )
 
     public struct Result: JSONTabled {
+        /// Bytes received so far.
         public var size: Int64
         public init(size: Int64) { self.size = size }
         public static let table = JSONTable(
@@ -166,6 +178,7 @@ public struct AppendUpload: Request {
 /// `upload.finish`: completes an upload. Its bytes are durable when the response arrives.
 public struct FinishUpload: Request {
     public static let method = "upload.finish"
+    /// Id of the upload.
     public var upload: String
     /// SHA-256 that the bytes must have; nil if the client does not know it.
     public var digest: String?
@@ -195,8 +208,11 @@ public struct FinishUpload: Request {
     )
 
     public struct Result: JSONTabled {
+        /// Its name.
         public var upload: String
+        /// SHA-256 of the bytes.
         public var digest: String
+        /// Size in bytes.
         public var size: Int64
         /// Whether the bytes replaced a stored file that was damaged.
         public var isHealed: Bool
@@ -233,6 +249,7 @@ public struct FinishUpload: Request {
 public struct CancelUpload: Request {
     public typealias Result = Done
     public static let method = "upload.cancel"
+    /// Id of the upload.
     public var upload: String
     public init(upload: String) { self.upload = upload }
     public static let table = parameters(

@@ -5,13 +5,17 @@ public import PhotoModel
 public struct ImageSheet: Request {
     public static let method = "image.sheet"
     public static let maxAssets = 400
+    /// The assets, row by row.
     public var assets: [ObjectID]
+    /// Images per row.
     public var columns: Int
     /// Side length of a cell, in pixels.
     public var cell: Int
     /// Text below each image, in the order of `assets`; empty for the file names.
     public var labels: [String]
+    /// The image with or without edits.
     public var version: ImageVersion
+    /// The service responds once it has reached this token; nil to respond at once.
     public var atLeast: ChangeToken?
 
     public init(
@@ -50,9 +54,13 @@ public struct ImageSheet: Request {
     )
 
     public struct Result: JSONTabled {
+        /// Media type of the bytes.
         public var mimeType: String
+        /// Width in pixels.
         public var pixelWidth: Int
+        /// Height in pixels.
         public var pixelHeight: Int
+        /// Sequence of the transaction at which it was read.
         public var sequence: Int64
         /// Reasons by id of the assets that could not be rendered; a gray field is drawn for each.
         public var failed: JSONObject

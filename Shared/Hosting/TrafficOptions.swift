@@ -4,7 +4,7 @@ import Glibc
 public import JSONValue
 import Messaging
 
-/// Limits of a service's connections and of the memory of pending requests.
+/// Options for the limits of a service's connections and of the memory of pending requests.
 public struct TrafficOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -65,7 +65,7 @@ public struct TrafficOptions: ParsableArguments {
     }
 }
 
-/// What a service takes from its clients at a time.
+/// Limits of a service's connections and of the memory of pending requests.
 public struct TrafficLimits: Sendable, Equatable, CustomStringConvertible {
     static let connectionRange = 16...500_000
     /// A quarter of the lower bound is the maximum message size.

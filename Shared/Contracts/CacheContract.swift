@@ -121,7 +121,7 @@ extension CachingRequest {
                 "assets",
                 \.images.assets,
                 .list(of: .id(.asset), limit: CachedImages.maxAssets),
-                "The assets, in the order in which they are prepared."
+                "The assets, the most urgent first."
             ),
             .required("targetSize", \.images.targetSize, .targetSize, "As in image.request."),
             .defaulted(

@@ -100,7 +100,7 @@ public struct ReportHarm: Request {
     }
 
     public static let table = parameters(
-        "Reports that a worker crashed or hung over stored bytes; the second report quarantines them. For services.",
+        "Reports that a worker crashed or hung on stored bytes; two failures quarantine them. For services.",
         blank: ReportHarm(digest: "", name: "", reason: "", service: ""),
         [
             .required("digest", \.digest, .text(maxBytes: 64), "SHA-256 of the bytes."),

@@ -5,7 +5,9 @@ import Messaging
 enum KeyFile {
     /// Reads a certificate.
     ///
-    /// - Parameter isSecret: whether the file must be unreadable for other users; otherwise only unwritable
+    /// The file must belong to this user or root.
+    ///
+    /// - Parameter isSecret: whether the file must not be readable by other users; if false, only not writable
     static func read(_ path: String, isSecret: Bool, advice: String = "check the path") throws(KeyError) -> Certificate
     {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)

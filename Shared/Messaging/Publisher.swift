@@ -195,6 +195,9 @@ public actor Publisher: SocketOwner {
     /// messages published meanwhile appear to them as a gap.
     private func disconnectAll() {
         guard !isAway, holder.socket?.socket.unbind(boundAddress) == true else { return }
+        // libzmq reports no end of connections that it closes by itself.
+        readEvents()
+        drop(subscriptions.closeAll())
         counts.restarts += 1
         isAway = true
         logger.notice(

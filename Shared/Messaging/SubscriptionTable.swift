@@ -45,6 +45,15 @@ struct SubscriptionTable {
         return connection.topics.filter { release($0) }
     }
 
+    /// Records that all connections were closed.
+    ///
+    /// - Returns: The topics without a subscriber now.
+    mutating func closeAll() -> [Bytes] {
+        var topics: [Bytes] = []
+        for descriptor in Array(connections.keys) { topics += close(descriptor) }
+        return topics
+    }
+
     /// Marks a connection that the publisher is about to end, and removes its topics.
     ///
     /// - Returns: the topics without subscribers left

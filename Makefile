@@ -33,7 +33,7 @@ ONLY := $(if $(FILTER),--filter '$(FILTER)')
 QUIET := grep --line-buffered -vE '^◇|^✔ (Test [^r]|Suite )|^warning: prohibited flag|Test Suite|Executed 0 tests|Planning build|^↳ T'
 TEST_MODULES := $(notdir $(wildcard Tests/*Tests))
 # The system tests start all services and check response times, so they run one at a time.
-ALONE := HouseTests
+SERIAL_TESTS := SystemTests
 
 DEBIAN_PACKAGES := libzmq3-dev libmagickwand-dev libgexiv2-dev libsqlite3-dev libheif-dev libraw-dev \
 	libjpeg-dev libjxl-dev libssl-dev pkg-config python3 python3-pip libimage-exiftool-perl \
@@ -43,10 +43,10 @@ PYVIPS := 3.2.0
 PYTHON_PACKAGES := .build/python
 export PYTHONPATH := $(CURDIR)/$(PYTHON_PACKAGES)
 
-.PHONY: help setup build install uninstall test soak demo bench lint format race memory run docs clean
+.PHONY: help setup build install uninstall test soak demo bench lint format test-tsan test-asan run docs clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Install missing dependencies: Debian packages (apt-get), and pyzmq for the tests into .build/python
 	@missing=; for package in $(DEBIAN_PACKAGES); do \
@@ -109,7 +109,7 @@ test: setup lint ## Check the format, build without warnings and run all tests (
 	if [ -n "$(FILTER)" ]; then $(SWIFT) test --skip-build $(ONLY); else \
 		for module in $(TEST_MODULES); do \
 			echo "== $$module"; \
-			$(SWIFT) test --skip-build $$([ $$module != $(ALONE) ] || echo --no-parallel) \
+			$(SWIFT) test --skip-build $$([ $$module != $(SERIAL_TESTS) ] || echo --no-parallel) \
 				--filter "^$$module\." 2>&1 | tee .build/tests.log | $(QUIET) || { \
 				echo "== failures in $$module:"; grep -A 2 '^✘' .build/tests.log | $(QUIET); exit 1; }; \
 		done; \
@@ -120,10 +120,10 @@ test: setup lint ## Check the format, build without warnings and run all tests (
 soak: setup ## Run the long tests: repeated kills, two minutes of fuzzing, hostile clients beside well-behaved ones
 	$(SWIFT) build --build-tests
 	SAFELIGHT_SOAK=10 $(SWIFT) test --skip-build --filter '^(PhotoModel|JSONValue|ChangeBroker|Catalog)Tests\.'
-	SAFELIGHT_SOAK=50 SAFELIGHT_FUZZ_SECONDS=120 $(SWIFT) test --skip-build --no-parallel --filter '^HouseTests\.'
+	SAFELIGHT_SOAK=50 SAFELIGHT_FUZZ_SECONDS=120 $(SWIFT) test --skip-build --no-parallel --filter '^SystemTests\.'
 	$(SWIFT) build -c release
 	SAFELIGHT_EXECUTABLES=.build/release SAFELIGHT_FUZZ_SECONDS=120 $(SWIFT) test --skip-build --no-parallel \
-		--filter '^HouseTests\.(HostileMixTests|FairShareTests)'
+		--filter '^SystemTests\.(HostileMixTests|FairShareTests)'
 	@echo "make soak: passed in $$(($$(date +%s) - $(STARTED))) s"
 
 demo: build ## Start the services, import photos, edit one and watch the change arrive (PHOTOS=folder for your own)
@@ -145,13 +145,13 @@ lint: ## Check the format of all Swift files
 format: ## Format all Swift files
 	$(SWIFT) format -i -r -p $(SOURCES)
 
-race: setup ## Run all tests with the thread sanitizer
-	$(SWIFT) test --sanitize=thread --scratch-path .build/race $(ONLY)
+test-tsan: setup ## Run all tests with the thread sanitizer
+	$(SWIFT) test --sanitize=thread --scratch-path .build/tsan $(ONLY)
 
-memory: setup ## Run all tests with the address and leak sanitizers
+test-asan: setup ## Run all tests with the address and leak sanitizers
 	@mkdir -p .build && echo 'leak:XCTest' >.build/leaks
 	LSAN_OPTIONS=suppressions=$(CURDIR)/.build/leaks \
-		$(SWIFT) test --sanitize=address --scratch-path .build/memory $(ONLY)
+		$(SWIFT) test --sanitize=address --scratch-path .build/asan $(ONLY)
 
 run: build ## Run the four services until Ctrl-C, with a library in .build/library (LIBRARY=folder for another)
 	@mkdir -p '$(LIBRARY)' && exec $(BINARIES)/safelight up --library '$(LIBRARY)'
@@ -164,7 +164,7 @@ docs: build ## Write Shared/docs/protocol.md from running services; OpenRPC and 
 	$(BINARIES)/safelight --experimental-dump-help >.build/docs/safelight.json; \
 	ls .build/docs/*
 	$(SWIFT) build --build-tests
-	SAFELIGHT_RECORD_EXAMPLES=1 $(SWIFT) test --skip-build --filter '^HouseTests\.ProtocolExampleTests'
+	SAFELIGHT_RECORD_EXAMPLES=1 $(SWIFT) test --skip-build --filter '^SystemTests\.ProtocolExampleTests'
 	$(BINARIES)/safelight describe protocol --examples Shared/docs/protocol-examples.json >.build/docs/protocol.md
 	cp .build/docs/protocol.md Shared/docs/protocol.md
 

@@ -25,17 +25,17 @@ let packages: [String: (url: String, version: Version, products: [String])] = [
 
 enum Kind { case library, c, system(pkgConfig: String?, apt: String), program(name: String), support, tests, bench }
 
-struct Room {
-    let floor: Int
+struct Module {
+    let layer: Int
     let name: String
     let kind: Kind
-    let leansOn: [String]
+    let dependencies: [String]
 
-    init(_ floor: Int, _ name: String, _ kind: Kind = .library, _ leansOn: [String] = []) {
-        self.floor = floor
+    init(_ layer: Int, _ name: String, _ kind: Kind = .library, _ dependencies: [String] = []) {
+        self.layer = layer
         self.name = name
         self.kind = kind
-        self.leansOn = leansOn
+        self.dependencies = dependencies
     }
 
     var path: String {
@@ -49,46 +49,46 @@ struct Room {
 
 let programs = ["Catalog", "Thumbnailer", "ChangeBroker", "Editor", "CommandLine"]
 
-let rooms: [Room] = [
+let modules: [Module] = [
     // Layer 0, foundation: C libraries behind small headers, JSON, and primitives for time and concurrency
-    Room(0, "CZeroMQ", .system(pkgConfig: nil, apt: "libzmq3-dev")),
-    Room(0, "CMagickWand", .system(pkgConfig: "MagickWand", apt: "libmagickwand-dev")),
-    Room(0, "CGExiv2", .system(pkgConfig: "gexiv2", apt: "libgexiv2-dev")),
-    Room(0, "CLibJPEG", .system(pkgConfig: "libjpeg", apt: "libjpeg-dev")),
-    Room(0, "CHeif", .system(pkgConfig: nil, apt: "libheif-dev")),
-    Room(0, "CJXL", .system(pkgConfig: nil, apt: "libjxl-dev")),
-    Room(0, "CLibRaw", .system(pkgConfig: "libraw", apt: "libraw-dev")),
-    Room(0, "CCrypto", .system(pkgConfig: "libcrypto", apt: "libssl-dev")),
-    Room(0, "CMetadata", .c, ["CGExiv2"]),
-    Room(0, "CRaw", .c, ["CLibRaw"]),
-    Room(0, "CJPEG", .c, ["CLibJPEG"]),
-    Room(0, "CPixels", .c),
-    Room(0, "CProcess", .c),
-    Room(0, "CAcceptLimit", .c),
-    Room(0, "JSONValue"),
-    Room(0, "Basics", .library, ["CCrypto"]),
+    Module(0, "CZeroMQ", .system(pkgConfig: nil, apt: "libzmq3-dev")),
+    Module(0, "CMagickWand", .system(pkgConfig: "MagickWand", apt: "libmagickwand-dev")),
+    Module(0, "CGExiv2", .system(pkgConfig: "gexiv2", apt: "libgexiv2-dev")),
+    Module(0, "CLibJPEG", .system(pkgConfig: "libjpeg", apt: "libjpeg-dev")),
+    Module(0, "CHeif", .system(pkgConfig: nil, apt: "libheif-dev")),
+    Module(0, "CJXL", .system(pkgConfig: nil, apt: "libjxl-dev")),
+    Module(0, "CLibRaw", .system(pkgConfig: "libraw", apt: "libraw-dev")),
+    Module(0, "CCrypto", .system(pkgConfig: "libcrypto", apt: "libssl-dev")),
+    Module(0, "CMetadata", .c, ["CGExiv2"]),
+    Module(0, "CRaw", .c, ["CLibRaw"]),
+    Module(0, "CJPEG", .c, ["CLibJPEG"]),
+    Module(0, "CPixels", .c),
+    Module(0, "CProcess", .c),
+    Module(0, "CAcceptLimit", .c),
+    Module(0, "JSONValue"),
+    Module(0, "Basics", .library, ["CCrypto"]),
 
     // Layer 1, model: values only
-    Room(1, "SamplePictures"),
-    Room(1, "PhotoModel", .library, ["JSONValue"]),
-    Room(1, "PictureFormats"),
+    Module(1, "SamplePhotos"),
+    Module(1, "PhotoModel", .library, ["JSONValue"]),
+    Module(1, "ImageFormats"),
 
     // Layer 2, subsystems: none depends on another
-    Room(2, "Messaging", .library, ["CZeroMQ", "JSONValue", "Logging", "DequeModule"]),
-    Room(
+    Module(2, "Messaging", .library, ["CZeroMQ", "JSONValue", "Logging", "DequeModule"]),
+    Module(
         2,
         "Imaging",
         .library,
-        ["CMagickWand", "CHeif", "CJXL", "CJPEG", "CPixels", "CRaw", "PictureFormats", "PhotoModel", "JSONValue"]
+        ["CMagickWand", "CHeif", "CJXL", "CJPEG", "CPixels", "CRaw", "ImageFormats", "PhotoModel", "JSONValue"]
     ),
-    Room(2, "Metadata", .library, ["CMetadata", "CJPEG", "CJXL", "PictureFormats", "PhotoModel", "JSONValue"]),
-    Room(2, "Storage", .library, ["GRDB", "Basics", "Logging", "CProcess"]),
+    Module(2, "Metadata", .library, ["CMetadata", "CJPEG", "CJXL", "ImageFormats", "PhotoModel", "JSONValue"]),
+    Module(2, "Storage", .library, ["GRDB", "Basics", "Logging", "CProcess"]),
 
     // Layer 3, protocol: every request, response, feed message and error, defined once
-    Room(3, "Contracts", .library, ["PhotoModel", "Messaging", "JSONValue"]),
+    Module(3, "Contracts", .library, ["PhotoModel", "Messaging", "JSONValue"]),
 
     // Layer 4, clients: typed calls, and what all programs share
-    Room(
+    Module(
         4,
         "PhotoClient",
         .library,
@@ -96,7 +96,7 @@ let rooms: [Room] = [
             "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging", "Basics", "SystemPackage", "DequeModule",
         ]
     ),
-    Room(
+    Module(
         4,
         "Hosting",
         .library,
@@ -107,7 +107,7 @@ let rooms: [Room] = [
     ),
 
     // Layer 5, programs
-    Room(
+    Module(
         5,
         "Catalog",
         .program(name: "catalog"),
@@ -116,7 +116,7 @@ let rooms: [Room] = [
             "Logging", "ArgumentParser", "ServiceLifecycle", "DequeModule",
         ]
     ),
-    Room(
+    Module(
         5,
         "Thumbnailer",
         .program(name: "thumbnailer"),
@@ -125,7 +125,7 @@ let rooms: [Room] = [
             "Basics", "Logging", "ArgumentParser", "ServiceLifecycle",
         ]
     ),
-    Room(
+    Module(
         5,
         "ChangeBroker",
         .program(name: "change-broker"),
@@ -134,7 +134,7 @@ let rooms: [Room] = [
             "ServiceLifecycle", "DequeModule", "Basics",
         ]
     ),
-    Room(
+    Module(
         5,
         "Editor",
         .program(name: "editor"),
@@ -144,45 +144,45 @@ let rooms: [Room] = [
             "Logging", "ArgumentParser", "ServiceLifecycle",
         ]
     ),
-    Room(
+    Module(
         5,
         "CommandLine",
         .program(name: "safelight"),
         [
             "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging", "ArgumentParser",
-            "Subprocess", "SystemPackage", "SamplePictures", "Basics",
+            "Subprocess", "SystemPackage", "SamplePhotos", "Basics",
         ]
     ),
-    Room(
+    Module(
         5,
         "TestSupport",
         .support,
         [
-            "PhotoClient", "Contracts", "Messaging", "PhotoModel", "SamplePictures", "JSONValue", "Logging",
+            "PhotoClient", "Contracts", "Messaging", "PhotoModel", "SamplePhotos", "JSONValue", "Logging",
             "Subprocess", "SystemPackage",
         ]
     ),
 
     // Layer 6, tests
-    Room(6, "BasicsTests", .tests, ["Basics", "TestSupport"]),
-    Room(6, "JSONValueTests", .tests, ["JSONValue", "TestSupport"]),
-    Room(6, "PhotoModelTests", .tests, ["PhotoModel", "JSONValue", "TestSupport"]),
-    Room(6, "MessagingTests", .tests, ["Messaging", "JSONValue", "TestSupport", "CZeroMQ", "Logging"]),
-    Room(
+    Module(6, "BasicsTests", .tests, ["Basics", "TestSupport"]),
+    Module(6, "JSONValueTests", .tests, ["JSONValue", "TestSupport"]),
+    Module(6, "PhotoModelTests", .tests, ["PhotoModel", "JSONValue", "TestSupport"]),
+    Module(6, "MessagingTests", .tests, ["Messaging", "JSONValue", "TestSupport", "CZeroMQ", "Logging"]),
+    Module(
         6,
         "ImagingTests",
         .tests,
-        ["Imaging", "PictureFormats", "PhotoModel", "JSONValue", "SamplePictures", "TestSupport"]
+        ["Imaging", "ImageFormats", "PhotoModel", "JSONValue", "SamplePhotos", "TestSupport"]
     ),
-    Room(
+    Module(
         6,
         "MetadataTests",
         .tests,
-        ["Metadata", "PictureFormats", "PhotoModel", "JSONValue", "SamplePictures", "TestSupport"]
+        ["Metadata", "ImageFormats", "PhotoModel", "JSONValue", "SamplePhotos", "TestSupport"]
     ),
-    Room(6, "StorageTests", .tests, ["Storage", "TestSupport", "GRDB"]),
-    Room(6, "ContractsTests", .tests, ["Contracts", "Messaging", "PhotoModel", "JSONValue", "TestSupport"]),
-    Room(
+    Module(6, "StorageTests", .tests, ["Storage", "TestSupport", "GRDB"]),
+    Module(6, "ContractsTests", .tests, ["Contracts", "Messaging", "PhotoModel", "JSONValue", "TestSupport"]),
+    Module(
         6,
         "HostingTests",
         .tests,
@@ -191,22 +191,22 @@ let rooms: [Room] = [
             "ServiceLifecycle", "TestSupport",
         ]
     ),
-    Room(
+    Module(
         6,
         "PhotoClientTests",
         .tests,
         ["PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging", "Basics", "TestSupport"]
     ),
-    Room(
+    Module(
         6,
         "CatalogTests",
         .tests,
         [
             "Catalog", "Hosting", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "GRDB", "Logging",
-            "ServiceLifecycle", "SamplePictures", "TestSupport",
+            "ServiceLifecycle", "SamplePhotos", "TestSupport",
         ]
     ),
-    Room(
+    Module(
         6,
         "ChangeBrokerTests",
         .tests,
@@ -215,16 +215,16 @@ let rooms: [Room] = [
             "TestSupport",
         ]
     ),
-    Room(
+    Module(
         6,
         "ThumbnailerTests",
         .tests,
         [
             "Thumbnailer", "Hosting", "PhotoClient", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage",
-            "Imaging", "PictureFormats", "SamplePictures", "Logging", "ArgumentParser", "TestSupport",
+            "Imaging", "ImageFormats", "SamplePhotos", "Logging", "ArgumentParser", "TestSupport",
         ]
     ),
-    Room(
+    Module(
         6,
         "EditorTests",
         .tests,
@@ -233,7 +233,7 @@ let rooms: [Room] = [
             "Storage", "Imaging", "Metadata", "Logging", "ArgumentParser", "TestSupport",
         ]
     ),
-    Room(
+    Module(
         6,
         "CommandLineTests",
         .tests,
@@ -242,17 +242,17 @@ let rooms: [Room] = [
             "TestSupport",
         ]
     ),
-    Room(
+    Module(
         6,
-        "HouseTests",
+        "SystemTests",
         .tests,
         [
             "TestSupport", "PhotoClient", "Hosting", "Contracts", "Messaging", "PhotoModel", "JSONValue", "Logging",
-            "PictureFormats", "CZeroMQ", "Basics", "ArgumentParser",
+            "ImageFormats", "CZeroMQ", "Basics", "ArgumentParser",
         ] + programs
     ),
-    Room(6, "TidyTests", .tests, ["TestSupport"]),
-    Room(
+    Module(6, "TidyTests", .tests, ["TestSupport"]),
+    Module(
         6,
         "Benchmarks",
         .bench,
@@ -265,20 +265,20 @@ let rooms: [Room] = [
 
 // MARK: - Layer rules and build settings
 
-let floors = Dictionary(uniqueKeysWithValues: rooms.map { ($0.name, $0.floor) })
+let layers = Dictionary(uniqueKeysWithValues: modules.map { ($0.name, $0.layer) })
 /// Headers of installed libraries. Every module may use them, including those of the same layer.
-let systemLibraries = Set(rooms.compactMap { if case .system = $0.kind { $0.name } else { nil } })
+let systemLibraries = Set(modules.compactMap { if case .system = $0.kind { $0.name } else { nil } })
 
-for room in rooms {
-    for support in room.leansOn where !systemLibraries.contains(support) {
-        guard let floor = floors[support] else { continue }
-        if floor >= room.floor {
-            fatalError("\(room.name) (layer \(room.floor)) must not depend on \(support) (layer \(floor))")
+for module in modules {
+    for dependency in module.dependencies where !systemLibraries.contains(dependency) {
+        guard let layer = layers[dependency] else { continue }
+        if layer >= module.layer {
+            fatalError("\(module.name) (layer \(module.layer)) must not depend on \(dependency) (layer \(layer))")
         }
     }
 }
 
-let house: [SwiftSetting] = [
+let commonSettings: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("InternalImportsByDefault"),
@@ -287,44 +287,54 @@ let house: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-func dependency(_ name: String) -> Target.Dependency {
-    if floors[name] != nil { return .target(name: name) }
+func targetDependency(_ name: String) -> Target.Dependency {
+    if layers[name] != nil { return .target(name: name) }
     guard let package = packages.first(where: { $0.value.products.contains(name) }) else {
         fatalError("no module and no package provides \(name)")
     }
     return .product(name: name, package: package.key)
 }
 
-func target(_ room: Room) -> Target {
-    let dependencies = room.leansOn.map(dependency)
-    switch room.kind {
+func target(_ module: Module) -> Target {
+    let dependencies = module.dependencies.map(targetDependency)
+    switch module.kind {
     case .library, .support:
-        return .target(name: room.name, dependencies: dependencies, path: room.path, swiftSettings: house)
+        return .target(name: module.name, dependencies: dependencies, path: module.path, swiftSettings: commonSettings)
     case .c:
         // Loops over pixels should be fast in debug builds too.
         return .target(
-            name: room.name,
+            name: module.name,
             dependencies: dependencies,
-            path: room.path,
-            cSettings: room.name == "CPixels" ? [.unsafeFlags(["-O2", "-fno-math-errno"])] : []
+            path: module.path,
+            cSettings: module.name == "CPixels" ? [.unsafeFlags(["-O2", "-fno-math-errno"])] : []
         )
     case .system(let pkgConfig, let apt):
-        return .systemLibrary(name: room.name, path: room.path, pkgConfig: pkgConfig, providers: [.apt([apt])])
+        return .systemLibrary(name: module.name, path: module.path, pkgConfig: pkgConfig, providers: [.apt([apt])])
     case .program, .bench:
-        return .executableTarget(name: room.name, dependencies: dependencies, path: room.path, swiftSettings: house)
+        return .executableTarget(
+            name: module.name,
+            dependencies: dependencies,
+            path: module.path,
+            swiftSettings: commonSettings
+        )
     case .tests:
-        return .testTarget(name: room.name, dependencies: dependencies, path: room.path, swiftSettings: house)
+        return .testTarget(
+            name: module.name,
+            dependencies: dependencies,
+            path: module.path,
+            swiftSettings: commonSettings
+        )
     }
 }
 
-func product(_ room: Room) -> Product? {
-    guard case .program(let name) = room.kind else { return nil }
-    return .executable(name: name, targets: [room.name])
+func product(_ module: Module) -> Product? {
+    guard case .program(let name) = module.kind else { return nil }
+    return .executable(name: name, targets: [module.name])
 }
 
 let package = Package(
     name: "safelight",
-    products: rooms.compactMap(product),
+    products: modules.compactMap(product),
     dependencies: packages.sorted { $0.key < $1.key }.map { .package(url: $0.value.url, from: $0.value.version) },
-    targets: rooms.map(target)
+    targets: modules.map(target)
 )

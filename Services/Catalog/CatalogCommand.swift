@@ -96,7 +96,7 @@ struct ServeCommand: AsyncParsableCommand {
         }
         configuration.traffic.begin()
         let logger = try service.logger("catalog")
-        configuration.door = try listening.resolve(logger: logger)
+        configuration.listener = try listening.resolve(logger: logger)
         let locks = try endpoints.resolve().claim(for: .catalog)
         let catalog = try await CatalogService(configuration, logger: logger)
         try await catalog.run(ready: service.ready)

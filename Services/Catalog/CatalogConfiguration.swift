@@ -14,7 +14,7 @@ struct CatalogConfiguration: Sendable {
     var localSecurity = SocketSecurity.none
     var traffic = TrafficLimits()
     /// The network listener for clients on other machines; nil accepts clients of this machine only.
-    var door: PublicDoor?
+    var listener: NetworkListener?
     /// The number of worker processes that read metadata.
     var workers = 2
     /// The resource limits of each worker.
@@ -33,7 +33,7 @@ struct CatalogConfiguration: Sendable {
     /// The maximum number of transactions that wait to be committed.
     var writeQueue = 1024
     /// The maximum number of file operations that run or wait, counted separately for short and long ones.
-    var fileQueue = FileCrew.defaultLimit
+    var fileQueue = BlockingIOExecutor.defaultLimit
     /// The size of the cache of fetch results in bytes.
     var resultCacheBytes = 64 << 20
     /// The number of days for which change records are kept.
@@ -49,7 +49,7 @@ struct CatalogConfiguration: Sendable {
     var readers = 4
     /// The seconds spent on checking the database at the start; 0 skips the check.
     var checkSeconds = 2.0
-    var uploads = UploadDesk.Limits()
+    var uploads = UploadRegistry.Limits()
     /// The number of seconds for which nothing must refer to stored bytes before they are deleted.
     var collectAfterSeconds = 3600
     /// Microseconds between deletions of old records if few are due.
@@ -111,7 +111,7 @@ struct CatalogConfiguration: Sendable {
 }
 
 /// The clocks and the name generator, which tests replace.
-struct CatalogSurroundings: Sendable {
+struct CatalogEnvironment: Sendable {
     /// Returns the wall time in microseconds since 1970.
     var now: @Sendable () -> Int64 = {
         var time = timespec()

@@ -10,17 +10,17 @@ import Storage
 /// Dispatches the catalog's requests, one line per method.
 struct CatalogHandler: RequestHandler {
     let store: LibraryStore
-    let writer: Writer
-    let tail: ChangeTail
+    let writer: TransactionWriter
+    let tail: ChangeLogTail
     let fetches: FetchEngine
     let history: HistoryReader
-    let intake: ResourceIntake
+    let intake: ResourceIngestor
     let collector: ResourceCollector
     let delivery: ResourceDelivery
-    let uploads: UploadDesk
+    let uploads: UploadRegistry
     let quarantine: Quarantine
-    let backups: BackupDesk
-    let rescans: RescanDesk
+    let backups: BackupService
+    let rescans: RescanService
     let services: ServiceIdentities
     let edits: EditReader
     let state: ServiceState
@@ -34,10 +34,10 @@ struct CatalogHandler: RequestHandler {
         do {
             return try await answer(CatalogRequest(method: request.method, params: request.params), request, notifier)
         } catch {
-            if CatalogRefusals.isFault(error) {
+            if CatalogErrorMapping.isFault(error) {
                 logger.error("a request failed", metadata: ["method": "\(request.method)", "error": "\(error)"])
             }
-            throw CatalogRefusals.refusal(error)
+            throw CatalogErrorMapping.rpcError(error)
         }
     }
 
@@ -73,7 +73,7 @@ struct CatalogHandler: RequestHandler {
             return Reply(try await fetches.createTransient(transient, owner: incoming.identity).json)
         case .releaseTransient(let transient):
             fetches.transients.release(transient.id, owner: incoming.identity)
-            return Reply(Done().json)
+            return Reply(EmptyResult().json)
         case .details(let details): return Reply(try await fetches.details(details, owner: incoming.identity).json)
         case .fetchKeys(let keys): return try await KeyDelivery(store: store).keys(keys, incoming, notifier)
         case .perform(let changes): return Reply(try await perform(changes, incoming))
@@ -96,9 +96,9 @@ struct CatalogHandler: RequestHandler {
             return Reply(finished.json)
         case .cancelUpload(let upload):
             try await uploads.cancel(upload, owner: incoming.identity)
-            return Reply(Done().json)
+            return Reply(EmptyResult().json)
         case .reportHarm(let harm):
-            try services.check(incoming.identity, for: ReportHarm.method)
+            try services.check(incoming.identity, for: ReportWorkerFault.method)
             return Reply(try await quarantine.report(harm).json)
         case .listQuarantine(let list): return Reply(try await quarantine.list(list).json)
         case .liftQuarantine(let lift):
@@ -132,7 +132,7 @@ struct CatalogHandler: RequestHandler {
             return try known.result(for: digest, key)
         }
         guard !changes.recall else {
-            throw Refusal.identifierNotFound.error("no transaction \"\(changes.transaction ?? "")\" was committed")
+            throw ErrorCode.identifierNotFound.error("no transaction \"\(changes.transaction ?? "")\" was committed")
         }
         var origin = ChangeOrigin(identity: incoming.identity)
         origin.client = changes.client.isEmpty ? nil : changes.client
@@ -169,7 +169,7 @@ struct CatalogHandler: RequestHandler {
                 do {
                     prepared[index].snapshot = try await fetches.snapshot(for: request, owner: incoming.identity)
                 } catch {
-                    throw CatalogRefusals.refusal(error).about(request: index)
+                    throw CatalogErrorMapping.rpcError(error).about(request: index)
                 }
             }
             do throws(WriteFailure) {
@@ -180,7 +180,7 @@ struct CatalogHandler: RequestHandler {
                 switch error {
                 case .refused(let refusal): throw refusal
                 case .factsNeeded:
-                    guard !alwaysReads else { throw Refusal.internalError.error("the bytes have no metadata") }
+                    guard !alwaysReads else { throw ErrorCode.internalError.error("the bytes have no metadata") }
                     alwaysReads = true
                 }
             }
@@ -220,15 +220,17 @@ struct CatalogHandler: RequestHandler {
     private func catchUp(with token: ChangeToken?, _ incoming: IncomingRequest) async throws {
         guard let token else { return }
         let head = try await store.read { try $0.head() }
-        guard token.library == head.library else { throw CatalogRefusals.tokenExpired(token, head) }
+        guard token.library == head.library else { throw CatalogErrorMapping.tokenExpired(token, head) }
         guard token.sequence > tail.head else { return }
         // Stops a little before the deadline, so that the client receives the reason.
         let left = incoming.deadlineMicroseconds.subtractingReportingOverflow(clock.nowMicroseconds())
         let patience = min(left.overflow ? .max : left.partialValue / 4 * 3, 30_000_000)
         let tail = tail
-        let isReached = await Waiting.atMost(.microseconds(max(0, patience))) { await tail.wait(for: token.sequence) }
+        let isReached = await TaskDelay.withTimeout(.microseconds(max(0, patience))) {
+            await tail.wait(for: token.sequence)
+        }
         guard isReached == true else {
-            throw Refusal.behind.error(
+            throw ErrorCode.behind.error(
                 "the catalog is at \(tail.head) and has not reached \(token.sequence); try again later",
                 ["head": .string(ChangeToken(library: head.library, sequence: tail.head).description)]
             )

@@ -10,20 +10,20 @@ import Storage
 import Synchronization
 
 /// The catalog service. It creates and connects all components; no other type knows all of them.
-struct CatalogService: WiredService {
+struct CatalogService: RunnableService {
     static let name = ServiceName.catalog
 
     let configuration: CatalogConfiguration
     let logger: Logger
     let store: LibraryStore
-    let writer: Writer
-    let tail: ChangeTail
+    let writer: TransactionWriter
+    let tail: ChangeLogTail
     let resources: ResourceStore
     let servers: RequestServers
     let handler: CatalogHandler
-    let uploads: UploadDesk
+    let uploads: UploadRegistry
     let workers: WorkerPool
-    let examiner: PictureExaminer
+    let examiner: DamageScanner
     let collector: ResourceCollector
     private let thread: PollThread
     private let lock: LibraryLock
@@ -38,7 +38,7 @@ struct CatalogService: WiredService {
     /// - Throws: an error if a setting is not valid, the library is in use or damaged, or the address cannot be bound
     init(
         _ configuration: CatalogConfiguration,
-        surroundings: CatalogSurroundings = CatalogSurroundings(),
+        environment: CatalogEnvironment = CatalogEnvironment(),
         logger: Logger
     ) async throws {
         try configuration.validate()
@@ -46,7 +46,7 @@ struct CatalogService: WiredService {
         try LibraryFolder.make(folder)
         lock = try LibraryLock(folder)
         let resources = try Self.openResources(folder, logger)
-        let store = try Self.openStore(configuration, surroundings, logger)
+        let store = try Self.openStore(configuration, environment, logger)
         let workers = WorkerPool(
             executable: configuration.workerExecutable,
             count: configuration.workers,
@@ -54,117 +54,117 @@ struct CatalogService: WiredService {
             logger: logger
         )
         try await workers.start()
-        let tail = ChangeTail(head: store.startSequence)
+        let tail = ChangeLogTail(head: store.startSequence)
         let time = RetentionTime(
             last: try await store.retentionMoment(),
-            wall: surroundings.now,
-            monotonic: surroundings.clock,
+            wall: environment.now,
+            monotonic: environment.clock,
             logger: logger
         )
-        let writer = Writer(
+        let writer = TransactionWriter(
             store: store,
             tail: tail,
             retention: Self.retention(configuration),
-            rules: Self.rules(configuration, surroundings, retention: time),
-            limits: Writer.Limits(waiting: configuration.writeQueue),
+            rules: Self.rules(configuration, environment, retention: time),
+            limits: TransactionWriter.Limits(waiting: configuration.writeQueue),
             logger: logger,
-            clock: surroundings.clock
+            clock: environment.clock
         )
-        let crew = FileCrew(limit: configuration.fileQueue)
-        let uploads = UploadDesk(
+        let blockingIO = BlockingIOExecutor(limit: configuration.fileQueue)
+        let uploads = UploadRegistry(
             resources: resources,
-            crew: crew,
-            clock: surroundings.clock,
+            blockingIO: blockingIO,
+            clock: environment.clock,
             limits: configuration.uploads,
-            makeName: surroundings.makeName
+            makeName: environment.makeName
         )
         let collector = ResourceCollector(
             store: store,
             resources: resources,
-            crew: crew,
+            blockingIO: blockingIO,
             uploads: uploads,
-            clock: surroundings.clock,
+            clock: environment.clock,
             after: Int64(configuration.collectAfterSeconds) * 1_000_000,
             logger: logger
         )
         await uploads.discard { await collector.discard($0) }
-        let figures = Hosting.Figures()
-        figures.section("files") { crew.figures }
-        let quarantine = try await Quarantine(store: store, now: surroundings.now)
-        let work = ResourceWork(workers) { harm in
+        let metrics = Hosting.Metrics()
+        metrics.section("files") { blockingIO.metrics }
+        let quarantine = try await Quarantine(store: store, now: environment.now)
+        let work = ResourceJobRunner(workers) { harm in
             // This fails only if the catalog's own disk fails; the next attempt will report the bytes again.
-            _ = try? await quarantine.report(ReportHarm(harm, by: .catalog))
+            _ = try? await quarantine.report(ReportWorkerFault(harm, by: .catalog))
         }
         let fetches = FetchEngine(
             store: store,
             quarantine: quarantine,
             cacheBytes: configuration.resultCacheBytes,
-            transients: TransientDesk(clock: surroundings.clock)
+            transients: TransientCollectionRegistry(clock: environment.clock)
         )
-        let pictures = PictureReader(work: work, quarantine: quarantine, resources: resources)
-        let services = ServiceIdentities(door: configuration.door)
+        let extractor = MetadataExtractor(work: work, quarantine: quarantine, resources: resources)
+        let services = ServiceIdentities(listener: configuration.listener)
         let handler = CatalogHandler(
             store: store,
             writer: writer,
             tail: tail,
             fetches: fetches,
             history: HistoryReader(store: store, tail: tail),
-            intake: ResourceIntake(
+            intake: ResourceIngestor(
                 resources: resources,
-                crew: crew,
+                blockingIO: blockingIO,
                 uploads: uploads,
                 roots: try ImportRoots(configuration.importRoots),
-                pictures: pictures,
+                extractor: extractor,
                 store: store,
                 maxBytes: configuration.maxFileBytes,
                 healing: ResourceHealing(
                     store: store,
                     writer: writer,
                     quarantine: quarantine,
-                    pictures: pictures,
+                    extractor: extractor,
                     logger: logger
                 ),
                 logger: logger
             ),
             collector: collector,
-            delivery: ResourceDelivery(store: store, resources: resources, crew: crew),
+            delivery: ResourceDelivery(store: store, resources: resources, blockingIO: blockingIO),
             uploads: uploads,
             quarantine: quarantine,
-            backups: BackupDesk(
+            backups: BackupService(
                 store: store,
                 resources: resources,
-                crew: crew,
-                now: surroundings.now,
+                blockingIO: blockingIO,
+                now: environment.now,
                 logger: logger
             ),
-            rescans: RescanDesk(
+            rescans: RescanService(
                 resources: resources,
-                crew: crew,
+                blockingIO: blockingIO,
                 roots: configuration.importRoots,
                 maxBytes: configuration.maxFileBytes,
-                now: surroundings.now
+                now: environment.now
             ),
             services: services,
             edits: EditReader(store: store, services: services),
-            state: ServiceState(Self.name, methods: CatalogRequest.methods, figures: figures) {
+            state: ServiceState(Self.name, methods: CatalogRequest.methods, metrics: metrics) {
                 ([writer.problem].compactMap { $0 }, tail.head)
             },
-            clock: surroundings.clock,
+            clock: environment.clock,
             logger: logger
         )
         let thread = try PollThread(name: "catalog")
         let servers = try RequestServers(
             .catalog,
             address: configuration.address,
-            door: configuration.door,
+            listener: configuration.listener,
             thread: thread,
             security: configuration.localSecurity,
             traffic: configuration.traffic,
-            clock: surroundings.clock,
+            clock: environment.clock,
             logger: logger,
             handler: handler
         )
-        let examiner = PictureExaminer(
+        let examiner = DamageScanner(
             store: store,
             tail: tail,
             writer: writer,
@@ -187,7 +187,7 @@ struct CatalogService: WiredService {
         self.examiner = examiner
         self.collector = collector
         self.thread = thread
-        report(to: figures, fetches, quarantine)
+        report(to: metrics, fetches, quarantine)
     }
 
     private static func openResources(_ folder: String, _ logger: Logger) throws -> ResourceStore {
@@ -199,7 +199,7 @@ struct CatalogService: WiredService {
 
     private static func openStore(
         _ configuration: CatalogConfiguration,
-        _ surroundings: CatalogSurroundings,
+        _ environment: CatalogEnvironment,
         _ logger: Logger
     ) throws -> LibraryStore {
         var options = DatabaseFileOptions()
@@ -208,8 +208,8 @@ struct CatalogService: WiredService {
         let store = try LibraryStore(
             folder: configuration.library,
             options: options,
-            now: surroundings.now(),
-            newHistory: surroundings.makeName(),
+            now: environment.now(),
+            newHistory: environment.makeName(),
             logger: logger
         )
         if store.database.check == .unfinished {
@@ -221,32 +221,32 @@ struct CatalogService: WiredService {
         return store
     }
 
-    /// Registers the sections of the method `figures`.
-    private func report(to figures: Hosting.Figures, _ fetches: FetchEngine, _ quarantine: Quarantine) {
+    /// Registers the sections of the method `metrics`.
+    private func report(to metrics: Hosting.Metrics, _ fetches: FetchEngine, _ quarantine: Quarantine) {
         let (servers, workers, examiner, writer) = (servers, workers, examiner, writer)
         let (store, tail, uploads, collector) = (store, tail, uploads, collector)
-        figures.section("requests") { await servers.figures() }
-        figures.section("workers") { workers.figures() }
-        figures.section("examiner") { examiner.figures }
-        figures.section("collector") { collector.figures }
-        figures.section("writes") {
-            var json = writer.figures.json
+        metrics.section("requests") { await servers.metrics() }
+        metrics.section("workers") { workers.metrics() }
+        metrics.section("examiner") { examiner.metrics }
+        metrics.section("collector") { collector.metrics }
+        metrics.section("writes") {
+            var json = writer.metrics.json
             json["queued"] = JSON(writer.queueDepth)
             json["walBytes"] = .int(store.walBytes)
             json["sequence"] = .int(tail.head)
             json["waitingForRecords"] = JSON(tail.waiting)
             return json
         }
-        figures.section("fetches") {
+        metrics.section("fetches") {
             [
                 "cachedResults": JSON(fetches.cachedResults), "cachedBytes": JSON(fetches.cacheBytes),
                 "transients": JSON(fetches.transients.count),
             ]
         }
-        figures.section("quarantine") { ["resources": JSON(quarantine.count)] }
-        figures.section("uploads") { ["open": JSON(await uploads.count)] }
-        figures.section("library") {
-            (try? await store.read { try $0.figures() }) ?? [:]
+        metrics.section("quarantine") { ["resources": JSON(quarantine.count)] }
+        metrics.section("uploads") { ["open": JSON(await uploads.count)] }
+        metrics.section("library") {
+            (try? await store.read { try $0.metrics() }) ?? [:]
         }
     }
 
@@ -254,17 +254,17 @@ struct CatalogService: WiredService {
     var parts: [any Service] {
         let (store, thread, tail, writer, lock) = (store, thread, tail, writer, lock)
         return [
-            ClosingPart("lock") { lock.release() },
-            ClosingPart("database") { try store.close() },
-            ClosingPart("trimming") { writer.stopTrimming() },
-            ClosingPart("poll thread") { await thread.shutdown() },
-            WorkerPoolPart(workers),
+            ClosingComponent("lock") { lock.release() },
+            ClosingComponent("database") { try store.close() },
+            ClosingComponent("trimming") { writer.stopTrimming() },
+            ClosingComponent("poll thread") { await thread.shutdown() },
+            WorkerPoolComponent(workers),
             examiner,
             collector,
-            ClockPart(writer: writer, interval: configuration.clockInterval, logger: logger),
+            ScheduledChanges(writer: writer, interval: configuration.clockInterval, logger: logger),
         ] + servers.parts + [
             // Streams end before the server waits for its open requests.
-            ClosingPart("streams") { tail.close() }
+            ClosingComponent("streams") { tail.close() }
         ]
     }
 
@@ -275,8 +275,8 @@ struct CatalogService: WiredService {
         try DatabaseCheck.full(path: path)
     }
 
-    private static func retention(_ configuration: CatalogConfiguration) -> Retention {
-        Retention(
+    private static func retention(_ configuration: CatalogConfiguration) -> RetentionPolicy {
+        RetentionPolicy(
             age: Int64(configuration.historyDays) * 86_400_000_000,
             bytes: configuration.historyBytes,
             interval: configuration.trimInterval
@@ -285,17 +285,17 @@ struct CatalogService: WiredService {
 
     private static func rules(
         _ configuration: CatalogConfiguration,
-        _ surroundings: CatalogSurroundings,
+        _ environment: CatalogEnvironment,
         retention time: RetentionTime
-    ) -> BatchStore.WriteRules {
-        BatchStore.WriteRules(
+    ) -> BatchStore.WriteContext {
+        BatchStore.WriteContext(
             maxEntities: configuration.maxEntities,
             maxRecordBytes: configuration.maxRecordBytes,
             recentSpan: Int64(configuration.recentDays) * 86_400_000_000,
             trashSpan: Int64(configuration.trashDays) * 86_400_000_000,
-            now: surroundings.now,
+            now: environment.now,
             retentionNow: time.now,
-            makeID: IdentifierSource(now: surroundings.now).make
+            makeID: IdentifierGenerator(now: environment.now).make
         )
     }
 }

@@ -4,6 +4,6 @@ import Hosting
 @main
 enum Program {
     static func main() {
-        ServiceProgram.run(CatalogCommand.self) { WorkerProcess.serve(PictureReader.handle) }
+        ServiceProgram.run(CatalogCommand.self) { WorkerProcess.serve(MetadataExtractor.handle) }
     }
 }

@@ -9,8 +9,8 @@ struct ServiceIdentities: Sendable {
     private let ownIdentity: String
     private let isListed: @Sendable (String) -> Bool
 
-    init(door: PublicDoor?, ownUID: UInt32 = geteuid()) {
-        self.init(ownUID: ownUID) { door?.isService($0) ?? false }
+    init(listener: NetworkListener?, ownUID: UInt32 = geteuid()) {
+        self.init(ownUID: ownUID) { listener?.isService($0) ?? false }
     }
 
     init(ownUID: UInt32, isListed: @escaping @Sendable (String) -> Bool) {
@@ -23,7 +23,7 @@ struct ServiceIdentities: Sendable {
     /// - Throws: `access_denied` if it is not
     func check(_ identity: String, for what: String) throws(RPCError) {
         guard identity == ownIdentity || isListed(identity) else {
-            throw Refusal.accessDenied.error("\(what) is for services only, and \(identity) is not a service")
+            throw ErrorCode.accessDenied.error("\(what) is for services only, and \(identity) is not a service")
         }
     }
 }

@@ -19,11 +19,15 @@ struct CatalogFollower: Sendable {
             while !Task.isCancelled {
                 do throws(RPCError) {
                     try await follow()
-                    await feed.lose("the catalog ended the stream of records")
+                    await feed.dropHistory("the catalog ended the stream of records")
                 } catch {
-                    if error.refusal == .tokenExpired { await restart() } else { await feed.lose(error.message) }
+                    if error.errorCode == .tokenExpired {
+                        await restart()
+                    } else {
+                        await feed.dropHistory(error.message)
+                    }
                 }
-                await Waiting.beforeRetry(configuration.catalogPause)
+                await TaskDelay.retryDelay(configuration.catalogPause)
             }
             group.cancelAll()
         }
@@ -34,22 +38,22 @@ struct CatalogFollower: Sendable {
         // Waits for the connection. The current token is requested first, because it says whether the history is the
         // same.
         let current = try await catalog.ask(CurrentToken(), deadline: .seconds(10)).result
-        let token = await feed.meet(current)
+        let token = await feed.adopt(current)
         let stream = catalog.encodedStream(ChangesFollow(token: token), credit: configuration.catalogCredit)
         for try await event in stream {
             guard case .notification(let notification) = event, notification.method == ChangesFollow.notification
             else { continue }
             do throws(JSONProblem) {
-                try await take(notification)
+                try await handle(notification)
             } catch {
                 logger.error("cannot parse a change record of the catalog", metadata: ["why": "\(error)"])
-                throw Refusal.internalError.error("a record of the catalog cannot be read: \(error)")
+                throw ErrorCode.internalError.error("a record of the catalog cannot be read: \(error)")
             }
         }
     }
 
     /// Applies the records of a notification, including those before an unreadable one.
-    private func take(_ notification: EncodedNotification) async throws(JSONProblem) {
+    private func handle(_ notification: EncodedNotification) async throws(JSONProblem) {
         var records: [BrokerRecord] = []
         var problem: JSONProblem?
         do throws(JSONProblem) {
@@ -61,7 +65,7 @@ struct CatalogFollower: Sendable {
             await feed.noteUnreadable()
         }
         await feed.waitForSubscribers()
-        try await feed.take(records)
+        try await feed.append(records)
         if let problem { throw problem }
     }
 
@@ -95,13 +99,13 @@ struct CatalogFollower: Sendable {
         do throws(RPCError) {
             await feed.restart(at: try await catalog.ask(CurrentToken(), deadline: .seconds(10)).result)
         } catch {
-            await feed.lose(error.message)
+            await feed.dropHistory(error.message)
         }
     }
 
     /// Updates the oldest sequence: history is trimmed while the feed runs.
     private func refreshOldest() async {
-        for await _ in Waiting.ticks(every: configuration.catalogInterval) {
+        for await _ in TaskDelay.ticks(every: configuration.catalogInterval) {
             if let current = try? await catalog.ask(CurrentToken(), deadline: .seconds(5)).result {
                 await feed.note(oldest: current.oldest)
             }

@@ -58,7 +58,7 @@ struct ChangeBrokerCommand: AsyncParsableCommand {
         var configuration = try ChangeBrokerConfiguration(self, endpoints: endpoints)
         if check { return print(configuration.json.prettyText) }
         configuration.traffic.begin()
-        configuration.door = try listening.resolve(logger: logger)
+        configuration.listener = try listening.resolve(logger: logger)
         let locks = try endpoints.claim(for: .changeBroker)
         let broker = try ChangeBrokerService(configuration, logger: logger)
         defer { withExtendedLifetime(locks) {} }

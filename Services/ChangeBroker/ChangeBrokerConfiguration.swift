@@ -16,7 +16,7 @@ struct ChangeBrokerConfiguration: Sendable {
     var localSecurity = SocketSecurity.none
     var traffic = TrafficLimits()
     /// The listener for clients on other machines; nil if only this machine may connect.
-    var door: PublicDoor?
+    var listener: NetworkListener?
 
     /// Records kept in memory for replays; older ones come from the catalog.
     var ringRecords = 100_000

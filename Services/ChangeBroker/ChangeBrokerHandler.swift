@@ -6,13 +6,15 @@ import PhotoModel
 
 /// Handles the change-broker's requests.
 struct ChangeBrokerHandler: RequestHandler {
-    let history: History
+    let history: ChangeHistory
     let configuration: ChangeBrokerConfiguration
     let state: ServiceState
     let clock: MonotonicClock
 
     private var feed: RecordFeed { history.feed }
-    private var desk: FetchDesk { FetchDesk(history: history, configuration: configuration, clock: clock) }
+    private var observations: ObservationService {
+        ObservationService(history: history, configuration: configuration, clock: clock)
+    }
 
     func limits(of method: String) -> MethodLimits { ChangeBrokerRequest.limits(of: method) }
 
@@ -22,9 +24,9 @@ struct ChangeBrokerHandler: RequestHandler {
         case .since(let request): Reply(encoded: try await since(request, incoming).encoded)
         case .follow(let request): Reply(try await follow(request, incoming, notifier).json)
         case .head: Reply(try await head().json)
-        case .observe(let request): Reply(try await desk.observe(request, incoming).json)
-        case .unobserve(let request): Reply(try await desk.unobserve(request, incoming).json)
-        case .details(let request): Reply(try await desk.details(request, incoming).json)
+        case .observe(let request): Reply(try await observations.observe(request, incoming).json)
+        case .unobserve(let request): Reply(try await observations.unobserve(request, incoming).json)
+        case .details(let request): Reply(try await observations.details(request, incoming).json)
         case .discover: Reply(state.document)
         case .health: Reply(await state.health().json)
         case .figures: Reply(await state.counts())
@@ -48,19 +50,19 @@ struct ChangeBrokerHandler: RequestHandler {
         _ notifier: Notifier
     ) async throws(RPCError) -> FollowEnd {
         guard incoming.acceptsNotifications, incoming.credit != nil else {
-            throw Refusal.invalidParams.error(
+            throw ErrorCode.invalidParams.error(
                 "feed.follow sends notifications: use a DEALER socket and send credit, the number of bytes that may be "
                     + "in flight; on a REQ socket use feed.since",
                 ["parameter": "credit"]
             )
         }
-        return try await Following(history: history, configuration: configuration, clock: clock)
+        return try await FollowSession(history: history, configuration: configuration, clock: clock)
             .run(request, from: incoming.identity, notifier: notifier)
     }
 
     private func head() async throws(RPCError) -> FeedHead {
         guard let head = await feed.head else {
-            throw Refusal.unavailable.error("the broker has not reached the catalog yet; try again")
+            throw ErrorCode.unavailable.error("the broker has not reached the catalog yet; try again")
         }
         return head
     }

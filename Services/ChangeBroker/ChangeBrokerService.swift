@@ -8,7 +8,7 @@ import PhotoModel
 import ServiceLifecycle
 
 /// The change-broker with all its components. The command and the tests create it in the same way.
-struct ChangeBrokerService: WiredService {
+struct ChangeBrokerService: RunnableService {
     static let name = ServiceName.changeBroker
 
     /// The bound request address; a wildcard port is replaced by the actual one.
@@ -57,13 +57,13 @@ struct ChangeBrokerService: WiredService {
             )
         ]
         LoopbackWarning.log([publishers[0].boundAddress], logger)
-        if let door = configuration.door {
+        if let listener = configuration.listener {
             publishers.append(
                 try Publisher(
-                    address: door.address(of: .feed),
+                    address: listener.address(of: .feed),
                     thread: feedThread,
                     limits: limits,
-                    security: door.security(of: .feed),
+                    security: listener.security(of: .feed),
                     logger: logger
                 )
             )
@@ -74,12 +74,12 @@ struct ChangeBrokerService: WiredService {
             instance: PhotoLibrary.randomTransaction(),
             logger: logger
         )
-        let history = History(feed: feed, catalog: catalog)
-        let figures = Hosting::Figures()
+        let history = ChangeHistory(feed: feed, catalog: catalog)
+        let metrics = Hosting::Metrics()
         let servers = try RequestServers(
             .broker,
             address: configuration.requests,
-            door: configuration.door,
+            listener: configuration.listener,
             thread: thread,
             limits: limits,
             security: configuration.localSecurity,
@@ -88,19 +88,19 @@ struct ChangeBrokerService: WiredService {
             handler: ChangeBrokerHandler(
                 history: history,
                 configuration: configuration,
-                state: ServiceState(Self.name, methods: ChangeBrokerRequest.methods, figures: figures) {
+                state: ServiceState(Self.name, methods: ChangeBrokerRequest.methods, metrics: metrics) {
                     (await feed.problems, await feed.token?.sequence ?? 0)
                 },
                 clock: .system
             )
         )
-        figures.section("feed") { await feed.figures() }
-        figures.section("requests") { await servers.figures() }
-        figures.section("publisher") { [local = publishers[0]] in await local.figures() }
+        metrics.section("feed") { await feed.metrics() }
+        metrics.section("requests") { await servers.metrics() }
+        metrics.section("publisher") { [local = publishers[0]] in await local.metrics() }
         if publishers.count > 1 {
-            figures.section("publisherTCP") { [remote = publishers[1]] in await remote.figures() }
+            metrics.section("publisherTCP") { [remote = publishers[1]] in await remote.metrics() }
         }
-        figures.section("catalog") { await catalog.connectionFigures() }
+        metrics.section("catalog") { await catalog.connectionMetrics() }
         self.requestsAddress = servers.address
         self.feedAddress = publishers[0].boundAddress
         self.addresses = servers.addresses + publishers.map(\.boundAddress.description)
@@ -116,20 +116,20 @@ struct ChangeBrokerService: WiredService {
     /// The components in dependency order; they are stopped in reverse order.
     var parts: [any Service] {
         [
-            ClosingPart("sockets") { [threads] in for thread in threads { await thread.shutdown() } },
-            LoopPart("head messages") { [feed] in await feed.publishHeads() },
-            LoopPart("leases") { [self] in await expireLeases() },
-            LoopPart("observed fetches") { [carrier] in await carrier.run() },
-            LoopPart("the catalog's records") { [follower] in await follower.run() },
+            ClosingComponent("sockets") { [threads] in for thread in threads { await thread.shutdown() } },
+            LoopComponent("head messages") { [feed] in await feed.publishHeads() },
+            LoopComponent("leases") { [self] in await expireLeases() },
+            LoopComponent("observed fetches") { [carrier] in await carrier.run() },
+            LoopComponent("the catalog's records") { [follower] in await follower.run() },
         ] + servers.parts + [
             // Stopped first, because active followers would delay the server's stop.
-            ClosingPart("followers") { [feed] in await feed.dismissFollowers() }
+            ClosingComponent("followers") { [feed] in await feed.dismissFollowers() }
         ]
     }
 
     /// Ends observations whose lease has run out, until cancelled.
     private func expireLeases() async {
-        for await _ in Waiting.ticks(every: leaseCheck) {
+        for await _ in TaskDelay.ticks(every: leaseCheck) {
             await feed.expireFetches(now: MonotonicClock.system.nowMicroseconds())
         }
     }

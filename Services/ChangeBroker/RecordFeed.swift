@@ -13,7 +13,7 @@ actor RecordFeed {
     private(set) var instance: String
     let configuration: ChangeBrokerConfiguration
     private nonisolated let publishers: [Publisher]
-    let wanted: WantedTopics
+    let subscribedTopics: SubscribedTopics
     let logger: Logger
     /// Signals that a head message is due.
     private nonisolated let headSignal: AsyncStream<Void>
@@ -58,8 +58,8 @@ actor RecordFeed {
             maxLogBytes: configuration.maxFetchLogBytes
         )
         // Both publishers together.
-        let wanted = WantedTopics(limit: 2 * (configuration.maxTopics + 1))
-        self.wanted = wanted
+        let subscribedTopics = SubscribedTopics(limit: 2 * (configuration.maxTopics + 1))
+        self.subscribedTopics = subscribedTopics
         let (signal, sink) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         self.headSignal = signal
         self.headSink = sink
@@ -70,7 +70,7 @@ actor RecordFeed {
         self.problem = "the catalog has not answered yet"
         for (number, publisher) in publishers.enumerated() {
             publisher.setOnSubscribe { topic, isSubscribed in
-                wanted.note(topic, isSubscribed: isSubscribed, at: number)
+                subscribedTopics.note(topic, isSubscribed: isSubscribed, at: number)
                 // A new subscriber gets the feed's position at once.
                 if isSubscribed, topic == FeedTopic.head { sink.yield() }
             }
@@ -86,7 +86,7 @@ actor RecordFeed {
     /// below the feed's position, the feed restarts at the catalog's head.
     ///
     /// - Returns: the token after which records are needed
-    func meet(_ current: CurrentToken.Result) -> ChangeToken {
+    func adopt(_ current: CurrentToken.Result) -> ChangeToken {
         problem = nil
         oldest = current.oldest.sequence
         if let ring, ring.library == current.token.library, ring.head <= current.token.sequence { return ring.token }
@@ -117,7 +117,7 @@ actor RecordFeed {
     }
 
     /// Notes that the catalog cannot be followed for now, and why.
-    func lose(_ reason: String) {
+    func dropHistory(_ reason: String) {
         if problem == nil { logger.warning("the catalog cannot be followed", metadata: ["why": "\(reason)"]) }
         problem = reason
     }
@@ -129,7 +129,7 @@ actor RecordFeed {
     /// Appends records in the order of their sequences, and publishes them.
     ///
     /// - Throws: the problem of an unreadable record; the records before it are applied
-    func take(_ records: [BrokerRecord]) throws(JSONProblem) {
+    func append(_ records: [BrokerRecord]) throws(JSONProblem) {
         guard ring != nil else { return }
         defer {
             wake()
@@ -139,7 +139,7 @@ actor RecordFeed {
     }
 
     /// Waits while subscribers have long queues. Records can wait, because the catalog stores them.
-    nonisolated func waitForSubscribers() async { for publisher in publishers { await publisher.waitForRoom() } }
+    nonisolated func waitForSubscribers() async { for publisher in publishers { await publisher.waitForCapacity() } }
 
     /// Counts a record of the catalog that could not be parsed.
     func noteUnreadable() { counts.unreadable += 1 }
@@ -156,7 +156,7 @@ actor RecordFeed {
         counts.records += 1
         if record.bytes.count > limit { counts.truncated += 1 }
         send(FeedTopic.changes, LiveFrames.changes(record, previous: head, limit: limit))
-        for part in wanted.filter(parts) {
+        for part in subscribedTopics.filter(parts) {
             let previous = ring?.previous(part.topic) ?? 0
             send(part.topic, LiveFrames.part(part, of: record, previous: previous, limit: limit))
         }
@@ -183,11 +183,11 @@ actor RecordFeed {
         let (interval, spacing) = (configuration.headInterval, configuration.headSpacing)
         await withTaskGroup { group in
             group.addTask { [headSink] in
-                for await _ in Waiting.ticks(every: interval) { headSink.yield() }
+                for await _ in TaskDelay.ticks(every: interval) { headSink.yield() }
             }
             for await _ in headSignal {
                 await publishHead()
-                await Waiting.forCalm(spacing)
+                await TaskDelay.debounce(spacing)
             }
             group.cancelAll()
         }
@@ -221,9 +221,9 @@ actor RecordFeed {
     ///
     /// - Throws: `token_expired` for a moment of another history
     func isBehind(_ token: ChangeToken, _ observation: String) throws(RPCError) -> Bool {
-        guard let ring else { throw Refusal.unavailable.error("the catalog has not been reached yet; ask again") }
+        guard let ring else { throw ErrorCode.unavailable.error("the catalog has not been reached yet; ask again") }
         guard token.library == ring.library else {
-            throw Refusal.tokenExpired.error(
+            throw ErrorCode.tokenExpired.error(
                 "the token belongs to another history; fetch again",
                 [
                     "head": .string(ring.token.description),
@@ -266,9 +266,9 @@ actor RecordFeed {
         _ identity: String,
         at token: ChangeToken? = nil
     ) throws(RPCError) -> (id: UInt64, signal: AsyncStream<Void>) {
-        guard !isStopping else { throw Refusal.unavailable.error("the change-broker is stopping; try again") }
+        guard !isStopping else { throw ErrorCode.unavailable.error("the change-broker is stopping; try again") }
         guard followers.count < configuration.maxFollowers else {
-            throw Refusal.limitExceeded.error(
+            throw ErrorCode.limitExceeded.error(
                 "the feed already has \(configuration.maxFollowers) followers; subscribe to the live feed",
                 ["limit": JSON(configuration.maxFollowers)]
             )
@@ -298,31 +298,33 @@ actor RecordFeed {
     /// The maximum number of followers listed.
     private static let listedFollowers = 100
 
-    func figures() -> JSONObject {
+    func metrics() -> JSONObject {
         let head = ring?.head ?? 0
         let lags = followers.sorted { $0.key < $1.key }.prefix(Self.listedFollowers).map { id, follower -> JSON in
             let lag = follower.token.map { max(0, head - $0.sequence) } ?? 0
-            var figures: JSONObject = [
+            var metrics: JSONObject = [
                 "id": JSON(Int(clamping: id)), "identity": .string(follower.identity), "lag": .int(lag),
             ]
             // The bytes of a follower that is behind the ring are not known.
             let bytes = follower.token.map { ring?.bytes(after: $0.sequence) } ?? 0
-            if let bytes { figures["lagBytes"] = JSON(bytes) }
-            return .object(figures)
+            if let bytes { metrics["lagBytes"] = JSON(bytes) }
+            return .object(metrics)
         }
         return [
             "head": .int(head), "oldest": .int(oldest), "library": .string(ring?.library ?? ""),
             "instance": .string(instance), "isCatalogFollowed": .bool(problem == nil),
             "restarts": JSON(counts.restarts),
             "ring": [
-                "floor": .int(ring?.floor ?? 0), "records": JSON(ring?.count ?? 0), "bytes": JSON(ring?.bytes ?? 0),
+                "floor": .int(ring?.oldestComplete ?? 0), "records": JSON(ring?.count ?? 0),
+                "bytes": JSON(ring?.bytes ?? 0),
                 "maxRecords": JSON(configuration.ringRecords), "maxBytes": JSON(configuration.ringBytes),
             ],
             "live": [
                 "records": JSON(counts.records), "messages": JSON(counts.messages), "bytes": JSON(counts.bytes),
-                "truncated": JSON(counts.truncated), "heads": JSON(counts.heads), "topics": JSON(wanted.count),
+                "truncated": JSON(counts.truncated), "heads": JSON(counts.heads),
+                "topics": JSON(subscribedTopics.count),
             ],
-            "fetches": .object(fetches.figures(behind: fetches.count > 0 ? max(0, head - carried) : 0)),
+            "fetches": .object(fetches.metrics(behind: fetches.count > 0 ? max(0, head - carried) : 0)),
             "unreadableRecords": JSON(counts.unreadable),
             "followers": [
                 "count": JSON(followers.count), "limit": JSON(configuration.maxFollowers), "lags": .array(lags),

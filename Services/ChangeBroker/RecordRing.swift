@@ -18,7 +18,7 @@ struct RecordRing: Sendable {
     let maxBytes: Int
     let library: String
     /// The sequence after which the ring is complete; it has no record at or below it.
-    private(set) var floor: Int64
+    private(set) var oldestComplete: Int64
     /// The approximate memory of the records, in bytes.
     private(set) var bytes = 0
     /// The encoded bytes of all records so far, including removed ones.
@@ -36,7 +36,7 @@ struct RecordRing: Sendable {
     /// Creates an empty ring that begins after a token.
     init(after token: ChangeToken, maxCount: Int, maxBytes: Int) {
         self.library = token.library
-        self.floor = token.sequence
+        self.oldestComplete = token.sequence
         self.maxCount = maxCount
         self.maxBytes = maxBytes
     }
@@ -44,13 +44,13 @@ struct RecordRing: Sendable {
     var count: Int { entries.count }
 
     /// The newest sequence.
-    var head: Int64 { entries.last?.sequence ?? floor }
+    var head: Int64 { entries.last?.sequence ?? oldestComplete }
 
     var token: ChangeToken { ChangeToken(library: library, sequence: head) }
 
     /// Returns the last sequence that a topic carried. If the ring does not know it, returns the sequence after which the
     /// ring is complete, which promises less.
-    func previous(_ topic: String) -> Int64 { newest[topic] ?? floor }
+    func previous(_ topic: String) -> Int64 { newest[topic] ?? oldestComplete }
 
     /// Appends the next record, and removes the oldest ones beyond the bounds.
     mutating func append(_ record: BrokerRecord, topics: [String]) {
@@ -62,7 +62,7 @@ struct RecordRing: Sendable {
         bytes += weight
         for topic in topics { newest[topic] = record.sequence }
         while entries.count > maxCount || bytes > maxBytes, let oldest = entries.popFirst() {
-            floor = oldest.sequence
+            oldestComplete = oldest.sequence
             bytes -= oldest.weight
             for topic in oldest.topics where newest[topic] == oldest.sequence { newest[topic] = nil }
         }
@@ -82,15 +82,15 @@ struct RecordRing: Sendable {
     ///   - filter: selects the records
     ///   - maxBytes: encoded bytes; a single larger record is a page of its own
     func page(after sequence: Int64, limit: Int, filter: FeedTopicFilter, maxBytes: Int) -> Page? {
-        guard sequence >= floor, sequence <= head else { return nil }
+        guard sequence >= oldestComplete, sequence <= head else { return nil }
         var page = Page(sequence: sequence)
-        var room = maxBytes
+        var remainingBytes = maxBytes
         for entry in entries[position(after: sequence)...].prefix(Self.scan) {
             if filter.includes(entry.topics) {
                 let size = entry.record.count
-                guard page.records.count < limit, page.records.isEmpty || size <= room else { break }
+                guard page.records.count < limit, page.records.isEmpty || size <= remainingBytes else { break }
                 page.records.append(entry.record)
-                room -= size
+                remainingBytes -= size
             }
             page.sequence = entry.sequence
         }
@@ -99,7 +99,7 @@ struct RecordRing: Sendable {
 
     /// Returns the encoded bytes of the records after a sequence; nil if the ring is not complete after it.
     func bytes(after sequence: Int64) -> Int? {
-        guard sequence >= floor else { return nil }
+        guard sequence >= oldestComplete else { return nil }
         let position = position(after: sequence)
         guard position < entries.endIndex else { return 0 }
         return total - entries[position].end + entries[position].record.count

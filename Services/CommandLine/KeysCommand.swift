@@ -22,7 +22,7 @@ struct KeysCommand: ParsableCommand {
     )
 
     /// The options that select the key folder and the output format.
-    struct Place: ParsableArguments {
+    struct KeyFolderOptions: ParsableArguments {
         @Option(
             help: ArgumentHelp(
                 "Key folder.",
@@ -68,7 +68,7 @@ struct KeysCommand: ParsableCommand {
     /// `safelight keys server`
     struct Server: ParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Create the services' own keys if there are none.")
-        @OptionGroup var place: Place
+        @OptionGroup var place: KeyFolderOptions
 
         func run() throws {
             let folder = try place.folder()
@@ -97,11 +97,11 @@ struct KeysCommand: ParsableCommand {
         var output: String?
         @Flag(help: "Do nothing if the name is on a list and its secret key exists.")
         var ifMissing = false
-        @OptionGroup var place: Place
+        @OptionGroup var place: KeyFolderOptions
 
         func run() throws {
             let folder = try place.folder()
-            let output = output.map(FilePaths.absolute) ?? folder.usualOutput(of: name)
+            let output = output.map(FilePaths.absolute) ?? folder.defaultOutput(of: name)
             if ifMissing, try folder.keys().contains(where: { $0.name == name }), folder.hasSecret(of: name, in: output)
             {
                 try place.output.result(["name": .string(name), "folder": .string(output), "made": false]) {
@@ -121,7 +121,7 @@ struct KeysCommand: ParsableCommand {
     /// `safelight keys list`
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(abstract: "List the clients that may connect.")
-        @OptionGroup var place: Place
+        @OptionGroup var place: KeyFolderOptions
 
         func run() throws {
             let keys = try place.folder().keys()
@@ -137,7 +137,7 @@ struct KeysCommand: ParsableCommand {
         @Argument(help: "File with the public key, NAME.key.") var file: String
         @Option(help: "Name of the client. Default: the name of the file.") var name: String?
         @OptionGroup var lists: Lists
-        @OptionGroup var place: Place
+        @OptionGroup var place: KeyFolderOptions
 
         func run() throws {
             let certificate = try Certificate(readingPublic: file)
@@ -161,7 +161,7 @@ struct KeysCommand: ParsableCommand {
         )
         @Argument(help: "Name of the client.") var name: String
         @OptionGroup var lists: Lists
-        @OptionGroup var place: Place
+        @OptionGroup var place: KeyFolderOptions
 
         func run() throws {
             let left = try place.folder().revoke(name, from: lists.resolve(usual: KeyList.allCases))
@@ -178,7 +178,7 @@ struct KeysCommand: ParsableCommand {
             discussion: "The name `server` stands for the services' own key."
         )
         @Argument(help: "Name of the client, or server.") var name: String
-        @OptionGroup var place: Place
+        @OptionGroup var place: KeyFolderOptions
 
         func run() throws {
             let certificate = try place.folder().publicCertificate(of: name)

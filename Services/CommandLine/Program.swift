@@ -13,12 +13,12 @@ enum Program {
                 try command.run()
             }
         } catch {
-            leave(error)
+            exitReporting(error)
         }
     }
 
     /// Prints the error and exits with the status that belongs to it.
-    private static func leave(_ error: any Error) -> Never {
+    private static func exitReporting(_ error: any Error) -> Never {
         let output = Output(json: CommandLine.arguments.contains("--json"))
         let status = SafelightCommand.exitCode(for: error)
         switch error {

@@ -50,7 +50,7 @@ struct EditPlan: Sendable, Equatable {
         let present = try Self.presentList(of: asset, data: data)
         let operations = present.operations + edit.adjustments.operations
         guard operations.count <= AdjustmentList.maximumCount else {
-            throw Refusal.limitExceeded.error(
+            throw ErrorCode.limitExceeded.error(
                 "\(asset.id) has \(present.operations.count) operations; with these it would have \(operations.count),"
                     + " and the limit is \(AdjustmentList.maximumCount). Use mode \"replace\" with a shorter list",
                 ["limit": JSON(AdjustmentList.maximumCount), "present": JSON(present.operations.count)]
@@ -62,7 +62,7 @@ struct EditPlan: Sendable, Equatable {
     /// Returns the imported image (S-85).
     static func original(of asset: Asset) throws(RPCError) -> AssetResource {
         guard asset.mediaType == .image, let photo = asset.resource(.photo) else {
-            throw Refusal.missingResource.error(
+            throw ErrorCode.missingResource.error(
                 "\(asset.id) is of type \(asset.mediaType.rawValue) and has no image that can be edited",
                 ["asset": .string(asset.id.text), "mediaType": .string(asset.mediaType.rawValue)]
             )
@@ -71,7 +71,7 @@ struct EditPlan: Sendable, Equatable {
     }
 
     static func conflict(_ asset: Asset, expected: Revision) -> RPCError {
-        Refusal.conflict.error(
+        ErrorCode.conflict.error(
             "\(asset.id) is at revision \(asset.revision) with the pixels of \(asset.contentRevision), not \(expected):"
                 + " fetch the asset and try again",
             [
@@ -86,7 +86,7 @@ struct EditPlan: Sendable, Equatable {
         let identifier = asset.adjustmentFormatIdentifier ?? ""
         let version = asset.adjustmentFormatVersion ?? ""
         guard identifier == AdjustmentList.formatIdentifier, version == AdjustmentList.formatVersion else {
-            throw Refusal.requestNotSupported.error(
+            throw ErrorCode.requestNotSupported.error(
                 "the last edit of \(asset.id) has the format \(identifier) \(version), which this editor cannot extend;"
                     + " use mode \"replace\" to start from the original again",
                 [
@@ -96,7 +96,7 @@ struct EditPlan: Sendable, Equatable {
             )
         }
         guard let data, let json = try? JSON(parsing: data), let list = try? AdjustmentList(json: json) else {
-            throw Refusal.invalidResource.error(
+            throw ErrorCode.invalidResource.error(
                 "the adjustment data of \(asset.id) has the format \(identifier) \(version) but is invalid;"
                     + " use mode \"replace\"",
                 ["asset": .string(asset.id.text)]

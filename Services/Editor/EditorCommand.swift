@@ -55,7 +55,7 @@ struct EditorCommand: AsyncParsableCommand {
             return
         }
         configuration.traffic.begin()
-        configuration.door = try listening.resolve(logger: logger)
+        configuration.listener = try listening.resolve(logger: logger)
         try await EditorService(configuration, logger: logger).run(ready: service.ready)
     }
 }

@@ -3,7 +3,7 @@ import Hosting
 /// The settings of an editor, checked by ``validate()``.
 struct EditorConfiguration: Sendable {
     /// The TCP listener for clients on other machines; nil to serve this machine only.
-    var door: PublicDoor?
+    var listener: NetworkListener?
     var traffic = TrafficLimits()
     /// The endpoints of all services.
     var endpoints: Endpoints
@@ -23,11 +23,11 @@ struct EditorConfiguration: Sendable {
     var largestAttachment: Int = 7 << 20
     /// The program of the worker processes.
     var executable = WorkerPool.ownExecutable
-    var workerLimits = EditorConfiguration.usualWorkerLimits
+    var workerLimits = EditorConfiguration.defaultWorkerLimits
 
     /// The default limits: an image of 100 megapixels and its resampled copy must fit in memory, and a worker must be
     /// able to write one small file, ImageMagick's policy.
-    static var usualWorkerLimits: WorkerLimits {
+    static var defaultWorkerLimits: WorkerLimits {
         var limits = WorkerLimits()
         limits.memoryBytes = 4 << 30
         limits.fileSizeBytes = 64 << 10

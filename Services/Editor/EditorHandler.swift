@@ -5,7 +5,7 @@ import Messaging
 
 /// Dispatches each request to one call.
 struct EditorHandler: RequestHandler {
-    let edits: EditDesk
+    let edits: EditProcessor
     let state: ServiceState
 
     func limits(of method: String) -> MethodLimits { EditorRequest.limits(of: method) }

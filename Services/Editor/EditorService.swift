@@ -7,12 +7,12 @@ import PhotoClient
 import ServiceLifecycle
 
 /// The editor's composition: creates its components and connects them.
-struct EditorService: WiredService {
+struct EditorService: RunnableService {
     static let name = ServiceName.editor
 
     /// The address that clients connect to, with the port actually bound.
     let address: EndpointAddress
-    let figures: EditFigures
+    let metrics: EditorMetrics
     let addresses: [String]
     let parts: [any Service]
     let locks: [any Sendable]
@@ -33,12 +33,12 @@ struct EditorService: WiredService {
             queueLimit: configuration.queue,
             logger: logger
         )
-        let turns = Turns(limitPerAsset: configuration.queuePerAsset, limit: configuration.queue)
-        let figures = EditFigures()
-        self.figures = figures
-        figures.all.section("workers") { workers.figures() }
-        figures.all.section("turns") {
-            let present = turns.figures
+        let serializer = PerAssetSerializer(limitPerAsset: configuration.queuePerAsset, limit: configuration.queue)
+        let metrics = EditorMetrics()
+        self.metrics = metrics
+        metrics.all.section("workers") { workers.metrics() }
+        metrics.all.section("turns") {
+            let present = serializer.metrics
             return ["edits": JSON(present.count), "assets": JSON(present.assets)]
         }
         let limits = MessagingLimits()
@@ -48,14 +48,14 @@ struct EditorService: WiredService {
             limits: limits,
             logger: logger
         )
-        let edits = EditDesk(
-            catalog: EditCatalog(library: library, largestAttachment: configuration.largestAttachment),
+        let edits = EditProcessor(
+            catalog: CatalogConnection(library: library, largestAttachment: configuration.largestAttachment),
             resources: resources,
-            workers: ResourceWork(workers) { harm in
-                await library.catalog.tell(ReportHarm(harm, by: .editor), logger: logger)
+            workers: ResourceJobRunner(workers) { harm in
+                await library.catalog.report(ReportWorkerFault(harm, by: .editor), logger: logger)
             },
-            turns: turns,
-            figures: figures,
+            serializer: serializer,
+            metrics: metrics,
             largestAttachment: limits.maxAttachmentBytes
         )
         let handler = EditorHandler(
@@ -63,7 +63,7 @@ struct EditorService: WiredService {
             state: ServiceState(
                 Self.name,
                 methods: EditorRequest.methods + EditorRequest.notifications,
-                figures: figures.all,
+                metrics: metrics.all,
                 resources: resources,
                 workers: workers
             ) { () throws(RPCError) in try await library.catalog.health(deadline: .seconds(2)) }
@@ -72,7 +72,7 @@ struct EditorService: WiredService {
         let servers = try RequestServers(
             .editor,
             address: configuration.endpoints[.editor],
-            door: configuration.door,
+            listener: configuration.listener,
             thread: thread,
             limits: limits,
             security: configuration.endpoints.localSecurity,
@@ -81,42 +81,42 @@ struct EditorService: WiredService {
             handler: handler
         )
         let pullers = try Self.pullers(configuration, thread: thread, logger: logger)
-        let publishing = Self.publishing(configuration, desk: edits, inboxes: pullers, logger: logger)
-        figures.all.section("published") { await publishing.json() }
+        let publishing = Self.publishing(configuration, processor: edits, inboxes: pullers, logger: logger)
+        metrics.all.section("published") { await publishing.json() }
         address = servers.address
         addresses = servers.addresses + pullers.map(\.boundAddress.description)
-        figures.all.section("requests") { await servers.figures() }
+        metrics.all.section("requests") { await servers.metrics() }
         try await workers.start()
         parts =
             [
-                ClosingPart("sockets") {
+                ClosingComponent("sockets") {
                     await library.close()
                     await thread.shutdown()
                 },
-                WorkerPoolPart(workers),
+                WorkerPoolComponent(workers),
             ] + servers.parts + [
-                LoopPart("published edits") { await publishing.run() }
+                LoopComponent("published edits") { await publishing.run() }
             ]
     }
 
     private static func publishing(
         _ configuration: EditorConfiguration,
-        desk: EditDesk,
+        processor: EditProcessor,
         inboxes: [Puller],
         logger: Logger
-    ) -> PublishedEdits {
-        PublishedEdits(
-            catalog: desk.catalog,
-            desk: desk,
+    ) -> PublishedEditProcessor {
+        PublishedEditProcessor(
+            catalog: processor.catalog,
+            processor: processor,
             inboxes: inboxes,
             limit: configuration.published,
             // One edit renders while another commits.
             width: configuration.workers + 1,
             rules: EditQueue.Limits(
-                strangers: configuration.published / 2,
+                unknownPredecessors: configuration.published / 2,
                 patience: Int64(configuration.patience) * 1_000_000
             ),
-            figures: desk.figures.published,
+            metrics: processor.metrics.published,
             logger: logger
         )
     }
@@ -144,13 +144,13 @@ struct EditorService: WiredService {
             )
         ]
         LoopbackWarning.log([pullers[0].boundAddress], logger)
-        if let door = configuration.door {
+        if let listener = configuration.listener {
             pullers.append(
                 try Puller(
-                    address: door.address(of: .edits),
+                    address: listener.address(of: .edits),
                     thread: thread,
                     limits: limits,
-                    security: door.security(of: .edits)
+                    security: listener.security(of: .edits)
                 )
             )
         }

@@ -8,7 +8,7 @@ enum Program {
         ServiceProgram.run(EditorCommand.self) {
             ImagingLibrary.start()
             ImagingLibrary.observeStages { WorkerProcess.enter($0 == .reading ? .reading : .working) }
-            WorkerProcess.serve(EditWork.handle)
+            WorkerProcess.serve(EditWorker.handle)
         }
     }
 }

@@ -8,7 +8,7 @@ enum Program {
         ServiceProgram.run(ThumbnailerCommand.self) {
             ImagingLibrary.start()
             ImagingLibrary.observeStages { WorkerProcess.enter($0 == .reading ? .reading : .working) }
-            WorkerProcess.serve(ThumbnailWork.handle)
+            WorkerProcess.serve(ThumbnailWorker.handle)
         }
     }
 }

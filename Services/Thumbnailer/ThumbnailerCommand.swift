@@ -60,7 +60,7 @@ struct ThumbnailerCommand: AsyncParsableCommand {
             return
         }
         configuration.traffic.begin()
-        configuration.door = try listening.resolve(logger: logger)
+        configuration.listener = try listening.resolve(logger: logger)
         try await ThumbnailerService(configuration, logger: logger).run(ready: service.ready)
     }
 

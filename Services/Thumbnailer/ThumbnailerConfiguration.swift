@@ -3,7 +3,7 @@ import Hosting
 /// The settings of a thumbnailer, checked by ``validate()``.
 struct ThumbnailerConfiguration: Sendable {
     /// The TCP listener for clients on other machines; nil to serve this machine only.
-    var door: PublicDoor?
+    var listener: NetworkListener?
     var traffic = TrafficLimits()
     /// The endpoints of all services.
     var endpoints: Endpoints
@@ -21,11 +21,11 @@ struct ThumbnailerConfiguration: Sendable {
     var queue: Int = 256
     /// The program of the worker processes.
     var executable = WorkerPool.ownExecutable
-    var workerLimits = ThumbnailerConfiguration.usualWorkerLimits
+    var workerLimits = ThumbnailerConfiguration.defaultWorkerLimits
 
     /// The default limits: an image of 100 megapixels must fit in memory, and a worker must be able to write one
     /// small file, ImageMagick's policy.
-    static var usualWorkerLimits: WorkerLimits {
+    static var defaultWorkerLimits: WorkerLimits {
         var limits = WorkerLimits()
         limits.memoryBytes = 3 << 30
         limits.fileSizeBytes = 64 << 10

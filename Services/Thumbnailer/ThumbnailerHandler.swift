@@ -5,9 +5,9 @@ import Messaging
 
 /// Dispatches each request to one call.
 struct ThumbnailerHandler: RequestHandler {
-    let pictures: PictureService
-    let data: DataService
-    let sheets: SheetService
+    let images: ImageRequestService
+    let data: ImageDataService
+    let sheets: ContactSheetService
     let caches: CachingManagers
     let state: ServiceState
 
@@ -17,7 +17,7 @@ struct ThumbnailerHandler: RequestHandler {
     func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
         let owner = request.identity
         switch try ThumbnailerRequest(method: request.method, params: request.params) {
-        case .image(let image): return try await pictures.image(image, request, notifier)
+        case .image(let image): return try await images.image(image, request, notifier)
         case .data(let image): return try await data.data(image, request, notifier)
         case .sheet(let sheet): return try await sheets.sheet(sheet)
         case .openCache(let cache): return Reply(try caches.open(cache, owner: owner).json)
@@ -31,7 +31,7 @@ struct ThumbnailerHandler: RequestHandler {
         case .health: return Reply(await state.health().json)
         case .figures: return Reply(await state.counts())
         }
-        return Reply(Done().json)
+        return Reply(EmptyResult().json)
     }
 
     /// Answers at once if the image is in memory and its asset is known to be unchanged.
@@ -39,6 +39,6 @@ struct ThumbnailerHandler: RequestHandler {
         guard request.method == ImageRequest.method,
             case .image(let image)? = try? ThumbnailerRequest(method: request.method, params: request.params)
         else { return nil }
-        return pictures.imageAtHand(image, request)
+        return images.cachedImage(image, request)
     }
 }

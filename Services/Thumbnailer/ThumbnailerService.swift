@@ -9,13 +9,13 @@ import ServiceLifecycle
 import Storage
 
 /// The thumbnailer's composition: creates its components and connects them.
-struct ThumbnailerService: WiredService {
+struct ThumbnailerService: RunnableService {
     static let name = ServiceName.thumbnailer
 
     /// The address that clients connect to, with the port actually bound.
     let address: EndpointAddress
-    let desk: PictureDesk
-    let figures: PictureFigures
+    let renditions: RenditionProvider
+    let metrics: ThumbnailerMetrics
     let addresses: [String]
     let parts: [any Service]
     let locks: [any Sendable]
@@ -31,9 +31,9 @@ struct ThumbnailerService: WiredService {
         try Self.makeFolder(configuration.cache)
         self.locks = locks + [try Self.lock(cache: configuration.cache)]
         let resources = ResourceFolder(library: configuration.library)
-        let disk = try RenditionStore(root: configuration.cache, budget: configuration.cacheBytes)
-        let figures = PictureFigures()
-        self.figures = figures
+        let disk = try RenditionDiskCache(root: configuration.cache, budget: configuration.cacheBytes)
+        let metrics = ThumbnailerMetrics()
+        self.metrics = metrics
         let thread = try PollThread(name: "thumbnailer")
         let limits = MessagingLimits()
         func client(_ name: EndpointName) throws(MessagingError) -> ServiceClient {
@@ -46,20 +46,20 @@ struct ThumbnailerService: WiredService {
             )
         }
         let catalog = try client(.catalog)
-        let source = AssetSource(figures: figures) { ids, atLeast throws(RPCError) in
+        let source = AssetResolver(metrics: metrics) { ids, atLeast throws(RPCError) in
             try await Self.assets(ids, atLeast, catalog)
         }
         let renderer = Self.renderer(configuration, resources, logger) { harm in
-            await catalog.tell(ReportHarm(harm, by: .thumbnailer), logger: logger)
+            await catalog.report(ReportWorkerFault(harm, by: .thumbnailer), logger: logger)
             source.doubt(harm.digest)
         }
-        desk = PictureDesk(
+        renditions = RenditionProvider(
             renderer: renderer,
-            memory: RenditionMemory(budget: configuration.memoryBytes),
+            memory: RenditionMemoryCache(budget: configuration.memoryBytes),
             disk: disk,
             limit: configuration.queue,
             workers: configuration.workers,
-            figures: figures,
+            metrics: metrics,
             logger: logger
         )
         let feed = ChangeFeed(
@@ -71,18 +71,27 @@ struct ThumbnailerService: WiredService {
             logger: logger,
             since: nil
         )
-        let crew = FileCrew()
-        figures.all.section("files") { crew.figures }
-        let caches = CachingManagers(source: source, desk: desk, workers: configuration.workers, figures: figures)
+        let crew = BlockingIOExecutor()
+        metrics.all.section("files") { crew.metrics }
+        let caches = CachingManagers(
+            source: source,
+            renditions: renditions,
+            workers: configuration.workers,
+            metrics: metrics
+        )
         let handler = ThumbnailerHandler(
-            pictures: PictureService(source: source, desk: desk, caches: caches),
-            data: DataService(source: source, desk: desk, crew: crew),
-            sheets: SheetService(source: source, desk: desk, largestAttachment: limits.maxAttachmentBytes),
+            images: ImageRequestService(source: source, renditions: renditions, caches: caches),
+            data: ImageDataService(source: source, renditions: renditions, crew: crew),
+            sheets: ContactSheetService(
+                source: source,
+                renditions: renditions,
+                largestAttachment: limits.maxAttachmentBytes
+            ),
             caches: caches,
             state: ServiceState(
                 Self.name,
                 methods: ThumbnailerRequest.methods,
-                figures: figures.all,
+                metrics: metrics.all,
                 resources: resources,
                 workers: renderer.workers
             ) { () throws(RPCError) in try await catalog.health(deadline: .seconds(2)) }
@@ -90,7 +99,7 @@ struct ThumbnailerService: WiredService {
         let servers = try RequestServers(
             .thumbnailer,
             address: configuration.endpoints[.thumbnailer],
-            door: configuration.door,
+            listener: configuration.listener,
             thread: thread,
             limits: limits,
             security: configuration.endpoints.localSecurity,
@@ -100,17 +109,17 @@ struct ThumbnailerService: WiredService {
         )
         address = servers.address
         addresses = servers.addresses
-        figures.all.section("requests") { await servers.figures() }
-        figures.all.section("assets") { source.figures }
+        metrics.all.section("requests") { await servers.metrics() }
+        metrics.all.section("assets") { source.metrics }
         try await renderer.workers.start()
-        try await renderer.quickWorkers.start()
-        let desk = desk
+        try await renderer.fastWorkers.start()
+        let renditions = renditions
         parts =
             [
-                ClosingPart("sockets") { await thread.shutdown() }, WorkerPoolPart(renderer.workers),
-                WorkerPoolPart(renderer.quickWorkers), LoopPart("pictures") { await desk.run() },
-                LoopPart("caching") { await caches.run() },
-                LoopPart("feed") { await source.follow(feed, logger: logger) },
+                ClosingComponent("sockets") { await thread.shutdown() }, WorkerPoolComponent(renderer.workers),
+                WorkerPoolComponent(renderer.fastWorkers), LoopComponent("pictures") { await renditions.run() },
+                LoopComponent("caching") { await caches.run() },
+                LoopComponent("feed") { await source.follow(feed, logger: logger) },
             ] + servers.parts
     }
 
@@ -143,7 +152,7 @@ struct ThumbnailerService: WiredService {
         _ configuration: ThumbnailerConfiguration,
         _ resources: ResourceFolder,
         _ logger: Logger,
-        report: @escaping @Sendable (ResourceWork.Harm) async -> Void
+        report: @escaping @Sendable (ResourceJobRunner.WorkerFault) async -> Void
     ) -> Renderer {
         func pool(_ count: Int, _ limits: WorkerLimits) -> WorkerPool {
             WorkerPool(
@@ -160,7 +169,7 @@ struct ThumbnailerService: WiredService {
         return Renderer(
             resources: resources,
             workers: pool(configuration.workers, configuration.workerLimits),
-            quickWorkers: pool(1, quick),
+            fastWorkers: pool(1, quick),
             report: report
         )
     }

@@ -51,7 +51,7 @@ public struct OpenCache: Request {
 
 /// `cache.configure`: changes the options of a caching manager (S-57).
 public struct ConfigureCache: Request {
-    public typealias Result = Done
+    public typealias Result = EmptyResult
     public static let method = "cache.configure"
     /// Id of the caching manager.
     public var cache: String
@@ -108,7 +108,7 @@ public struct CachedImages: Sendable, Hashable {
 }
 
 /// A request about images of a caching manager.
-public protocol CachingRequest: Request where Result == Done {
+public protocol CachingRequest: Request where Result == EmptyResult {
     var cache: String { get set }
     var images: CachedImages { get set }
 }
@@ -165,7 +165,7 @@ extension CachingRequest {
 
 /// `cache.start`: prepares images, with lower priority than interactive requests (S-54).
 public struct StartCaching: CachingRequest {
-    public typealias Result = Done
+    public typealias Result = EmptyResult
     public static let method = "cache.start"
     public var cache: String
     public var images: CachedImages
@@ -184,7 +184,7 @@ public struct StartCaching: CachingRequest {
 
 /// `cache.stop`: removes images from the list; all values must equal those of `cache.start` (S-55).
 public struct StopCaching: CachingRequest {
-    public typealias Result = Done
+    public typealias Result = EmptyResult
     public static let method = "cache.stop"
     public var cache: String
     public var images: CachedImages
@@ -203,7 +203,7 @@ public struct StopCaching: CachingRequest {
 
 /// `cache.stopAll`: empties the list and cancels the preparations in progress (S-56).
 public struct StopAllCaching: Request {
-    public typealias Result = Done
+    public typealias Result = EmptyResult
     public static let method = "cache.stopAll"
     /// Id of the caching manager.
     public var cache: String
@@ -217,7 +217,7 @@ public struct StopAllCaching: Request {
 
 /// `cache.close`: empties the list and closes the caching manager.
 public struct CloseCache: Request {
-    public typealias Result = Done
+    public typealias Result = EmptyResult
     public static let method = "cache.close"
     /// Id of the caching manager.
     public var cache: String

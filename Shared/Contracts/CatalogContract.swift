@@ -27,12 +27,12 @@ public enum CatalogRequest: ServiceRequest {
     case backup(BackupLibrary)
     case rescan(RescanLibrary)
     case collect(CollectLibrary)
-    case reportHarm(ReportHarm)
+    case reportHarm(ReportWorkerFault)
     case listQuarantine(ListQuarantine)
     case liftQuarantine(LiftQuarantine)
     case discover(Discover)
     case health(Health)
-    case figures(Figures)
+    case figures(MetricsRequest)
 
     public static let table = MethodTable<CatalogRequest>([
         .method(fetchAssets, limits: .large),

@@ -197,5 +197,5 @@ public struct ReleaseTransient: Request {
         [.required("id", \.id, .id(), "Id from transient.create.")]
     )
 
-    public typealias Result = Done
+    public typealias Result = EmptyResult
 }

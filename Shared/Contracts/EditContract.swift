@@ -224,7 +224,7 @@ public enum EditorRequest: ServiceRequest {
     case undo(UndoEdits)
     case discover(Discover)
     case health(Health)
-    case figures(Figures)
+    case figures(MetricsRequest)
 
     public static let table = MethodTable<EditorRequest>([
         .method(

@@ -241,7 +241,7 @@ public enum ChangeBrokerRequest: ServiceRequest {
     case details(FetchDetails)
     case discover(Discover)
     case health(Health)
-    case figures(Figures)
+    case figures(MetricsRequest)
 
     public static let table = MethodTable<ChangeBrokerRequest>([
         .method(since),

@@ -46,10 +46,10 @@ public struct FeedTopicFilter: Sendable, Hashable {
     }
 
     /// Returns `invalid_params` for the first topic that the change log cannot be filtered by; nil if all are valid.
-    public static func refusal(of topics: [String]) -> RPCError? {
+    public static func rpcError(of topics: [String]) -> RPCError? {
         for (index, topic) in topics.enumerated() {
             guard let problem = problem(with: topic) else { continue }
-            return Refusal.invalidParams.error(problem, ["parameter": .string("topics.\(index)")])
+            return ErrorCode.invalidParams.error(problem, ["parameter": .string("topics.\(index)")])
         }
         return nil
     }

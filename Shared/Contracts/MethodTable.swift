@@ -63,7 +63,7 @@ public struct MethodTable<Requests: Sendable>: Sendable {
 
     func read(_ method: String, _ params: JSON) throws(RPCError) -> Requests {
         guard let read = readers[method] else {
-            throw Refusal.methodNotFound.error(
+            throw ErrorCode.methodNotFound.error(
                 "unknown method \(method.prefix(64)); rpc.discover lists the methods of this service",
                 ["methods": JSON(descriptions.map(\.name))]
             )

@@ -33,7 +33,7 @@ public struct FetchDetailsResult: JSONTabled {
         self.count = count
     }
 
-    static func fields<Root: CarriesDetails>(_: Root.Type) -> [JSONField<Root>] {
+    static func fields<Root: DetailsCarrying>(_: Root.Type) -> [JSONField<Root>] {
         [
             .required("observation", \Root.carried.observation, .text(maxBytes: 64), "Id of the observation."),
             .optional("from", \Root.carried.from, .token, "Token of the before list."),
@@ -60,18 +60,18 @@ public struct FetchDetailsResult: JSONTabled {
 }
 
 /// A result that contains the members of ``FetchDetailsResult``.
-protocol CarriesDetails {
+protocol DetailsCarrying {
     var carried: FetchDetailsResult { get set }
 }
 
-extension FetchDetailsResult: CarriesDetails {
+extension FetchDetailsResult: DetailsCarrying {
     var carried: FetchDetailsResult {
         get { self }
         set { self = newValue }
     }
 }
 
-extension FetchObserve.Result: CarriesDetails {
+extension FetchObserve.Result: DetailsCarrying {
     var carried: FetchDetailsResult {
         get { details }
         set { details = newValue }
@@ -148,7 +148,7 @@ public struct FetchObserve: Request {
 
 /// `fetch.unobserve`: releases an observation (S-64).
 public struct FetchUnobserve: Request {
-    public typealias Result = Done
+    public typealias Result = EmptyResult
     public static let method = "fetch.unobserve"
     /// Id from fetch.observe.
     public var observation: String

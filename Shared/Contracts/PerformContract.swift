@@ -76,7 +76,7 @@ public struct PerformChanges: Request {
         guard let index = params["requests"]?.arrayValue?.firstIndex(where: { $0["type"] == .string(method) }) else {
             return
         }
-        throw Refusal.nestedChange.error(
+        throw ErrorCode.nestedChange.error(
             "a transaction cannot contain another; put all change requests into one list",
             ["request": JSON(index)]
         )

@@ -111,12 +111,12 @@ public enum PublishedMessage: Sendable {
     /// An edit, with its parameters as received.
     case edit(PublishEdit, params: JSON)
     /// An invalid edit that has an id and an asset; it is recorded as failed.
-    case broken(BrokenEdit)
+    case broken(MalformedEdit)
     /// A message without a valid id and asset; its publisher cannot be informed.
     case unreadable(RPCError)
 
     /// An invalid edit whose error can be recorded for its publisher.
-    public struct BrokenEdit: Sendable {
+    public struct MalformedEdit: Sendable {
         public let id: String
         public let asset: ObjectID
         public let predecessor: String?
@@ -141,7 +141,7 @@ public enum PublishedMessage: Sendable {
             do throws(JSONProblem) {
                 self = .edit(try PublishEdit.read(params), params: params)
             } catch {
-                throw Refusal.invalidParams.error("\(PublishEdit.method): \(error.description)")
+                throw ErrorCode.invalidParams.error("\(PublishEdit.method): \(error.description)")
             }
         } catch {
             self = Self.broken(params, error)
@@ -159,7 +159,7 @@ public enum PublishedMessage: Sendable {
         guard frames.count == 1 else { throw .invalidRequest("an edit has one frame, not \(frames.count)") }
         let bytes = params.bytes.count
         guard bytes <= ChangeRequest.AcceptEdit.maxContentBytes else {
-            throw Refusal.limitExceeded.error(
+            throw ErrorCode.limitExceeded.error(
                 "an edit has at most \(ChangeRequest.AcceptEdit.maxContentBytes) bytes, this one has \(bytes)"
             )
         }
@@ -170,7 +170,7 @@ public enum PublishedMessage: Sendable {
             let asset = params["asset"]?.stringValue.flatMap({ ObjectID($0) }), asset.kind == .asset
         else { return .unreadable(error) }
         let predecessor = params["after"].flatMap { try? JSONType.editName.decode($0) }
-        return .broken(BrokenEdit(id: id, asset: asset, predecessor: predecessor, params: params, error: error))
+        return .broken(MalformedEdit(id: id, asset: asset, predecessor: predecessor, params: params, error: error))
     }
 }
 

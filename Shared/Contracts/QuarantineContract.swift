@@ -47,7 +47,12 @@ public struct QuarantinedResource: JSONTabled, Equatable {
         [
             .required("digest", \.digest, .text(maxBytes: 64), "SHA-256 of the bytes."),
             .required("name", \.name, .text(maxBytes: 64), "worker_crashed or worker_timeout."),
-            .required("reason", \.reason, .text(maxBytes: ReportHarm.maxReasonBytes), "The latest error message."),
+            .required(
+                "reason",
+                \.reason,
+                .text(maxBytes: ReportWorkerFault.maxReasonBytes),
+                "The latest error message."
+            ),
             .required("service", \.service, .text(maxBytes: 64), "The service whose worker failed."),
             .required("failures", \.failures, .count(0...Int.max), "Number of failures."),
             .required("date", \.date, .integer(), "The latest failure, microseconds since 1970."),
@@ -64,8 +69,8 @@ public struct QuarantinedResource: JSONTabled, Equatable {
     /// Returns the error for requests that would open the bytes.
     ///
     /// - Parameter file: a name of the bytes that the client knows
-    public func refusal(of file: String) -> RPCError {
-        Refusal.quarantined.error(
+    public func rpcError(of file: String) -> RPCError {
+        ErrorCode.quarantined.error(
             "\(file) is quarantined: \(reason) (\(service), \(failures == 1 ? "once" : "\(failures) times")). "
                 + "To try it again, run `safelight quarantine lift \(digest)`",
             [
@@ -77,7 +82,7 @@ public struct QuarantinedResource: JSONTabled, Equatable {
 }
 
 /// `quarantine.report`: reports that a worker crashed or hung while reading stored bytes; for services.
-public struct ReportHarm: Request {
+public struct ReportWorkerFault: Request {
     public static let method = "quarantine.report"
     public static let maxReasonBytes = 1024
     /// SHA-256 of the bytes.
@@ -101,7 +106,7 @@ public struct ReportHarm: Request {
 
     public static let table = parameters(
         "Reports that a worker crashed or hung on stored bytes; two failures quarantine them. For services.",
-        blank: ReportHarm(digest: "", name: "", reason: "", service: ""),
+        blank: ReportWorkerFault(digest: "", name: "", reason: "", service: ""),
         [
             .required("digest", \.digest, .text(maxBytes: 64), "SHA-256 of the bytes."),
             .required("name", \.name, .text(maxBytes: 64), "worker_crashed or worker_timeout."),

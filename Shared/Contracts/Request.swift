@@ -57,7 +57,7 @@ extension Request {
         do throws(JSONProblem) {
             return try table.decode(params)
         } catch {
-            throw Refusal.invalidParams.error(
+            throw ErrorCode.invalidParams.error(
                 "\(method): \(error.description)",
                 ["parameter": .string(error.path.joined(separator: "."))]
             )
@@ -97,7 +97,7 @@ public func openRPCDocument(service: String, version: String, methods: [MethodDe
         }
         return .object(description)
     }
-    let errors = Refusal.allCases.map { refusal -> JSON in
+    let errors = ErrorCode.allCases.map { refusal -> JSON in
         ["code": JSON(refusal.code), "message": .string(refusal.rawValue), "data": .string(refusal.summary)]
     }
     return [
@@ -109,9 +109,9 @@ public func openRPCDocument(service: String, version: String, methods: [MethodDe
 }
 
 /// A result without members: the request succeeded.
-public struct Done: JSONTabled {
+public struct EmptyResult: JSONTabled {
     public init() {}
-    public static let table = JSONTable("Done", "An empty object.", unknown: .ignored, blank: Done(), [])
+    public static let table = JSONTable("Done", "An empty object.", unknown: .ignored, blank: EmptyResult(), [])
 }
 
 /// An object with arbitrary members that are documented elsewhere.

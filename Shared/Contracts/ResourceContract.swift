@@ -247,7 +247,7 @@ public struct FinishUpload: Request {
 
 /// `upload.cancel`: discards an upload.
 public struct CancelUpload: Request {
-    public typealias Result = Done
+    public typealias Result = EmptyResult
     public static let method = "upload.cancel"
     /// Id of the upload.
     public var upload: String

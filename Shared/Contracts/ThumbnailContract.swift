@@ -103,7 +103,7 @@ public enum ThumbnailerRequest: ServiceRequest {
     case cacheStatus(CacheStatus)
     case discover(Discover)
     case health(Health)
-    case figures(Figures)
+    case figures(MetricsRequest)
 
     public static let table = MethodTable<ThumbnailerRequest>([
         .method(

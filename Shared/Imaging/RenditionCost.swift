@@ -18,7 +18,7 @@ enum RenditionCost {
     /// Refuses a rendition that takes longer than there is time for it.
     ///
     /// - Throws: ``ImagingError/tooMuchWork(_:)``, naming what would be possible.
-    static func check(_ plan: RenditionPlan, _ format: ImageFormat, seconds limit: Double) throws(ImagingError) {
+    static func check(_ plan: RenditionGeometry, _ format: ImageFormat, seconds limit: Double) throws(ImagingError) {
         let estimate = seconds(pixels: plan.area, format: format)
         guard estimate > limit else { return }
         let possible = limit / encoding(format) * 1e3

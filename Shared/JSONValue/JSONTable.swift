@@ -216,11 +216,11 @@ public struct JSONTable<Root: Sendable>: Sendable {
     /// Decodes an object.
     public func decode(_ json: JSON) throws(JSONProblem) -> Root {
         guard case .object(let object) = json else { throw JSONProblem("expected an object") }
-        if case .refused = unknown, let stranger = object.members.first(where: { !names.contains($0.name) }) {
+        if case .refused = unknown, let unknownField = object.members.first(where: { !names.contains($0.name) }) {
             let allowed = fields.map(\.name).joined(separator: ", ")
             throw JSONProblem(
                 "is unknown; allowed: \(allowed.isEmpty ? "nothing" : allowed)",
-                path: [stranger.name]
+                path: [unknownField.name]
             )
         }
         var root = blank

@@ -60,7 +60,7 @@ public struct MessagingLimits: Sendable {
     public var publishHighWaterMark: Int32 = 1000
     /// The shortest time a publisher waits for a subscriber whose queue is full; half a millisecond is added for each
     /// subscription, up to 360 of them.
-    public var publishPatience: Duration = .milliseconds(20)
+    public var publishWait: Duration = .milliseconds(20)
     /// Topics of one subscriber. Subscriptions are messages and get lost beyond the subscriber's send high-water mark
     /// (libzmq #4064). A publisher ends a connection with more.
     public var topicsPerSubscriber = 8192

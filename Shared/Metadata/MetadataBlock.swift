@@ -1,6 +1,6 @@
 import CMetadata
 import Glibc
-import PictureFormats
+import ImageFormats
 
 /// The metadata of one image, opened by the metadata library and freed by `deinit`.
 struct MetadataBlock: ~Copyable {
@@ -11,7 +11,7 @@ struct MetadataBlock: ~Copyable {
     /// The file itself is opened if the library handles its format well, otherwise a small JPEG made of the file's EXIF
     /// and XMP: the library supports neither a PNG's eXIf chunk nor the newest HEIC files, and one broken block makes
     /// it refuse the whole file.
-    init?(_ bytes: [UInt8], _ header: PictureHeader) {
+    init?(_ bytes: [UInt8], _ header: ImageHeader) {
         var (exif, xmp) = (header.exif.map { Array(bytes[$0]) }, header.xmp.map { Array(bytes[$0]) })
         if header.kind == .jxl {
             let boxes = JPEGXLBoxes(bytes)
@@ -41,8 +41,8 @@ struct MetadataBlock: ~Copyable {
     private static func open(_ bytes: [UInt8]) -> OpaquePointer? { safelight_metadata_open(bytes, bytes.count) }
 
     private static func carrier(exif: [UInt8]?, xmp: [UInt8]?) -> [UInt8] {
-        if let exif, exif.count > JPEGWriter.longestSegment - 6, xmp == nil { return exif }
-        return JPEGWriter.replacing(in: [0xFF, 0xD8, 0xFF, 0xD9], exif: exif, xmp: xmp)
+        if let exif, exif.count > JPEGMetadataWriter.longestSegment - 6, xmp == nil { return exif }
+        return JPEGMetadataWriter.replacing(in: [0xFF, 0xD8, 0xFF, 0xD9], exif: exif, xmp: xmp)
     }
 
     /// Returns the raw text of a field without surrounding white space; `nil` if it is missing or empty.

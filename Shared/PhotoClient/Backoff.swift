@@ -25,8 +25,8 @@ extension RPCError {
     /// Whether the error is transient: the same request may succeed if it is retried.
     ///
     /// A write may have been committed nevertheless, so it must be retried with its transaction id.
-    public var isPassing: Bool {
-        switch refusal {
+    public var isTransient: Bool {
+        switch errorCode {
         case .busy, .connectionLost, .unavailable, .deadlineExceeded, .behind, .interrupted: true
         // Cancelled by the service because it is stopping.
         case .userCancelled: !Task.isCancelled

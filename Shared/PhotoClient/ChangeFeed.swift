@@ -81,7 +81,7 @@ public struct ChangeFeed: AsyncSequence, Sendable {
 final class FeedReader {
     private let feed: ChangeFeed
     private let filter: FeedTopicFilter
-    private var machine: FeedStateMachine
+    private var state: FeedStateMachine
     private var subscriber: Subscriber?
     private var messages: SubscriberMessages.Iterator?
     private var events: Deque<FeedEvent> = []
@@ -93,7 +93,7 @@ final class FeedReader {
     init(_ feed: ChangeFeed) {
         self.feed = feed
         self.filter = FeedTopicFilter(feed.topics)
-        self.machine = FeedStateMachine(since: feed.token, topics: feed.topics)
+        self.state = FeedStateMachine(since: feed.token, topics: feed.topics)
     }
 
     func next() async throws(RPCError) -> FeedEvent? {
@@ -102,10 +102,10 @@ final class FeedReader {
             if subscriber == nil { try await subscribe() }
             while true {
                 if let event = events.popFirst() { return event }
-                switch machine.want {
+                switch state.nextAction {
                 case .live:
                     guard let message = await messages?.next(isolation: #isolation) else { return nil }
-                    take(message.topic, message.frames)
+                    handle(message.topic, message.frames)
                 case .head: try await attempt(askHead)
                 case .page(let token): try await attempt { () throws(RPCError) in try await self.askPage(after: token) }
                 }
@@ -117,7 +117,7 @@ final class FeedReader {
     }
 
     private func subscribe() async throws(RPCError) {
-        if let refusal = FeedTopicFilter.refusal(of: feed.topics) { throw refusal }
+        if let refusal = FeedTopicFilter.rpcError(of: feed.topics) { throw refusal }
         let subscriber: Subscriber
         do throws(MessagingError) {
             subscriber = try Subscriber(
@@ -128,11 +128,11 @@ final class FeedReader {
                 logger: feed.logger
             )
         } catch {
-            throw Refusal.unavailable.error("cannot subscribe to the feed: \(error)")
+            throw ErrorCode.unavailable.error("cannot subscribe to the feed: \(error)")
         }
         let leftOut = await subscriber.subscribe(filter.isEverything ? [FeedTopic.changes] : Array(filter.topics))
         guard leftOut.isEmpty, await subscriber.subscribe([FeedTopic.head]).isEmpty else {
-            throw Refusal.limitExceeded.error(
+            throw ErrorCode.limitExceeded.error(
                 "a feed has at most \(feed.limits.topicsPerSubscriber) topics of at most \(FeedTopic.maxBytes) bytes",
                 ["topics": JSON(Array(leftOut.prefix(10)))]
             )
@@ -141,27 +141,27 @@ final class FeedReader {
         self.messages = subscriber.messages.makeAsyncIterator()
     }
 
-    private func take(_ topic: String, _ frames: [Bytes]) {
+    private func handle(_ topic: String, _ frames: [Bytes]) {
         do throws(JSONProblem) {
             switch try LiveMessage(topic: topic, frames: frames) {
             case .head(let head):
-                machine.head(head, now: MonotonicClock.system.nowMicroseconds())
+                state.head(head, now: MonotonicClock.system.nowMicroseconds())
                 confirm(head)
-            case .change(let change): if let event = machine.live(change) { events.append(event) }
+            case .change(let change): if let event = state.live(change) { events.append(event) }
             }
         } catch {
             feed.logger.warning(
                 "feed message cannot be decoded",
                 metadata: ["topic": "\(topic)", "why": "\(error)"]
             )
-            machine.unreadable()
+            state.unreadable()
         }
     }
 
     /// Confirms the position. All earlier events have been delivered, because a message is only read if none are left.
     private func confirm(_ head: FeedHead) {
-        guard let position = machine.position, position.library == head.library, position.sequence >= head.sequence,
-            events.isEmpty, machine.want == .live
+        guard let position = state.position, position.library == head.library, position.sequence >= head.sequence,
+            events.isEmpty, state.nextAction == .live
         else { return }
         feed.confirmed?(position)
     }
@@ -171,7 +171,7 @@ final class FeedReader {
         do throws(RPCError) {
             try await question()
             backoff.reset()
-        } catch  where error.isPassing {
+        } catch  where error.isTransient {
             feed.logger.debug("change-broker does not respond, retrying", metadata: ["why": "\(error.message)"])
             try await pause(backoff.pause(chance: .random(in: 0..<1)))
         }
@@ -179,7 +179,7 @@ final class FeedReader {
 
     private func askHead() async throws(RPCError) {
         let head = try await feed.broker.ask(FeedHeadRequest(), deadline: Self.askDeadline).result
-        events.append(machine.begin(at: head))
+        events.append(state.begin(at: head))
     }
 
     private func askPage(after token: ChangeToken) async throws(RPCError) {
@@ -189,10 +189,10 @@ final class FeedReader {
             var records: [ChangeRecord] = []
             records.reserveCapacity(page.records.count)
             for json in page.records { records.append(try Self.record(json)) }
-            events.append(contentsOf: machine.page(.init(records: records, token: page.token, head: page.head)))
-        } catch  where error.refusal == .tokenExpired {
+            events.append(contentsOf: state.page(.init(records: records, token: page.token, head: page.head)))
+        } catch  where error.errorCode == .tokenExpired {
             let (head, oldest) = try await newStart(error)
-            events.append(machine.expired(head: head, oldest: oldest))
+            events.append(state.expired(head: head, oldest: oldest))
         }
     }
 
@@ -200,7 +200,7 @@ final class FeedReader {
         do throws(JSONProblem) {
             return try ChangeRecord(json: json)
         } catch {
-            throw Refusal.internalError.error("a change record cannot be decoded: \(error)")
+            throw ErrorCode.internalError.error("a change record cannot be decoded: \(error)")
         }
     }
 
@@ -220,6 +220,6 @@ final class FeedReader {
 ///
 /// - Throws: `user_cancelled` if the task is cancelled
 func pause(_ duration: Duration) async throws(RPCError) {
-    await Waiting.beforeRetry(duration)
-    guard !Task.isCancelled else { throw Refusal.userCancelled.error("the waiting task was cancelled") }
+    await TaskDelay.retryDelay(duration)
+    guard !Task.isCancelled else { throw ErrorCode.userCancelled.error("the waiting task was cancelled") }
 }

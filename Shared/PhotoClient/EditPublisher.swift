@@ -9,29 +9,29 @@ import Synchronization
 /// A publisher of edits that follows each until it is accepted or applied.
 ///
 /// ``run()`` does the work. ``publish(_:)`` sends an edit, and waits while too many are open or too many status updates
-/// are unread. ``news`` delivers each state of each edit once, to one consumer. An edit that is not accepted is sent
+/// are unread. ``updates`` delivers each state of each edit once, to one consumer. An edit that is not accepted is sent
 /// again with the same id, so restarts of any service lose nothing and apply nothing twice.
 public actor EditPublisher {
     private let library: PhotoLibrary
     private let pusher: Pusher
     private let window: Int
     private let clock: MonotonicClock
-    private var ledger: EditLedger
+    private var tracker: PublishedEditTracker
     private var isStarted = false
     private var isFinished = false
-    private var mayAsk = true
+    private var isPollingAllowed = true
     /// Incremented with every change that a caller may be waiting for.
     private var version: UInt64 = 0
     private var nextWaiter: UInt64 = 0
     private nonisolated let waiters = Mutex<[UInt64: CheckedContinuation<Void, Never>]>([:])
     /// Undelivered status updates: at most three for each edit of the window, because ``publish(_:)`` waits for them.
-    private(set) var untold: Deque<EditStatus> = []
+    private(set) var pendingUpdates: Deque<EditStatus> = []
     private var isOver = false
-    private let bell: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)
+    private let wakeup: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)
 
     /// Status updates as they become known, for one consumer. The sequence ends when ``run()`` ends, or after
     /// ``finish()`` when every edit has reached the goal.
-    public nonisolated var news: News { News(publisher: self) }
+    public nonisolated var updates: StatusUpdates { StatusUpdates(publisher: self) }
 
     /// - Parameters:
     ///   - goal: the state up to which each edit is followed
@@ -46,8 +46,8 @@ public actor EditPublisher {
         self.library = library
         self.window = min(max(1, window), EditsStatus.maxIDs)
         self.clock = clock
-        self.ledger = EditLedger(goal: goal)
-        self.bell = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        self.tracker = PublishedEditTracker(goal: goal)
+        self.wakeup = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         self.pusher = try Pusher(
             address: library.endpoints.edits,
             thread: library.thread,
@@ -57,21 +57,21 @@ public actor EditPublisher {
     }
 
     /// Number of published edits that have not reached the goal.
-    public var open: Int { ledger.count }
+    public var open: Int { tracker.count }
 
     /// Publishes an edit; waits while too many edits are open or too many status updates are unread.
     ///
     /// - Throws: `id_reused` if an edit with this id is open here; `user_cancelled` if the task is cancelled
     public func publish(_ edit: PublishEdit) async throws(RPCError) {
-        while ledger.count >= window || untold.count >= window || !isStarted {
+        while tracker.count >= window || pendingUpdates.count >= window || !isStarted {
             await change(after: version)
-            if Task.isCancelled { throw Refusal.userCancelled.error("the waiting task was cancelled") }
+            if Task.isCancelled { throw ErrorCode.userCancelled.error("the waiting task was cancelled") }
         }
-        guard ledger.add(edit, now: clock.nowMicroseconds()) else {
-            throw Refusal.idReused.error("the id \(edit.id) is used twice; use a new id for each edit")
+        guard tracker.add(edit, now: clock.nowMicroseconds()) else {
+            throw ErrorCode.idReused.error("the id \(edit.id) is used twice; use a new id for each edit")
         }
         try await pusher.push([edit.frame])
-        bell.continuation.yield()
+        wakeup.continuation.yield()
     }
 
     /// Declares that no further edit will be published.
@@ -86,13 +86,13 @@ public actor EditPublisher {
     public func run() async throws(RPCError) {
         let feed = await beginFeed()
         isStarted = true
-        somethingChanged()
+        signalChange()
         await withDiscardingTaskGroup { group in
             if let feed { group.addTask { await self.listen(to: feed) } }
             group.addTask { await self.tick() }
-            while !Task.isCancelled, !(isFinished && ledger.count == 0) {
+            while !Task.isCancelled, !(isFinished && tracker.count == 0) {
                 let seen = self.version
-                await self.askForDue()
+                await self.pollDueEdits()
                 await self.change(after: seen)
             }
             group.cancelAll()
@@ -101,20 +101,20 @@ public actor EditPublisher {
         await pusher.close()
     }
 
-    /// Requests the states of the open edits once, for callers that stop early; ``news`` delivers new states.
+    /// Requests the states of the open edits once, for callers that stop early; ``updates`` delivers new states.
     public func ask(deadline: Duration) async {
-        let ids = ledger.ids
+        let ids = tracker.ids
         guard !ids.isEmpty,
             let answer = try? await library.catalog.ask(EditsStatus(ids: ids), deadline: deadline).result
         else { return }
-        for status in answer.edits { tell(status) }
+        for status in answer.edits { deliver(status) }
     }
 
     // MARK: Following the feed
 
     /// Returns the head of the feed before anything is published; nil without access to it, and then states are polled.
     private func beginFeed() async -> ChangeToken? {
-        try? await library.retrying(.seconds(5)) { time throws(RPCError) in
+        try? await library.withRetries(.seconds(5)) { time throws(RPCError) in
             try await self.library.changeBroker.ask(FeedHeadRequest(), deadline: time).result.token
         }
     }
@@ -123,73 +123,73 @@ public actor EditPublisher {
         do throws(RPCError) {
             for try await event in library.changes(since: token) {
                 switch event {
-                case .change(let record): hear(record)
-                case .expired: ledger.heardOfAll(now: clock.nowMicroseconds())
+                case .change(let record): handle(record)
+                case .expired: tracker.heardOfAll(now: clock.nowMicroseconds())
                 case .caughtUp: continue
                 }
-                somethingChanged()
+                signalChange()
             }
         } catch {
             library.logger.info("feed is unavailable, polling edits instead", metadata: ["why": "\(error.message)"])
         }
     }
 
-    private func hear(_ record: ChangeRecord) {
+    private func handle(_ record: ChangeRecord) {
         for edit in record.edits {
-            if mayAsk {
-                ledger.heard(of: edit.id, now: clock.nowMicroseconds())
+            if isPollingAllowed {
+                tracker.heard(of: edit.id, now: clock.nowMicroseconds())
             } else if edit.refusedDigest == nil {
-                tell(EditStatus(edit: edit, sequence: record.sequence, digest: ""))
+                deliver(EditStatus(edit: edit, sequence: record.sequence, digest: ""))
             }
         }
     }
 
     // MARK: Polling
 
-    private func askForDue() async {
+    private func pollDueEdits() async {
         while !Task.isCancelled {
-            let due = ledger.takeDue(now: clock.nowMicroseconds(), limit: EditsStatus.maxIDs)
+            let due = tracker.dequeueDue(now: clock.nowMicroseconds(), limit: EditsStatus.maxIDs)
             guard !due.isEmpty else { return }
             var unknown = due
             do throws(RPCError) {
                 let answer = try await library.catalog.ask(EditsStatus(ids: due), deadline: .seconds(5)).result
                 unknown = answer.unknown
-                mayAsk = true
-                for status in answer.edits { tell(status) }
+                isPollingAllowed = true
+                for status in answer.edits { deliver(status) }
             } catch {
                 // The states are unknown; sending the edits again is harmless.
-                if error.refusal == .accessDenied || error.refusal == .deadlineExceeded { mayAsk = false }
+                if error.errorCode == .accessDenied || error.errorCode == .deadlineExceeded { isPollingAllowed = false }
             }
             // Messages that are still queued here need not be sent again.
-            guard await pusher.figures()["outboxBytes"]?.intValue == 0 else { continue }
+            guard await pusher.metrics()["outboxBytes"]?.intValue == 0 else { continue }
             for id in unknown {
-                guard let edit = ledger.unknown(id) else { continue }
+                guard let edit = tracker.unknown(id) else { continue }
                 try? await pusher.push([edit.frame])
             }
         }
     }
 
-    private func tell(_ status: EditStatus) {
-        guard let news = ledger.take(status) else { return }
-        untold.append(news)
+    private func deliver(_ status: EditStatus) {
+        guard let updates = tracker.update(status) else { return }
+        pendingUpdates.append(updates)
         endIfDone()
-        somethingChanged()
+        signalChange()
     }
 
     private func endIfDone() {
-        if isFinished, ledger.count == 0 { end() }
+        if isFinished, tracker.count == 0 { end() }
     }
 
     private func end() {
         isOver = true
-        somethingChanged()
+        signalChange()
     }
 
     /// Returns the next status update; nil after the last, or if the task is cancelled.
     fileprivate func next() async -> EditStatus? {
-        while untold.isEmpty, !isOver, !Task.isCancelled { await change(after: version) }
-        guard let status = untold.popFirst() else { return nil }
-        somethingChanged()
+        while pendingUpdates.isEmpty, !isOver, !Task.isCancelled { await change(after: version) }
+        guard let status = pendingUpdates.popFirst() else { return nil }
+        signalChange()
         return status
     }
 
@@ -197,15 +197,15 @@ public actor EditPublisher {
 
     /// Wakes waiting callers when the next poll is due.
     private func tick() async {
-        var bell = bell.stream.makeAsyncIterator()
+        var wakeup = wakeup.stream.makeAsyncIterator()
         while !Task.isCancelled {
-            guard let due = ledger.nextDue else {
-                if await bell.next(isolation: #isolation) == nil { return }
+            guard let due = tracker.nextDue else {
+                if await wakeup.next(isolation: #isolation) == nil { return }
                 continue
             }
             // Polls that are due within 20 ms are combined into one request.
-            await Waiting.until(max(due, clock.nowMicroseconds() + 20_000), of: clock)
-            somethingChanged()
+            await TaskDelay.until(max(due, clock.nowMicroseconds() + 20_000), of: clock)
+            signalChange()
         }
     }
 
@@ -228,7 +228,7 @@ public actor EditPublisher {
         }
     }
 
-    private func somethingChanged() {
+    private func signalChange() {
         version += 1
         let all = waiters.withLock { waiters in
             defer { waiters = [:] }
@@ -240,7 +240,7 @@ public actor EditPublisher {
 
 extension EditPublisher {
     /// Status updates of edits. If they are not read, ``EditPublisher/publish(_:)`` waits.
-    public struct News: AsyncSequence, Sendable {
+    public struct StatusUpdates: AsyncSequence, Sendable {
         fileprivate let publisher: EditPublisher
 
         public func makeAsyncIterator() -> Iterator { Iterator(publisher: publisher) }

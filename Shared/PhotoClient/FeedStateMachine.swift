@@ -9,7 +9,7 @@ import PhotoModel
 /// bounded inbox, and those already received from history are dropped. Every change is thus delivered once, in order.
 struct FeedStateMachine: Sendable {
     /// The next action.
-    enum Want: Sendable, Hashable {
+    enum Action: Sendable, Hashable {
         /// Request the head of the feed, to begin there.
         case head
         /// Request the history after a token.
@@ -52,7 +52,7 @@ struct FeedStateMachine: Sendable {
     /// The token up to which every event was delivered; nil if the head is not known yet.
     var position: ChangeToken? { library.map { ChangeToken(library: $0, sequence: detector.position) } }
 
-    var want: Want {
+    var nextAction: Action {
         guard let position else { return .head }
         return isAsking ? .page(after: position) : .live
     }
@@ -71,7 +71,7 @@ struct FeedStateMachine: Sendable {
         case .inOrder: return .change(record)
         case .duplicate: return nil
         case .gap:
-            miss()
+            didMissMessages()
             return nil
         }
     }
@@ -83,11 +83,11 @@ struct FeedStateMachine: Sendable {
         if let instance, instance != head.instance { detector.reconnected() }
         instance = head.instance
         guard isOurs(head.library), case .confirm = detector.head(newest: head.sequence, now: now) else { return }
-        if detector.carriesEverything { miss() } else { isAsking = true }
+        if detector.carriesEverything { didMissMessages() } else { isAsking = true }
     }
 
     /// Handles a live message that could not be decoded.
-    mutating func unreadable() { miss() }
+    mutating func unreadable() { didMissMessages() }
 
     /// Returns whether a message is of the present history. If not, a history request determines whether that has
     /// ended.
@@ -97,21 +97,21 @@ struct FeedStateMachine: Sendable {
         return other == library
     }
 
-    private mutating func miss() {
+    private mutating func didMissMessages() {
         if !isAsking { gaps += 1 }
         isAsking = true
     }
 
     // MARK: History
 
-    /// Handles the response to ``Want/head``.
+    /// Handles the response to ``Action/head``.
     mutating func begin(at head: FeedHead) -> FeedEvent {
         instance = head.instance
         restart(at: head.token)
         return .caughtUp(head.token)
     }
 
-    /// Handles the response to ``Want/page(after:)``.
+    /// Handles the response to ``Action/page(after:)``.
     mutating func page(_ page: Page) -> [FeedEvent] {
         isAsking = false
         // The page is of another history; the next head message triggers a new request.

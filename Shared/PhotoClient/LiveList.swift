@@ -36,11 +36,11 @@ public struct LiveList: AsyncSequence, Sendable {
     }
 }
 
-/// Executes the actions of a ``LiveListMachine``, one at a time.
+/// Executes the actions of a ``LiveListStateMachine``, one at a time.
 final class LiveListReader {
     private let library: PhotoLibrary
     private let fetch: FetchDescription
-    private var machine = LiveListMachine()
+    private var state = LiveListStateMachine()
     private var subscriber: Subscriber?
     private var messages: SubscriberMessages.Iterator?
     private var backoff = Backoff()
@@ -54,9 +54,9 @@ final class LiveListReader {
         do throws(RPCError) {
             if subscriber == nil { try await subscribe() }
             while true {
-                if machine.want == .live {
+                if state.nextAction == .live {
                     guard let message = await messages?.next(isolation: #isolation) else { return nil }
-                    if let event = take(message.topic, message.frames) { return event }
+                    if let event = handle(message.topic, message.frames) { return event }
                 } else if let event = try await step() {
                     return event
                 }
@@ -78,7 +78,7 @@ final class LiveListReader {
                 logger: library.logger
             )
         } catch {
-            throw Refusal.unavailable.error("cannot subscribe to the feed: \(error)")
+            throw ErrorCode.unavailable.error("cannot subscribe to the feed: \(error)")
         }
         await made.subscribe([FeedTopic.head])
         subscriber = made
@@ -92,15 +92,15 @@ final class LiveListReader {
             backoff.reset()
             return event
         } catch {
-            if machine.refused(error.refusal) { return nil }
-            guard error.isPassing else { throw error }
+            if state.refused(error.errorCode) { return nil }
+            guard error.isTransient else { throw error }
             try await pause(backoff.pause(chance: .random(in: 0..<1)))
             return nil
         }
     }
 
     private func attempt() async throws(RPCError) -> LiveListEvent? {
-        switch machine.want {
+        switch state.nextAction {
         case .list:
             var ids: [ObjectID] = []
             var token: ChangeToken?
@@ -108,33 +108,33 @@ final class LiveListReader {
                 let page = try await library.assets(fetch, token: token, from: ids.count, count: FetchAssets.maxPage)
                 token = page.token
                 ids += page.assets.map(\.id)
-                if ids.count >= page.count || page.assets.isEmpty { return machine.listed(ids, at: page.token) }
+                if ids.count >= page.count || page.assets.isEmpty { return state.listed(ids, at: page.token) }
             }
         case .observe(let token):
             let request = FetchObserve(fetch: fetch, token: token)
-            return machine.observed(try await library.changeBroker.ask(request).result)
+            return state.observed(try await library.changeBroker.ask(request).result)
         case .subscribe(let topic):
             await subscriber?.subscribe([topic])
-            machine.didSubscribe(to: topic)
+            state.didSubscribe(to: topic)
             return nil
         case .details(let observation, let token):
             let request = FetchDetails(observation: observation, token: token)
-            return machine.detailed(try await library.changeBroker.ask(request).result)
+            return state.detailed(try await library.changeBroker.ask(request).result)
         case .live: return nil
         }
     }
 
-    private func take(_ topic: String, _ frames: [Bytes]) -> LiveListEvent? {
+    private func handle(_ topic: String, _ frames: [Bytes]) -> LiveListEvent? {
         do {
             let json = try JSON(parsing: frames.first ?? [])
             guard topic != FeedTopic.head else {
-                machine.head(try FeedHead(json: json), now: MonotonicClock.system.nowMicroseconds())
+                state.head(try FeedHead(json: json), now: MonotonicClock.system.nowMicroseconds())
                 return nil
             }
-            return machine.live(try LiveListMachine.Message(json: json), topic: topic)
+            return state.live(try LiveListStateMachine.Message(json: json), topic: topic)
         } catch {
             library.logger.warning("feed message cannot be decoded", metadata: ["topic": "\(topic)"])
-            machine.missed()
+            state.missed()
             return nil
         }
     }

@@ -28,7 +28,7 @@ extension PhotoLibrary {
             transaction: transaction ?? Self.randomTransaction(),
             onBehalfOf: onBehalfOf
         )
-        return try await retrying(deadline) { time throws(RPCError) in
+        return try await withRetries(deadline) { time throws(RPCError) in
             try await self.catalog.ask(request, attachments: attachments, deadline: time).result
         }
     }

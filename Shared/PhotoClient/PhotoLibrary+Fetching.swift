@@ -11,7 +11,7 @@ extension PhotoLibrary {
     public func asset(_ id: ObjectID, atLeast: ChangeToken? = nil) async throws(RPCError) -> Asset {
         let page = try await assets(Self.fetch(of: [id]), count: 1, atLeast: atLeast)
         guard let asset = page.assets.first else {
-            throw Refusal.identifierNotFound.error("there is no asset \(id)", ["id": .string(id.text)])
+            throw ErrorCode.identifierNotFound.error("there is no asset \(id)", ["id": .string(id.text)])
         }
         return asset
     }
@@ -36,7 +36,7 @@ extension PhotoLibrary {
         deadline: Duration = .seconds(30)
     ) async throws(RPCError) -> FetchAssets.Result {
         let request = FetchAssets(fetch: fetch, token: token, from: from, count: count, atLeast: atLeast)
-        return try await retrying(deadline) { time throws(RPCError) in
+        return try await withRetries(deadline) { time throws(RPCError) in
             try await self.catalog.ask(request, deadline: time).result
         }
     }
@@ -57,7 +57,7 @@ extension PhotoLibrary {
         deadline: Duration = .seconds(30)
     ) async throws(RPCError) -> FetchCollections.Result {
         let request = FetchCollections(fetch: fetch, from: from, count: count, atLeast: atLeast)
-        return try await retrying(deadline) { time throws(RPCError) in
+        return try await withRetries(deadline) { time throws(RPCError) in
             try await self.catalog.ask(request, deadline: time).result
         }
     }

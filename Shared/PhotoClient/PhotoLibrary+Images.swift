@@ -39,6 +39,6 @@ extension PhotoLibrary {
     private static var imageCredit: Int { 8 << 20 }
 
     private static var incomplete: RPCError {
-        Refusal.interrupted.error("the image is incomplete; request it again")
+        ErrorCode.interrupted.error("the image is incomplete; request it again")
     }
 }

@@ -48,7 +48,7 @@ extension PhotoLibrary {
         _ request: R,
         _ deadline: Duration
     ) async throws(RPCError) -> R.Result where R.Result: Sendable {
-        try await retrying(deadline) { time throws(RPCError) in
+        try await withRetries(deadline) { time throws(RPCError) in
             try await self.catalog.ask(request, deadline: time).result
         }
     }

@@ -57,7 +57,7 @@ extension PhotoLibrary {
     }
 
     private static func cannotRead(_ path: String, _ error: any Error) -> RPCError {
-        Refusal.missingResource.error("\(path) cannot be read: \(error)", ["path": .string(path)])
+        ErrorCode.missingResource.error("\(path) cannot be read: \(error)", ["path": .string(path)])
     }
 
     /// Maximum number of attempts if the catalog loses the upload because it restarts.
@@ -73,11 +73,11 @@ extension PhotoLibrary {
         for attempt in 1... {
             do throws(RPCError) {
                 return try await uploadOnce(until: end, verifies, read: read)
-            } catch  where error.refusal == .handleExpired && attempt < Self.uploadAttempts {
+            } catch  where error.errorCode == .handleExpired && attempt < Self.uploadAttempts {
                 logger.info("upload expired at the catalog, starting again", metadata: ["attempt": "\(attempt)"])
             }
         }
-        throw Refusal.handleExpired.error("the upload expired at the catalog repeatedly; see the catalog's log")
+        throw ErrorCode.handleExpired.error("the upload expired at the catalog repeatedly; see the catalog's log")
     }
 
     private func uploadOnce(
@@ -86,7 +86,7 @@ extension PhotoLibrary {
         read: (_ offset: Int64, _ length: Int) throws(RPCError) -> Bytes
     ) async throws(RPCError) -> String {
         var remaining: Duration { end - ContinuousClock().now }
-        let upload = try await retrying(remaining) { time throws(RPCError) in
+        let upload = try await withRetries(remaining) { time throws(RPCError) in
             try await self.catalog.ask(BeginUpload(), deadline: time).result
         }
         var hash = SHA256()
@@ -96,14 +96,14 @@ extension PhotoLibrary {
             if chunk.isEmpty { break }
             hash.update(data: chunk)
             let append = AppendUpload(upload: upload.upload, offset: offset)
-            _ = try await retrying(remaining) { time throws(RPCError) in
+            _ = try await withRetries(remaining) { time throws(RPCError) in
                 try await self.catalog.ask(append, attachments: [chunk], deadline: time)
             }
             offset += Int64(chunk.count)
         }
         let digest = hash.finalize().hexadecimal
         let finish = FinishUpload(upload: upload.upload, digest: digest, verifies: verifies)
-        return try await retrying(remaining) { time throws(RPCError) in
+        return try await withRetries(remaining) { time throws(RPCError) in
             try await self.catalog.ask(finish, deadline: time).result.upload
         }
     }

@@ -59,7 +59,7 @@ public final class PhotoLibrary: Sendable {
 
     /// Returns the newest token of the library, and the oldest from which the history is complete.
     public func currentToken(deadline: Duration = .seconds(30)) async throws(RPCError) -> CurrentToken.Result {
-        try await retrying(deadline) { time throws(RPCError) in
+        try await withRetries(deadline) { time throws(RPCError) in
             try await self.catalog.ask(CurrentToken(), deadline: time).result
         }
     }
@@ -87,7 +87,7 @@ public final class PhotoLibrary: Sendable {
     public func close() async { await thread.shutdown() }
 
     /// Retries transient errors with increasing delays until the deadline, then throws the last error.
-    func retrying<Value>(
+    func withRetries<Value>(
         _ deadline: Duration,
         _ attempt: (_ remaining: Duration) async throws(RPCError) -> Value
     ) async throws(RPCError) -> Value {
@@ -97,7 +97,7 @@ public final class PhotoLibrary: Sendable {
         while true {
             do throws(RPCError) {
                 return try await attempt(end - clock.now)
-            } catch  where error.isPassing {
+            } catch  where error.isTransient {
                 let pause = backoff.pause(chance: .random(in: 0..<1))
                 guard clock.now + pause < end else { throw error }
                 try await PhotoClient.pause(pause)

@@ -30,7 +30,7 @@ public struct ResourceBytes: AsyncSequence, Sendable {
         var bytes: Bytes = []
         for try await chunk in self {
             guard bytes.count + chunk.count <= limit else {
-                throw Refusal.limitExceeded.error("the resource has more than \(limit) bytes; read it in chunks")
+                throw ErrorCode.limitExceeded.error("the resource has more than \(limit) bytes; read it in chunks")
             }
             bytes.append(contentsOf: chunk)
         }
@@ -63,7 +63,7 @@ public struct ResourceBytes: AsyncSequence, Sendable {
             while !isOver {
                 do throws(RPCError) {
                     if let chunk = try await step() { return chunk }
-                } catch  where error.isPassing && failures < Self.patience {
+                } catch  where error.isTransient && failures < Self.patience {
                     failures += 1
                     stream = nil
                     try await pause(backoff.pause(chance: .random(in: 0..<1)))
@@ -81,15 +81,15 @@ public struct ResourceBytes: AsyncSequence, Sendable {
             switch event {
             case .notification(_, let params, let attachments):
                 guard let chunk = attachments.first, params["offset"]?.intValue == offset else {
-                    throw Refusal.interrupted.error("the catalog sent bytes at an unexpected offset; retry")
+                    throw ErrorCode.interrupted.error("the catalog sent bytes at an unexpected offset; retry")
                 }
-                return take(chunk)
+                return accept(chunk)
             case .answer(let answer):
                 isOver = true
                 // A short resource may be attached to the response.
                 if offset == answer.result.offset, let chunk = answer.attachments.first { hash.update(data: chunk) }
                 guard hash.finalize().hexadecimal == answer.result.resource.digest else {
-                    throw Refusal.resourceChanged.error(
+                    throw ErrorCode.resourceChanged.error(
                         "the bytes of \(resource.type.rawValue) of \(resource.asset) do not match its digest"
                     )
                 }
@@ -105,7 +105,7 @@ public struct ResourceBytes: AsyncSequence, Sendable {
             return resource.library.catalog.stream(request, credit: resource.credit).makeAsyncIterator()
         }
 
-        private mutating func take(_ chunk: Bytes) -> Bytes {
+        private mutating func accept(_ chunk: Bytes) -> Bytes {
             hash.update(data: chunk)
             offset += Int64(chunk.count)
             failures = 0

@@ -4,7 +4,7 @@ public import Logging
 public import Messaging
 
 /// The result of a request, with its attachments.
-public struct Answer<Result: Sendable>: Sendable {
+public struct ServiceResponse<Result: Sendable>: Sendable {
     public var result: Result
     /// The binary frames of the response, in order.
     public var attachments: [Bytes]
@@ -51,14 +51,14 @@ public final class ServiceClient: Sendable {
         _ request: R,
         attachments: [Bytes] = [],
         deadline: Duration = .seconds(30)
-    ) async throws(RPCError) -> Answer<R.Result> {
+    ) async throws(RPCError) -> ServiceResponse<R.Result> {
         let reply = try await requests.call(
             R.method,
             request.json,
             attachments: attachments,
             deadline: max(deadline, .milliseconds(1))
         )
-        return Answer(result: try R.result(of: reply.result), attachments: reply.attachments)
+        return ServiceResponse(result: try R.result(of: reply.result), attachments: reply.attachments)
     }
 
     /// Returns a request that yields notifications before its response.
@@ -81,12 +81,12 @@ public final class ServiceClient: Sendable {
     }
 
     /// Returns the service's counters and gauges.
-    public func figures(deadline: Duration = .seconds(5)) async throws(RPCError) -> JSONObject {
-        try await ask(Figures(), deadline: deadline).result.members
+    public func metrics(deadline: Duration = .seconds(5)) async throws(RPCError) -> JSONObject {
+        try await ask(MetricsRequest(), deadline: deadline).result.members
     }
 
     /// Returns counters of this connection by name.
-    public func connectionFigures() async -> JSONObject { await requests.figures() }
+    public func connectionMetrics() async -> JSONObject { await requests.metrics() }
 
     /// Closes the connection. Pending requests end with `connection_lost`.
     public func close() async { await requests.close() }
@@ -98,7 +98,7 @@ extension Request {
         do throws(JSONProblem) {
             return try Result(json: json)
         } catch {
-            throw Refusal.internalError.error("the result of \(method) cannot be decoded: \(error)")
+            throw ErrorCode.internalError.error("the result of \(method) cannot be decoded: \(error)")
         }
     }
 }

@@ -7,7 +7,7 @@ public enum ServiceEvent<R: Request>: Sendable {
     /// A notification about the request.
     case notification(method: String, params: JSON, attachments: [Bytes])
     /// The response; the last element.
-    case answer(Answer<R.Result>)
+    case answer(ServiceResponse<R.Result>)
 }
 
 /// A streaming request. Each iteration sends a request of its own; leaving the loop cancels it.
@@ -34,7 +34,7 @@ public struct ServiceStream<R: Request>: AsyncSequence, Sendable {
             case .notification(let method, let params, let attachments):
                 .notification(method: method, params: params, attachments: attachments)
             case .reply(let reply):
-                .answer(Answer(result: try R.result(of: reply.result), attachments: reply.attachments))
+                .answer(ServiceResponse(result: try R.result(of: reply.result), attachments: reply.attachments))
             case nil: nil
             }
         }

@@ -7,7 +7,7 @@ public import JSONValue
 /// PhotoKit's RICE index sets are derived from it by ``rice``.
 public struct ChangeDetails: Sendable, Hashable, JSONTabled {
     /// A removed or inserted entity and its index in the before or the after list.
-    public struct Place: Sendable, Hashable, JSONTabled {
+    public struct IndexedEntity: Sendable, Hashable, JSONTabled {
         public var id: ObjectID
         /// The index, from 0.
         public var index: Int
@@ -21,7 +21,7 @@ public struct ChangeDetails: Sendable, Hashable, JSONTabled {
             "Place",
             "An entity and its index in a list.",
             unknown: .ignored,
-            blank: Place(id: .none, index: 0),
+            blank: IndexedEntity(id: .none, index: 0),
             [
                 .required("id", \.id, .id(), "The entity."),
                 .required("index", \.index, .count(ChangeDetails.indexes), "Its index, from 0."),
@@ -64,9 +64,9 @@ public struct ChangeDetails: Sendable, Hashable, JSONTabled {
     /// The length of the after list.
     public var countAfter: Int
     /// In ascending order of the index in the before list.
-    public var removed: [Place] = []
+    public var removed: [IndexedEntity] = []
     /// In ascending order of the index in the after list.
-    public var inserted: [Place] = []
+    public var inserted: [IndexedEntity] = []
     /// A minimal set of moves, in ascending order of the index in the after list.
     public var moved: [Pair] = []
     /// Entities in both lists whose properties or pixels changed, moved or not; in ascending order of the index in the
@@ -102,7 +102,7 @@ public struct ChangeDetails: Sendable, Hashable, JSONTabled {
         ]
     )
 
-    private static let places = JSONType<[Place]>.list(of: .object(Place.self), limit: 1_000_000)
+    private static let places = JSONType<[IndexedEntity]>.list(of: .object(IndexedEntity.self), limit: 1_000_000)
     private static let pairs = JSONType<[Pair]>.list(of: .object(Pair.self), limit: 1_000_000)
 }
 

@@ -112,8 +112,8 @@ extension Fetch {
     }
 
     private static func checked(_ ids: IDList, _ kind: ObjectKind) throws(PredicateError) -> IDList {
-        guard let stranger = ids.ids.first(where: { $0.kind != kind }) else { return ids }
-        throw PredicateError(.invalidOptions, "\(stranger) is not of kind \(kind.rawValue)")
+        guard let mismatched = ids.ids.first(where: { $0.kind != kind }) else { return ids }
+        throw PredicateError(.invalidOptions, "\(mismatched) is not of kind \(kind.rawValue)")
     }
 
     private static func name<Value: NumberedName>(

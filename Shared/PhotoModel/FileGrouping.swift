@@ -43,7 +43,7 @@ public enum FileGrouping {
         "dng", "cr2", "cr3", "nef", "nrw", "arw", "sr2", "srf", "raf", "orf", "rw2", "pef", "srw", "3fr", "iiq", "erf",
     ]
     /// The extensions of videos that can be paired.
-    public static let films: Set<String> = ["mov", "mp4"]
+    public static let videoExtensions: Set<String> = ["mov", "mp4"]
     static let sidecars: Set<String> = ["xmp"]
 
     /// The longest video, in microseconds, that is paired as a Live Photo by its name alone.
@@ -82,7 +82,7 @@ public enum FileGrouping {
                 return found.count == 1 ? found[0] : nil
             }
             if let still = only(stills) {
-                let (raw, film) = (only(raws), only(films))
+                let (raw, film) = (only(raws), only(videoExtensions))
                 // A raw file or a video that belongs to a still is part of the still's group.
                 if name != still, name == raw || name == film { continue }
                 if name == still {

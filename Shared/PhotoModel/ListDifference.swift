@@ -76,8 +76,8 @@ public struct ListDifference<Name: Hashable & Sendable>: Sendable {
     /// Returns the details, with names replaced by identifiers.
     public func named(_ id: (Name) throws -> ObjectID) rethrows -> ChangeDetails {
         var details = ChangeDetails(countBefore: countBefore, countAfter: countAfter)
-        details.removed = try removed.map { ChangeDetails.Place(id: try id($0.name), index: $0.index) }
-        details.inserted = try inserted.map { ChangeDetails.Place(id: try id($0.name), index: $0.index) }
+        details.removed = try removed.map { ChangeDetails.IndexedEntity(id: try id($0.name), index: $0.index) }
+        details.inserted = try inserted.map { ChangeDetails.IndexedEntity(id: try id($0.name), index: $0.index) }
         details.moved = try moved.map { ChangeDetails.Pair(id: try id($0.name), before: $0.before, after: $0.after) }
         details.changed = try changed.map {
             ChangeDetails.Pair(id: try id($0.name), before: $0.before, after: $0.after)

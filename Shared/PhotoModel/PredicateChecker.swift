@@ -79,10 +79,10 @@ struct PredicateChecker {
         _ folding: TextFolding
     ) throws(PredicateError) -> PredicateNode {
         guard key == .keywords else {
-            throw refusal("ANY is for lists of text, not for \(key.name)", key, allowed: ["keywords"])
+            throw rpcError("ANY is for lists of text, not for \(key.name)", key, allowed: ["keywords"])
         }
         if operation == .isIn {
-            guard folding.isEmpty else { throw refusal("IN takes no options; use OR", key) }
+            guard folding.isEmpty else { throw rpcError("IN takes no options; use OR", key) }
             guard case .list(let literals) = literal else { throw wrong(key, "IN takes a list of texts") }
             var words: [String] = []
             for literal in literals {
@@ -96,7 +96,7 @@ struct PredicateChecker {
         } else if let textKind = operation.textKind {
             kind = textKind
         } else {
-            throw refusal(
+            throw rpcError(
                 "ANY keywords takes no \(operation.rawValue)",
                 key,
                 allowed: ["==", "in"] + PredicateOperator.allCases.filter { $0.textKind != nil }.map(\.rawValue)
@@ -114,14 +114,14 @@ struct PredicateChecker {
         _ literal: PredicateLiteral
     ) throws(PredicateError) -> PredicateNode {
         guard case .bits = key.type else {
-            throw refusal(
+            throw rpcError(
                 "\(key.name) is not a mask",
                 key,
                 allowed: entityClass.keys.filter { if case .bits = $0.type { true } else { false } }.map(\.name)
             )
         }
         guard operation == .equal || operation == .notEqual else {
-            throw refusal("a bit test uses == or !=", key, allowed: ["==", "!="])
+            throw rpcError("a bit test uses == or !=", key, allowed: ["==", "!="])
         }
         guard case .integer(let mask) = try value(mask, key), case .integer(let bits) = try value(literal, key) else {
             throw wrong(key, "a bit test cannot use nil")
@@ -179,20 +179,20 @@ struct PredicateChecker {
         case .text: allowed = PredicateOperator.allCases
         case .id: allowed = [.equal, .notEqual, .isIn]
         case .flag: allowed = [.equal, .notEqual, .isIn]
-        case .textList: throw refusal("use ANY \(key.name)", key, allowed: ["ANY \(key.name)"])
+        case .textList: throw rpcError("use ANY \(key.name)", key, allowed: ["ANY \(key.name)"])
         case .integer, .number, .date, .duration, .name, .bits:
             allowed = PredicateOperator.allCases.filter { $0.textKind == nil }
         }
         guard allowed.contains(operation) else {
-            throw refusal("\(key.name) does not support \(operation.rawValue)", key, allowed: allowed.map(\.rawValue))
+            throw rpcError("\(key.name) does not support \(operation.rawValue)", key, allowed: allowed.map(\.rawValue))
         }
         guard
             folding.isEmpty || key.type == .text && (operation == .equal || operation == .notEqual)
                 || operation.textKind != nil
-        else { throw refusal("[\(folding.letters)] is for ==, != and text operators on text", key) }
+        else { throw rpcError("[\(folding.letters)] is for ==, != and text operators on text", key) }
     }
 
-    private func refusal(_ message: String, _ key: PredicateKey, allowed: [String] = []) -> PredicateError {
+    private func rpcError(_ message: String, _ key: PredicateKey, allowed: [String] = []) -> PredicateError {
         PredicateError(.unsupportedPredicate, message, key: key.name, entityClass: entityClass, allowed: allowed)
     }
 

@@ -145,10 +145,10 @@ struct PredicateTreeReader {
     }
 
     private func only(_ names: [String], in object: JSONObject) throws(PredicateError) {
-        guard let stranger = object.members.first(where: { !names.contains($0.name) }) else { return }
+        guard let unknownField = object.members.first(where: { !names.contains($0.name) }) else { return }
         throw PredicateError(
             .invalidPredicate,
-            "\"\(stranger.name.prefix(64))\" is not a member of this condition",
+            "\"\(unknownField.name.prefix(64))\" is not a member of this condition",
             allowed: names
         )
     }

@@ -75,33 +75,33 @@ struct PredicateParser {
         return PredicateError(.invalidPredicate, "expected \(due), found \(found)", offset: token.offset)
     }
 
-    private mutating func take(sign: String) -> Bool {
+    private mutating func consume(sign: String) -> Bool {
         guard token.kind == .sign(sign) else { return false }
         position += 1
         return true
     }
 
-    private mutating func take(word wanted: String) -> Bool {
+    private mutating func consume(word wanted: String) -> Bool {
         guard word == wanted else { return false }
         position += 1
         return true
     }
 
     private mutating func expect(_ sign: String) throws(PredicateError) {
-        guard take(sign: sign) else { throw unexpected("\"\(sign)\"") }
+        guard consume(sign: sign) else { throw unexpected("\"\(sign)\"") }
     }
 
     // MARK: Connectives
 
     private mutating func alternatives(depth: Int) throws(PredicateError) -> PredicateNode {
         var operands = [try conjunction(depth: depth)]
-        while take(word: "OR") || take(sign: "||") { operands.append(try conjunction(depth: depth)) }
+        while consume(word: "OR") || consume(sign: "||") { operands.append(try conjunction(depth: depth)) }
         return operands.count == 1 ? operands[0] : .or(operands)
     }
 
     private mutating func conjunction(depth: Int) throws(PredicateError) -> PredicateNode {
         var operands = [try negation(depth: depth)]
-        while take(word: "AND") || take(sign: "&&") { operands.append(try negation(depth: depth)) }
+        while consume(word: "AND") || consume(sign: "&&") { operands.append(try negation(depth: depth)) }
         return operands.count == 1 ? operands[0] : .and(operands)
     }
 
@@ -114,9 +114,9 @@ struct PredicateParser {
                 offset: token.offset
             )
         }
-        if take(word: "NOT") || take(sign: "!") { return .not(try negation(depth: depth + 1)) }
-        if take(word: "TRUEPREDICATE") { return .constant(true) }
-        if take(word: "FALSEPREDICATE") { return .constant(false) }
+        if consume(word: "NOT") || consume(sign: "!") { return .not(try negation(depth: depth + 1)) }
+        if consume(word: "TRUEPREDICATE") { return .constant(true) }
+        if consume(word: "FALSEPREDICATE") { return .constant(false) }
         if word == "NEAR" || word == "INSIDE" { return try place() }
         if token.kind == .sign("("), !isOperandInBrackets {
             position += 1
@@ -165,7 +165,7 @@ struct PredicateParser {
                 throw PredicateError(.invalidPredicate, "expected a number", offset: token.offset)
             }
             numbers.append(number)
-        } while take(sign: ",")
+        } while consume(sign: ",")
         try expect(")")
         do throws(PredicateError) {
             return isNear ? try checker.near(numbers) : try checker.inside(numbers)
@@ -229,7 +229,7 @@ struct PredicateParser {
     }
 
     private mutating func options() throws(PredicateError) -> TextFolding {
-        guard take(sign: "[") else { return [] }
+        guard consume(sign: "[") else { return [] }
         guard case .word(let letters) = token.kind, let folding = TextFolding(letters: letters) else {
             throw PredicateError(.invalidPredicate, "unknown option", offset: token.offset, allowed: ["c", "d", "cd"])
         }
@@ -299,10 +299,10 @@ struct PredicateParser {
     // MARK: Operands
 
     private mutating func operand() throws(PredicateError) -> Operand {
-        if take(sign: "(") {
+        if consume(sign: "(") {
             // Counting the brackets needs no recursion: only brackets can precede the first word.
             var open = 1
-            while take(sign: "(") { open += 1 }
+            while consume(sign: "(") { open += 1 }
             var operand = try mask()
             while open > 0 {
                 try expect(")")
@@ -318,7 +318,7 @@ struct PredicateParser {
 
     /// Returns the operand, with the mask if `&` follows.
     private mutating func masked(_ left: Operand) throws(PredicateError) -> Operand {
-        guard take(sign: "&") else { return left }
+        guard consume(sign: "&") else { return left }
         switch (left, try simple()) {
         case (.key(let key), .literal(let literal)), (.literal(let literal), .key(let key)):
             return .masked(key, literal)
@@ -370,11 +370,11 @@ struct PredicateParser {
     private mutating func braces() throws(PredicateError) -> PredicateLiteral {
         position += 1
         var literals: [PredicateLiteral] = []
-        if take(sign: "}") { return .list(literals) }
+        if consume(sign: "}") { return .list(literals) }
         repeat {
             guard token.kind != .sign("{") else { throw unexpected("a constant") }
             literals.append(try constant())
-        } while take(sign: ",")
+        } while consume(sign: ",")
         try expect("}")
         return .list(literals)
     }

@@ -125,8 +125,8 @@ extension ChangeDetails {
         var sources = [Int](repeating: 0, count: targets.count)
         for (source, target) in targets.enumerated() { sources[target] = source }
         // Settled elements are counted behind their anchor: the unmoved element that they follow, or the front (0).
-        var waiting = Tally(targets.count + 1)
-        var settled = Tally(targets.count + 1)
+        var waiting = FenwickTree(targets.count + 1)
+        var settled = FenwickTree(targets.count + 1)
         for source in targets.indices {
             if still.contains(source) { settled.add(1, at: source + 1) } else { waiting.add(1, at: source + 1) }
         }
@@ -148,7 +148,7 @@ extension ChangeDetails {
 }
 
 /// Counts by position, with prefix sums in logarithmic time (a Fenwick tree).
-private struct Tally {
+private struct FenwickTree {
     private var tree: [Int]
 
     init(_ count: Int) { tree = [Int](repeating: 0, count: count + 1) }

@@ -8,20 +8,20 @@ public enum Timestamp {
     /// Digits below a microsecond are dropped. There are no leap seconds.
     public static func parse(_ text: String) -> Int64? {
         var reader = Reader(bytes: Array(text.utf8))
-        guard let year = reader.number(4, in: 1...9999), reader.take("-"),
-            let month = reader.number(2, in: 1...12), reader.take("-"),
+        guard let year = reader.number(4, in: 1...9999), reader.consume("-"),
+            let month = reader.number(2, in: 1...12), reader.consume("-"),
             let day = reader.number(2, in: 1...days(inMonth: month, of: year))
         else { return nil }
         var seconds = daysSince1970(year, month, day) * 86_400
         if reader.isAtEnd { return seconds * 1_000_000 }
-        guard reader.take("T") || reader.take("t") || reader.take(" "),
-            let hour = reader.number(2, in: 0...23), reader.take(":"),
-            let minute = reader.number(2, in: 0...59), reader.take(":"),
+        guard reader.consume("T") || reader.consume("t") || reader.consume(" "),
+            let hour = reader.number(2, in: 0...23), reader.consume(":"),
+            let minute = reader.number(2, in: 0...59), reader.consume(":"),
             let second = reader.number(2, in: 0...59)
         else { return nil }
         seconds += hour * 3600 + minute * 60 + second
         var fraction: Int64 = 0
-        if reader.take(".") {
+        if reader.consume(".") {
             guard let digits = reader.fraction() else { return nil }
             fraction = digits
         }
@@ -83,7 +83,7 @@ public enum Timestamp {
 
         var isAtEnd: Bool { position == bytes.count }
 
-        mutating func take(_ byte: Unicode.Scalar) -> Bool {
+        mutating func consume(_ byte: Unicode.Scalar) -> Bool {
             guard position < bytes.count, bytes[position] == UInt8(truncatingIfNeeded: byte.value) else { return false }
             position += 1
             return true
@@ -119,9 +119,10 @@ public enum Timestamp {
 
         /// Reads the offset in seconds east of UTC.
         mutating func offset() -> Int64? {
-            if take("Z") || take("z") { return 0 }
-            let sign: Int64 = take("-") ? -1 : 1
-            guard sign < 0 || take("+"), let hour = number(2, in: 0...23), take(":"), let minute = number(2, in: 0...59)
+            if consume("Z") || consume("z") { return 0 }
+            let sign: Int64 = consume("-") ? -1 : 1
+            guard sign < 0 || consume("+"), let hour = number(2, in: 0...23), consume(":"),
+                let minute = number(2, in: 0...59)
             else { return nil }
             return sign * (hour * 3600 + minute * 60)
         }

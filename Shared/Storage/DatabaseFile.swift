@@ -91,7 +91,7 @@ public final class DatabaseFile: Sendable {
 
     /// Maps errors of the disk and of SQLite to ``StorageError``; returns others unchanged.
     public func mapped(_ error: any Error) -> any Error {
-        guard let error = error as? DatabaseError, StorageError.isOfTheDisk(error) else { return error }
+        guard let error = error as? DatabaseError, StorageError.isDiskFailure(error) else { return error }
         return StorageError(database: error, path: path)
     }
 
@@ -145,7 +145,7 @@ public final class DatabaseFile: Sendable {
 }
 
 extension StorageError {
-    static func isOfTheDisk(_ error: DatabaseError) -> Bool {
+    static func isDiskFailure(_ error: DatabaseError) -> Bool {
         switch error.resultCode {
         case .SQLITE_FULL, .SQLITE_IOERR, .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_CANTOPEN, .SQLITE_READONLY,
             .SQLITE_NOMEM, .SQLITE_BUSY, .SQLITE_LOCKED:

@@ -12,7 +12,7 @@ struct Descriptor: ~Copyable {
     }
 
     init(opening path: String, _ flags: Int32, mode: mode_t = 0) throws(StorageError) {
-        let number = retrying { Glibc.open(path, flags | O_CLOEXEC, mode) }
+        let number = withRetries { Glibc.open(path, flags | O_CLOEXEC, mode) }
         guard number >= 0 else { throw .system(errno, "open \(path)") }
         self.number = number
     }
@@ -30,7 +30,7 @@ struct Descriptor: ~Copyable {
         var done = 0
         while done < bytes.count {
             let rest = UnsafeRawBufferPointer(rebasing: bytes[done...])
-            let count = retrying {
+            let count = withRetries {
                 if let offset {
                     Glibc.pwrite(number, rest.baseAddress, rest.count, off_t(offset) + off_t(done))
                 } else {
@@ -54,7 +54,7 @@ struct Descriptor: ~Copyable {
         var done = 0
         while done < buffer.count {
             let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[done...])
-            let count = retrying { Glibc.pread(number, rest.baseAddress, rest.count, off_t(offset) + off_t(done)) }
+            let count = withRetries { Glibc.pread(number, rest.baseAddress, rest.count, off_t(offset) + off_t(done)) }
             guard count >= 0 else { throw .system(errno, "read") }
             if count == 0 { break }
             done += count
@@ -81,7 +81,7 @@ struct Descriptor: ~Copyable {
     func next(upTo count: Int) throws(StorageError) -> [UInt8] {
         var problem: Int32 = 0
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, used in
-            let got = retrying { Glibc.read(number, buffer.baseAddress, count) }
+            let got = withRetries { Glibc.read(number, buffer.baseAddress, count) }
             problem = got < 0 ? errno : 0
             used = max(got, 0)
         }
@@ -100,16 +100,16 @@ struct Descriptor: ~Copyable {
     }
 
     func sync() throws(StorageError) {
-        guard retrying({ fsync(number) }) == 0 else { throw .system(errno, "fsync") }
+        guard withRetries({ fsync(number) }) == 0 else { throw .system(errno, "fsync") }
     }
 
     func syncData() throws(StorageError) {
-        guard retrying({ fdatasync(number) }) == 0 else { throw .system(errno, "fdatasync") }
+        guard withRetries({ fdatasync(number) }) == 0 else { throw .system(errno, "fdatasync") }
     }
 }
 
 /// Repeats a system call while it is interrupted by a signal.
-func retrying<Number: FixedWidthInteger>(_ call: () -> Number) -> Number {
+func withRetries<Number: FixedWidthInteger>(_ call: () -> Number) -> Number {
     while true {
         let result = call()
         if result != -1 || errno != EINTR { return result }
@@ -117,7 +117,7 @@ func retrying<Number: FixedWidthInteger>(_ call: () -> Number) -> Number {
 }
 
 /// Operations on paths instead of open files.
-enum Folder {
+enum DirectoryOperations {
     /// Creates a folder with mode 0750 if it does not exist; returns whether it was created.
     static func create(_ path: String) throws(StorageError) -> Bool {
         if mkdir(path, 0o750) == 0 { return true }

@@ -85,7 +85,7 @@ public final class HeadFile: Sendable {
             // Allocate the blocks now: a later store changes no metadata and cannot fail on a full disk.
             try file.write([UInt8](repeating: 0, count: Int(Self.slotDistance) + Self.slotBytes), at: 0)
             try file.sync()
-            try Folder.sync(Self.folder(of: path))
+            try DirectoryOperations.sync(Self.folder(of: path))
         } else {
             // The previous process may have ended before it synced.
             try file.syncData()
@@ -145,7 +145,7 @@ public final class HeadFile: Sendable {
             try file.nameFiles(head: partial)
             try file.store(library: library, sequence: sequence)
             guard rename(partial, path) == 0 else { throw .system(errno, "rename to \(path)") }
-            try Folder.sync(Self.folder(of: path))
+            try DirectoryOperations.sync(Self.folder(of: path))
             return try HeadFile(path: path, database: database)
         } catch .notEnoughSpace {
             unlink(partial)

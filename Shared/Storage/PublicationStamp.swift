@@ -18,7 +18,7 @@ enum PublicationStamp {
     ///
     /// Errors are ignored: a file without a stamp is compared when its bytes arrive again.
     static func set(_ path: String, _ digest: ResourceDigest) {
-        guard let status = try? Folder.status(path) else { return }
+        guard let status = try? DirectoryOperations.status(path) else { return }
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)
         now.tv_nsec = Int(checkValue(digest, status))

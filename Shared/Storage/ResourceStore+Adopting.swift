@@ -2,7 +2,7 @@ import Glibc
 
 extension ResourceStore {
     /// How the bytes of another store were adopted.
-    public enum Adoption: Sendable, Equatable {
+    public enum AdoptionResult: Sendable, Equatable {
         /// They were already stored.
         case present
         /// Both stores share one file by a hard link.
@@ -25,7 +25,7 @@ extension ResourceStore {
         _ digest: ResourceDigest,
         from source: ResourceStore,
         verifies: Bool = false
-    ) throws(StorageError) -> Adoption {
+    ) throws(StorageError) -> AdoptionResult {
         guard source.contains(digest) else {
             guard let reference = try source.reference(of: digest) else {
                 throw .notFound("\(source.root) does not have the resource \(digest)")
@@ -34,7 +34,7 @@ extension ResourceStore {
             return .referenced
         }
         let file = try source.open(digest)
-        if let present = try? Folder.status(path(of: digest)), Int64(present.st_size) == file.size {
+        if let present = try? DirectoryOperations.status(path(of: digest)), Int64(present.st_size) == file.size {
             if !verifies, PublicationStamp.isIntact(present, digest) { return .present }
             // A damaged copy is replaced by the other store's.
             if (try? open(digest).verify()) != nil {
@@ -69,14 +69,14 @@ public enum DurableFile {
             unlink(partial)
             throw error
         }
-        try take(partial, as: path)
+        try commit(partial, as: path)
     }
 
     /// Syncs and renames a temporary file that was written elsewhere; durable when it returns.
-    public static func take(_ partial: String, as path: String) throws(StorageError) {
+    public static func commit(_ partial: String, as path: String) throws(StorageError) {
         try Descriptor(opening: partial, O_RDONLY).sync()
         guard rename(partial, path) == 0 else { throw .system(errno, "rename to \(path)") }
-        try Folder.sync(path.lastIndex(of: "/").map { String(path[..<$0]) + "/" } ?? ".")
+        try DirectoryOperations.sync(path.lastIndex(of: "/").map { String(path[..<$0]) + "/" } ?? ".")
     }
 
     /// Opens an existing file for reading.

@@ -138,16 +138,16 @@ extension ResourceStore {
             unlink(temporary)
             throw error
         }
-        try Folder.sync(folder)
+        try DirectoryOperations.sync(folder)
     }
 
     /// Calls `visit` for each reference, folder by folder, in no particular order; `visit` returns `false` to stop.
     ///
     /// Damaged references are skipped.
     public func forEachReference(_ visit: (ResourceDigest, FileReference) -> Bool) throws(StorageError) {
-        for first in try Folder.names(in: root) where first.count == 2 {
-            for second in try Folder.names(in: "\(root)/\(first)") where second.count == 2 {
-                for name in try Folder.names(in: "\(root)/\(first)/\(second)")
+        for first in try DirectoryOperations.names(in: root) where first.count == 2 {
+            for second in try DirectoryOperations.names(in: "\(root)/\(first)") where second.count == 2 {
+                for name in try DirectoryOperations.names(in: "\(root)/\(first)/\(second)")
                 where name.hasSuffix(Self.referenceEnding) {
                     guard let digest = ResourceDigest(String(name.dropLast(Self.referenceEnding.count))),
                         let reference = try? reference(of: digest)
@@ -160,7 +160,7 @@ extension ResourceStore {
 
     /// Removes a reference; the referenced file is not changed.
     public func removeReference(of digest: ResourceDigest) throws(StorageError) {
-        do throws(StorageError) { try Folder.removeFile(referencePath(of: digest)) } catch .notFound {}
+        do throws(StorageError) { try DirectoryOperations.removeFile(referencePath(of: digest)) } catch .notFound {}
     }
 
     /// Opens the referenced file of a digest if it is unchanged.

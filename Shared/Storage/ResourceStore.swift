@@ -27,12 +27,12 @@ public final class ResourceStore: Sendable {
     let watcher: Watcher?
     private let nextIncoming = Atomic<UInt64>(0)
     private let durableFolders = Mutex<Set<String>>([])
-    private let stripes: [Stripe]
+    private let stripes: [LockStripe]
     private let holds = Mutex(0)
     private let leases = LeaseTable()
 
     // A digest always maps to the same stripe, so that publishing and removing it exclude each other.
-    private final class Stripe: Sendable {
+    private final class LockStripe: Sendable {
         /// The number of publications in this stripe since the store was opened.
         let mutex = Mutex(UInt64(0))
     }
@@ -53,9 +53,11 @@ public final class ResourceStore: Sendable {
         self.root = trimmed
         self.isReadOnly = isReadOnly
         self.watcher = watcher
-        self.stripes = (0..<64).map { _ in Stripe() }
+        self.stripes = (0..<64).map { _ in LockStripe() }
         if isReadOnly {
-            guard try Folder.status(trimmed).st_mode & S_IFMT == S_IFDIR else { throw .io("\(root) is not a folder") }
+            guard try DirectoryOperations.status(trimmed).st_mode & S_IFMT == S_IFDIR else {
+                throw .io("\(root) is not a folder")
+            }
         } else {
             try makeDurable(folder: trimmed, in: parent(of: trimmed))
             try makeDurable(folder: incoming, in: trimmed)
@@ -127,8 +129,8 @@ public final class ResourceStore: Sendable {
     @discardableResult
     public func clearIncoming() throws(StorageError) -> Int {
         try mayWrite()
-        let names = try Folder.names(in: incoming)
-        for name in names { try Folder.removeFile("\(incoming)/\(name)") }
+        let names = try DirectoryOperations.names(in: incoming)
+        for name in names { try DirectoryOperations.removeFile("\(incoming)/\(name)") }
         return names.count
     }
 
@@ -183,7 +185,7 @@ public final class ResourceStore: Sendable {
     private func look(at digest: ResourceDigest, size: Int64, verifies: Bool) throws(StorageError) -> Present {
         let target = path(of: digest)
         let status: stat
-        do throws(StorageError) { status = try Folder.status(target) } catch .notFound { return .missing }
+        do throws(StorageError) { status = try DirectoryOperations.status(target) } catch .notFound { return .missing }
         let state = FileState(status)
         guard status.st_mode & S_IFMT == S_IFREG, status.st_size == off_t(size) else { return .damaged(state) }
         if !verifies, PublicationStamp.isIntact(status, digest) { return .good(state) }
@@ -201,19 +203,19 @@ public final class ResourceStore: Sendable {
     /// since.
     private func settle(_ path: String, as digest: ResourceDigest, _ present: Present) throws(StorageError) -> Bool {
         let target = self.path(of: digest)
-        let now = (try? Folder.status(target)).map(FileState.init)
+        let now = (try? DirectoryOperations.status(target)).map(FileState.init)
         let folder: String
         switch present {
         case .missing:
             guard now == nil else { return false }
             folder = try makeFolders(of: digest)
             try watcher?(.rename(path, target))
-            guard try Folder.renameExclusively(path, to: target) else { return false }
+            guard try DirectoryOperations.renameExclusively(path, to: target) else { return false }
         case .good(let state):
             guard now == state else { return false }
             folder = try makeFolders(of: digest)
             PublicationStamp.set(target, digest)
-            try Folder.removeFile(path)
+            try DirectoryOperations.removeFile(path)
         case .damaged(let state):
             guard now == state else { return false }
             folder = try makeFolders(of: digest)
@@ -222,7 +224,7 @@ public final class ResourceStore: Sendable {
         }
         // Also if the file existed: the process that stored it may have been killed before this point.
         try watcher?(.syncFolder(folder))
-        try Folder.sync(folder)
+        try DirectoryOperations.sync(folder)
         return true
     }
 
@@ -238,9 +240,9 @@ public final class ResourceStore: Sendable {
     // A folder's entry is durable after its parent was synced, even if a killed process created the folder.
     private func makeDurable(folder: String, in parent: String) throws(StorageError) {
         if durableFolders.withLock({ $0.contains(folder) }) { return }
-        _ = try Folder.create(folder)
+        _ = try DirectoryOperations.create(folder)
         try watcher?(.syncFolder(parent))
-        try Folder.sync(parent)
+        try DirectoryOperations.sync(parent)
         durableFolders.withLock { _ = $0.insert(folder) }
     }
 
@@ -297,10 +299,10 @@ public final class ResourceStore: Sendable {
         return try stripe(of: digest).mutex.withLock { (_) throws(StorageError) in
             guard !isHeld, !leases.has(digest) else { return false }
             do throws(StorageError) {
-                let status = try Folder.status(target)
+                let status = try DirectoryOperations.status(target)
                 guard condition(microseconds(status.st_mtim)) else { return false }
                 try watcher?(.remove(target))
-                try Folder.removeFile(target)
+                try DirectoryOperations.removeFile(target)
                 return true
             } catch .notFound {
                 return false
@@ -327,9 +329,9 @@ public final class ResourceStore: Sendable {
             var removed: Int64?
             for path in [path(of: digest), referencePath(of: digest)] {
                 do throws(StorageError) {
-                    let size = Int64(try Folder.status(path).st_size)
+                    let size = Int64(try DirectoryOperations.status(path).st_size)
                     try watcher?(.remove(path))
-                    try Folder.removeFile(path)
+                    try DirectoryOperations.removeFile(path)
                     removed = (removed ?? 0) + size
                 } catch .notFound {
                     continue
@@ -348,13 +350,13 @@ public final class ResourceStore: Sendable {
     /// Suspends all removals until ``release()``: ``remove(_:if:)`` does nothing meanwhile.
     ///
     /// When this returns, no removal is in progress.
-    public func hold() {
+    public func pinCollection() {
         holds.withLock { $0 += 1 }
         // A removal in progress made its check before and has locked a stripe: wait for it.
         for stripe in stripes { stripe.mutex.withLock { _ in } }
     }
 
-    /// Ends one ``hold()``.
+    /// Ends one ``pinCollection()``.
     public func release() { holds.withLock { $0 -= 1 } }
 
     /// Calls `visit` for each stored file, folder by folder, in no particular order.
@@ -363,10 +365,12 @@ public final class ResourceStore: Sendable {
     ///   returns `false` to stop.
     /// - Throws: ``StorageError`` if a folder cannot be read.
     public func forEach(_ visit: (ResourceDigest, _ size: Int64, _ storedAt: Int64) -> Bool) throws(StorageError) {
-        for first in try Folder.names(in: root) where first.count == 2 {
-            for second in try Folder.names(in: "\(root)/\(first)") where second.count == 2 {
-                for name in try Folder.names(in: "\(root)/\(first)/\(second)") {
-                    guard let digest = ResourceDigest(name), let status = try? Folder.status(path(of: digest)) else {
+        for first in try DirectoryOperations.names(in: root) where first.count == 2 {
+            for second in try DirectoryOperations.names(in: "\(root)/\(first)") where second.count == 2 {
+                for name in try DirectoryOperations.names(in: "\(root)/\(first)/\(second)") {
+                    guard let digest = ResourceDigest(name),
+                        let status = try? DirectoryOperations.status(path(of: digest))
+                    else {
                         continue
                     }
                     if !visit(digest, Int64(status.st_size), microseconds(status.st_mtim)) { return }
@@ -382,12 +386,14 @@ public final class ResourceStore: Sendable {
     public func digests(in part: String) throws(StorageError) -> [ResourceDigest: Int64] {
         var found: [ResourceDigest: Int64] = [:]
         do throws(StorageError) {
-            for second in try Folder.names(in: "\(root)/\(part)") where second.count == 2 {
+            for second in try DirectoryOperations.names(in: "\(root)/\(part)") where second.count == 2 {
                 let folder = "\(root)/\(part)/\(second)"
-                for name in try Folder.names(in: folder) {
+                for name in try DirectoryOperations.names(in: folder) {
                     let isReference = name.hasSuffix(Self.referenceEnding)
                     let text = isReference ? String(name.dropLast(Self.referenceEnding.count)) : name
-                    guard let digest = ResourceDigest(text), let status = try? Folder.status("\(folder)/\(name)") else {
+                    guard let digest = ResourceDigest(text),
+                        let status = try? DirectoryOperations.status("\(folder)/\(name)")
+                    else {
                         continue
                     }
                     found[digest, default: 0] += Int64(status.st_size)
@@ -401,7 +407,7 @@ public final class ResourceStore: Sendable {
 
     // MARK: Parts
 
-    private func stripe(of digest: ResourceDigest) -> Stripe {
+    private func stripe(of digest: ResourceDigest) -> LockStripe {
         stripes[Int(digest.text.utf8.reduce(UInt64(0)) { $0 &* 31 &+ UInt64($1) } % 64)]
     }
 

@@ -28,7 +28,7 @@ struct Batch {
     private static let longestSilence: Int64 = 3_000_000
 
     /// Records one message of a subscriber.
-    mutating func take(_ index: Int, _ frame: UnsafeRawBufferPointer) {
+    mutating func record(_ index: Int, _ frame: UnsafeRawBufferPointer) {
         let now = Clocks.microseconds()
         let sequence = LiveFrame.number(LiveFrame.sequence, in: frame) ?? 0
         bytes = frame.count

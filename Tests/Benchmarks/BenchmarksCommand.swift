@@ -16,11 +16,11 @@ struct BenchmarksCommand: AsyncParsableCommand {
 }
 
 /// The benchmark groups, in the order in which they run.
-private let groups: [(name: String, measure: @Sendable (Bench) async throws -> Void)] = [
+private let groups: [(name: String, measure: @Sendable (BenchmarkContext) async throws -> Void)] = [
     ("memory-rates", InMemoryBenchmarks.run),
     ("thumbnails", ThumbnailBenchmarks.run),
     ("edits", EditBenchmarks.run),
-    ("pictures", PictureBenchmarks.run),
+    ("pictures", ImageBenchmarks.run),
     ("hits", HitBenchmarks.run),
     ("requests", RequestBenchmarks.run),
     ("commits", CommitBenchmarks.run),
@@ -81,10 +81,10 @@ struct MeasureCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let bench = Bench(
-            place: try Place(programs: programs, photos: photos),
+        let bench = BenchmarkContext(
+            place: try BenchmarkPaths(programs: programs, photos: photos),
             pairs: quick ? 2 : pairs,
-            isQuick: quick,
+            isFast: quick,
             isLarge: large,
             libraries: libraries,
             only: only

@@ -21,7 +21,7 @@ final class Child {
     /// - Parameter ending: the signal that ends it. A foreign program inherits blocked signals and needs SIGKILL.
     init(_ arguments: [String], program: String? = nil, ending: Int32 = SIGTERM) throws {
         self.ending = ending
-        process.executableURL = URL(fileURLWithPath: program ?? Place.ownProgram)
+        process.executableURL = URL(fileURLWithPath: program ?? BenchmarkPaths.ownProgram)
         process.arguments = arguments
         process.standardInput = input
         process.standardOutput = output
@@ -34,7 +34,7 @@ final class Child {
         process.waitUntilExit()
     }
 
-    func say(_ line: String) throws {
+    func send(_ line: String) throws {
         try input.fileHandleForWriting.write(contentsOf: Data("\(line)\n".utf8))
     }
 

@@ -9,12 +9,12 @@ import Synchronization
 
 /// Durable changes: the real catalog against bare SQLite with the same durability.
 enum CommitBenchmarks {
-    static func run(_ bench: Bench) async throws {
+    static func run(_ bench: BenchmarkContext) async throws {
         guard bench.wants(group: "commits") else { return }
         let library = try await bench.libraries.folder(assets: 10_000, for: "commits")
-        let services = try Services(bench.place, "commits", library: library)
+        let services = try ServicesFixture(bench.place, "commits", library: library)
         try await services.start("catalog")
-        let favourites = try await Favourites(services.client)
+        let favourites = try await FavoriteToggler(services.client)
         let database = try BareDatabase(bench.place.folder("bare-sqlite"))
         let catalog = services.process("catalog")
 
@@ -73,9 +73,9 @@ enum CommitBenchmarks {
 
     /// Measures as many connections as clients, each of which waits for its change before it sends the next.
     private static func clients(
-        _ bench: Bench,
-        _ services: Services,
-        _ favourites: Favourites,
+        _ bench: BenchmarkContext,
+        _ services: ServicesFixture,
+        _ favourites: FavoriteToggler,
         _ database: BareDatabase
     ) async throws {
         guard bench.wants("commits.32") else { return }
@@ -105,7 +105,7 @@ enum CommitBenchmarks {
 
     /// Returns a run of `count` changes, and a function that reports the processor time of all its runs' changes.
     private static func rate(
-        of favourites: Favourites,
+        of favourites: FavoriteToggler,
         _ count: Int,
         by clients: [PhotoLibrary],
         _ catalog: Int32
@@ -120,7 +120,7 @@ enum CommitBenchmarks {
             return [rate]
         }
         let cost = {
-            let each = { (seconds: Double) in Figure.text(seconds / Double(max(1, spent.commits)) * 1e6) }
+            let each = { (seconds: Double) in NumberFormat.text(seconds / Double(max(1, spent.commits)) * 1e6) }
             return ["catalog \(each(spent.seconds)) µs of processor time per change, client \(each(spent.own)) µs"]
         }
         return (run, cost)
@@ -128,7 +128,7 @@ enum CommitBenchmarks {
 }
 
 /// Toggles favorites, so that every change modifies an asset.
-final class Favourites: Sendable {
+final class FavoriteToggler: Sendable {
     private let client: PhotoLibrary
     private let assets: [ObjectID]
     private let next = Mutex(0)
@@ -176,7 +176,7 @@ final class Favourites: Sendable {
     func medianMicroseconds(_ count: Int) async throws -> Double {
         var times: [Double] = []
         for _ in 0..<count { times.append(try await seconds { try await change() } * 1e6) }
-        return Spread(times).median
+        return SampleSummary(times).median
     }
 }
 
@@ -214,7 +214,7 @@ private final class BareDatabase: Sendable {
                 }
             }
         }
-        return Spread(times).median
+        return SampleSummary(times).median
     }
 
     private static let row = Data(repeating: 0x78, count: 1024)

@@ -7,9 +7,9 @@ import TestSupport
 /// Ten color operations and a crop of a JPEG, from file to file, against decoding and encoding alone, one `convert`
 /// command and a libvips pipeline; and a preview at screen size.
 enum EditBenchmarks {
-    static func run(_ bench: Bench) async throws {
+    static func run(_ bench: BenchmarkContext) async throws {
         guard bench.wants("edits") else { return }
-        guard let vips = TestPlace.program("vips") else {
+        guard let vips = TestPaths.program("vips") else {
             return bench.gap("edits", "vips is not installed (Debian: libvips-tools)")
         }
         // Both sides may use every processor.
@@ -56,7 +56,7 @@ enum EditBenchmarks {
         ])
     }
 
-    private static func alone(_ bench: Bench, _ job: Job, _ own: String) async throws {
+    private static func alone(_ bench: BenchmarkContext, _ job: Job, _ own: String) async throws {
         let list = try list()
         try await bench.compare(
             [
@@ -75,8 +75,8 @@ enum EditBenchmarks {
         )
     }
 
-    private static func convert(_ bench: Bench, _ job: Job) async throws {
-        guard let convert = TestPlace.program("convert") else {
+    private static func convert(_ bench: BenchmarkContext, _ job: Job) async throws {
+        guard let convert = TestPaths.program("convert") else {
             return bench.gap("\(job.name).convert", "convert is not installed (Debian: imagemagick)")
         }
         let list = try list()
@@ -127,8 +127,8 @@ enum EditBenchmarks {
         print(time.perf_counter() - start)
         """
 
-    private static func libvips(_ bench: Bench, _ job: Job) async throws {
-        guard let python = TestPlace.program("python3"),
+    private static func libvips(_ bench: BenchmarkContext, _ job: Job) async throws {
+        guard let python = TestPaths.program("python3"),
             (try? await runProgram(python, ["-c", "import pyvips"])) != nil
         else { return bench.gap("\(job.name).libvips", "Python's pyvips is not installed (pip install pyvips)") }
         let list = try list()
@@ -153,7 +153,7 @@ enum EditBenchmarks {
         )
     }
 
-    private static func preview(_ bench: Bench, _ job: Job) async throws {
+    private static func preview(_ bench: BenchmarkContext, _ job: Job) async throws {
         let list = try list()
         try await bench.compare(
             [
@@ -197,7 +197,7 @@ enum EditBenchmarks {
 
     /// Returns the peak resident memory of a program.
     private static func memory(of program: String, _ arguments: [String]) async throws -> String {
-        guard let python = TestPlace.program("python3") else {
+        guard let python = TestPaths.program("python3") else {
             return "memory was not measured: python3 is not installed"
         }
         let text = try await runProgram(

@@ -4,9 +4,9 @@ import PhotoClient
 
 /// Fan-out of the change-broker over a synthetic history, against bare libzmq with the same bytes and subscribers.
 enum FeedBenchmarks {
-    static func run(_ bench: Bench) async throws {
+    static func run(_ bench: BenchmarkContext) async throws {
         guard bench.wants(group: "feed") else { return }
-        let services = try Services(bench.place, "feed")
+        let services = try ServicesFixture(bench.place, "feed")
         let source = try SyntheticCatalog()
         let address = services.client.endpoints.catalog
         let serving = Task { try await source.run(at: address) }
@@ -28,8 +28,8 @@ enum FeedBenchmarks {
     // MARK: Live
 
     private static func fanOut(
-        _ bench: Bench,
-        _ services: Services,
+        _ bench: BenchmarkContext,
+        _ services: ServicesFixture,
         _ source: SyntheticCatalog,
         subscribers: Int
     ) async throws {
@@ -41,7 +41,7 @@ enum FeedBenchmarks {
         let records = bench.amount(20_000, quick: 500)
         let messages = bench.amount(subscribers > 10 ? 10_000 : 60_000, quick: 500)
         let broker = services.process("change-broker")
-        var (lost, spent, told) = (0, 0.0, 0)
+        var (lost, spent, reported) = (0, 0.0, 0)
         try await bench.compare(
             [
                 Comparison(
@@ -56,15 +56,15 @@ enum FeedBenchmarks {
                 let before = ProcessTable.processorSeconds(broker)
                 let batch = try await ours.batch(records) { source.grow(by: records) }
                 lost += batch.lost
-                told += records
+                reported += records
                 spent += ProcessTable.processorSeconds(broker) - before
                 return [batch.perSecond]
             },
             peer: { [try await theirs.batch(messages) { try peer.burst(messages) }.perSecond] },
             notes: {
                 [
-                    "\(lost) of \(told * subscribers) deliveries lost on the live path; broker "
-                        + "\(Figure.text(spent / Double(max(1, told)) * 1e6)) µs of processor time per record"
+                    "\(lost) of \(reported * subscribers) deliveries lost on the live path; broker "
+                        + "\(NumberFormat.text(spent / Double(max(1, reported)) * 1e6)) µs of processor time per record"
                 ]
             }
         )
@@ -72,8 +72,8 @@ enum FeedBenchmarks {
 
     /// Measures the same beside another server, which publishes the same bytes to as many subscribers.
     private static func fanOut(
-        _ bench: Bench,
-        _ services: Services,
+        _ bench: BenchmarkContext,
+        _ services: ServicesFixture,
         _ source: SyntheticCatalog,
         subscribers: Int,
         beside server: WireServer
@@ -122,7 +122,9 @@ enum FeedBenchmarks {
     }
 
     /// Measures the cost of a stopped subscriber to the others: the same fan-out with it and without it.
-    private static func standstill(_ bench: Bench, _ services: Services, _ source: SyntheticCatalog) async throws {
+    private static func standstill(_ bench: BenchmarkContext, _ services: ServicesFixture, _ source: SyntheticCatalog)
+        async throws
+    {
         let name = "feed.standstill"
         guard bench.wants(name) else { return }
         let address = services.client.endpoints.feed.description

@@ -40,12 +40,12 @@ enum FetchBenchmarks {
         ]
     }
 
-    static func run(_ bench: Bench) async throws {
+    static func run(_ bench: BenchmarkContext) async throws {
         guard bench.wants("fetch") else { return }
-        let small = try await Served(bench, assets: 10_000)
+        let small = try await ServedLibrary(bench, assets: 10_000)
         let keyword = try await small.keyword()
         for assets in [100_000] + (bench.isLarge ? [1_000_000] : []) {
-            let large = try await Served(bench, assets: assets)
+            let large = try await ServedLibrary(bench, assets: assets)
             for kind in kinds(keyword: keyword) {
                 try await compare(bench, kind, small, large)
             }
@@ -54,9 +54,11 @@ enum FetchBenchmarks {
         await small.services.stop()
     }
 
-    private static func compare(_ bench: Bench, _ kind: Kind, _ small: Served, _ large: Served) async throws {
+    private static func compare(_ bench: BenchmarkContext, _ kind: Kind, _ small: ServedLibrary, _ large: ServedLibrary)
+        async throws
+    {
         let rounds = bench.amount(20, quick: 3)
-        func run(_ served: Served) -> Run {
+        func run(_ served: ServedLibrary) -> Run {
             { [try await served.medianMicroseconds(kind.fetch, page: kind.page, rounds: rounds)] }
         }
         let counts = (try await small.count(kind.fetch), try await large.count(kind.fetch))
@@ -66,8 +68,8 @@ enum FetchBenchmarks {
             [
                 Comparison(
                     name: "fetch.\(kind.name).\(large.assets)",
-                    ours: "\(kind.text), \(Figure.text(Double(large.assets))) assets",
-                    peer: "the same, \(Figure.text(Double(small.assets))) assets",
+                    ours: "\(kind.text), \(NumberFormat.text(Double(large.assets))) assets",
+                    peer: "the same, \(NumberFormat.text(Double(small.assets))) assets",
                     unit: "µs",
                     smallerIsBetter: true,
                     aim: .ratio(1.5)
@@ -76,7 +78,7 @@ enum FetchBenchmarks {
             ours: run(large),
             peer: run(small),
             notes: {
-                let ratio = Served.costRatio(large, small).map(Figure.ratio) ?? "too small to measure"
+                let ratio = ServedLibrary.costRatio(large, small).map(NumberFormat.ratio) ?? "too small to measure"
                 return [
                     "\(counts.1) results against \(counts.0); processor time per fetch, large over small: \(ratio)"
                 ]
@@ -86,23 +88,23 @@ enum FetchBenchmarks {
 }
 
 /// A generated library and the catalog that serves it.
-final class Served {
+final class ServedLibrary {
     let assets: Int
-    let services: Services
+    let services: ServicesFixture
     private var fetches = 0
     private var spent = 0.0
 
-    init(_ bench: Bench, assets: Int, library: String? = nil) async throws {
+    init(_ bench: BenchmarkContext, assets: Int, library: String? = nil) async throws {
         self.assets = assets
         let folder =
             if let library { library } else { try await bench.libraries.folder(assets: assets, for: "fetch") }
-        services = try Services(bench.place, "fetch-\(assets)", library: folder)
+        services = try ServicesFixture(bench.place, "fetch-\(assets)", library: folder)
         try await services.start("catalog")
     }
 
     /// Returns the ratio of the catalogs' processor time per fetch since ``forgetCost()``; nil if it is below the
     /// resolution of the system's clock ticks.
-    static func costRatio(_ one: Served, _ other: Served) -> Double? {
+    static func costRatio(_ one: ServedLibrary, _ other: ServedLibrary) -> Double? {
         guard min(one.spent, other.spent) >= 0.1 else { return nil }
         return (one.spent / Double(one.fetches)) / (other.spent / Double(other.fetches))
     }
@@ -139,6 +141,6 @@ final class Served {
                 try await seconds { _ = try await services.client.assets(fetch, count: page) } * 1e6
             )
         }
-        return Spread(times).median
+        return SampleSummary(times).median
     }
 }

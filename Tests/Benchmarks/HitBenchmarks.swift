@@ -10,9 +10,9 @@ import Synchronization
 
 /// Latency of cache hits against a bare round trip of the same bytes, and of the first degraded image.
 enum HitBenchmarks {
-    static func run(_ bench: Bench) async throws {
+    static func run(_ bench: BenchmarkContext) async throws {
         guard bench.wants("hits") else { return }
-        let album = try await Album(bench, count: 6)
+        let album = try await PhotoSet(bench, count: 6)
         let awake = AwakeCores()
         defer { awake.stop() }
         try await hits(bench, album, name: "hits.memory", options: [], aim: 2, where: "memory")
@@ -21,23 +21,23 @@ enum HitBenchmarks {
     }
 
     private static func hits(
-        _ bench: Bench,
-        _ album: Album,
+        _ bench: BenchmarkContext,
+        _ album: PhotoSet,
         name: String,
         options: [String],
         aim: Double,
         where place: String
     ) async throws {
         guard bench.wants(name) else { return }
-        let house = try await PictureHouse(bench, album, name: name, options: options)
-        let asset = try await house.take([album.photos[0]])[0]
-        let request = Self.text(PictureHouse.request(asset, 256, .exact))
-        let address = house.address
+        let services = try await ImageServicesFixture(bench, album, name: name, options: options)
+        let asset = try await services.importFiles([album.photos[0]])[0]
+        let request = Self.text(ImageServicesFixture.request(asset, 256, .exact))
+        let address = services.address
         // The first request renders the image; a second later the feed confirms the asset.
         _ = try await blocking { try roundTrips(request, at: address, count: 1) }
         try await Task.sleep(for: .seconds(2))
         let bytes = try await blocking { try roundTrips(request, at: address, count: 1) }.bytes
-        let echoAddress = "ipc://\(house.services.run)/echo.sock"
+        let echoAddress = "ipc://\(services.services.run)/echo.sock"
         let echo = try Child(["peer-echo", "--endpoint", echoAddress, "--reply-bytes", "\(bytes)"])
         try await echo.expect("ready")
         let count = bench.amount(2_000, quick: 200)
@@ -56,16 +56,16 @@ enum HitBenchmarks {
             peer: { [try await blocking { try roundTrips(request, at: echoAddress, count: count) }.median] }
         )
         withExtendedLifetime(echo) {}
-        await house.stop()
+        await services.stop()
     }
 
     /// Measures the time from the request to the first degraded image, for photos not requested before.
-    private static func degraded(_ bench: Bench, _ album: Album) async throws {
+    private static func degraded(_ bench: BenchmarkContext, _ album: PhotoSet) async throws {
         guard bench.wants("hits.degraded") else { return }
-        let house = try await PictureHouse(bench, album, name: "degraded")
-        let assets = try await house.take(album.photos)
-        let client = house.services.client
-        let address = house.address
+        let services = try await ImageServicesFixture(bench, album, name: "degraded")
+        let assets = try await services.importFiles(album.photos)
+        let client = services.services.client
+        let address = services.address
         let health = #"{"jsonrpc":"2.0","id":1,"method":"health","params":{}}"#
         try await bench.compare(
             [
@@ -79,22 +79,22 @@ enum HitBenchmarks {
                 )
             ],
             ours: {
-                try await house.forget()
+                try await services.forget()
                 var times: [Double] = []
                 for asset in assets {
                     if let time = try await untilDegraded(client, asset) { times.append(time) }
                 }
                 guard times.count * 2 > assets.count else { throw BenchmarkError("no degraded images arrived") }
-                return [Spread(times).median]
+                return [SampleSummary(times).median]
             },
             peer: { [try await blocking { try roundTrips(health, at: address, count: 50) }.median] }
         )
-        await house.stop()
+        await services.stop()
     }
 
     /// Returns microseconds until the first degraded image; nil if none came before the final image.
     private static func untilDegraded(_ client: PhotoLibrary, _ asset: ObjectID) async throws -> Double? {
-        var request = PictureHouse.request(asset, 1024, .exact)
+        var request = ImageServicesFixture.request(asset, 1024, .exact)
         request.deliveryMode = .opportunistic
         let start = Clocks.microseconds()
         var first: Int64?
@@ -131,7 +131,7 @@ enum HitBenchmarks {
             // The first request includes connecting.
             if index > 0 { times.append(Double(Clocks.microseconds() - start)) }
         }
-        return (Spread(times).median, bytes)
+        return (SampleSummary(times).median, bytes)
     }
 }
 

@@ -3,12 +3,12 @@ import TestSupport
 
 /// Import of files from end to end, against plain tools that each do a part of it.
 enum ImportBenchmarks {
-    static func run(_ bench: Bench) async throws {
+    static func run(_ bench: BenchmarkContext) async throws {
         guard bench.wants("import") else { return }
         let count = bench.amount(200, quick: 20)
         let source = try bench.place.folder("import-source")
         for index in 0..<count {
-            let jpeg = TestPictures.jpeg(
+            let jpeg = TestImages.jpeg(
                 width: 320,
                 height: 240,
                 orientation: 1 + index % 8,
@@ -20,7 +20,7 @@ enum ImportBenchmarks {
             )
             try Data(jpeg).write(to: URL(fileURLWithPath: "\(source)/\(index).jpg"))
         }
-        guard let exiftool = TestPlace.program("exiftool") else {
+        guard let exiftool = TestPaths.program("exiftool") else {
             return bench.gap("import", "exiftool is not installed (Debian: libimage-exiftool-perl)")
         }
         var number = 0
@@ -36,7 +36,7 @@ enum ImportBenchmarks {
             ],
             ours: {
                 number += 1
-                let services = try Services(bench.place, "import-\(number)")
+                let services = try ServicesFixture(bench.place, "import-\(number)")
                 try await services.start("catalog")
                 let time = try await seconds {
                     try await runProgram(

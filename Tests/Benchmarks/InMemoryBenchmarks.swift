@@ -5,7 +5,7 @@ import TestSupport
 
 /// The in-memory work of every service on one thread: predicates, JSON and change records.
 enum InMemoryBenchmarks {
-    static func run(_ bench: Bench) async throws {
+    static func run(_ bench: BenchmarkContext) async throws {
         guard bench.wants("predicates", "json", "records") else { return }
         var random = SeededRandom(seed: 9)
         let assets = (0..<bench.amount(20_000, quick: 500)).map { RandomEntities.asset($0, using: &random) }
@@ -26,7 +26,7 @@ enum InMemoryBenchmarks {
         try await recordRates(bench, records)
     }
 
-    private static func predicates(_ bench: Bench, _ assets: [Asset]) async throws {
+    private static func predicates(_ bench: BenchmarkContext, _ assets: [Asset]) async throws {
         let text = #"isFavorite == YES AND pixelWidth >= 2 AND ANY keywords ==[cd] "ete""#
         let predicate = try Predicate(format: text, of: .asset)
         func rate(_ test: @escaping @Sendable (Asset) -> Bool) -> Run {
@@ -56,7 +56,7 @@ enum InMemoryBenchmarks {
         )
     }
 
-    private static func json(_ bench: Bench, _ records: [ChangeRecord]) async throws {
+    private static func json(_ bench: BenchmarkContext, _ records: [ChangeRecord]) async throws {
         let tree = JSON.array(records.map(\.json))
         let bytes = tree.bytes
         let data = Data(bytes)
@@ -99,7 +99,7 @@ enum InMemoryBenchmarks {
         )
     }
 
-    private static func recordRates(_ bench: Bench, _ records: [ChangeRecord]) async throws {
+    private static func recordRates(_ bench: BenchmarkContext, _ records: [ChangeRecord]) async throws {
         let encoded = records.map(\.bytes)
         let data = encoded.map { Data($0) }
         let size = encoded.reduce(0) { $0 + $1.count } / encoded.count

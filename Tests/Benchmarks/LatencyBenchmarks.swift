@@ -6,13 +6,13 @@ import PhotoClient
 enum LatencyBenchmarks {
     private static let perSecond = 1000
 
-    static func run(_ bench: Bench) async throws {
+    static func run(_ bench: BenchmarkContext) async throws {
         guard bench.wants(group: "latency") else { return }
         let library = try await bench.libraries.folder(assets: 10_000, for: "latency")
-        let services = try Services(bench.place, "latency", library: library)
+        let services = try ServicesFixture(bench.place, "latency", library: library)
         try await services.start("catalog")
         try await services.start("change-broker")
-        let favourites = try await Favourites(services.client)
+        let favourites = try await FavoriteToggler(services.client)
         let count = bench.amount(2 * perSecond, quick: 300)
         for subscribers in [10, 100] {
             guard bench.wants(group: "latency.\(subscribers)") else { continue }
@@ -55,7 +55,7 @@ enum LatencyBenchmarks {
                 notes: {
                     [
                         "\(lost) deliveries lost; from the record's date, which is before COMMIT; "
-                            + "the slowest run made \(Figure.text(Double(count) / late)) changes/s"
+                            + "the slowest run made \(NumberFormat.text(Double(count) / late)) changes/s"
                     ]
                 }
             )
@@ -66,7 +66,7 @@ enum LatencyBenchmarks {
     /// Sends changes at a fixed rate, whether or not earlier ones were answered.
     ///
     /// - Returns: seconds until the last response
-    private static func pace(_ favourites: Favourites, _ count: Int) async throws -> Double {
+    private static func pace(_ favourites: FavoriteToggler, _ count: Int) async throws -> Double {
         try await seconds {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 let clock = ContinuousClock()

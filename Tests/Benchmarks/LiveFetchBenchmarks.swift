@@ -6,13 +6,13 @@ import PhotoModel
 
 /// The change-broker's cost of one change, by the number of live fetches and by the size of the library.
 enum LiveFetchBenchmarks {
-    static func run(_ bench: Bench) async throws {
+    static func run(_ bench: BenchmarkContext) async throws {
         guard bench.wants(group: "live") else { return }
-        let alone = try await Watched(bench, assets: 10_000, "one")
-        try await alone.observe(Watched.indexed(1, of: alone))
+        let alone = try await ObservedFetches(bench, assets: 10_000, "one")
+        try await alone.observe(ObservedFetches.indexed(1, of: alone))
         for count in [100, 10_000] where bench.wants("live.fetches.\(count)") {
-            let many = try await Watched(bench, assets: 10_000, "many-\(count)")
-            try await many.observe(Watched.indexed(bench.amount(count, quick: min(count, 50)), of: many))
+            let many = try await ObservedFetches(bench, assets: 10_000, "many-\(count)")
+            try await many.observe(ObservedFetches.indexed(bench.amount(count, quick: min(count, 50)), of: many))
             try await compare(
                 bench,
                 "live.fetches.\(count)",
@@ -23,9 +23,9 @@ enum LiveFetchBenchmarks {
             await many.stop()
         }
         if bench.wants("live.unindexed") {
-            let unindexed = try await Watched(bench, assets: 10_000, "unindexed")
+            let unindexed = try await ObservedFetches(bench, assets: 10_000, "unindexed")
             let count = bench.amount(1000, quick: 20)
-            try await unindexed.observe(Watched.unindexed(count))
+            try await unindexed.observe(ObservedFetches.unindexed(count))
             try await compare(
                 bench,
                 "live.unindexed",
@@ -40,20 +40,21 @@ enum LiveFetchBenchmarks {
     }
 
     /// Measures the same whole-library lists over a small and a large library.
-    private static func sizes(_ bench: Bench) async throws {
+    private static func sizes(_ bench: BenchmarkContext) async throws {
         let assets = bench.isLarge ? 1_000_000 : 100_000
         guard bench.wants("live.library") else { return }
-        let small = try await Watched(bench, assets: 10_000, "small")
-        let large = try await Watched(bench, assets: assets, "large")
-        for one in [small, large] { try await one.observe(Watched.whole) }
+        let small = try await ObservedFetches(bench, assets: 10_000, "small")
+        let large = try await ObservedFetches(bench, assets: assets, "large")
+        for one in [small, large] { try await one.observe(ObservedFetches.whole) }
         let memory = large.memory - large.memoryBefore
-        let figures = try await large.figures()
-        let rows = figures["rows"]?.intValue ?? 0
+        let metrics = try await large.metrics()
+        let rows = metrics["rows"]?.intValue ?? 0
         bench.remark(
-            Remark(
+            ReportNote(
                 name: "live.memory",
-                text: "memory of the broker per object of \(Watched.whole.count) whole-library lists of \(assets) "
-                    + "assets; counted: \(Figure.text(Double(figures["bytes"]?.intValue ?? 0) / Double(max(1, rows))))",
+                text:
+                    "memory of the broker per object of \(ObservedFetches.whole.count) whole-library lists of \(assets) "
+                    + "assets; counted: \(NumberFormat.text(Double(metrics["bytes"]?.intValue ?? 0) / Double(max(1, rows))))",
                 value: Double(memory) / Double(max(1, rows)),
                 unit: "bytes"
             )
@@ -61,7 +62,7 @@ enum LiveFetchBenchmarks {
         try await compare(
             bench,
             "live.library",
-            ours: ("\(Watched.whole.count) whole-library lists over \(assets) assets", large),
+            ours: ("\(ObservedFetches.whole.count) whole-library lists over \(assets) assets", large),
             peer: ("the same over 10,000 assets", small),
             aim: .ratio(1.3)
         )
@@ -70,15 +71,15 @@ enum LiveFetchBenchmarks {
     }
 
     private static func compare(
-        _ bench: Bench,
+        _ bench: BenchmarkContext,
         _ name: String,
-        ours: (text: String, house: Watched),
-        peer: (text: String, house: Watched),
-        aim: Aim?
+        ours: (text: String, services: ObservedFetches),
+        peer: (text: String, services: ObservedFetches),
+        aim: ComparisonTarget?
     ) async throws {
         let changes = bench.amount(2000, quick: 50)
-        ours.house.forget()
-        peer.house.forget()
+        ours.services.forget()
+        peer.services.forget()
         try await bench.compare(
             [
                 Comparison(
@@ -90,28 +91,28 @@ enum LiveFetchBenchmarks {
                     aim: aim
                 )
             ],
-            ours: { [try await ours.house.cost(of: changes)] },
-            peer: { [try await peer.house.cost(of: changes)] },
-            notes: { ["A: \(ours.house.counts)", "B: \(peer.house.counts)"] }
+            ours: { [try await ours.services.cost(of: changes)] },
+            peer: { [try await peer.services.cost(of: changes)] },
+            notes: { ["A: \(ours.services.counts)", "B: \(peer.services.counts)"] }
         )
     }
 }
 
 /// A catalog and a broker with live fetches.
-private final class Watched {
-    private let services: Services
-    private let favourites: Favourites
+private final class ObservedFetches {
+    private let services: ServicesFixture
+    private let favourites: FavoriteToggler
     private let sample: [Asset]
     private(set) var memoryBefore = 0
     /// The records, fetches examined, predicates evaluated and messages made since ``forget()``.
     private var spent = (records: 0.0, candidates: 0.0, predicates: 0.0, messages: 0.0)
 
-    init(_ bench: Bench, assets: Int, _ name: String) async throws {
+    init(_ bench: BenchmarkContext, assets: Int, _ name: String) async throws {
         let library = try await bench.libraries.folder(assets: assets, for: "live-\(name)")
-        services = try Services(bench.place, "live-\(name)", library: library)
+        services = try ServicesFixture(bench.place, "live-\(name)", library: library)
         try await services.start("catalog")
         try await services.start("change-broker")
-        favourites = try await Favourites(services.client)
+        favourites = try await FavoriteToggler(services.client)
         sample = try await services.client.assets(FetchDescription(.assets), count: 1000).assets
         memoryBefore = memory
     }
@@ -122,19 +123,19 @@ private final class Watched {
 
     var memory: Int { ProcessTable.proportionalBytes(broker) }
 
-    func figures() async throws -> JSONObject {
-        try await services.client.changeBroker.figures()["feed"]?["fetches"]?.objectValue ?? [:]
+    func metrics() async throws -> JSONObject {
+        try await services.client.changeBroker.metrics()["feed"]?["fetches"]?.objectValue ?? [:]
     }
 
     // MARK: Fetches
 
     /// Returns fetches of mixed kinds, each with a value of its own: the number that one asset affects does not grow
     /// with them.
-    static func indexed(_ count: Int, of house: Watched) -> [FetchDescription] {
+    static func indexed(_ count: Int, of services: ObservedFetches) -> [FetchDescription] {
         (0..<count).map { number in
             var fetch = FetchDescription(.assets)
             switch number % 5 {
-            case 0: fetch.ids = [house.sample[number / 5 % house.sample.count].id]
+            case 0: fetch.ids = [services.sample[number / 5 % services.sample.count].id]
             case 1: fetch.predicate = .string("originalFilename == \"picture \(number).jpg\"")
             case 2: fetch.predicate = .string("ANY keywords == \"word \(number)\"")
             case 3: fetch.predicate = .string("pixelWidth BETWEEN {\(number * 10), \(number * 10 + 9)}")
@@ -184,12 +185,12 @@ private final class Watched {
     /// Returns the broker's processor time per change, in microseconds.
     func cost(of changes: Int) async throws -> Double {
         try await settled()
-        let (before, time) = (try await figures(), ProcessTable.threadSeconds(broker))
+        let (before, time) = (try await metrics(), ProcessTable.threadSeconds(broker))
         _ = try await favourites.rate(changes, outstanding: 8)
         try await settled()
         // Read before the figures, which cost more with more fetches.
         let end = ProcessTable.threadSeconds(broker)
-        let after = try await figures()
+        let after = try await metrics()
         func grown(_ name: String) -> Double {
             Double((after[name]?.intValue ?? 0) - (before[name]?.intValue ?? 0))
         }
@@ -206,7 +207,7 @@ private final class Watched {
     }
 
     var counts: String {
-        func each(_ number: Double) -> String { Figure.text(number / max(1, spent.records)) }
+        func each(_ number: Double) -> String { NumberFormat.text(number / max(1, spent.records)) }
         return "\(each(spent.candidates)) fetches examined, \(each(spent.predicates)) predicates evaluated, "
             + "\(each(spent.messages)) messages a change"
     }

@@ -1,5 +1,5 @@
 /// The aim of a comparison.
-enum Aim: Sendable {
+enum ComparisonTarget: Sendable {
     /// A over B: a minimum, or a maximum if smaller is better.
     case ratio(Double)
     /// A itself.
@@ -17,23 +17,23 @@ struct Comparison: Sendable {
     /// The unit of both figures.
     var unit: String
     var smallerIsBetter = false
-    var aim: Aim?
+    var aim: ComparisonTarget?
 
     /// The aim's text for the table.
     var aimText: String {
         let sign = smallerIsBetter ? "≤" : "≥"
         return switch aim {
-        case .ratio(let ratio): "ratio \(sign) \(Figure.ratio(ratio))"
-        case .figure(let figure): "A \(sign) \(Figure.text(figure))"
+        case .ratio(let ratio): "ratio \(sign) \(NumberFormat.ratio(ratio))"
+        case .figure(let figure): "A \(sign) \(NumberFormat.text(figure))"
         case .figureOrRatio(let figure, let ratio):
-            "A \(sign) \(Figure.text(figure)), or ratio \(sign) \(Figure.ratio(ratio))"
+            "A \(sign) \(NumberFormat.text(figure)), or ratio \(sign) \(NumberFormat.ratio(ratio))"
         case nil: "–"
         }
     }
 }
 
 /// A median with minimum and maximum.
-struct Spread: Sendable {
+struct SampleSummary: Sendable {
     let median: Double
     let minimum: Double
     let maximum: Double
@@ -57,12 +57,12 @@ struct Outcome: Sendable {
     }
 
     let comparison: Comparison
-    let ours: Spread
-    let peer: Spread
+    let ours: SampleSummary
+    let peer: SampleSummary
     /// A over B, pair by pair.
-    let ratio: Spread
+    let ratio: SampleSummary
     /// A over A, pair by pair: the noise of the machine.
-    let same: Spread
+    let same: SampleSummary
     let pairs: Int
     /// The machine's load when the runs ended, high if something else ran too.
     var load = ""
@@ -71,13 +71,13 @@ struct Outcome: Sendable {
 
     init(_ comparison: Comparison, ours: [Double], peer: [Double], again: [Double]) {
         self.comparison = comparison
-        self.ours = Spread(ours + again)
-        self.peer = Spread(peer)
+        self.ours = SampleSummary(ours + again)
+        self.peer = SampleSummary(peer)
         // In even rounds a pair's A ran just before its B, in odd ones just after.
-        ratio = Spread(
+        ratio = SampleSummary(
             peer.indices.map { ($0.isMultiple(of: 2) ? ours[$0] : again[$0]) / peer[$0] }
         )
-        same = Spread(ours.indices.map { again[$0] / ours[$0] })
+        same = SampleSummary(ours.indices.map { again[$0] / ours[$0] })
         pairs = peer.count
     }
 

@@ -6,12 +6,12 @@ import TestSupport
 
 /// The memory of all services after some work, each with its workers.
 enum MemoryBenchmarks {
-    static func run(_ bench: Bench) async throws {
+    static func run(_ bench: BenchmarkContext) async throws {
         guard bench.wants("memory") else { return }
         let library = try await bench.libraries.folder(assets: 10_000, for: "memory")
-        let services = try Services(bench.place, "memory", library: library)
+        let services = try ServicesFixture(bench.place, "memory", library: library)
         try await services.start("up")
-        bench.say("measuring memory")
+        bench.log("measuring memory")
         for (name, process) in members(services) {
             bench.remark(remark("memory.idle.\(name)", process, "10,000 assets, just started"))
         }
@@ -28,10 +28,10 @@ enum MemoryBenchmarks {
         await services.stop()
     }
 
-    private static func remark(_ name: String, _ process: Int32, _ text: String) -> Remark {
+    private static func remark(_ name: String, _ process: Int32, _ text: String) -> ReportNote {
         let family = ProcessTable.family(of: process)
         let bytes = family.reduce(0) { $0 + ProcessTable.proportionalBytes($1) }
-        return Remark(
+        return ReportNote(
             name: name,
             text: "PSS of \(family.count) processes; \(text)",
             value: Double(bytes) / 1_048_576,
@@ -40,17 +40,17 @@ enum MemoryBenchmarks {
     }
 
     /// Returns the names and processes of the services that `safelight up` runs.
-    private static func members(_ services: Services) -> [(String, Int32)] {
+    private static func members(_ services: ServicesFixture) -> [(String, Int32)] {
         ProcessTable.children(of: services.process("up")).map { (ProcessTable.name($0), $0) }.sorted { $0.0 < $1.0 }
     }
 
-    private static func work(_ bench: Bench, _ services: Services) async throws {
-        let favourites = try await Favourites(services.client)
+    private static func work(_ bench: BenchmarkContext, _ services: ServicesFixture) async throws {
+        let favourites = try await FavoriteToggler(services.client)
         _ = try await favourites.rate(bench.amount(1_024, quick: 64), outstanding: 64)
         _ = try await services.client.assets(FetchDescription(.assets), count: 1000)
         let source = try bench.place.folder("memory-source")
         for index in 0..<40 {
-            let jpeg = TestPictures.jpeg(width: 640, height: 480, seed: UInt64(1000 + index))
+            let jpeg = TestImages.jpeg(width: 640, height: 480, seed: UInt64(1000 + index))
             try Data(jpeg).write(to: URL(fileURLWithPath: "\(source)/\(index).jpg"))
         }
         let safelight = bench.place.program("safelight")

@@ -9,7 +9,7 @@ protocol PageReader: AnyObject {
     /// Waits for a page.
     ///
     /// - Returns: the number of its records
-    func take() throws -> Int
+    func receive() throws -> Int
 }
 
 /// Returns deliveries per second to readers that each read `records` records.
@@ -20,7 +20,7 @@ func replayRate(_ readers: [any PageReader], records: Int) throws -> Double {
     for reader in readers { try reader.ask() }
     while left.contains(where: { $0 > 0 }) {
         for (index, reader) in readers.enumerated() where left[index] > 0 {
-            let count = try reader.take()
+            let count = try reader.receive()
             total += count
             left[index] -= count
             if left[index] > 0 { try reader.ask() }
@@ -48,7 +48,7 @@ final class SinceReader: PageReader {
         )
     }
 
-    func take() throws -> Int {
+    func receive() throws -> Int {
         let found = try socket.receive { frame in
             bytes = frame.count
             return try PageTail.token(frame)
@@ -79,7 +79,7 @@ final class FollowReader: PageReader {
         )
     }
 
-    func take() throws -> Int {
+    func receive() throws -> Int {
         guard let next = try socket.receive({ try PageTail.token($0) })?.value else { throw BenchmarkError("no page") }
         defer { token = next }
         return try PageTail.records(from: token, to: next)
@@ -118,7 +118,7 @@ final class BareReader: PageReader {
 
     func ask() throws { try socket.send("x") }
 
-    func take() throws -> Int {
+    func receive() throws -> Int {
         _ = try socket.receive { _ in }
         return records
     }
@@ -138,7 +138,7 @@ final class StreamReader: PageReader {
 
     func ask() throws { try socket.command("XREAD", "COUNT", "\(count)", "STREAMS", Self.stream, last) }
 
-    func take() throws -> Int {
+    func receive() throws -> Int {
         // Each entry has three texts (identifier, name, record); the stream's name precedes them.
         var (open, texts) = (1, 0)
         while open > 0 {

@@ -13,7 +13,7 @@ struct EchoCommand: ParsableCommand {
     func run() throws {
         let socket = try BareSocket(ZMQ_ROUTER, BareContext(), highWaterMark: 100_000)
         try socket.bind(endpoint)
-        Peer.say("ready")
+        Peer.send("ready")
         Peer.endWithInput()
         let reply = [UInt8](repeating: 0x78, count: replyBytes)
         while true {
@@ -39,7 +39,7 @@ struct PublishCommand: ParsableCommand {
         try socket.set(ZMQ_XPUB_NODROP, 1)
         try socket.set(ZMQ_XPUB_VERBOSE, 1)
         try socket.bind(endpoint)
-        Peer.say("ready")
+        Peer.send("ready")
         var frame = [UInt8](try Data(contentsOf: URL(fileURLWithPath: frame)))
         let first = frame.withUnsafeBytes { LiveFrame.number(LiveFrame.sequence, in: $0) } ?? 0
         var sequence = first
@@ -89,19 +89,19 @@ struct SubscribeCommand: ParsableCommand {
                 if isHead { break }
             }
         }
-        Peer.say("ready")
+        Peer.send("ready")
         try Peer.measureBatches(subscribers: subscribers) { batch in
             guard zmq_poll(&items, Int32(items.count), Peer.patience) > 0 else { return }
             for (index, socket) in sockets.enumerated() where items[index].revents != 0 {
-                for _ in 0..<64 { guard try Self.take(index, socket, into: &batch) else { break } }
+                for _ in 0..<64 { guard try Self.receive(index, socket, into: &batch) else { break } }
             }
         }
     }
 
     /// Receives one message; returns false if there is none.
-    private static func take(_ index: Int, _ socket: BareSocket, into batch: inout Batch) throws -> Bool {
+    private static func receive(_ index: Int, _ socket: BareSocket, into batch: inout Batch) throws -> Bool {
         guard let (isChange, _) = try socket.receive(wait: false, { $0.count == 7 }) else { return false }
-        if isChange { return try socket.receive({ batch.take(index, $0) }) != nil }
+        if isChange { return try socket.receive({ batch.record(index, $0) }) != nil }
         while let (_, more) = try socket.receive({ _ in }), more {}
         return true
     }
@@ -110,7 +110,7 @@ struct SubscribeCommand: ParsableCommand {
 /// Functions that the peers share.
 enum Peer {
     /// Prints a line for the parent process.
-    static func say(_ line: String) {
+    static func send(_ line: String) {
         print(line)
         fflush(nil)
     }
@@ -125,9 +125,9 @@ enum Peer {
         while let command = readLine() {
             guard let count = command.split(separator: " ").last.flatMap({ Int($0) }) else { continue }
             var batch = Batch(subscribers: subscribers, count: count)
-            say("go")
+            send("go")
             while !batch.isDone { try turn(&batch) }
-            say(batch.json.text)
+            send(batch.json.text)
         }
     }
 

@@ -18,7 +18,9 @@ extension FeedBenchmarks {
         let make: @Sendable (BareContext) throws -> any PageReader
     }
 
-    static func replay(_ bench: Bench, _ services: Services, _ source: SyntheticCatalog, readers: Int) async throws {
+    static func replay(_ bench: BenchmarkContext, _ services: ServicesFixture, _ source: SyntheticCatalog, readers: Int)
+        async throws
+    {
         let names = ["feed.replay.\(readers)", "feed.follow.\(readers)"]
         guard names.contains(where: { bench.wants(group: $0) }) else { return }
         let client = services.client.changeBroker
@@ -32,7 +34,7 @@ extension FeedBenchmarks {
         let page = try await blocking {
             let reader = try SinceReader(address, token, BareContext())
             try reader.ask()
-            return (records: try reader.take(), bytes: reader.bytes)
+            return (records: try reader.receive(), bytes: reader.bytes)
         }
         guard page.records > 0 else { throw BenchmarkError("the broker replays nothing") }
         let makers: [(String, @Sendable (BareContext) throws -> any PageReader)] = [
@@ -52,7 +54,9 @@ extension FeedBenchmarks {
         }
     }
 
-    private static func besideRouter(_ bench: Bench, _ services: Services, _ reading: Reading) async throws {
+    private static func besideRouter(_ bench: BenchmarkContext, _ services: ServicesFixture, _ reading: Reading)
+        async throws
+    {
         guard bench.wants(reading.name) else { return }
         let address = "ipc://\(services.run)/\(reading.name).sock"
         let echo = try Child(["peer-echo", "--endpoint", address, "--reply-bytes", "\(reading.page.bytes)"])
@@ -74,7 +78,9 @@ extension FeedBenchmarks {
         withExtendedLifetime(echo) {}
     }
 
-    private static func besideStreams(_ bench: Bench, _ source: SyntheticCatalog, _ reading: Reading) async throws {
+    private static func besideStreams(_ bench: BenchmarkContext, _ source: SyntheticCatalog, _ reading: Reading)
+        async throws
+    {
         let name = reading.name + ".redis"
         guard bench.wants(name) else { return }
         guard let program = WireBroker.program(.redis) else { return bench.gap(name, WireBroker.missing(.redis)) }

@@ -2,7 +2,7 @@ import Foundation
 import JSONValue
 
 /// Numbers as the table formats them.
-enum Figure {
+enum NumberFormat {
     static func ratio(_ value: Double) -> String { String(format: value < 0.1 ? "%.3f" : "%.2f", value) }
 
     /// Returns a number with at least three significant digits.
@@ -19,13 +19,13 @@ enum Figure {
         return String(grouped.reversed())
     }
 
-    static func spread(_ spread: Spread, _ text: (Double) -> String) -> String {
+    static func spread(_ spread: SampleSummary, _ text: (Double) -> String) -> String {
         "\(text(spread.median)) (\(text(spread.minimum))–\(text(spread.maximum)))"
     }
 }
 
 /// A figure without a peer, for example memory or losses.
-struct Remark: Sendable {
+struct ReportNote: Sendable {
     var name: String
     var text: String
     var value: Double
@@ -34,9 +34,9 @@ struct Remark: Sendable {
 
 /// Everything that was measured, as one table or as JSON.
 struct Report {
-    var machine: Machine
+    var machine: MachineInfo
     var outcomes: [Outcome] = []
-    var remarks: [Remark] = []
+    var remarks: [ReportNote] = []
     /// Benchmarks that could not run, and why.
     var gaps: [(name: String, reason: String)] = []
 
@@ -54,8 +54,10 @@ struct Report {
             let cells = [
                 comparison.name, comparison.ours, comparison.peer,
                 comparison.unit + (comparison.smallerIsBetter ? " (less is better)" : ""),
-                Figure.spread(outcome.ours, Figure.text), Figure.spread(outcome.peer, Figure.text),
-                Figure.spread(outcome.ratio, Figure.ratio), Figure.spread(outcome.same, Figure.ratio),
+                NumberFormat.spread(outcome.ours, NumberFormat.text),
+                NumberFormat.spread(outcome.peer, NumberFormat.text),
+                NumberFormat.spread(outcome.ratio, NumberFormat.ratio),
+                NumberFormat.spread(outcome.same, NumberFormat.ratio),
                 "\(outcome.pairs)", outcome.load, comparison.aimText, outcome.verdict.rawValue,
             ]
             lines.append("| " + cells.joined(separator: " | ") + " |")
@@ -64,7 +66,7 @@ struct Report {
         if !notes.isEmpty { lines += ["", "Notes", ""] + notes }
         if !remarks.isEmpty {
             lines += ["", "| figure | value | |", "| --- | --- | --- |"]
-            lines += remarks.map { "| \($0.name) | \(Figure.text($0.value)) \($0.unit) | \($0.text) |" }
+            lines += remarks.map { "| \($0.name) | \(NumberFormat.text($0.value)) \($0.unit) | \($0.text) |" }
         }
         if !gaps.isEmpty { lines += ["", "Not measured", ""] + gaps.map { "- \($0.name): \($0.reason)" } }
         return lines.joined(separator: "\n") + "\n"
@@ -87,7 +89,7 @@ struct Report {
     }
 }
 
-extension Spread {
+extension SampleSummary {
     var json: JSON { ["median": .double(median), "minimum": .double(minimum), "maximum": .double(maximum)] }
 }
 
@@ -103,7 +105,7 @@ extension Outcome {
 }
 
 /// The machine on which the figures were measured.
-struct Machine {
+struct MachineInfo {
     let text: String
 
     init() {

@@ -8,11 +8,11 @@ import PhotoModel
 /// The cost of the catalog's responses at 1,000,000 assets, against the same responses at 10,000 and plain SQL on the
 /// same file. `--large` uses the large library; without it the large one has 100,000 assets.
 enum ScaleBenchmarks {
-    static func run(_ bench: Bench) async throws {
+    static func run(_ bench: BenchmarkContext) async throws {
         guard bench.wants(group: "scale") else { return }
         let many = bench.isLarge ? 1_000_000 : 100_000
-        let small = try await Served(bench, assets: 10_000, library: library(bench, 10_000))
-        let large = try await Served(bench, assets: many, library: library(bench, many))
+        let small = try await ServedLibrary(bench, assets: 10_000, library: library(bench, 10_000))
+        let large = try await ServedLibrary(bench, assets: many, library: library(bench, many))
         try await pages(bench, small, large)
         try await albums(bench, small, large)
         try await commits(bench, small, large)
@@ -21,7 +21,7 @@ enum ScaleBenchmarks {
             let process = served.services.process("catalog")
             let bytes = ProcessTable.family(of: process).reduce(0) { $0 + ProcessTable.proportionalBytes($1) }
             bench.remark(
-                Remark(
+                ReportNote(
                     name: "scale.memory.\(served.assets)",
                     text: "PSS of the catalog and its workers after the whole group",
                     value: Double(bytes) / 1_048_576,
@@ -36,7 +36,7 @@ enum ScaleBenchmarks {
     /// Returns the sizes of the albums; the largest has a tenth of the library.
     private static func sizes(_ assets: Int) -> [Int] { [10, 1000, assets / 10] }
 
-    private static func library(_ bench: Bench, _ assets: Int) async throws -> String {
+    private static func library(_ bench: BenchmarkContext, _ assets: Int) async throws -> String {
         let parent = try bench.keptLibraries ?? bench.place.folder("scale")
         let folder = "\(parent)/scale-\(assets)"
         guard !FileManager.default.fileExists(atPath: folder + "/made") else { return folder }
@@ -46,16 +46,19 @@ enum ScaleBenchmarks {
             withIntermediateDirectories: true,
             attributes: [.posixPermissions: 0o700]
         )
-        bench.say("generating a library of \(assets) assets")
+        bench.log("generating a library of \(assets) assets")
         let time = try await seconds {
             try await runProgram(
                 bench.place.program("catalog"),
-                ["generate", "--assets", "\(assets)", "--seed", "\(Libraries.seed)", "--albums", "\(assets / 1000)"]
+                [
+                    "generate", "--assets", "\(assets)", "--seed", "\(GeneratedLibraries.seed)", "--albums",
+                    "\(assets / 1000)",
+                ]
                     + ["--trash", "1", "--library", folder, "--album-sizes"] + sizes(assets).map { "\($0)" }
             )
         }
         bench.remark(
-            Remark(
+            ReportNote(
                 name: "scale.generate.\(assets)",
                 text: "catalog generate",
                 value: Double(assets) / time,
@@ -80,7 +83,7 @@ enum ScaleBenchmarks {
         return fetch
     }
 
-    private static func pages(_ bench: Bench, _ small: Served, _ large: Served) async throws {
+    private static func pages(_ bench: BenchmarkContext, _ small: ServedLibrary, _ large: ServedLibrary) async throws {
         let word: JSON = ["any": "keywords", "op": "==", "value": "garden"]
         let folded: JSON = .string(#"ANY keywords ==[cd] "GARDEN""#)
         let wanted: [(name: String, predicate: JSON?, sorts: [String])] = [
@@ -108,21 +111,21 @@ enum ScaleBenchmarks {
         }
     }
 
-    private static func rounds(_ bench: Bench) -> Int { bench.amount(10, quick: 3) }
+    private static func rounds(_ bench: BenchmarkContext) -> Int { bench.amount(10, quick: 3) }
 
     private static func compare(
-        _ bench: Bench,
+        _ bench: BenchmarkContext,
         _ name: String,
-        _ small: Served,
-        _ large: Served,
-        _ time: @escaping (Served) async throws -> Double
+        _ small: ServedLibrary,
+        _ large: ServedLibrary,
+        _ time: @escaping (ServedLibrary) async throws -> Double
     ) async throws {
         try await bench.compare(
             [
                 Comparison(
                     name: "scale.\(name)",
-                    ours: "\(Figure.text(Double(large.assets))) assets",
-                    peer: "\(Figure.text(Double(small.assets))) assets",
+                    ours: "\(NumberFormat.text(Double(large.assets))) assets",
+                    peer: "\(NumberFormat.text(Double(small.assets))) assets",
                     unit: "µs",
                     smallerIsBetter: true,
                     aim: .ratio(1.5)
@@ -135,7 +138,7 @@ enum ScaleBenchmarks {
 
     // MARK: Albums and commits
 
-    private static func album(_ served: Served, _ size: Int) async throws -> FetchDescription {
+    private static func album(_ served: ServedLibrary, _ size: Int) async throws -> FetchDescription {
         var albums = FetchDescription(.collections)
         albums.predicate = .string("title == 'Album of \(size)'")
         guard let found = try await served.services.client.collections(albums, count: 1).collections.first else {
@@ -146,7 +149,7 @@ enum ScaleBenchmarks {
         return fetch
     }
 
-    private static func albums(_ bench: Bench, _ small: Served, _ large: Served) async throws {
+    private static func albums(_ bench: BenchmarkContext, _ small: ServedLibrary, _ large: ServedLibrary) async throws {
         for (name, fewer, more) in [("ten", 10, 10), ("thousand", 1000, 1000), ("largest", 1000, large.assets / 10)] {
             let fetches = [
                 small.assets: try await album(small, fewer), large.assets: try await album(large, more),
@@ -158,8 +161,8 @@ enum ScaleBenchmarks {
             for (place, part) in [("start", 0.0), ("middle", 0.5), ("end", 1.0)] {
                 for afterChange in [false, true] where !afterChange || name == "largest" {
                     let favourites = [
-                        small.assets: try await Favourites(small.services.client),
-                        large.assets: try await Favourites(large.services.client),
+                        small.assets: try await FavoriteToggler(small.services.client),
+                        large.assets: try await FavoriteToggler(large.services.client),
                     ]
                     try await compare(
                         bench,
@@ -182,17 +185,18 @@ enum ScaleBenchmarks {
                                 } * 1e6
                             )
                         }
-                        return Spread(times).median
+                        return SampleSummary(times).median
                     }
                 }
             }
         }
     }
 
-    private static func commits(_ bench: Bench, _ small: Served, _ large: Served) async throws {
+    private static func commits(_ bench: BenchmarkContext, _ small: ServedLibrary, _ large: ServedLibrary) async throws
+    {
         let favourites = [
-            small.assets: try await Favourites(small.services.client),
-            large.assets: try await Favourites(large.services.client),
+            small.assets: try await FavoriteToggler(small.services.client),
+            large.assets: try await FavoriteToggler(large.services.client),
         ]
         try await compare(bench, "commit", small, large) { served in
             try await favourites[served.assets]?.medianMicroseconds(bench.amount(100, quick: 10)) ?? .nan
@@ -204,7 +208,7 @@ enum ScaleBenchmarks {
                 let fetch = fetch("rating >= 4", "creationDate", ascending: false)
                 times.append(try await seconds { _ = try await served.services.client.assets(fetch) } * 1e6)
             }
-            return Spread(times).median
+            return SampleSummary(times).median
         }
     }
 
@@ -212,7 +216,7 @@ enum ScaleBenchmarks {
 
     /// Measures queries that no index and no counter answers, against the same SQL on the same file: the aim is
     /// SQLite's own scan.
-    private static func plain(_ bench: Bench, _ large: Served) async throws {
+    private static func plain(_ bench: BenchmarkContext, _ large: ServedLibrary) async throws {
         var configuration = Configuration()
         configuration.readonly = true
         configuration.prepareDatabase { try $0.execute(sql: "PRAGMA cache_size = -8192") }
@@ -272,7 +276,7 @@ enum ScaleBenchmarks {
                 [
                     Comparison(
                         name: "scale.plain.\(one.name)",
-                        ours: "catalog, \(Figure.text(Double(large.assets))) assets",
+                        ours: "catalog, \(NumberFormat.text(Double(large.assets))) assets",
                         peer: "the same SQL on the same file",
                         unit: "µs",
                         smallerIsBetter: true,

@@ -16,9 +16,9 @@ final class BarePublisher {
         try await child.expect("ready")
     }
 
-    func burst(_ count: Int) throws { try child.say("burst \(count)") }
+    func burst(_ count: Int) throws { try child.send("burst \(count)") }
 
-    func rate(_ count: Int, perSecond: Int) throws { try child.say("rate \(count) \(perSecond)") }
+    func rate(_ count: Int, perSecond: Int) throws { try child.send("rate \(count) \(perSecond)") }
 }
 
 /// Bare subscribers in a process of their own.
@@ -56,7 +56,7 @@ final class Subscribers {
 
     /// Returns what the subscribers received of a batch that `begin` starts.
     func batch(_ count: Int, _ begin: () async throws -> Void) async throws -> Result {
-        try child.say("batch \(count)")
+        try child.send("batch \(count)")
         try await child.expect("go")
         try await begin()
         return Result(json: try JSON(parsing: try await child.line()))

@@ -4,17 +4,17 @@ import TestSupport
 
 /// Thumbnails of 256 pixels, from file to file, with one thread on both sides.
 enum ThumbnailBenchmarks {
-    static func run(_ bench: Bench) async throws {
+    static func run(_ bench: BenchmarkContext) async throws {
         guard bench.wants("thumbnails") else { return }
-        guard let peer = TestPlace.program("vipsthumbnail"), let vips = TestPlace.program("vips") else {
+        guard let peer = TestPaths.program("vipsthumbnail"), let vips = TestPaths.program("vips") else {
             return bench.gap("thumbnails", "vipsthumbnail is not installed (Debian: libvips-tools)")
         }
         let folder = try bench.place.folder("thumbnails")
-        let picture = try await largePicture(folder, vips: vips)
+        let image = try await largePicture(folder, vips: vips)
         let count = bench.amount(12, quick: 2)
         let copies = try (0..<count).map { index in
             let path = "\(folder)/in-\(index).jpg"
-            try picture.write(to: URL(fileURLWithPath: path))
+            try image.write(to: URL(fileURLWithPath: path))
             return path
         }
         try await compare(
@@ -22,7 +22,7 @@ enum ThumbnailBenchmarks {
             peer,
             name: "thumbnails.12-megapixel",
             files: copies,
-            what: "\(count) JPEGs of 4000x3000 (\(picture.count >> 10) KiB)",
+            what: "\(count) JPEGs of 4000x3000 (\(image.count >> 10) KiB)",
             aim: .ratio(0.9)
         )
         guard let photos = bench.place.photos else {
@@ -33,19 +33,19 @@ enum ThumbnailBenchmarks {
             bench,
             peer,
             name: "thumbnails.photos",
-            files: bench.isQuick ? Array(real.prefix(5)) : real,
+            files: bench.isFast ? Array(real.prefix(5)) : real,
             what: "real JPEGs",
             aim: .ratio(0.9)
         )
     }
 
     private static func compare(
-        _ bench: Bench,
+        _ bench: BenchmarkContext,
         _ peer: String,
         name: String,
         files: [String],
         what: String,
-        aim: Aim
+        aim: ComparisonTarget
     ) async throws {
         let folder = try bench.place.folder("\(name).out")
         let comparison = Comparison(

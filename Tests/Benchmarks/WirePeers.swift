@@ -11,7 +11,7 @@ final class WireBroker {
 
     /// Returns the path of a server's program; nil if it is not installed.
     static func program(_ server: WireServer) -> String? {
-        TestPlace.program(server.program)
+        TestPaths.program(server.program)
             ?? ["/usr/bin/", "/usr/sbin/"].map { $0 + server.program }
             .first { FileManager.default.isExecutableFile(atPath: $0) }
     }
@@ -116,7 +116,7 @@ struct WireCommand: ParsableCommand {
         var items = sockets.map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
         // A Redis message has three texts; the last is its content.
         var texts = Array(repeating: 0, count: subscribers)
-        Peer.say("ready")
+        Peer.send("ready")
         try Peer.measureBatches(subscribers: subscribers) { batch in
             guard poll(&items, nfds_t(items.count), Int32(Peer.patience)) > 0 else { return }
             for (index, socket) in sockets.enumerated() where items[index].revents != 0 {
@@ -126,7 +126,7 @@ struct WireCommand: ParsableCommand {
                     case .list: texts[index] = 0
                     case .bytes(let frame):
                         texts[index] += 1
-                        if server == .nats || texts[index] == 3 { batch.take(index, frame) }
+                        if server == .nats || texts[index] == 3 { batch.record(index, frame) }
                     case .line: break
                     }
                 }) != nil {}

@@ -3,7 +3,7 @@ import Foundation
 import JSONValue
 import Messaging
 import PhotoModel
-import SamplePictures
+import SamplePhotos
 import TestSupport
 import Testing
 
@@ -26,16 +26,16 @@ struct AssetRowTests {
     func `identifiers survive a restart, and the identifier of a deleted asset is never reused`() async throws {
         var ids: [ObjectID] = []
         var token = ChangeToken.none
-        try await RunningCatalog.with(folder) { catalog in
-            ids = try await catalog.take((1...3).map { picture($0) })
+        try await CatalogFixture.with(folder) { catalog in
+            ids = try await catalog.importImages((1...3).map { image($0) })
             try await catalog.perform([.deleteAssets(.init(ids: [ids[1]]))])
             token = try await catalog.call(CurrentToken()).token
         }
-        try await RunningCatalog.with(folder) { catalog in
+        try await CatalogFixture.with(folder) { catalog in
             #expect(try await catalog.assets().map(\.id) == [ids[0], ids[2]])
             #expect(try await catalog.call(CurrentToken()).token == token)
             // Importing the same bytes again creates another asset.
-            let again = try await catalog.take([picture(2)])
+            let again = try await catalog.importImages([image(2)])
             var made = Set(again)
             for batch in 0..<2 {
                 let requests = (0..<500).map { number in
@@ -53,8 +53,8 @@ struct AssetRowTests {
     func `an entity in memory keeps its values, and a new fetch returns the current ones`()
         async throws
     {
-        try await RunningCatalog.with(folder) { catalog in
-            let id = try await catalog.take([picture(1)])[0]
+        try await CatalogFixture.with(folder) { catalog in
+            let id = try await catalog.importImages([image(1)])[0]
             let held = try await catalog.call(FetchAssets(fetch: FetchDescription(ids: [id])))
             try await catalog.perform([.updateAsset(.init(id: .id(id), set: AssetPatch(isFavorite: true)))])
             let fresh = try await catalog.asset(id)
@@ -68,9 +68,9 @@ struct AssetRowTests {
     func `a photo without a date has none until one is set, and its size is the upright size`(
         _ orientation: Int
     ) async throws {
-        try await RunningCatalog.with(folder) { catalog in
-            let bytes = TestPictures.jpeg(width: 60, height: 80, orientation: orientation, seed: 5)
-            let id = try await catalog.take([bytes])[0]
+        try await CatalogFixture.with(folder) { catalog in
+            let bytes = TestImages.jpeg(width: 60, height: 80, orientation: orientation, seed: 5)
+            let id = try await catalog.importImages([bytes])[0]
             let asset = try await catalog.asset(id)
             #expect(asset.creationDate == nil && asset.location == nil && asset.moment == nil)
             #expect((asset.pixelWidth, asset.pixelHeight, asset.duration) == (60, 80, 0))
@@ -86,7 +86,7 @@ struct AssetRowTests {
             let cleared = try await catalog.asset(id)
             #expect(!cleared.isFavorite && !cleared.isHidden && cleared.creationDate == nil && cleared.location == nil)
             let unknown: JSON = ["type": "asset.update", "id": .string(id.text), "set": ["pixelWidth": 3]]
-            let error = await refusal {
+            let error = await rpcError {
                 try await catalog.client.call(PerformChanges.method, ["requests": [unknown]])
             }
             #expect(error?.name == "invalid_params" && error?.message.contains("pixelWidth") == true)
@@ -95,7 +95,7 @@ struct AssetRowTests {
 
     @Test(.spec("S-15", "T-07", "S-76"))
     func `shared and synced assets are fetched on request only, and synced assets cannot be changed`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
+        try await CatalogFixture.with(folder) { catalog in
             let sources: [SourceType] = [.typeUserLibrary, .typeCloudShared, .typeiTunesSynced]
             let requests = sources.indices.map { index in
                 ChangeRequest.createAsset(
@@ -106,7 +106,7 @@ struct AssetRowTests {
                     )
                 )
             }
-            let made = try await catalog.perform(requests, attachments: (1...3).map { picture($0) })
+            let made = try await catalog.perform(requests, attachments: (1...3).map { image($0) })
             let ids = try (0..<3).map { try #require(made.id("p\($0)")) }
             #expect(try await catalog.assets().map(\.id) == [ids[0]])
             for mask in 1...7 {
@@ -116,7 +116,7 @@ struct AssetRowTests {
             #expect(try await catalog.assets(fetch { $0.mediaType = .image }).map(\.id) == [ids[0]])
             #expect(try await catalog.assets(fetch { $0.mediaType = .video }).isEmpty)
             let rate = AssetPatch(rating: 1)
-            let error = await refusal { try await catalog.perform([.updateAsset(.init(id: .id(ids[2]), set: rate))]) }
+            let error = await rpcError { try await catalog.perform([.updateAsset(.init(id: .id(ids[2]), set: rate))]) }
             #expect(error?.name == "change_not_supported")
         }
     }
@@ -124,12 +124,12 @@ struct AssetRowTests {
     @Test(.spec("S-17", "T-06", "D8", "P-21"))
     func `a burst shows its representative and its picks, and all frames when fetched by its identifier`() async throws
     {
-        try await RunningCatalog.with(folder) { catalog in
-            let note = TestPictures.appleNote(burst: "B-1")
+        try await CatalogFixture.with(folder) { catalog in
+            let note = TestImages.appleNote(burst: "B-1")
             let frames = (0..<10).map { number in
-                TestPictures.applePicture(note: note, date: "2024:05:01 10:00:0\(number)", seed: UInt64(number + 1))
+                TestImages.appleImage(note: note, date: "2024:05:01 10:00:0\(number)", seed: UInt64(number + 1))
             }
-            let ids = try await catalog.take(frames)
+            let ids = try await catalog.importImages(frames)
             #expect(try await catalog.assets().map(\.id) == [ids[0]])
             let by = try await catalog.assets(fetch { $0.burstIdentifier = "B-1" })
             #expect(by.map(\.id) == ids && by.map(\.representsBurst) == [true] + Array(repeating: false, count: 9))
@@ -145,12 +145,13 @@ struct AssetRowTests {
     {
         var exif = ExifBlock()
         exif.photo.append(.short(0xA401, 3))
-        let high = TestPictures.jpeg(width: 32, height: 24, orientation: 1, exif: exif, seed: 1)
-        let pano = TestPictures.xmpSegment("GPano:ProjectionType=\"equirectangular\"")
-        let wide = TestPictures.jpeg(width: 32, height: 24, orientation: 1, exif: nil, segments: [pano], seed: 2)
-        try await RunningCatalog.with(folder) { catalog in
-            let ids = try await catalog.take([
-                high, wide, TestPictures.gif(frames: 3), TestFilms.film(frameRate: 120), TestFilms.film(frameRate: 30),
+        let high = TestImages.jpeg(width: 32, height: 24, orientation: 1, exif: exif, seed: 1)
+        let pano = TestImages.xmpSegment("GPano:ProjectionType=\"equirectangular\"")
+        let wide = TestImages.jpeg(width: 32, height: 24, orientation: 1, exif: nil, segments: [pano], seed: 2)
+        try await CatalogFixture.with(folder) { catalog in
+            let ids = try await catalog.importImages([
+                high, wide, TestImages.gif(frames: 3), TestVideos.video(frameRate: 120),
+                TestVideos.video(frameRate: 30),
             ])
             var assets: [Asset] = []
             for id in ids { assets.append(try await catalog.asset(id)) }
@@ -175,8 +176,8 @@ struct AssetRowTests {
     func `thirty-two clients page through one result and see the same while the library changes`()
         async throws
     {
-        try await RunningCatalog.with(folder) { catalog in
-            let ids = try await catalog.take((1...40).map { picture($0) })
+        try await CatalogFixture.with(folder) { catalog in
+            let ids = try await catalog.importImages((1...40).map { image($0) })
             let token = try await catalog.call(CurrentToken()).token
             let clients = try (0..<32).map { _ in try catalog.connect() }
             let seen = try await withThrowingTaskGroup(of: [ObjectID].self) { group in
@@ -210,11 +211,11 @@ struct AssetRowTests {
     func `sorting by added date ignores the capture date, and a favorite changes only one date`()
         async throws
     {
-        try await RunningCatalog.with(folder) { catalog in
+        try await CatalogFixture.with(folder) { catalog in
             let dates = ["2024:05:01 10:00:00", "2001:01:01 10:00:00", "2010:01:01 10:00:00"]
             var ids: [ObjectID] = []
             for (number, date) in dates.enumerated() {
-                ids += try await catalog.take([picture(UInt64(number), date: date)])
+                ids += try await catalog.importImages([image(UInt64(number), date: date)])
             }
             let newest = fetch { $0.sort = [SortDescription(key: "addedDate", ascending: false)] }
             #expect(try await catalog.assets(newest).map(\.id) == ids.reversed())
@@ -231,14 +232,14 @@ struct AssetRowTests {
 
     @Test(.spec("T-11", "T-27"))
     func `rating, caption, keywords and file name are returned with each asset of a page`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
+        try await CatalogFixture.with(folder) { catalog in
             let patch = AssetPatch(
                 caption: .some("Über den Wolken"),
                 rating: 4,
                 keywords: ["alps", "snow"],
                 playbackVariation: .longExposure
             )
-            let ids = try await catalog.take((1...3).map { picture($0) }, set: patch)
+            let ids = try await catalog.importImages((1...3).map { image($0) }, set: patch)
             for asset in try await catalog.assets() {
                 #expect(asset.caption == "Über den Wolken" && asset.rating == 4 && asset.keywords == ["alps", "snow"])
                 #expect(asset.playbackVariation == .longExposure && asset.adjustmentDate == nil)

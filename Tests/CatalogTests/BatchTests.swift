@@ -9,9 +9,9 @@ import Testing
 /// Tests of several requests in one commit: each is applied completely or not at all.
 @Suite(.timeLimit(.minutes(1)))
 struct BatchTests {
-    private static let rules = BatchStore.WriteRules(
+    private static let rules = BatchStore.WriteContext(
         now: { 1_700_000_000_000_000 },
-        makeID: IdentifierSource(now: { 1_700_000_000_000_000 }).make
+        makeID: IdentifierGenerator(now: { 1_700_000_000_000_000 }).make
     )
 
     private func folder(_ title: String, _ name: String) -> WriteRequest {

@@ -20,7 +20,7 @@ struct CatalogProgramTests {
         async throws
     {
         let seed = UInt64.random(in: 0...UInt64.max)
-        TestPlace.say("seed \(seed)")
+        TestPaths.report("seed \(seed)")
         var random = SeededRandom(seed: seed)
         var acknowledged: [String: JSON] = [:]
         var pending: [String: [ChangeRequest]] = [:]
@@ -174,7 +174,7 @@ struct CatalogProgramTests {
             client = try RequestClient(
                 address: try EndpointAddress("ipc://\(folder.file("run/catalog.sock"))"),
                 thread: thread,
-                logger: RunningCatalog.logger
+                logger: CatalogFixture.logger
             )
         }
 

@@ -27,16 +27,16 @@ struct ChangeRowTests {
 
     @Test(.spec("S-83", "S-73", "P-15"))
     func `three edits in one transaction are all applied, or none is`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
-            let ids = try await catalog.take((1...3).map { picture($0) })
+        try await CatalogFixture.with(folder) { catalog in
+            let ids = try await catalog.importImages((1...3).map { image($0) })
             let head = try await catalog.call(CurrentToken()).token
             let requests = ids.enumerated().map { Self.edit($1, $0 + 1) }
-            let broken: [Bytes] = [[1], picture(11), Array("no picture".utf8), picture(13)]
-            let error = await refusal { try await catalog.perform(requests, attachments: broken) }
+            let broken: [Bytes] = [[1], image(11), Array("no picture".utf8), image(13)]
+            let error = await rpcError { try await catalog.perform(requests, attachments: broken) }
             #expect(error?.name == "invalid_resource" && error?.data["request"] == 1)
             #expect(try await catalog.call(CurrentToken()).token == head)
             #expect(try await catalog.assets().allSatisfy { !$0.hasAdjustments && $0.resources.count == 1 })
-            let whole: [Bytes] = [[1], picture(11), picture(12), picture(13)]
+            let whole: [Bytes] = [[1], image(11), image(12), image(13)]
             let made = try await catalog.perform(requests, attachments: whole)
             #expect(made.sequence == head.sequence + 1)
             #expect(try await catalog.assets().allSatisfy { $0.hasAdjustments && $0.resources.count == 3 })
@@ -46,7 +46,7 @@ struct ChangeRowTests {
     }
 
     @Test(.spec("T-22")) func `an asset can be created with its edit, and reverted`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
+        try await CatalogFixture.with(folder) { catalog in
             func create(_ attachment: Int) -> ChangeRequest {
                 .createAsset(
                     .init(
@@ -59,10 +59,10 @@ struct ChangeRowTests {
                     )
                 )
             }
-            let render = TestPictures.jpeg(width: 20, height: 10, seed: 2)
-            let turned = TestPictures.jpeg(width: 20, height: 10, orientation: 3, seed: 2)
-            let bytes: [Bytes] = [[5, 6], picture(1), render, turned]
-            let error = await refusal { try await catalog.perform([create(3)], attachments: bytes) }
+            let render = TestImages.jpeg(width: 20, height: 10, seed: 2)
+            let turned = TestImages.jpeg(width: 20, height: 10, orientation: 3, seed: 2)
+            let bytes: [Bytes] = [[5, 6], image(1), render, turned]
+            let error = await rpcError { try await catalog.perform([create(3)], attachments: bytes) }
             #expect(error?.name == "invalid_resource")
             #expect(try await catalog.assets().isEmpty)
             let made = try await catalog.perform([create(2)], attachments: bytes)
@@ -80,7 +80,7 @@ struct ChangeRowTests {
     }
 
     @Test(.spec("T-20")) func `clients can ask which files can make up an asset`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
+        try await CatalogFixture.with(folder) { catalog in
             let combinations: [([ResourceType], Bool)] = [
                 ([.photo], true), ([.video], true), ([.photo, .pairedVideo], true), ([.photo, .alternatePhoto], true),
                 ([.photo, .alternatePhoto, .pairedVideo], true), ([.photo, .photo], false), ([], false),
@@ -96,14 +96,14 @@ struct ChangeRowTests {
 
     @Test(.spec("T-21"))
     func `a moved file is removed once its transaction is committed, and stays if it is not`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
+        try await CatalogFixture.with(folder) { catalog in
             func create(_ path: String, _ ref: String = "p", name: String? = nil) -> ChangeRequest {
                 let new = NewResource(source: .path(path), originalFilename: name, isMoved: true)
                 return .createAsset(.init(ref: ref, resources: [new]))
             }
-            let one = try folder.write(picture(1), to: "in/one.jpg")
+            let one = try folder.write(image(1), to: "in/one.jpg")
             let bad = ChangeRequest.deleteAssets(.init(ids: [.none]))
-            let missing = await refusal { try await catalog.perform([create(one), bad]) }
+            let missing = await rpcError { try await catalog.perform([create(one), bad]) }
             #expect(missing?.name == "identifier_not_found")
             #expect(FileManager.default.fileExists(atPath: one))
             let made = try await catalog.perform([create(one, name: "Named.jpg")])
@@ -111,17 +111,17 @@ struct ChangeRowTests {
             let asset = try await catalog.asset(try #require(made.id("p")))
             #expect(asset.originalFilename == "Named.jpg")
             let read = ReadResource(asset: asset.id, type: .photo)
-            #expect(try await catalog.client.call(ReadResource.method, read.json).attachments == [picture(1)])
+            #expect(try await catalog.client.call(ReadResource.method, read.json).attachments == [image(1)])
 
-            let two = try folder.write(picture(2), to: "in/two.jpg")
+            let two = try folder.write(image(2), to: "in/two.jpg")
             try FileManager.default.linkItem(atPath: two, toPath: folder.file("in/other.jpg"))
-            let linked = await refusal { try await catalog.perform([create(two)]) }
+            let linked = await rpcError { try await catalog.perform([create(two)]) }
             #expect(linked?.name == "request_not_supported")
             #expect(FileManager.default.fileExists(atPath: two))
             let bytes = ChangeRequest.createAsset(
                 .init(resources: [NewResource(source: .attachment(0), isMoved: true)])
             )
-            let error = await refusal { try await catalog.perform([bytes], attachments: [picture(3)]) }
+            let error = await rpcError { try await catalog.perform([bytes], attachments: [image(3)]) }
             #expect(error?.name == "invalid_params" && error?.data["parameter"] == "move")
         }
     }
@@ -130,11 +130,11 @@ struct ChangeRowTests {
     func `transactions cannot be nested, and only transactions change an entity`()
         async throws
     {
-        try await RunningCatalog.with(folder) { catalog in
-            let id = try await catalog.take([picture(1)])[0]
+        try await CatalogFixture.with(folder) { catalog in
+            let id = try await catalog.importImages([image(1)])[0]
             let inner: JSON = ["type": "changes.perform", "requests": []]
             let outer: JSON = ["requests": [["type": "asset.delete", "ids": [.string(id.text)]], inner]]
-            let error = await refusal { try await catalog.client.call(PerformChanges.method, outer) }
+            let error = await rpcError { try await catalog.client.call(PerformChanges.method, outer) }
             #expect(error?.name == "nested_change" && error?.data["request"] == 1)
             let token = try await catalog.call(CurrentToken()).token
             let before = try await catalog.everything()
@@ -155,7 +155,7 @@ struct ChangeRowTests {
 
     @Test(.spec("S-72", "S-71"))
     func `the outcome of a write whose deadline passed can be looked up by its transaction id`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
+        try await CatalogFixture.with(folder) { catalog in
             let requests = [ChangeRequest.createCollection(.init(ref: "c", title: "Once"))]
             let call = PerformChanges(requests: requests, client: "k", transaction: "t")
             var outcomes: [String] = []
@@ -179,11 +179,11 @@ struct ChangeRowTests {
     }
 
     @Test(.spec("T-43", "P-15", "D11", "P-20")) func `every failure has a name, a code and a message`() async throws {
-        for refusal in Refusal.allCases {
+        for refusal in ErrorCode.allCases {
             #expect(refusal.code != -1 && !refusal.rawValue.isEmpty && refusal.summary.count > 10)
         }
-        try await RunningCatalog.with(folder) { catalog in
-            let id = try await catalog.take([picture(1)])[0].text
+        try await CatalogFixture.with(folder) { catalog in
+            let id = try await catalog.importImages([image(1)])[0].text
             let calls: [(String, JSON, String)] = [
                 (FetchAssets.method, ["fetch": ["predicate": "shoeSize == 3"]], "unsupported_predicate"),
                 (FetchAssets.method, ["fetch": ["predicate": "rating >"]], "invalid_predicate"),
@@ -204,15 +204,15 @@ struct ChangeRowTests {
                 ),
             ]
             for (method, params, name) in calls {
-                let error = await refusal { try await catalog.client.call(method, params) }
+                let error = await rpcError { try await catalog.client.call(method, params) }
                 #expect(error?.name == name && (error?.message.count ?? 0) > 10, "\(method) \(params.text)")
             }
             for (bytes, file) in [
-                (Bytes(), "empty.jpg"), (Array("text".utf8), "text.jpg"), (Array(picture(1).prefix(300)), "cut"),
+                (Bytes(), "empty.jpg"), (Array("text".utf8), "text.jpg"), (Array(image(1).prefix(300)), "cut"),
             ] {
                 let path = try folder.write(bytes, to: "in/\(file)")
                 let create = ChangeRequest.createAsset(.init(resources: [NewResource(source: .path(path))]))
-                let error = await refusal { try await catalog.perform([create]) }
+                let error = await rpcError { try await catalog.perform([create]) }
                 #expect(error?.name == "invalid_resource" && error?.data["file"] == .string(path), "\(file)")
                 #expect(error?.data["request"] == 0 && error?.data["reason"] != nil)
             }

@@ -22,8 +22,8 @@ struct CollectionServiceTests {
 
     @Test(.spec("S-08", "S-19", "S-16", "S-35", "S-36", "S-23", "P-08"))
     func `smart albums exist from the start, and their members follow the assets`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
-            let ids = try await catalog.take([picture(1), picture(2)])
+        try await CatalogFixture.with(folder) { catalog in
+            let ids = try await catalog.importImages([image(1), image(2)])
             var fetch = FetchDescription(.collections)
             fetch.collectionType = "smartAlbum"
             let all = try await catalog.call(FetchCollections(fetch: fetch, count: 100)).collections
@@ -54,21 +54,21 @@ struct CollectionServiceTests {
             ).details
             #expect(details?.inserted.map(\.id) == [ids[1]] && details?.inserted.first?.index == 0)
 
-            let stranger = try #require(ObjectID("c" + String(repeating: "1", count: 26)))
-            let error = await refusal { try await catalog.assets(members(stranger)) }
+            let unknownID = try #require(ObjectID("c" + String(repeating: "1", count: 26)))
+            let error = await rpcError { try await catalog.assets(members(unknownID)) }
             #expect(error?.name == "identifier_not_found")
             let update = ChangeRequest.updateCollection(.init(id: .id(SmartAlbum.favorites.id), add: [.id(ids[0])]))
-            let refused = await refusal { try await catalog.perform([update]) }
+            let refused = await rpcError { try await catalog.perform([update]) }
             #expect(refused?.name == "change_not_supported")
         }
     }
 
     @Test(.spec("S-07", "S-05", "S-39", "T-04", "T-05", "P-19"))
     func `moments can be fetched, and so can the collections that contain an asset or a moment`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
-            let ids = try await catalog.take([
-                picture(1, date: "2024:05:01 10:00:00"), picture(2, date: "2024:05:01 09:00:00"),
-                picture(3, date: "2023:01:02 10:00:00"),
+        try await CatalogFixture.with(folder) { catalog in
+            let ids = try await catalog.importImages([
+                image(1, date: "2024:05:01 10:00:00"), image(2, date: "2024:05:01 09:00:00"),
+                image(3, date: "2023:01:02 10:00:00"),
             ])
             var fetch = FetchDescription(.collections)
             fetch.collectionType = "moment"
@@ -116,7 +116,7 @@ struct CollectionServiceTests {
             #expect(after.collections.map(\.estimatedAssetCount) == [3])
             let earlier = try await catalog.call(FetchCollections(fetch: fetch, token: page.token))
             #expect(earlier.collections == page.collections)
-            let gone = await refusal { try await catalog.assets(members(page.collections[0].id)) }
+            let gone = await rpcError { try await catalog.assets(members(page.collections[0].id)) }
             #expect(gone?.name == "identifier_not_found")
             let replayed = Snapshot(replaying: try await catalog.history(), root: nil)
             #expect(try await catalog.everything().normalized().collections == replayed.normalized().collections)
@@ -125,8 +125,8 @@ struct CollectionServiceTests {
 
     @Test(.spec("S-18", "S-06", "P-19", "T-03"))
     func `folders are fetched with their children and with everything below`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
-            let ids = try await catalog.take([picture(1), picture(2), picture(3)])
+        try await CatalogFixture.with(folder) { catalog in
+            let ids = try await catalog.importImages([image(1), image(2), image(3)])
             let made = try await catalog.perform([
                 .createCollection(.init(ref: "top", title: "Top", add: [.id(ids[2])])),
                 .createList(.init(ref: "f", title: "Folder")),
@@ -168,7 +168,7 @@ struct CollectionServiceTests {
 
     @Test(.spec("T-13", "S-79", "T-28", "S-09")) func `an album is rearranged by the indexes of a result`() async throws
     {
-        try await RunningCatalog.with(folder) { catalog in
+        try await CatalogFixture.with(folder) { catalog in
             let create = (0..<3).map { number in
                 ChangeRequest.createAsset(
                     .init(ref: "p\(number)", resources: [NewResource(source: .attachment(number))])
@@ -176,7 +176,7 @@ struct CollectionServiceTests {
             }
             let made = try await catalog.perform(
                 create + [.createCollection(.init(ref: "c", title: "A", add: (0..<3).map { .placeholder("p\($0)") }))],
-                attachments: (1...3).map { picture($0) }
+                attachments: (1...3).map { image($0) }
             )
             let ids = try (0..<3).map { try #require(made.id("p\($0)")) }
             let album = try #require(made.id("c"))
@@ -195,7 +195,7 @@ struct CollectionServiceTests {
                 .updateCollection(.init(id: .id(album), edits: [.removeAt([0])], snapshot: seen.token))
             ])
             #expect(try await catalog.assets(all).map(\.id) == [ids[2], ids[1]])
-            let error = await refusal {
+            let error = await rpcError {
                 try await catalog.perform([.updateCollection(.init(id: .id(album), edits: [.removeAt([0])]))])
             }
             #expect(error?.name == "snapshot_required" && error?.data["request"] == 0)
@@ -205,9 +205,9 @@ struct CollectionServiceTests {
     @Test(.spec("S-30", "S-31", "S-32")) func `transient collections are leased, and usable by their owner only`()
         async throws
     {
-        let time = ManualTime()
-        try await RunningCatalog.with(folder) { catalog in
-            let ids = try await catalog.take((1...4).map { picture($0) })
+        let time = ManualClock()
+        try await CatalogFixture.with(folder) { catalog in
+            let ids = try await catalog.importImages((1...4).map { image($0) })
             try await catalog.perform([
                 .updateAsset(.init(id: .id(ids[2]), set: AssetPatch(isFavorite: true))),
                 .updateAsset(.init(id: .id(ids[1]), set: AssetPatch(rating: 4))),
@@ -231,7 +231,7 @@ struct CollectionServiceTests {
                 ChangeRequest.updateCollection(.init(id: .id(held.id), title: "x")),
                 .deleteCollections(.init(ids: [held.id])),
             ] {
-                #expect(await refusal { try await catalog.perform([refused]) } != nil)
+                #expect(await rpcError { try await catalog.perform([refused]) } != nil)
             }
             let album = try #require(
                 try await catalog.perform([.createCollection(.init(ref: "c", title: "A"))]).id("c")
@@ -242,36 +242,36 @@ struct CollectionServiceTests {
             #expect(
                 try await catalog.call(FetchCollections(fetch: children)).order == [SmartAlbum.videos.id, album]
             )
-            let details = await refusal {
+            let details = await rpcError {
                 try await catalog.call(
                     ChangesDetails(from: catalog.call(CurrentToken()).token, fetch: members(held.id))
                 )
             }
             #expect(details?.name == "not_observable")
             _ = try await catalog.call(ReleaseTransient(id: held.id))
-            let gone = await refusal { try await catalog.assets(members(held.id)) }
+            let gone = await rpcError { try await catalog.assets(members(held.id)) }
             #expect(gone?.name == "handle_expired")
             #expect(try await catalog.call(FetchCan(ids: [list.id])).can[list.id.text] == [])
         }
-        let desk = TransientDesk(clock: time.clock, limits: .init(lease: 100, perIdentity: 2))
-        let id = try desk.hold(.assetCollection, [], owner: "a")
-        #expect(throws: RPCError.self) { try desk.members(of: id, owner: "b") }
+        let uploads = TransientCollectionRegistry(clock: time.clock, limits: .init(lease: 100, perIdentity: 2))
+        let id = try uploads.create(.assetCollection, [], owner: "a")
+        #expect(throws: RPCError.self) { try uploads.members(of: id, owner: "b") }
         time.advance(by: 60)
-        _ = try desk.members(of: id, owner: "a")
+        _ = try uploads.members(of: id, owner: "a")
         time.advance(by: 60)
-        _ = try desk.members(of: id, owner: "a")
-        _ = try desk.hold(.assetCollection, [], owner: "a")
-        #expect(throws: RPCError.self) { try desk.hold(.assetCollection, [], owner: "a") }
+        _ = try uploads.members(of: id, owner: "a")
+        _ = try uploads.create(.assetCollection, [], owner: "a")
+        #expect(throws: RPCError.self) { try uploads.create(.assetCollection, [], owner: "a") }
         time.advance(by: 101)
-        #expect(throws: RPCError.self) { try desk.members(of: id, owner: "a") }
-        _ = try desk.hold(.assetCollection, [], owner: "a")
-        #expect(desk.count == 1)
+        #expect(throws: RPCError.self) { try uploads.members(of: id, owner: "a") }
+        _ = try uploads.create(.assetCollection, [], owner: "a")
+        #expect(uploads.count == 1)
     }
 
     @Test(.spec("T-18", "T-02", "P-32"))
     func `the allowed operations and the key assets of collections can be queried`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
-            let ids = try await catalog.take((1...5).map { picture($0, date: "2024:05:01 10:00:00") })
+        try await CatalogFixture.with(folder) { catalog in
+            let ids = try await catalog.importImages((1...5).map { image($0, date: "2024:05:01 10:00:00") })
             let album = try #require(
                 try await catalog.perform([
                     .createCollection(.init(ref: "c", title: "A", add: ids.map { .id($0) })),

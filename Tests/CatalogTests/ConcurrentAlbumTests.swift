@@ -78,7 +78,7 @@ struct ConcurrentAlbumTests {
     {
         let folder = try TemporaryFolder("root")
         var random = SeededRandom(named: "children of the root")
-        try await RunningCatalog.with(folder) { catalog in
+        try await CatalogFixture.with(folder) { catalog in
             let made = try await catalog.perform(
                 (0..<10).map { number in
                     number % 3 == 0
@@ -114,8 +114,8 @@ struct ConcurrentAlbumTests {
     func `eight clients rearrange an album, with the same result as one after the other`() async throws {
         let folder = try TemporaryFolder("eight")
         let seed = SeededRandom(named: "eight clients and an album").seed
-        try await RunningCatalog.with(folder) { catalog in
-            let all = try await catalog.take((1...24).map { picture($0) })
+        try await CatalogFixture.with(folder) { catalog in
+            let all = try await catalog.importImages((1...24).map { image($0) })
             let made = try await catalog.perform([
                 .createCollection(.init(ref: "c", title: "A", add: all.prefix(14).map { .id($0) }))
             ])

@@ -14,7 +14,7 @@ struct DerivedRulesTests {
 
     @Test(.spec("S-07", "D7"))
     func `an asset is in one moment, and the moment in one cluster and one year; a hidden asset leaves both`() throws {
-        var library = MemoryLibrary()
+        var library = InMemoryLibrary()
         let berlin = AssetPatch(location: Location(latitude: 52.5, longitude: 13.4))
         let first = try library.add(1, date: Self.may + 1, set: berlin)
         let second = try library.add(2, date: Self.may + 5, set: berlin)
@@ -38,7 +38,7 @@ struct DerivedRulesTests {
     }
 
     @Test(.spec("S-07")) func `a moment is determined by the local day and the location`() throws {
-        var library = MemoryLibrary()
+        var library = InMemoryLibrary()
         func moment(_ seed: Int, _ set: AssetPatch) throws -> Moment? {
             let id = try library.add(seed, date: Self.may - 1, set: set)
             return library.asset(id)?.moment
@@ -56,7 +56,7 @@ struct DerivedRulesTests {
     @Test(.spec("S-07"), arguments: [1, 2, 3])
     func `moments and lists follow the assets through random changes`(_ round: UInt64) throws {
         var random = SeededRandom(named: "moments \(round)")
-        var library = MemoryLibrary()
+        var library = InMemoryLibrary()
         var ids: [ObjectID] = []
         for step in 0..<TestEnvironment.rounds(120) {
             var requests: [PreparedChange] = []
@@ -88,7 +88,7 @@ struct DerivedRulesTests {
         }
     }
 
-    private func check(_ library: MemoryLibrary) throws {
+    private func check(_ library: InMemoryLibrary) throws {
         var members: [Moment: [Int64]] = [:]
         for asset in library.snapshot.assets.values {
             guard let moment = asset.moment, let date = asset.creationDate else { continue }
@@ -116,7 +116,7 @@ struct DerivedRulesTests {
     // MARK: Time
 
     @Test(.spec("T-10", "S-08")) func `new assets are recently added until their time is over`() throws {
-        var library = MemoryLibrary()
+        var library = InMemoryLibrary()
         let (_, made) = try library.perform([.create("p", 1, date: 5)], now: Self.may)
         let id = try #require(made["p"])
         let asset = try #require(library.asset(id))
@@ -132,7 +132,7 @@ struct DerivedRulesTests {
 
     @Test(.spec("S-77", "T-37"))
     func `trashed assets are hidden, can be restored, and are deleted when their time is over`() throws {
-        var library = MemoryLibrary()
+        var library = InMemoryLibrary()
         let ids = try (1...2).map { try library.add($0, date: Int64($0)) }
         let album = try library.addAlbum("A", ids)
         let record = try library.perform(.trashAssets(.init(ids: [ids[0]])))
@@ -156,7 +156,7 @@ struct DerivedRulesTests {
 
     @Test(.spec("S-37", "S-38", "P-21"))
     func `a burst is created, picked from, and always has one representative`() throws {
-        var library = MemoryLibrary()
+        var library = InMemoryLibrary()
         let changes = (0..<4).map { number -> PreparedChange in
             var change = PreparedChange.create("f\(number)", number + 1, date: Int64(number))
             if case .createAsset(var request) = change.request {
@@ -194,7 +194,7 @@ struct DerivedRulesTests {
     // MARK: Properties
 
     @Test(.spec("T-27")) func `adding present keywords and removing absent ones is silently ignored`() throws {
-        var library = MemoryLibrary()
+        var library = InMemoryLibrary()
         let id = try library.add(1, set: AssetPatch(keywords: ["a", "b"]))
         let update = ChangeRequest.updateAsset(
             .init(id: .id(id), addKeywords: ["b", "c"], removeKeywords: ["a", "x"])
@@ -211,7 +211,7 @@ struct DerivedRulesTests {
 
     @Test(.spec("T-17")) func `shared and synced assets cannot be added to an album`() throws {
         for type in [SourceType.typeCloudShared, .typeiTunesSynced] {
-            var library = MemoryLibrary()
+            var library = InMemoryLibrary()
             var create = PreparedChange.create("p", 1)
             if case .createAsset(var request) = create.request {
                 request.sourceType = type

@@ -18,7 +18,7 @@ struct EditRulesTests {
 
     /// Begins and commits an edit as a program that reads only its own format; returns its input.
     private func edit(
-        _ library: inout MemoryLibrary,
+        _ library: inout InMemoryLibrary,
         _ id: ObjectID,
         as format: String,
         _ seed: Int
@@ -37,7 +37,7 @@ struct EditRulesTests {
 
     @Test(.spec("S-85", "S-86", "S-90", "S-91", "D4", "P-27"))
     func `an editor that can read the last edit gets the same base again, any other one the current render`() throws {
-        var library = MemoryLibrary()
+        var library = InMemoryLibrary()
         let id = try library.add(1)
         var given = try edit(&library, id, as: "A", 10)
         #expect(given == (.original, 1, false), "without an edit: the original")
@@ -88,7 +88,7 @@ struct EditRulesTests {
 
     @Test(.spec("S-90"))
     func `a token of other pixels, of another asset or of other bytes is refused`() throws {
-        var library = MemoryLibrary()
+        var library = InMemoryLibrary()
         let (id, other) = (try library.add(1), try library.add(2))
         let asset = try #require(library.asset(id))
         let token = EditInputToken(
@@ -120,7 +120,7 @@ struct EditRulesTests {
 
     @Test(.spec("T-26"))
     func `a revert chooses between a RAW and a compressed original`() throws {
-        var library = MemoryLibrary()
+        var library = InMemoryLibrary()
         let id = try library.add(1)
         #expect(throws: RPCError.self) { try library.perform(.revertAsset(.init(id: id, base: .raw))) }
         var asset = try #require(library.asset(id))

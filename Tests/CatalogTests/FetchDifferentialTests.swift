@@ -11,7 +11,7 @@ struct FetchDifferentialTests {
     @Test(.spec("S-20", "S-21", "S-22", "T-06", "T-07", "D8", "D10", "P-20"))
     func `the database returns the same assets in the same order as the fetch in memory`() async throws {
         let seed = UInt64.random(in: 0...UInt64.max)
-        TestPlace.say("seed \(seed)")
+        TestPaths.report("seed \(seed)")
         var library = RandomLibrary(seed: seed)
         let fixture = try StoreFixture()
         let assets = try await fill(fixture, &library, count: 2000)
@@ -48,7 +48,7 @@ struct FetchDifferentialTests {
     @Test(.spec("S-08", "D8"))
     func `the count of a fetch equals the size of its result for all options`() async throws {
         let seed = UInt64.random(in: 0...UInt64.max)
-        TestPlace.say("seed \(seed)")
+        TestPaths.report("seed \(seed)")
         var library = RandomLibrary(seed: seed)
         let fixture = try StoreFixture()
         let assets = try await fill(fixture, &library, count: 200)
@@ -73,7 +73,7 @@ struct FetchDifferentialTests {
 
     @Test func `the database returns the same albums in the same order as the fetch in memory`() async throws {
         let seed = UInt64.random(in: 0...UInt64.max)
-        TestPlace.say("seed \(seed)")
+        TestPaths.report("seed \(seed)")
         var library = RandomLibrary(seed: seed)
         let fixture = try StoreFixture()
         var result = TransactionResult()
@@ -102,7 +102,7 @@ struct FetchDifferentialTests {
 
     @Test func `assets are read from their rows unchanged`() async throws {
         let seed = UInt64.random(in: 0...UInt64.max)
-        TestPlace.say("seed \(seed)")
+        TestPaths.report("seed \(seed)")
         var library = RandomLibrary(seed: seed)
         let fixture = try StoreFixture()
         let assets = try await fill(fixture, &library, count: 200)
@@ -112,7 +112,7 @@ struct FetchDifferentialTests {
 
     @Test func `a result at an earlier sequence stays the same after later changes`() async throws {
         let seed = UInt64.random(in: 0...UInt64.max)
-        TestPlace.say("seed \(seed)")
+        TestPaths.report("seed \(seed)")
         var library = RandomLibrary(seed: seed)
         let fixture = try StoreFixture()
         let engine = FetchEngine(

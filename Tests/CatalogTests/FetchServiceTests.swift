@@ -15,15 +15,15 @@ struct FetchServiceTests {
 
     @Test(.spec("S-25", "S-27", "P-17", "P-33"))
     func `pages at one sequence contain each asset once while assets are added and deleted`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
-            let ids = try await catalog.take((1...30).map { picture($0) })
+        try await CatalogFixture.with(folder) { catalog in
+            let ids = try await catalog.importImages((1...30).map { image($0) })
             var fetch = FetchDescription(.assets)
             fetch.sort = [SortDescription(key: "addedDate", ascending: false)]
             let first = try await catalog.call(FetchAssets(fetch: fetch, count: 7))
             var seen = first.assets
             var next: UInt64 = 100
             while seen.count < first.count {
-                _ = try await catalog.take([picture(next)])
+                _ = try await catalog.importImages([image(next)])
                 next += 1
                 let victim = ids[Int(next) % 30]
                 if try await catalog.call(FetchAssets(fetch: FetchDescription(ids: [victim]))).count == 1 {
@@ -44,8 +44,8 @@ struct FetchServiceTests {
     }
 
     @Test(.spec("S-23", "S-36", "D7")) func `hidden assets are left out unless a fetch includes them`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
-            let ids = try await catalog.take([picture(1), picture(2)])
+        try await CatalogFixture.with(folder) { catalog in
+            let ids = try await catalog.importImages([image(1), image(2)])
             let album = try #require(
                 try await catalog.perform([
                     .createCollection(.init(ref: "c", title: "A", add: ids.reversed().map { .id($0) })),
@@ -73,36 +73,36 @@ struct FetchServiceTests {
 
     @Test(.spec("T-01", "S-16"))
     func `unknown identifiers are reported, and a missing album is an error`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
-            let ids = try await catalog.take([picture(1), picture(2)])
-            let stranger = try #require(ObjectID("a" + String(repeating: "1", count: 26)))
-            let page = try await catalog.call(FetchAssets(fetch: FetchDescription(ids: [ids[1], stranger, ids[0]])))
-            #expect(page.assets.map(\.id) == [ids[1], ids[0]] && page.missing == [stranger])
+        try await CatalogFixture.with(folder) { catalog in
+            let ids = try await catalog.importImages([image(1), image(2)])
+            let unknownID = try #require(ObjectID("a" + String(repeating: "1", count: 26)))
+            let page = try await catalog.call(FetchAssets(fetch: FetchDescription(ids: [ids[1], unknownID, ids[0]])))
+            #expect(page.assets.map(\.id) == [ids[1], ids[0]] && page.missing == [unknownID])
             var fetch = FetchDescription(.assets)
             fetch.container = ObjectID("c" + String(repeating: "1", count: 26))
-            let error = await refusal { try await catalog.call(FetchAssets(fetch: fetch)) }
+            let error = await rpcError { try await catalog.call(FetchAssets(fetch: fetch)) }
             #expect(error?.name == "identifier_not_found")
         }
     }
 
     @Test(.spec("D11", "P-20")) func `an unsupported key or option is refused with the supported ones`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
+        try await CatalogFixture.with(folder) { catalog in
             var fetch = FetchDescription(.assets)
             fetch.predicate = "aperture == 8"
-            let predicate = await refusal { try await catalog.call(FetchAssets(fetch: fetch)) }
+            let predicate = await rpcError { try await catalog.call(FetchAssets(fetch: fetch)) }
             #expect(predicate?.name == "unsupported_predicate" && predicate?.data["key"] == "aperture")
             #expect(predicate?.data["allowed"]?.arrayValue?.contains("creationDate") == true)
             fetch.predicate = nil
             fetch.sort = [SortDescription(key: "SELF")]
-            let sort = await refusal { try await catalog.call(FetchAssets(fetch: fetch)) }
+            let sort = await rpcError { try await catalog.call(FetchAssets(fetch: fetch)) }
             #expect(sort?.name == "unsupported_sort_key")
-            let kind = await refusal { try await catalog.call(FetchAssets(fetch: FetchDescription(.collections))) }
+            let kind = await rpcError { try await catalog.call(FetchAssets(fetch: FetchDescription(.collections))) }
             #expect(kind?.name == "invalid_options")
         }
     }
 
     @Test func `albums are fetched by title, by identifier and as children of the root folder`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
+        try await CatalogFixture.with(folder) { catalog in
             let made = try await catalog.perform(
                 ["Zürich", "zoo", "Alps"].enumerated().map { number, title in
                     .createCollection(.init(ref: "c\(number)", title: title))
@@ -128,8 +128,8 @@ struct FetchServiceTests {
     }
 
     @Test func `a fetch waits for the sequence of its token, or fails with behind`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
-            let id = try await catalog.take([picture(1)])[0]
+        try await CatalogFixture.with(folder) { catalog in
+            let id = try await catalog.importImages([image(1)])[0]
             let now = try await catalog.call(CurrentToken()).token
             let later = ChangeToken(library: now.library, sequence: now.sequence + 1)
             let request = FetchAssets(fetch: FetchDescription(.assets), atLeast: later)
@@ -140,7 +140,7 @@ struct FetchServiceTests {
                 params: request.json,
                 deadlineMicroseconds: MonotonicClock.system.nowMicroseconds() + 100_000
             )
-            let behind = await refusal { try await catalog.service.handler.handle(impatient, notifier: .silent) }
+            let behind = await rpcError { try await catalog.service.handler.handle(impatient, notifier: .silent) }
             #expect(behind?.name == "behind" && behind?.data["head"] == .string(now.description))
             async let waiting = catalog.call(request)
             try await catalog.perform([.updateAsset(.init(id: .id(id), set: AssetPatch(rating: 4)))])
@@ -149,8 +149,8 @@ struct FetchServiceTests {
     }
 
     @Test func `history is filtered by topic, and an empty page advances the token`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
-            let ids = try await catalog.take([picture(1), picture(2)])
+        try await CatalogFixture.with(folder) { catalog in
+            let ids = try await catalog.importImages([image(1), image(2)])
             for step in 1...6 {
                 try await catalog.perform([
                     .updateAsset(.init(id: .id(ids[step % 2]), set: AssetPatch(caption: .some("\(step)"))))
@@ -172,8 +172,8 @@ struct FetchServiceTests {
     func `a reader that disconnects ends its stream, and a stop does not wait for streams`()
         async throws
     {
-        try await RunningCatalog.with(folder) { catalog in
-            _ = try await catalog.take([picture(1)])
+        try await CatalogFixture.with(folder) { catalog in
+            _ = try await catalog.importImages([image(1)])
             let reader = try catalog.connect()
             let stream = reader.stream(
                 ChangesFollow.method,
@@ -193,13 +193,13 @@ struct FetchServiceTests {
     }
 
     @Test func `the documents list every method, and figures count commits`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
-            _ = try await catalog.take([picture(1)])
+        try await CatalogFixture.with(folder) { catalog in
+            _ = try await catalog.importImages([image(1)])
             let document = try await catalog.client.call("rpc.discover").result
             #expect(document["methods"]?.arrayValue?.count == CatalogRequest.methods.count)
             let figures = try await catalog.client.call("figures").result
             #expect(figures["writes"]?["transactions"] == 1 && figures["library"]?["assets"] == 1)
-            let unknown = await refusal { try await catalog.client.call("fetch.everything") }
+            let unknown = await rpcError { try await catalog.client.call("fetch.everything") }
             #expect(unknown?.name == "method_not_found")
         }
     }
@@ -207,8 +207,8 @@ struct FetchServiceTests {
     @Test func `the generator creates the same library for the same seed`() async throws {
         var snapshots: [Snapshot] = []
         for name in ["one", "two"] {
-            let plan = LibraryMaker.Plan(assets: 2000, albums: 7, sizes: [10, 1000], trash: 2, seed: 42)
-            let made = try await LibraryMaker.make(folder: folder.file(name), plan)
+            let plan = GeneratedLibraryWriter.Plan(assets: 2000, albums: 7, sizes: [10, 1000], trash: 2, seed: 42)
+            let made = try await GeneratedLibraryWriter.make(folder: folder.file(name), plan)
             #expect(made.assets == 2000)
             let fixture = try StoreFixture(at: folder.file(name))
             let snapshot = try await fixture.store.everything()

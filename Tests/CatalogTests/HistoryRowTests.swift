@@ -17,8 +17,8 @@ struct HistoryRowTests {
     @Test(.spec("T-36", "T-35"))
     func `pages of any size, resumed at any token, reach the present state`() async throws {
         var random = SeededRandom(named: "history")
-        try await RunningCatalog.with(folder) { catalog in
-            var ids = try await catalog.take((1...10).map { picture($0) })
+        try await CatalogFixture.with(folder) { catalog in
+            var ids = try await catalog.importImages((1...10).map { image($0) })
             for number in 0..<30 {
                 var requests: [ChangeRequest] = [
                     .updateAsset(.init(id: .id(random.pick(ids)), set: AssetPatch(rating: number % 6)))
@@ -49,14 +49,14 @@ struct HistoryRowTests {
 
     @Test(.spec("T-37", "S-66", "S-65", "S-77"))
     func `hiding and trashing are changes, deleting is a deletion, and a short-lived asset is neither`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
-            let ids = try await catalog.take((1...3).map { picture($0) })
+        try await CatalogFixture.with(folder) { catalog in
+            let ids = try await catalog.importImages((1...3).map { image($0) })
             let start = try await catalog.call(CurrentToken()).token
             try await catalog.perform([
                 .updateAsset(.init(id: .id(ids[0]), set: AssetPatch(isHidden: true))),
                 .trashAssets(.init(ids: [ids[1]])),
             ])
-            let brief = try await catalog.take([picture(9)])
+            let brief = try await catalog.importImages([image(9)])
             try await catalog.perform([.deleteAssets(.init(ids: brief + [ids[2]]))])
             let details = try await catalog.call(ChangesDetails(from: start, ids: ids + brief))
             let objects = Dictionary(uniqueKeysWithValues: details.objects.map { ($0.id, $0) })
@@ -75,16 +75,16 @@ struct HistoryRowTests {
     func `records expire, and an expired token is answered with one to continue from`()
         async throws
     {
-        let time = ManualTime()
+        let time = ManualClock()
         time.advance(by: 1_700_000_000_000_000)
-        var surroundings = CatalogSurroundings()
-        surroundings.now = { time.now }
-        surroundings.clock = time.clock
-        try await RunningCatalog.with(folder, surroundings: surroundings) {
+        var environment = CatalogEnvironment()
+        environment.now = { time.now }
+        environment.clock = time.clock
+        try await CatalogFixture.with(folder, environment: environment) {
             $0.historyDays = 1
             $0.trimInterval = 0
         } _: { catalog in
-            let ids = try await catalog.take((1...3).map { picture($0) })
+            let ids = try await catalog.importImages((1...3).map { image($0) })
             let first = try await catalog.call(CurrentToken()).token
             let rate = { (stars: Int) in
                 ChangeRequest.updateAsset(.init(id: .id(ids[0]), set: AssetPatch(rating: stars)))
@@ -104,7 +104,7 @@ struct HistoryRowTests {
                 (ChangesDetails.method, ChangesDetails(from: beginning, ids: ids).json),
                 (FetchAssets.method, FetchAssets(fetch: FetchDescription(.assets), token: beginning).json),
             ] {
-                let error = await refusal { try await catalog.client.call(call.0, call.1) }
+                let error = await rpcError { try await catalog.client.call(call.0, call.1) }
                 #expect(error?.name == "token_expired" && error?.code == 3105)
                 #expect(error?.data["head"] == .string(tokens.token.description))
             }

@@ -58,7 +58,7 @@ struct OrderTests {
     @Test(.spec("S-20", "S-21", "S-22"))
     func `pages in every documented order are those of the whole result, also after changes`() async throws {
         let seed = UInt64.random(in: 0...UInt64.max)
-        TestPlace.say("seed \(seed)")
+        TestPaths.report("seed \(seed)")
         var library = RandomLibrary(seed: seed)
         let fixture = try StoreFixture()
         var assets = (0..<1500).map { library.asset($0) }

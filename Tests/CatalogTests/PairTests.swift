@@ -33,8 +33,8 @@ struct PairTests {
         return ([request], resources.map(\.1) + (sidecar.map { [$0] } ?? []))
     }
 
-    private static func take(
-        _ catalog: RunningCatalog,
+    private static func importFiles(
+        _ catalog: CatalogFixture,
         _ resources: [(ResourceType, Bytes)],
         sidecar: Bytes? = nil,
         names: [String] = []
@@ -51,11 +51,11 @@ struct PairTests {
 
     @Test(.spec("T-19", "T-30"))
     func `a photo and its RAW file are one asset with two resources`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
+        try await CatalogFixture.with(folder) { catalog in
             let names = ["DSCF1.JPG", "DSCF1.RAF"]
-            let (id, _) = try await Self.take(
+            let (id, _) = try await Self.importFiles(
                 catalog,
-                [(.photo, picture(1)), (.alternatePhoto, Self.raw())],
+                [(.photo, image(1)), (.alternatePhoto, Self.raw())],
                 names: names
             )
             let asset = try await catalog.asset(id)
@@ -75,7 +75,7 @@ struct PairTests {
                 render: NewResource(source: .attachment(0)),
                 adjustmentData: data
             )
-            try await catalog.perform([.editAsset(edit)], attachments: [picture(9), Array("any".utf8)])
+            try await catalog.perform([.editAsset(edit)], attachments: [image(9), Array("any".utf8)])
             let types = try await catalog.asset(id).resources.map(\.type)
             #expect(types == [.photo, .alternatePhoto, .fullSizePhoto, .adjustmentData])
         }
@@ -83,22 +83,22 @@ struct PairTests {
 
     @Test(.spec("T-19"))
     func `files of different times, and videos that are not part of a Live Photo, are refused`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
-            let first = picture(1, date: "2024:06:01 12:30:00")
-            let second = picture(2, date: "2024:06:01 12:30:02")
-            let live = TestPictures.applePicture(note: TestPictures.appleNote(content: "ONE"))
-            let film = TestFilms.film(duration: 2000, values: [("content.identifier", "TWO")])
+        try await CatalogFixture.with(folder) { catalog in
+            let first = image(1, date: "2024:06:01 12:30:00")
+            let second = image(2, date: "2024:06:01 12:30:02")
+            let live = TestImages.appleImage(note: TestImages.appleNote(content: "ONE"))
+            let film = TestVideos.video(duration: 2000, values: [("content.identifier", "TWO")])
             let wrong: [[(ResourceType, Bytes)]] = [
                 [(.photo, first), (.alternatePhoto, second)],
                 [(.photo, live), (.pairedVideo, film)],
-                [(.photo, first), (.pairedVideo, TestFilms.film(duration: 6001))],
+                [(.photo, first), (.pairedVideo, TestVideos.video(duration: 6001))],
                 [(.photo, first), (.pairedVideo, second)],
                 [(.photo, first), (.alternatePhoto, film)],
                 [(.video, film), (.alternatePhoto, second)],
             ]
             for resources in wrong {
-                let error = await refusal { try await Self.take(catalog, resources) }
-                #expect(error?.refusal == .resourcesDisagree, "\(resources.map(\.0)): \(String(describing: error))")
+                let error = await rpcError { try await Self.importFiles(catalog, resources) }
+                #expect(error?.errorCode == .resourcesDisagree, "\(resources.map(\.0)): \(String(describing: error))")
                 #expect(error?.data["request"]?.intValue == 0)
             }
             let taken = try await catalog.assets()
@@ -110,12 +110,12 @@ struct PairTests {
     func `a Live Photo is recognized by its identifier at any length, or by its name if it is short`()
         async throws
     {
-        try await RunningCatalog.with(folder) { catalog in
-            let still = TestPictures.applePicture(note: TestPictures.appleNote(content: "ONE"))
-            let film = TestFilms.film(duration: 9000, values: [("content.identifier", "ONE")])
-            let (named, _) = try await Self.take(catalog, [(.photo, still), (.pairedVideo, film)])
-            let short = TestFilms.film(duration: 2900, padding: 65)
-            let (paired, _) = try await Self.take(catalog, [(.photo, picture(2)), (.pairedVideo, short)])
+        try await CatalogFixture.with(folder) { catalog in
+            let still = TestImages.appleImage(note: TestImages.appleNote(content: "ONE"))
+            let film = TestVideos.video(duration: 9000, values: [("content.identifier", "ONE")])
+            let (named, _) = try await Self.importFiles(catalog, [(.photo, still), (.pairedVideo, film)])
+            let short = TestVideos.video(duration: 2900, padding: 65)
+            let (paired, _) = try await Self.importFiles(catalog, [(.photo, image(2)), (.pairedVideo, short)])
             for id in [named, paired] {
                 let asset = try await catalog.asset(id)
                 #expect(asset.resources.map(\.type) == [.photo, .pairedVideo])
@@ -127,26 +127,26 @@ struct PairTests {
 
     @Test(.spec("S-78"))
     func `a video has size and duration, even if it was sent as a photo`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
-            let film = TestFilms.film(width: 1920, height: 1080, duration: 61_500, created: 1_700_000_000)
-            let (id, _) = try await Self.take(catalog, [(.photo, film)])
+        try await CatalogFixture.with(folder) { catalog in
+            let film = TestVideos.video(width: 1920, height: 1080, duration: 61_500, created: 1_700_000_000)
+            let (id, _) = try await Self.importFiles(catalog, [(.photo, film)])
             let asset = try await catalog.asset(id)
             #expect((asset.mediaType, asset.playbackStyle) == (.video, .video))
             #expect((asset.pixelWidth, asset.pixelHeight, asset.duration) == (1920, 1080, 61_500_000))
             #expect(asset.creationDate == 1_700_000_000_000_000)
             #expect(asset.resources.map(\.type) == [.video])
-            #expect(try await Self.take(catalog, [(.video, film)]) == (id, true))
+            #expect(try await Self.importFiles(catalog, [(.video, film)]) == (id, true))
         }
     }
 
     @Test func `an existing asset gets the RAW file that it lacks, once`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
-            let (id, _) = try await Self.take(catalog, [(.photo, picture(1))])
-            let pair: [(ResourceType, Bytes)] = [(.photo, picture(1)), (.alternatePhoto, Self.raw())]
-            #expect(try await Self.take(catalog, pair) == (id, true))
+        try await CatalogFixture.with(folder) { catalog in
+            let (id, _) = try await Self.importFiles(catalog, [(.photo, image(1))])
+            let pair: [(ResourceType, Bytes)] = [(.photo, image(1)), (.alternatePhoto, Self.raw())]
+            #expect(try await Self.importFiles(catalog, pair) == (id, true))
             let revision = try await catalog.asset(id).revision
             #expect(try await catalog.asset(id).resources.map(\.type) == [.photo, .alternatePhoto])
-            #expect(try await Self.take(catalog, pair) == (id, true))
+            #expect(try await Self.importFiles(catalog, pair) == (id, true))
             #expect(try await catalog.asset(id).revision == revision)
             #expect(try await catalog.assets().count == 1)
         }
@@ -154,12 +154,12 @@ struct PairTests {
 
     @Test(.spec("S-37", "P-21"))
     func `frames with one burst identifier are a burst with one representative`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
+        try await CatalogFixture.with(folder) { catalog in
             var ids: [ObjectID] = []
             for seed in 1...3 {
-                let note = TestPictures.appleNote(burst: "B-1")
-                let frame = TestPictures.applePicture(note: note, date: "2024:06:01 12:30:0\(seed)", seed: UInt64(seed))
-                ids.append(try await Self.take(catalog, [(.photo, frame)]).id)
+                let note = TestImages.appleNote(burst: "B-1")
+                let frame = TestImages.appleImage(note: note, date: "2024:06:01 12:30:0\(seed)", seed: UInt64(seed))
+                ids.append(try await Self.importFiles(catalog, [(.photo, frame)]).id)
             }
             var fetch = FetchDescription(.assets)
             fetch.includeAllBurstAssets = true
@@ -182,24 +182,24 @@ struct PairTests {
     }
 
     @Test func `a sidecar overrides the photo's metadata, except for the date`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
+        try await CatalogFixture.with(folder) { catalog in
             let words = "<dc:subject><rdf:Bag><rdf:li>sea</rdf:li></rdf:Bag></dc:subject>"
             let text = #"xmp:Rating="3" exif:DateTimeOriginal="2001-01-01T00:00:00Z""#
             let sidecar = Self.sidecar(text, inside: words)
-            let dated = picture(1, date: "2024:06:01 12:30:00")
-            let (first, _) = try await Self.take(catalog, [(.photo, dated)], sidecar: sidecar)
+            let dated = image(1, date: "2024:06:01 12:30:00")
+            let (first, _) = try await Self.importFiles(catalog, [(.photo, dated)], sidecar: sidecar)
             let one = try await catalog.asset(first)
             #expect((one.rating, one.keywords) == (3, ["sea"]))
             #expect(one.creationDate == 1_717_245_000_000_000)
-            let (second, _) = try await Self.take(catalog, [(.photo, picture(2))], sidecar: sidecar)
+            let (second, _) = try await Self.importFiles(catalog, [(.photo, image(2))], sidecar: sidecar)
             #expect(try await catalog.asset(second).creationDate == 978_307_200_000_000)
         }
     }
 
     @Test func `an unreadable sidecar is refused, and its path must be below the import roots`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
-            let error = await refusal {
-                try await Self.take(catalog, [(.photo, picture(1))], sidecar: Array("no XMP".utf8))
+        try await CatalogFixture.with(folder) { catalog in
+            let error = await rpcError {
+                try await Self.importFiles(catalog, [(.photo, image(1))], sidecar: Array("no XMP".utf8))
             }
             #expect(error?.name == "invalid_resource" && error?.data["sidecar"] == true)
             let request = ChangeRequest.createAsset(
@@ -208,7 +208,7 @@ struct PairTests {
                     sidecar: NewResource(source: .path("/proc/self/environ"))
                 )
             )
-            let fenced = await refusal { try await catalog.perform([request], attachments: [picture(1)]) }
+            let fenced = await rpcError { try await catalog.perform([request], attachments: [image(1)]) }
             #expect(fenced != nil)
         }
     }

@@ -32,14 +32,14 @@ struct PublishedEditTests {
 
     // MARK: Rules
 
-    private func perform(_ library: inout MemoryLibrary, _ request: ChangeRequest, for publisher: String? = "key:ann")
+    private func perform(_ library: inout InMemoryLibrary, _ request: ChangeRequest, for publisher: String? = "key:ann")
         throws -> ChangeRecord
     {
         try library.perform([PreparedChange(request)], for: publisher).0
     }
 
     @Test func `each state of an edit is one record, and repeating it makes none`() throws {
-        var library = MemoryLibrary()
+        var library = InMemoryLibrary()
         let accepted = try perform(&library, accept("e1", after: "e0"))
         #expect(accepted.edits == [PublishedEdit(id: "e1", asset: subject, state: .accepted, predecessor: "e0")])
         #expect(accepted.topics == ["edit.e1"])
@@ -53,12 +53,12 @@ struct PublishedEditTests {
     }
 
     @Test func `other content under a known id does not affect the existing edit`() throws {
-        var library = MemoryLibrary()
+        var library = InMemoryLibrary()
         _ = try perform(&library, accept("e1"))
         let refusal = #expect(throws: RPCError.self) { try perform(&library, accept("e1", digest: "d2")) }
-        #expect(refusal?.refusal == .idReused)
-        let told = try perform(&library, fail("e1", digest: "d2"))
-        #expect(told.edits.first?.errorName == "id_reused" && told.edits.first?.refusedDigest == "d2")
+        #expect(refusal?.errorCode == .idReused)
+        let reported = try perform(&library, fail("e1", digest: "d2"))
+        #expect(reported.edits.first?.errorName == "id_reused" && reported.edits.first?.refusedDigest == "d2")
         #expect(library.publishedEdit("e1", of: "key:ann")?.state == .accepted)
         // An edit of another publisher with the same id is a different edit.
         #expect(try perform(&library, accept("e1", digest: "d2"), for: "key:bob").edits.count == 1)
@@ -66,7 +66,7 @@ struct PublishedEditTests {
     }
 
     @Test func `an edit is applied once, only after it was accepted, and is then finished`() throws {
-        var library = MemoryLibrary()
+        var library = InMemoryLibrary()
         let asset = try library.add(1)
         func edit(_ id: String) -> PreparedChange {
             var change = PreparedChange.edit(asset, "f", 7)
@@ -82,7 +82,7 @@ struct PublishedEditTests {
         #expect(record.edits.map(\.state) == [.applied])
         #expect(record.assets.first?.isContentChanged == true)
         let again = #expect(throws: RPCError.self) { try library.perform([edit("e1")], for: "key:ann") }
-        #expect(again?.refusal == .conflict && again?.data["state"] == "applied")
+        #expect(again?.errorCode == .conflict && again?.data["state"] == "applied")
         #expect(throws: RPCError.self) { try perform(&library, fail("e1", asset)) }
         // It was never accepted for another asset.
         let other = try library.add(2)
@@ -91,19 +91,19 @@ struct PublishedEditTests {
     }
 
     @Test func `clients cannot record edits for themselves, and a transaction has at most one edit`() throws {
-        var library = MemoryLibrary()
+        var library = InMemoryLibrary()
         for request in [accept("e1"), fail("e1")] {
             let error = #expect(throws: RPCError.self) { try perform(&library, request, for: nil) }
-            #expect(error?.refusal == .accessDenied)
+            #expect(error?.errorCode == .accessDenied)
         }
         let both = [PreparedChange(accept("e1")), PreparedChange(accept("e2"))]
         let error = #expect(throws: RPCError.self) { try library.perform(both, for: "key:ann") }
-        #expect(error?.refusal == .invalidParams)
+        #expect(error?.errorCode == .invalidParams)
     }
 
     // MARK: Rows and requests
 
-    private func call(_ catalog: RunningCatalog, _ request: ChangeRequest, for publisher: String) async throws
+    private func call(_ catalog: CatalogFixture, _ request: ChangeRequest, for publisher: String) async throws
         -> PerformChanges.Result
     {
         try await catalog.call(PerformChanges(requests: [request], client: "edits", onBehalfOf: publisher))
@@ -114,12 +114,12 @@ struct PublishedEditTests {
         async throws
     {
         let folder = try TemporaryFolder("edits")
-        try await RunningCatalog.with(folder) { catalog in
+        try await CatalogFixture.with(folder) { catalog in
             for index in 0..<5 { _ = try await call(catalog, accept("e\(index)"), for: "key:ann") }
             _ = try await call(catalog, accept("e1"), for: "key:bob")
             _ = try await call(catalog, fail("e2"), for: "key:ann")
         }
-        try await RunningCatalog.with(folder) { catalog in
+        try await CatalogFixture.with(folder) { catalog in
             var ids: [String] = []
             var position: Int64?
             repeat {
@@ -136,7 +136,7 @@ struct PublishedEditTests {
             #expect(status.unknown == ["e9"])
             // Without a publisher, the client's own edits are meant.
             #expect(try await catalog.call(EditsStatus(ids: ["e0"])).unknown == ["e0"])
-            let figures = try await catalog.call(Contracts.Figures()).members
+            let figures = try await catalog.call(Contracts.MetricsRequest()).members
             #expect(figures["library"]?["editsAccepted"] == 5)
             #expect(figures["library"]?["editsFinished"] == 1)
         }
@@ -144,9 +144,9 @@ struct PublishedEditTests {
 
     @Test func `only services record edits and see those of other clients`() async throws {
         let folder = try TemporaryFolder("edits")
-        try await RunningCatalog.with(folder) { catalog in
-            let error = await refusal { try await catalog.perform([accept("e1")]) }
-            #expect(error?.refusal == .accessDenied)
+        try await CatalogFixture.with(folder) { catalog in
+            let error = await rpcError { try await catalog.perform([accept("e1")]) }
+            #expect(error?.errorCode == .accessDenied)
             let history = try await catalog.history()
             #expect(history.isEmpty)
         }

@@ -10,8 +10,14 @@ import Testing
 struct QuarantineTests {
     private let digest = String(repeating: "ab", count: 32)
 
-    private func harm(_ digest: String, _ failures: Int = 1) -> ReportHarm {
-        ReportHarm(digest: digest, name: "worker_crashed", reason: "signal 11", service: "editor", failures: failures)
+    private func harm(_ digest: String, _ failures: Int = 1) -> ReportWorkerFault {
+        ReportWorkerFault(
+            digest: digest,
+            name: "worker_crashed",
+            reason: "signal 11",
+            service: "editor",
+            failures: failures
+        )
     }
 
     @Test func `one failure is tolerated, two are quarantined, and lifting removes the entry`() async throws {
@@ -23,8 +29,8 @@ struct QuarantineTests {
         #expect(second.isSetAside && second.failures == 2)
         let entry = try #require(quarantine.entry(digest))
         #expect((entry.failures, entry.reason, entry.service, entry.date) == (2, "signal 11", "editor", 7))
-        #expect(entry.refusal(of: "a.jpg").refusal == .quarantined)
-        #expect(entry.refusal(of: "a.jpg").message.contains("a.jpg"))
+        #expect(entry.rpcError(of: "a.jpg").errorCode == .quarantined)
+        #expect(entry.rpcError(of: "a.jpg").message.contains("a.jpg"))
 
         let after = try await Quarantine(store: fixture.store, now: { 8 })
         #expect(after.entry(digest) == entry, "the entry survives a restart")
@@ -55,7 +61,7 @@ struct QuarantineTests {
                 let digits = String(number, radix: 16)
                 let digest = String(repeating: "0", count: 64 - digits.count) + digits
                 _ = try store.add(
-                    ReportHarm(digest: digest, name: "n", reason: "r", service: "s", failures: 2),
+                    ReportWorkerFault(digest: digest, name: "n", reason: "r", service: "s", failures: 2),
                     date: Int64(number),
                     most: 5
                 )

@@ -38,9 +38,9 @@ struct QueryPlanTests {
         async throws
     {
         let folder = try TemporaryFolder("counts")
-        _ = try await LibraryMaker.make(
+        _ = try await GeneratedLibraryWriter.make(
             folder: folder.file("one"),
-            LibraryMaker.Plan(assets: 3000, albums: 5, trash: 2, seed: 7)
+            GeneratedLibraryWriter.Plan(assets: 3000, albums: 5, trash: 2, seed: 7)
         )
         let fixture = try StoreFixture(at: folder.file("one"))
         var fetches = [try Fetch(.assets(.library)), try Fetch(.assets(.library), mediaType: .video)]

@@ -6,7 +6,7 @@ import PhotoModel
 /// A generator of random assets and fetches: with few distinct values, so that they match, and with edge cases among
 /// them.
 struct RandomLibrary {
-    var random: RandomSource
+    var random: SeededRandomNumberGenerator
     let texts = [
         "", "a", "A", "é", "e\u{301}", "Zürich", "zurich", "ZÜRICH 2", "straße", "STRASSE", "100%", "a_b", "a*b", "a?b",
         "\\", "'; DROP TABLE asset; --", "\"", "日本", "😀 b", "aab", "ab", "İ", "\u{FFFF}x",
@@ -14,7 +14,7 @@ struct RandomLibrary {
     let dates: [Int64] = [0, 1, -1, 1_000_000, 1_700_000_000_000_000, -62_135_596_800_000_000, 5_000_000]
     var albums: [ObjectID] = []
 
-    init(seed: UInt64) { random = RandomSource(seed: seed) }
+    init(seed: UInt64) { random = SeededRandomNumberGenerator(seed: seed) }
 
     mutating func maybe<Value>(_ value: (inout RandomLibrary) -> Value) -> Value? {
         random.chance(60) ? value(&self) : nil

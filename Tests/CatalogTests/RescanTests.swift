@@ -16,20 +16,20 @@ struct RescanTests {
 
     init() throws { folder = try TemporaryFolder("rescan") }
 
-    private func with(_ body: (RunningCatalog) async throws -> Void) async throws {
+    private func with(_ body: (CatalogFixture) async throws -> Void) async throws {
         try FileManager.default.createDirectory(atPath: folder.file("photos"), withIntermediateDirectories: true)
         let root = folder.file("photos")
-        try await RunningCatalog.with(folder, { $0.importRoots = [root] }, body)
+        try await CatalogFixture.with(folder, { $0.importRoots = [root] }, body)
     }
 
-    private func refer(_ catalog: RunningCatalog, _ name: String, seed: UInt64) async throws -> ObjectID {
-        let path = try folder.write(picture(seed), to: "photos/" + name)
+    private func refer(_ catalog: CatalogFixture, _ name: String, seed: UInt64) async throws -> ObjectID {
+        let path = try folder.write(image(seed), to: "photos/" + name)
         let resource = NewResource(source: .path(path), isReferenced: true)
         let result = try await catalog.perform([.createAsset(.init(ref: "a", resources: [resource]))])
         return try #require(result.id("a"))
     }
 
-    private func read(_ catalog: RunningCatalog, _ id: ObjectID) async throws -> Bytes {
+    private func read(_ catalog: CatalogFixture, _ id: ObjectID) async throws -> Bytes {
         try await catalog.client.call(ReadResource.method, ReadResource(asset: id, type: .photo).json).attachments[0]
     }
 
@@ -46,7 +46,7 @@ struct RescanTests {
     func `a referenced file is served from its path, and the library's folder has no copy`() async throws {
         try await with { catalog in
             let id = try await refer(catalog, "a.jpg", seed: 1)
-            #expect(try await read(catalog, id) == picture(1))
+            #expect(try await read(catalog, id) == image(1))
             let asset = try await catalog.asset(id)
             let digest = try #require(asset.originalResource.flatMap { ResourceDigest($0.digest) })
             #expect(!catalog.service.resources.contains(digest))
@@ -54,7 +54,7 @@ struct RescanTests {
             // Importing the same bytes again, copied or referenced, yields the same asset.
             let again = try await catalog.perform(
                 [.createAsset(.init(ref: "a", resources: [NewResource(source: .attachment(0))]))],
-                attachments: [picture(1)]
+                attachments: [image(1)]
             )
             #expect(again.id("a") == id && again.duplicates == ["a"])
         }
@@ -70,16 +70,16 @@ struct RescanTests {
                 refer(catalog, "moved.jpg", seed: 3), refer(catalog, "gone.jpg", seed: 4),
                 refer(catalog, "touched.jpg", seed: 5),
             ]
-            try folder.write(picture(20), to: "photos/changed.jpg")
+            try folder.write(image(20), to: "photos/changed.jpg")
             try move("moved.jpg", to: "deep/er/renamed.jpg")
             try FileManager.default.removeItem(atPath: folder.file("photos/gone.jpg"))
-            try folder.write(picture(5), to: "photos/touched.jpg")
-            try folder.write(picture(6), to: "photos/new.jpg")
+            try folder.write(image(5), to: "photos/touched.jpg")
+            try folder.write(image(6), to: "photos/new.jpg")
 
-            let changed = await refusal { try await read(catalog, ids[1]) }
-            #expect(changed?.refusal == .resourceChanged)
-            let gone = await refusal { try await read(catalog, ids[3]) }
-            #expect(gone?.refusal == .missingResource)
+            let changed = await rpcError { try await read(catalog, ids[1]) }
+            #expect(changed?.errorCode == .resourceChanged)
+            let gone = await rpcError { try await read(catalog, ids[3]) }
+            #expect(gone?.errorCode == .missingResource)
 
             let result = try await catalog.call(RescanLibrary())
             #expect(result.unchanged == 1 && result.refreshed == 1)
@@ -90,17 +90,17 @@ struct RescanTests {
             #expect(result.new == [folder.file("photos/new.jpg")])
             #expect(result.unreadable.isEmpty && result.unknown == 0)
 
-            #expect(try await read(catalog, ids[0]) == picture(1))
-            #expect(try await read(catalog, ids[2]) == picture(3))
-            #expect(try await read(catalog, ids[4]) == picture(5))
-            #expect(await refusal { try await read(catalog, ids[1]) }?.refusal == .resourceChanged)
+            #expect(try await read(catalog, ids[0]) == image(1))
+            #expect(try await read(catalog, ids[2]) == image(3))
+            #expect(try await read(catalog, ids[4]) == image(5))
+            #expect(await rpcError { try await read(catalog, ids[1]) }?.errorCode == .resourceChanged)
             #expect(try await catalog.assets().count == 5)
 
             // A file that reappears can be served again.
-            try folder.write(picture(4), to: "photos/gone.jpg")
+            try folder.write(image(4), to: "photos/gone.jpg")
             let second = try await catalog.call(RescanLibrary(root: folder.file("photos")))
             #expect(second.missingCount == 0 && second.refreshed == 1 && second.movedCount == 0)
-            #expect(try await read(catalog, ids[3]) == picture(4))
+            #expect(try await read(catalog, ids[3]) == image(4))
         }
     }
 
@@ -115,47 +115,47 @@ struct RescanTests {
                 let result = try await catalog.call(RescanLibrary())
                 #expect(result.unreadable == [root])
                 #expect(result.unknown == 1 && result.missingCount == 0)
-                #expect(await refusal { try await read(catalog, id) }?.refusal == .missingResource)
+                #expect(await rpcError { try await read(catalog, id) }?.errorCode == .missingResource)
             }
             try FileManager.default.removeItem(atPath: root)
             try FileManager.default.moveItem(atPath: folder.file("elsewhere"), toPath: root)
             #expect(try await catalog.call(RescanLibrary()).unchanged == 1)
-            #expect(try await read(catalog, id) == picture(1))
+            #expect(try await read(catalog, id) == image(1))
         }
     }
 
     @Test func `files can be referenced below configured folders only`() async throws {
         try await with { catalog in
-            let outside = try folder.write(picture(1), to: "outside.jpg")
+            let outside = try folder.write(image(1), to: "outside.jpg")
             let resource = NewResource(source: .path(outside), isReferenced: true)
-            let error = await refusal { try await catalog.perform([.createAsset(.init(resources: [resource]))]) }
-            #expect(error?.refusal == .accessDenied)
-            #expect(await refusal { try await catalog.call(RescanLibrary(root: "/etc")) }?.refusal == .accessDenied)
+            let error = await rpcError { try await catalog.perform([.createAsset(.init(resources: [resource]))]) }
+            #expect(error?.errorCode == .accessDenied)
+            #expect(await rpcError { try await catalog.call(RescanLibrary(root: "/etc")) }?.errorCode == .accessDenied)
             let up = RescanLibrary(root: folder.file("photos") + "/..")
-            #expect(await refusal { try await catalog.call(up) }?.refusal == .accessDenied)
+            #expect(await rpcError { try await catalog.call(up) }?.errorCode == .accessDenied)
             let attached = NewResource(source: .attachment(0), isReferenced: true)
-            let wrong = await refusal {
-                try await catalog.perform([.createAsset(.init(resources: [attached]))], attachments: [picture(1)])
+            let wrong = await rpcError {
+                try await catalog.perform([.createAsset(.init(resources: [attached]))], attachments: [image(1)])
             }
-            #expect(wrong?.refusal == .invalidParams)
+            #expect(wrong?.errorCode == .invalidParams)
         }
         let other = try TemporaryFolder("unconfigured")
-        let path = try other.write(picture(1), to: "a.jpg")
-        try await RunningCatalog.with(other) { catalog in
+        let path = try other.write(image(1), to: "a.jpg")
+        try await CatalogFixture.with(other) { catalog in
             let resource = NewResource(source: .path(path), isReferenced: true)
-            let error = await refusal { try await catalog.perform([.createAsset(.init(resources: [resource]))]) }
-            #expect(error?.refusal == .accessDenied && error?.message.contains("--import-root") == true)
-            #expect(await refusal { try await catalog.call(RescanLibrary()) }?.refusal == .accessDenied)
+            let error = await rpcError { try await catalog.perform([.createAsset(.init(resources: [resource]))]) }
+            #expect(error?.errorCode == .accessDenied && error?.message.contains("--import-root") == true)
+            #expect(await rpcError { try await catalog.call(RescanLibrary()) }?.errorCode == .accessDenied)
         }
     }
 
     @Test func `only the catalog's own user may back up, and not into the library or over other files`() async throws {
         try await with { catalog in
-            _ = try await catalog.take([picture(1)])
+            _ = try await catalog.importImages([image(1)])
             let library = folder.file("library")
             for target in ["relative", library, library + "/backup", folder.path] {
-                let error = await refusal { try await catalog.call(BackupLibrary(target: target)) }
-                #expect(error?.refusal == .invalidOptions || error?.refusal == .invalidParams, "\(target)")
+                let error = await rpcError { try await catalog.call(BackupLibrary(target: target)) }
+                #expect(error?.errorCode == .invalidOptions || error?.errorCode == .invalidParams, "\(target)")
             }
             let referenced = try await refer(catalog, "a.jpg", seed: 2)
             let result = try await catalog.call(BackupLibrary(target: folder.file("backup")))

@@ -20,8 +20,8 @@ struct ResourceTests {
 
     @Test(.spec("T-31")) func `bytes go in by an upload and come out whole, in part and in chunks`() async throws {
         // A picture with more bytes behind its end than one chunk has.
-        let bytes = picture(1) + (0..<(2_500_000)).map { UInt8(truncatingIfNeeded: $0 &* 31) }
-        try await RunningCatalog.with(folder) { catalog in
+        let bytes = image(1) + (0..<(2_500_000)).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        try await CatalogFixture.with(folder) { catalog in
             let name = try await catalog.upload(bytes)
             let made = try await catalog.perform([
                 .createAsset(
@@ -56,11 +56,11 @@ struct ResourceTests {
             }
             #expect(received == bytes)
 
-            let missing = await refusal {
+            let missing = await rpcError {
                 try await catalog.call(ReadResource(asset: id, type: .fullSizePhoto))
             }
             #expect(missing?.name == "missing_resource" && missing?.data["allowed"] == ["photo"])
-            let beyond = await refusal {
+            let beyond = await rpcError {
                 try await catalog.call(ReadResource(asset: id, type: .photo, offset: 1 << 40))
             }
             #expect(beyond?.name == "range_error")
@@ -68,8 +68,8 @@ struct ResourceTests {
     }
 
     @Test func `a client without notifications gets one reply, and changes.follow refuses it`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
-            let id = try await catalog.take([picture(1)])[0]
+        try await CatalogFixture.with(folder) { catalog in
+            let id = try await catalog.importImages([image(1)])[0]
             let handler = catalog.service.handler
             func ask(_ request: some Request, credit: Int?) async throws -> Reply {
                 let incoming = IncomingRequest(
@@ -82,87 +82,91 @@ struct ResourceTests {
                 return try await handler.handle(incoming, notifier: .silent)
             }
             let reply = try await ask(ReadResource(asset: id, type: .photo), credit: 1 << 20)
-            #expect(reply.attachments == [picture(1)])
-            let error = await refusal { try await ask(ChangesFollow(token: nil), credit: nil) }
+            #expect(reply.attachments == [image(1)])
+            let error = await rpcError { try await ask(ChangesFollow(token: nil), credit: nil) }
             #expect(error?.name == "invalid_options")
         }
     }
 
     @Test func `an upload refuses gaps, accepts repeated chunks, and belongs to its owner`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
+        try await CatalogFixture.with(folder) { catalog in
             let name = try await catalog.call(BeginUpload()).upload
             func append(_ offset: Int64, _ bytes: Bytes) async throws -> Int64 {
                 try await catalog.call(AppendUpload(upload: name, offset: offset), attachments: [bytes]).size
             }
             #expect(try await append(0, [1, 2, 3]) == 3)
             #expect(try await append(0, [1, 2, 3]) == 3)
-            let gap = await refusal { try await append(7, [1]) }
+            let gap = await rpcError { try await append(7, [1]) }
             #expect(gap?.name == "range_error" && gap?.data["size"] == 3)
-            let huge = await refusal { try await append(.max, [1]) }
+            let huge = await rpcError { try await append(.max, [1]) }
             #expect(huge?.name == "range_error")
             #expect(try await append(3, [4]) == 4)
-            let desk = catalog.service.uploads
+            let uploads = catalog.service.uploads
             await #expect(throws: RPCError.self) {
-                try await desk.finish(FinishUpload(upload: name), owner: "uid:99999")
+                try await uploads.finish(FinishUpload(upload: name), owner: "uid:99999")
             }
-            let wrong = await refusal {
+            let wrong = await rpcError {
                 try await catalog.call(FinishUpload(upload: name, digest: String(repeating: "0", count: 64)))
             }
             #expect(wrong?.name == "invalid_resource")
-            let gone = await refusal { try await append(4, [5]) }
+            let gone = await rpcError { try await append(4, [5]) }
             #expect(gone?.name == "handle_expired")
         }
     }
 
     @Test func `uploads have a lease, a maximum number and a maximum size`() async throws {
         let resources = try ResourceStore(root: folder.file("resources"))
-        let clock = ManualTime()
-        var limits = UploadDesk.Limits()
+        let clock = ManualClock()
+        var limits = UploadRegistry.Limits()
         limits.perIdentity = 2
         limits.bytes = 10
         limits.bytesPerIdentity = 15
-        let names = ManualTime()
-        let desk = UploadDesk(
+        let names = ManualClock()
+        let uploads = UploadRegistry(
             resources: resources,
-            crew: FileCrew(),
+            blockingIO: BlockingIOExecutor(),
             clock: clock.clock,
             limits: limits,
             makeName: { "u\(names.advance(by: 1))" }
         )
-        let first = try await desk.begin(BeginUpload(), owner: "a").upload
-        _ = try await desk.append(AppendUpload(upload: first, offset: 0), [Array(repeating: 1, count: 9)], owner: "a")
-        let big = await refusal { try await desk.begin(BeginUpload(size: 7), owner: "a") }
+        let first = try await uploads.begin(BeginUpload(), owner: "a").upload
+        _ = try await uploads.append(
+            AppendUpload(upload: first, offset: 0),
+            [Array(repeating: 1, count: 9)],
+            owner: "a"
+        )
+        let big = await rpcError { try await uploads.begin(BeginUpload(size: 7), owner: "a") }
         #expect(big?.name == "limit_exceeded" && big?.data["limit"] == 6)
-        let second = try await desk.begin(BeginUpload(size: 6), owner: "a").upload
-        let third = await refusal { try await desk.begin(BeginUpload(), owner: "a") }
+        let second = try await uploads.begin(BeginUpload(size: 6), owner: "a").upload
+        let third = await rpcError { try await uploads.begin(BeginUpload(), owner: "a") }
         #expect(third?.name == "limit_exceeded")
-        _ = try await desk.begin(BeginUpload(), owner: "b")
+        _ = try await uploads.begin(BeginUpload(), owner: "b")
         clock.advance(by: limits.lease - 1)
-        _ = try await desk.append(AppendUpload(upload: second, offset: 0), [[1]], owner: "a")
+        _ = try await uploads.append(AppendUpload(upload: second, offset: 0), [[1]], owner: "a")
         clock.advance(by: 2)
-        let expired = await refusal {
-            try await desk.append(AppendUpload(upload: first, offset: 9), [[1]], owner: "a")
+        let expired = await rpcError {
+            try await uploads.append(AppendUpload(upload: first, offset: 9), [[1]], owner: "a")
         }
         #expect(expired?.name == "handle_expired")
-        #expect(await desk.count == 1)
-        _ = try await desk.finish(FinishUpload(upload: second), owner: "a")
-        _ = try await desk.finish(FinishUpload(upload: second), owner: "a")
+        #expect(await uploads.count == 1)
+        _ = try await uploads.finish(FinishUpload(upload: second), owner: "a")
+        _ = try await uploads.finish(FinishUpload(upload: second), owner: "a")
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("resources/.incoming")).isEmpty)
     }
 
     @Test func `broken files are refused by name, and nothing of their transaction is kept`() async throws {
-        let good = try folder.write(picture(1), to: "in/good.jpg")
+        let good = try folder.write(image(1), to: "in/good.jpg")
         let files = [
             "empty.jpg": [], "text.jpg": Array("This is no picture at all, but a text.".utf8),
-            "cut.jpg": Array(picture(2).prefix(40)),
+            "cut.jpg": Array(image(2).prefix(40)),
         ]
-        try await RunningCatalog.with(folder) { catalog in
+        try await CatalogFixture.with(folder) { catalog in
             func create(_ path: String) -> ChangeRequest {
                 .createAsset(.init(ref: "p", resources: [NewResource(source: .path(path))]))
             }
             for (name, bytes) in files {
                 let path = try folder.write(bytes, to: "in/\(name)")
-                let error = await refusal {
+                let error = await rpcError {
                     try await catalog.perform([
                         .createAsset(.init(resources: [NewResource(source: .path(good))])), create(path),
                     ])
@@ -173,10 +177,10 @@ struct ResourceTests {
             symlink(good, folder.file("in/link.jpg"))
             mkfifo(folder.file("in/pipe.jpg"), 0o600)
             for name in ["link.jpg", "pipe.jpg", "nowhere.jpg", "."] {
-                let error = await refusal { try await catalog.perform([create(folder.file("in/" + name))]) }
+                let error = await rpcError { try await catalog.perform([create(folder.file("in/" + name))]) }
                 #expect(error?.name == "invalid_resource", "\(name): \(String(describing: error))")
             }
-            let relative = await refusal { try await catalog.perform([create("good.jpg")]) }
+            let relative = await rpcError { try await catalog.perform([create("good.jpg")]) }
             #expect(relative?.name == "invalid_params")
             #expect(try await catalog.assets().isEmpty)
             #expect(try await catalog.history().isEmpty)
@@ -184,8 +188,8 @@ struct ResourceTests {
     }
 
     @Test func `files are imported from below the import roots only`() async throws {
-        let inside = try folder.write(picture(1), to: "in/good.jpg")
-        let outside = try folder.write(picture(2), to: "out/secret.jpg")
+        let inside = try folder.write(image(1), to: "in/good.jpg")
+        let outside = try folder.write(image(2), to: "out/secret.jpg")
         symlink(folder.file("out"), folder.file("in/way"))
         let roots = try ImportRoots([folder.file("in")])
         _ = try roots.open(inside, for: "uid:12345")
@@ -203,10 +207,10 @@ struct ResourceTests {
     }
 
     @Test func `an edit is rendered upright, keeps the original, and a stale edit is refused`() async throws {
-        let original = TestPictures.jpeg(width: 60, height: 80, orientation: 6, seed: 1)
-        let render = TestPictures.jpeg(width: 20, height: 10, seed: 2)
-        try await RunningCatalog.with(folder) { catalog in
-            let id = try await catalog.take([original])[0]
+        let original = TestImages.jpeg(width: 60, height: 80, orientation: 6, seed: 1)
+        let render = TestImages.jpeg(width: 20, height: 10, seed: 2)
+        try await CatalogFixture.with(folder) { catalog in
+            let id = try await catalog.importImages([original])[0]
             let before = try await catalog.asset(id)
             func edit(_ revision: Revision?) -> ChangeRequest {
                 .editAsset(
@@ -222,8 +226,8 @@ struct ResourceTests {
                     )
                 )
             }
-            let turned = TestPictures.jpeg(width: 20, height: 10, orientation: 3, seed: 2)
-            let error = await refusal {
+            let turned = TestImages.jpeg(width: 20, height: 10, orientation: 3, seed: 2)
+            let error = await rpcError {
                 try await catalog.perform([edit(nil)], attachments: [turned, [1, 2]])
             }
             #expect(error?.name == "invalid_resource")
@@ -231,7 +235,7 @@ struct ResourceTests {
             let edited = try await catalog.asset(id)
             #expect((edited.pixelWidth, edited.pixelHeight) == (20, 10) && edited.hasAdjustments)
             #expect(edited.creationDate == before.creationDate)
-            let stale = await refusal {
+            let stale = await rpcError {
                 try await catalog.perform([edit(before.contentRevision)], attachments: [render, [3]])
             }
             #expect(stale?.name == "conflict")
@@ -250,12 +254,12 @@ struct ResourceTests {
     }
 
     @Test func `a worker that dies during an import does not affect readable files`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
+        try await CatalogFixture.with(folder) { catalog in
             try await withThrowingTaskGroup(of: Bool.self) { group in
                 for seed in UInt64(1)...40 {
                     group.addTask {
                         do {
-                            _ = try await catalog.take([picture(seed)])
+                            _ = try await catalog.importImages([image(seed)])
                             return true
                         } catch let error as RPCError where error.name == "worker_crashed" {
                             return false
@@ -272,13 +276,13 @@ struct ResourceTests {
                 let count = try await catalog.assets().count
                 #expect(count == 40 - lost && lost <= 5)
             }
-            _ = try await catalog.take([picture(1000)])
+            _ = try await catalog.importImages([image(1000)])
             #expect(try await catalog.call(Health()).isHealthy)
         }
     }
 }
 
-extension RunningCatalog {
+extension CatalogFixture {
     /// Uploads bytes in steps and returns the upload's id.
     func upload(_ bytes: Bytes) async throws -> String {
         let name = try await call(BeginUpload(size: Int64(bytes.count))).upload
@@ -295,12 +299,12 @@ extension RunningCatalog {
     }
 
     var workerPID: Int32? {
-        service.workers.figures()["pids"]?.arrayValue?.first?.intValue.map { Int32($0) }
+        service.workers.metrics()["pids"]?.arrayValue?.first?.intValue.map { Int32($0) }
     }
 }
 
 /// A clock that advances only on request.
-final class ManualTime: Sendable {
+final class ManualClock: Sendable {
     private let value = Mutex<Int64>(0)
 
     var now: Int64 { value.withLock { $0 } }

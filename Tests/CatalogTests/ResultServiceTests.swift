@@ -16,8 +16,8 @@ struct ResultServiceTests {
 
     @Test(.spec("S-26", "S-22", "S-29", "P-17", "P-18"))
     func `a result answers by position and returns the positions of identifiers`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
-            let ids = try await catalog.take((1...8).map { picture($0) })
+        try await CatalogFixture.with(folder) { catalog in
+            let ids = try await catalog.importImages((1...8).map { image($0) })
             var fetch = FetchDescription(.assets)
             fetch.offset = 1
             fetch.limit = 5
@@ -39,7 +39,9 @@ struct ResultServiceTests {
                 )
                 #expect(counts.counts == [5, whole.count])
                 #expect(counts.byMediaType[0]["image"] == 5 && counts.byMediaType[1]["video"] == 0)
-                let error = await refusal { try await catalog.call(FetchObjects(fetch: fetch, token: moment, at: [5])) }
+                let error = await rpcError {
+                    try await catalog.call(FetchObjects(fetch: fetch, token: moment, at: [5]))
+                }
                 #expect(error?.name == "range_error" && error?.data["count"] == 5)
             }
             var none = FetchDescription(.assets)
@@ -54,8 +56,8 @@ struct ResultServiceTests {
 
     @Test(.spec("S-24", "S-66", "S-25", "P-05", "T-37"))
     func `details describe the changes of a result and of objects`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
-            let ids = try await catalog.take((1...4).map { picture($0) })
+        try await CatalogFixture.with(folder) { catalog in
+            let ids = try await catalog.importImages((1...4).map { image($0) })
             var fetch = FetchDescription(.assets)
             fetch.sort = [SortDescription(key: "rating", ascending: false), SortDescription(key: "addedDate")]
             fetch.limit = 3
@@ -86,7 +88,7 @@ struct ResultServiceTests {
             #expect(short?.hasIncrementalChanges == false && short?.removed.isEmpty == true)
             let none = try await catalog.call(ChangesDetails(from: after.token, fetch: fetch, ids: ids))
             #expect(none.details == nil && none.objects.isEmpty)
-            let swapped = await refusal {
+            let swapped = await rpcError {
                 try await catalog.call(ChangesDetails(from: after.token, to: before.token, fetch: fetch))
             }
             #expect(swapped?.name == "invalid_options")
@@ -96,8 +98,8 @@ struct ResultServiceTests {
     @Test(.spec("S-27", "P-33"), arguments: [1, 2])
     func `a result advanced by records equals the result of a new query`(_ round: UInt64) async throws {
         var random = SeededRandom(named: "carried \(round)")
-        try await RunningCatalog.with(folder) { catalog in
-            var ids = try await catalog.take((1...24).map { picture($0 + round * 1000) })
+        try await CatalogFixture.with(folder) { catalog in
+            var ids = try await catalog.importImages((1...24).map { image($0 + round * 1000) })
             let album = try #require(
                 try await catalog.perform([
                     .createCollection(.init(ref: "c", title: "A", add: ids.prefix(12).map { .id($0) }))
@@ -150,8 +152,8 @@ struct ResultServiceTests {
         async throws
     {
         let random = SeededRandom(named: "eight clients")
-        try await RunningCatalog.with(folder) { catalog in
-            let ids = try await catalog.take((1...6).map { picture($0) })
+        try await CatalogFixture.with(folder) { catalog in
+            let ids = try await catalog.importImages((1...6).map { image($0) })
             let rounds = TestEnvironment.rounds(25)
             // Each client increments the value that it read, under the revision that it read: a lost update shows as a
             // smaller sum.
@@ -200,17 +202,17 @@ struct ResultServiceTests {
 
     @Test(.spec("T-35", "T-36", "S-65"))
     func `an expired token is answered with a token to continue from`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
-            _ = try await catalog.take([picture(1)])
+        try await CatalogFixture.with(folder) { catalog in
+            _ = try await catalog.importImages([image(1)])
             let now = try await catalog.call(CurrentToken()).token
             let other = ChangeToken(library: String(repeating: "f", count: 32), sequence: now.sequence)
             for request in [
                 ChangesDetails(from: other, fetch: FetchDescription(.assets)).json, ["from": .string("\(other)")],
             ] {
-                let error = await refusal { try await catalog.client.call(ChangesDetails.method, request) }
+                let error = await rpcError { try await catalog.client.call(ChangesDetails.method, request) }
                 #expect(error?.name == "token_expired" && error?.data["head"] == .string(now.description))
             }
-            let error = await refusal { try await catalog.call(ChangesSince(token: other)) }
+            let error = await rpcError { try await catalog.call(ChangesSince(token: other)) }
             #expect(error?.name == "token_expired" && error?.data["head"] == .string(now.description))
         }
     }

@@ -63,18 +63,18 @@ struct RetentionClockTests {
 
     @Test func `a start with a wrong clock deletes nothing until an hour has passed, and then does`() async throws {
         let folder = try TemporaryFolder("clock")
-        let (wall, monotonic) = (ManualTime(), ManualTime())
+        let (wall, monotonic) = (ManualClock(), ManualClock())
         wall.advance(by: Self.start)
-        var surroundings = CatalogSurroundings()
-        surroundings.now = { wall.now }
-        surroundings.clock = monotonic.clock
-        let id = try await RunningCatalog.with(folder, surroundings: surroundings) { catalog in
-            let id = try await catalog.take([picture(1)])[0]
+        var environment = CatalogEnvironment()
+        environment.now = { wall.now }
+        environment.clock = monotonic.clock
+        let id = try await CatalogFixture.with(folder, environment: environment) { catalog in
+            let id = try await catalog.importImages([image(1)])[0]
             try await catalog.perform([.trashAssets(.init(ids: [id]))])
             return id
         }
         wall.advance(by: 400 * Self.day)
-        try await RunningCatalog.with(folder, surroundings: surroundings) {
+        try await CatalogFixture.with(folder, environment: environment) {
             $0.trimInterval = 0
         } _: { catalog in
             let service = catalog.service

@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct RulesTests {
     @Test func `an asset and its album can be created in one transaction`() throws {
-        var library = MemoryLibrary()
+        var library = InMemoryLibrary()
         let (record, ids) = try library.perform([
             .create("a", 1, date: 5),
             PreparedChange(.createCollection(.init(ref: "c", title: "New", add: [.placeholder("a")]))),
@@ -27,7 +27,7 @@ struct RulesTests {
 
     @Test(.spec("P-16", "S-35"))
     func `a favorite changes the modification date but not the content modification date`() throws {
-        var library = MemoryLibrary()
+        var library = InMemoryLibrary()
         let id = try library.add(1)
         let before = try #require(library.asset(id))
         try library.perform(.updateAsset(.init(id: .id(id), set: AssetPatch(isFavorite: true))))
@@ -38,7 +38,7 @@ struct RulesTests {
     }
 
     @Test func `requests that change nothing make no record`() throws {
-        var library = MemoryLibrary()
+        var library = InMemoryLibrary()
         let id = try library.add(1, set: AssetPatch(isFavorite: true))
         let album = try library.addAlbum("A", [id])
         let records = [
@@ -56,7 +56,7 @@ struct RulesTests {
     }
 
     @Test func `a caption is stored in normalization form C, and an empty caption as nil`() throws {
-        var library = MemoryLibrary()
+        var library = InMemoryLibrary()
         let id = try library.add(1, set: AssetPatch(caption: "e\u{301}", keywords: ["e\u{301}", "é", ""]))
         #expect(library.asset(id).map { Array(($0.caption ?? "").utf8) } == Array("é".utf8))
         #expect(library.asset(id)?.keywords == ["é"])
@@ -69,7 +69,7 @@ struct RulesTests {
     }
 
     @Test func `members are appended in the given order, once each`() throws {
-        var library = MemoryLibrary()
+        var library = InMemoryLibrary()
         let ids = try (1...5).map { try library.add($0) }
         let album = try library.addAlbum("A", [ids[2], ids[0]])
         try library.perform(
@@ -82,7 +82,7 @@ struct RulesTests {
     }
 
     @Test(.spec("S-05")) func `the first and last date of an album follow its members`() throws {
-        var library = MemoryLibrary()
+        var library = InMemoryLibrary()
         let ids = try [10, 20, 30].enumerated().map { try library.add($0, date: $1) }
         let album = try library.addAlbum("A", ids)
         func dates() -> [Int64?] { [library.collection(album)?.startDate, library.collection(album)?.endDate] }
@@ -98,7 +98,7 @@ struct RulesTests {
     }
 
     @Test func `a deleted album leaves its assets, and the record contains them`() throws {
-        var library = MemoryLibrary()
+        var library = InMemoryLibrary()
         let ids = try (1...3).map { try library.add($0) }
         let album = try library.addAlbum("A", ids)
         let record = try library.perform(.deleteCollections(.init(ids: [album])))
@@ -108,7 +108,7 @@ struct RulesTests {
     }
 
     @Test func `known bytes yield the asset that has them`() throws {
-        var library = MemoryLibrary()
+        var library = InMemoryLibrary()
         let first = try library.add(1)
         let (record, ids) = try library.perform([.create("again", 1), .create("new", 2), .create("twin", 2)])
         #expect(ids["again"] == first && ids["twin"] == ids["new"] && record.assets.count == 1)
@@ -117,7 +117,7 @@ struct RulesTests {
     }
 
     @Test func `a precondition refuses an entity that has changed meanwhile`() throws {
-        var library = MemoryLibrary()
+        var library = InMemoryLibrary()
         let id = try library.add(1)
         let stale = try #require(library.asset(id)?.revision)
         try library.perform(.updateAsset(.init(id: .id(id), set: AssetPatch(rating: 1), ifRevision: stale)))
@@ -132,7 +132,7 @@ struct RulesTests {
     }
 
     @Test func `a transaction touches at most as many entities as its limit`() throws {
-        var library = MemoryLibrary()
+        var library = InMemoryLibrary()
         let ids = try (1...6).map { try library.add($0) }
         let album = try library.addAlbum("A", ids)
         for request in [
@@ -145,7 +145,7 @@ struct RulesTests {
     }
 
     @Test func `the albums of an asset are bounded so that the asset can always be deleted`() throws {
-        var library = MemoryLibrary()
+        var library = InMemoryLibrary()
         let id = try library.add(1)
         for number in 0..<20 { _ = try library.perform([.album("\(number)", id)], limit: 120) }
         let error = #expect(throws: RPCError.self) { _ = try library.perform([.album("more", id)], limit: 120) }
@@ -155,7 +155,7 @@ struct RulesTests {
     }
 
     @Test func `another frame represents a burst after its representative is deleted`() throws {
-        var library = MemoryLibrary()
+        var library = InMemoryLibrary()
         let ids = try (1...3).map { try library.add($0, date: Int64(10 - $0), burst: "b") }
         #expect(ids.map { library.asset($0)?.representsBurst } == [true, false, false])
         let record = try library.perform(.deleteAssets(.init(ids: [ids[0]])))
@@ -164,7 +164,7 @@ struct RulesTests {
     }
 
     @Test func `edits keep the base that they began from, and a revert leaves the original`() throws {
-        var library = MemoryLibrary()
+        var library = InMemoryLibrary()
         let id = try library.add(1)
         let original = try #require(library.asset(id))
         func digest(_ type: ResourceType) -> Int? { library.asset(id)?.resource(type).flatMap { Int($0.digest) } }
@@ -198,7 +198,7 @@ struct RulesTests {
     }
 
     @Test func `synced assets can be neither changed nor deleted`() throws {
-        var library = MemoryLibrary()
+        var library = InMemoryLibrary()
         var create = PreparedChange.create("p", 1)
         if case .createAsset(var request) = create.request {
             request.sourceType = .typeiTunesSynced
@@ -214,8 +214,8 @@ struct RulesTests {
     }
 
     @Test func `later identifiers sort later, even if the clock stops or is set back`() {
-        let time = ManualTime()
-        let source = IdentifierSource(now: { time.now })
+        let time = ManualClock()
+        let source = IdentifierGenerator(now: { time.now })
         var last = source.make(.asset)
         for step in 0..<100_000 {
             if step % 30_000 == 1 { time.advance(by: step < 50_000 ? 5000 : -9000) }

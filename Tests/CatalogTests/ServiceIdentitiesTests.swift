@@ -16,7 +16,7 @@ struct ServiceIdentitiesTests {
         }
         for identity in ["uid:1001", "uid:0", "uid:10000", "key:ann", "key:uid:1000", "loopback", ""] {
             let error = #expect(throws: RPCError.self) { try services.check(identity, for: "onBehalfOf") }
-            #expect(error?.refusal == .accessDenied)
+            #expect(error?.errorCode == .accessDenied)
         }
     }
 }

@@ -17,7 +17,7 @@ struct ServiceTests {
     @Test(.spec("S-03", "S-78", "P-23")) func `a file is imported by its path together with its metadata`()
         async throws
     {
-        let bytes = TestPictures.jpeg(
+        let bytes = TestImages.jpeg(
             width: 60,
             height: 80,
             orientation: 6,
@@ -29,7 +29,7 @@ struct ServiceTests {
             seed: 7
         )
         let path = try folder.write(bytes, to: "in/one.jpg")
-        try await RunningCatalog.with(folder) { catalog in
+        try await CatalogFixture.with(folder) { catalog in
             let create = ChangeRequest.createAsset(.init(ref: "p", resources: [NewResource(source: .path(path))]))
             let made = try await catalog.perform([create])
             let id = try #require(made.id("p"))
@@ -57,8 +57,8 @@ struct ServiceTests {
     }
 
     @Test func `a follower receives every change in order while a thousand are made`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
-            let id = try await catalog.take([picture(1)])[0]
+        try await CatalogFixture.with(folder) { catalog in
+            let id = try await catalog.importImages([image(1)])[0]
             let start = try await catalog.call(CurrentToken()).token
             let reader = try catalog.connect()
             let writers = Task {

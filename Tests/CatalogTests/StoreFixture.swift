@@ -105,7 +105,7 @@ extension LibraryStore {
     }
 }
 
-extension RunningCatalog {
+extension CatalogFixture {
     func everything() async throws -> Snapshot { try await service.store.everything() }
 }
 

@@ -18,7 +18,7 @@ struct TransactionTests {
     func `a transaction sent three times, also concurrently, is performed once with equal outcomes`()
         async throws
     {
-        try await RunningCatalog.with(folder) { catalog in
+        try await CatalogFixture.with(folder) { catalog in
             let create = ChangeRequest.createCollection(.init(ref: "c", title: "Once"))
             let outcomes = try await withThrowingTaskGroup(of: JSON.self) { group in
                 for _ in 0..<3 {
@@ -34,28 +34,28 @@ struct TransactionTests {
             // A transaction of another client with the same id is a different one.
             #expect(try await catalog.perform([create], transaction: "t1", client: "other").json != outcomes[0])
             let other = ChangeRequest.createCollection(.init(ref: "c", title: "Twice"))
-            let error = await refusal { try await catalog.perform([other], transaction: "t1") }
+            let error = await rpcError { try await catalog.perform([other], transaction: "t1") }
             #expect(error?.name == "id_reused")
             #expect(try await catalog.collections().count == 2)
         }
     }
 
     @Test func `other attachments under the same transaction id are other content`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
+        try await CatalogFixture.with(folder) { catalog in
             let create = ChangeRequest.createAsset(.init(ref: "p", resources: [NewResource(source: .attachment(0))]))
-            let first = try await catalog.perform([create], transaction: "t", attachments: [picture(1)])
-            let again = try await catalog.perform([create], transaction: "t", attachments: [picture(1)])
+            let first = try await catalog.perform([create], transaction: "t", attachments: [image(1)])
+            let again = try await catalog.perform([create], transaction: "t", attachments: [image(1)])
             #expect(first.json == again.json)
-            let error = await refusal {
-                try await catalog.perform([create], transaction: "t", attachments: [picture(2)])
+            let error = await rpcError {
+                try await catalog.perform([create], transaction: "t", attachments: [image(2)])
             }
             #expect(error?.name == "id_reused")
         }
     }
 
     @Test func `an outcome without a change is remembered too`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
-            let id = try await catalog.take([picture(1)])[0]
+        try await CatalogFixture.with(folder) { catalog in
+            let id = try await catalog.importImages([image(1)])[0]
             let unfavorite = ChangeRequest.updateAsset(.init(id: .id(id), set: AssetPatch(isFavorite: false)))
             let first = try await catalog.perform([unfavorite], transaction: "t")
             #expect(!first.isChanged)
@@ -67,12 +67,12 @@ struct TransactionTests {
 
     @Test(.spec("S-73", "S-71"))
     func `a refused transaction leaves nothing, names its request, and its sequence is used again`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
-            let id = try await catalog.take([picture(1)])[0]
+        try await CatalogFixture.with(folder) { catalog in
+            let id = try await catalog.importImages([image(1)])[0]
             let before = try await catalog.call(CurrentToken()).token
             var requests = (0..<10).map { ChangeRequest.createCollection(.init(title: "Album \($0)")) }
             requests[7] = .deleteAssets(.init(ids: [.none]))
-            let error = await refusal { try await catalog.perform(requests, transaction: "t") }
+            let error = await rpcError { try await catalog.perform(requests, transaction: "t") }
             #expect(error?.name == "identifier_not_found" && error?.code == 3201 && error?.data["request"] == 7)
             #expect(try await catalog.call(CurrentToken()).token == before)
             #expect(try await catalog.collections().isEmpty)
@@ -84,13 +84,13 @@ struct TransactionTests {
     }
 
     @Test func `refused and accepted transactions of one commit do not affect each other`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
+        try await CatalogFixture.with(folder) { catalog in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<200 {
                     group.addTask {
                         let album = ChangeRequest.createCollection(.init(title: "Album \(number)"))
                         if number % 3 == 0 {
-                            let error = await refusal {
+                            let error = await rpcError {
                                 try await catalog.perform([album, .deleteAssets(.init(ids: [.none]))])
                             }
                             #expect(error?.name == "identifier_not_found")
@@ -104,16 +104,16 @@ struct TransactionTests {
             let records = try await catalog.history()
             #expect(records.map(\.sequence) == Array(1...Int64(133)))
             #expect(try await catalog.collections().count == 133)
-            let figures = catalog.service.writer.figures
-            #expect(figures.transactions == 133 && figures.refused == 67 && figures.largestBatch > 1)
+            let metrics = catalog.service.writer.metrics
+            #expect(metrics.transactions == 133 && metrics.refused == 67 && metrics.largestBatch > 1)
         }
     }
 
     @Test func `replaying the records yields the contents of the tables`() async throws {
         let seed = UInt64.random(in: 0...UInt64.max)
-        TestPlace.say("seed \(seed)")
-        var random = RandomSource(seed: seed)
-        try await RunningCatalog.with(folder) { catalog in
+        TestPaths.report("seed \(seed)")
+        var random = SeededRandomNumberGenerator(seed: seed)
+        try await CatalogFixture.with(folder) { catalog in
             let root = try await catalog.service.store.read { try $0.collections.list(.root) }
             var assets: [ObjectID] = []
             var albums: [ObjectID] = []
@@ -129,7 +129,7 @@ struct TransactionTests {
                                 .init(ref: "a\(step)", resources: [NewResource(source: .attachment(pictures.count))])
                             )
                         )
-                        pictures.append(picture(next, date: "20\(10 + next % 14):06:01 12:30:00"))
+                        pictures.append(image(next, date: "20\(10 + next % 14):06:01 12:30:00"))
                         next += 1
                     case 2:
                         let some = assets.isEmpty ? [] : [ObjectReference.id(random.pick(assets))]
@@ -188,12 +188,12 @@ struct TransactionTests {
     }
 
     @Test func `everything is there after a restart`() async throws {
-        let (token, assets, outcome) = try await RunningCatalog.with(folder) { catalog in
-            _ = try await catalog.take([picture(1), picture(2)])
+        let (token, assets, outcome) = try await CatalogFixture.with(folder) { catalog in
+            _ = try await catalog.importImages([image(1), image(2)])
             let made = try await catalog.perform([.createCollection(.init(ref: "c", title: "A"))], transaction: "t")
             return (try await catalog.call(CurrentToken()).token, try await catalog.assets(), made.json)
         }
-        try await RunningCatalog.with(folder) { catalog in
+        try await CatalogFixture.with(folder) { catalog in
             #expect(try await catalog.call(CurrentToken()).token == token)
             #expect(try await catalog.assets() == assets)
             let again = try await catalog.perform([.createCollection(.init(ref: "c", title: "A"))], transaction: "t")
@@ -209,25 +209,25 @@ struct TransactionTests {
 
     @Test func `restoring an old copy of the database begins a new history`() async throws {
         let database = folder.file("library/library.sqlite")
-        let old = try await RunningCatalog.with(folder) { catalog in
-            _ = try await catalog.take([picture(1)])
+        let old = try await CatalogFixture.with(folder) { catalog in
+            _ = try await catalog.importImages([image(1)])
             return try await catalog.call(CurrentToken()).token
         }
         let copy = try bytes(ofFile: database)
-        let lost = try await RunningCatalog.with(folder) { catalog in
-            _ = try await catalog.take([picture(2), picture(3)])
+        let lost = try await CatalogFixture.with(folder) { catalog in
+            _ = try await catalog.importImages([image(2), image(3)])
             return try await catalog.perform([.createCollection(.init(title: "Lost"))]).token
         }
         #expect(lost.library == old.library)
         for file in ["library.sqlite-wal", "library.sqlite-shm"] { unlink(folder.file("library/\(file)")) }
         try folder.write(copy, to: "library/library.sqlite")
-        try await RunningCatalog.with(folder) { catalog in
+        try await CatalogFixture.with(folder) { catalog in
             let now = try await catalog.call(CurrentToken()).token
             #expect(now.library != old.library && now.sequence == lost.sequence)
             for token in [old, lost] {
-                let error = await refusal { try await catalog.call(ChangesSince(token: token)) }
+                let error = await rpcError { try await catalog.call(ChangesSince(token: token)) }
                 #expect(error?.code == 3105 && error?.data["head"] == .string(now.description))
-                let page = await refusal {
+                let page = await rpcError {
                     try await catalog.call(FetchAssets(fetch: FetchDescription(.assets), token: token))
                 }
                 #expect(page?.name == "token_expired")
@@ -240,9 +240,9 @@ struct TransactionTests {
     }
 
     @Test func `a second catalog on the same library is refused`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
+        try await CatalogFixture.with(folder) { catalog in
             await #expect(throws: (any Error).self) {
-                try await RunningCatalog.with(folder) { _ in }
+                try await CatalogFixture.with(folder) { _ in }
             }
             let health = try await catalog.call(Health())
             #expect(health.isHealthy)
@@ -250,14 +250,14 @@ struct TransactionTests {
     }
 
     @Test func `a full database refuses writes, stays intact, and works again`() async throws {
-        try await RunningCatalog.with(folder) { catalog in
-            let id = try await catalog.take([picture(1)])[0]
+        try await CatalogFixture.with(folder) { catalog in
+            let id = try await catalog.importImages([image(1)])[0]
             let before = try await catalog.call(CurrentToken()).token
             try await catalog.service.store.limitPages(to: 1)
             let long = String(repeating: "x", count: 60_000)
             let requests = [ChangeRequest.updateAsset(.init(id: .id(id), set: AssetPatch(caption: .some(long))))]
             let errors = await withTaskGroup(of: RPCError?.self) { group in
-                for _ in 0..<5 { group.addTask { await refusal { try await catalog.perform(requests) } } }
+                for _ in 0..<5 { group.addTask { await rpcError { try await catalog.perform(requests) } } }
                 return await group.reduce(into: []) { $0.append($1?.name) }
             }
             #expect(errors == Array(repeating: "not_enough_space", count: 5))
@@ -271,11 +271,11 @@ struct TransactionTests {
     }
 
     @Test(.spec("T-36")) func `old records are deleted in steps, and tokens before them expire`() async throws {
-        try await RunningCatalog.with(folder) {
+        try await CatalogFixture.with(folder) {
             $0.historyBytes = 1 << 20
             $0.trimInterval = 0
         } _: { catalog in
-            let id = try await catalog.take([picture(1)])[0]
+            let id = try await catalog.importImages([image(1)])[0]
             let first = try await catalog.call(CurrentToken()).token
             for step in 0..<60 {
                 let caption = "\(step)" + String(repeating: "x", count: 20_000)
@@ -285,7 +285,7 @@ struct TransactionTests {
             try await catalog.service.store.limitPages(to: 1 << 30)
             let tokens = try await catalog.call(CurrentToken())
             #expect(tokens.oldest.sequence > first.sequence)
-            let error = await refusal { try await catalog.call(ChangesSince(token: first)) }
+            let error = await rpcError { try await catalog.call(ChangesSince(token: first)) }
             #expect(error?.name == "token_expired" && error?.data["oldest"] == .string(tokens.oldest.description))
             let records = try await catalog.history()
             #expect(records.map(\.sequence) == Array((tokens.oldest.sequence + 1)...tokens.token.sequence))
@@ -302,19 +302,19 @@ struct TransactionTests {
 
     @Test func `a catalog that stops leaves old records to its next start`() async throws {
         let folder = try TemporaryFolder("trim-later")
-        try await RunningCatalog.with(folder) {
+        try await CatalogFixture.with(folder) {
             $0.historyBytes = 1 << 20
             $0.trimInterval = 0
         } _: { catalog in
             catalog.service.writer.stopTrimming()
-            let id = try await catalog.take([picture(1)])[0]
+            let id = try await catalog.importImages([image(1)])[0]
             for step in 0..<60 {
                 let caption = "\(step)" + String(repeating: "x", count: 20_000)
                 try await catalog.perform([.updateAsset(.init(id: .id(id), set: AssetPatch(caption: .some(caption))))])
             }
             #expect(try await catalog.call(CurrentToken()).oldest.sequence == 0)
         }
-        try await RunningCatalog.with(folder) {
+        try await CatalogFixture.with(folder) {
             $0.historyBytes = 1 << 20
             $0.trimInterval = 0
         } _: { catalog in

@@ -23,18 +23,18 @@ struct ChangeFeedTests {
     }
 
     @Test func `history and live changes form one stream without a gap`() async throws {
-        try await BrokerRoom.with { room in
-            await room.catalog.commit(times: 700)
-            try await room.withCatalog {
-                try await room.withBroker { _ in
-                    try await room.caughtUp()
+        try await BrokerFixture.with { fixture in
+            await fixture.catalog.commit(times: 700)
+            try await fixture.withCatalog {
+                try await fixture.withBroker { _ in
+                    try await fixture.caughtUp()
                     try await withThrowingTaskGroup { group in
                         group.addTask {
-                            let found = try await read(room.library.changes(since: token(3)), until: 900)
+                            let found = try await read(fixture.library.changes(since: token(3)), until: 900)
                             #expect(found == (4...900).map { Int64($0) })
                         }
                         for _ in 0..<200 {
-                            await room.catalog.commit()
+                            await fixture.catalog.commit()
                             await Task.yield()
                         }
                         try await group.waitForAll()
@@ -45,14 +45,14 @@ struct ChangeFeedTests {
     }
 
     @Test func `nothing is lost or delivered twice while broker and catalog restart`() async throws {
-        try await BrokerRoom.with { room in
+        try await BrokerFixture.with { fixture in
             let last: Int64 = 240
             let readers = [[], [FeedTopic.object(assetID(1))], [FeedTopic.object(assetID(1)), "edit.none"]]
             let reading = Task {
                 try await withThrowingTaskGroup { group in
                     for topics in readers {
                         group.addTask {
-                            let feed = room.library.changes(since: token(0), topics: topics)
+                            let feed = fixture.library.changes(since: token(0), topics: topics)
                             let found = try await read(feed, until: last)
                             #expect(found == (1...last).map { $0 }, "\(topics)")
                         }
@@ -62,44 +62,44 @@ struct ChangeFeedTests {
             }
             // The broker restarts while the catalog runs, then the catalog while the broker runs. Changes are committed
             // all the time, also while the broker is down.
-            try await room.withCatalog {
+            try await fixture.withCatalog {
                 for _ in 0..<3 {
-                    await room.catalog.commit(times: 20)
-                    try await room.withBroker { _ in
-                        await room.catalog.commit(times: 20)
-                        try await room.caughtUp()
+                    await fixture.catalog.commit(times: 20)
+                    try await fixture.withBroker { _ in
+                        await fixture.catalog.commit(times: 20)
+                        try await fixture.caughtUp()
                     }
                 }
             }
-            try await room.withBroker { _ in
+            try await fixture.withBroker { _ in
                 for _ in 0..<3 {
-                    await room.catalog.commit(times: 20)
-                    try await room.withCatalog {
-                        await room.catalog.commit(times: 20)
-                        try await room.caughtUp()
+                    await fixture.catalog.commit(times: 20)
+                    try await fixture.withCatalog {
+                        await fixture.catalog.commit(times: 20)
+                        try await fixture.caughtUp()
                     }
                 }
-                try await room.withCatalog { try await reading.value }
+                try await fixture.withCatalog { try await reading.value }
             }
         }
     }
 
     @Test func `a reader whose queue is too small loses live messages but no change`() async throws {
-        try await BrokerRoom.with { room in
+        try await BrokerFixture.with { fixture in
             var limits = MessagingLimits()
             limits.inboxMessages = 2
             let thread = try PollThread(name: "test-slow")
             let feed = ChangeFeed(
-                broker: room.library.changeBroker,
-                feed: room.endpoints.feed,
+                broker: fixture.library.changeBroker,
+                feed: fixture.endpoints.feed,
                 thread: thread,
                 limits: limits,
-                logger: BrokerRoom.logger,
+                logger: BrokerFixture.logger,
                 since: token(0)
             )
-            try await room.withCatalog {
-                try await room.withBroker { _ in
-                    try await room.caughtUp()
+            try await fixture.withCatalog {
+                try await fixture.withBroker { _ in
+                    try await fixture.caughtUp()
                     try await withThrowingTaskGroup { group in
                         group.addTask {
                             var found: [Int64] = []
@@ -112,7 +112,7 @@ struct ChangeFeedTests {
                             #expect(found == (1...400).map { Int64($0) })
                         }
                         for _ in 0..<400 {
-                            await room.catalog.commit()
+                            await fixture.catalog.commit()
                             await Task.yield()
                         }
                         try await group.waitForAll()
@@ -124,15 +124,15 @@ struct ChangeFeedTests {
     }
 
     @Test func `an expired token is reported with the position where the feed continues`() async throws {
-        try await BrokerRoom.with { room in
-            await room.catalog.commit(times: 10)
-            await room.catalog.trim(upTo: 8)
-            try await room.withCatalog {
-                try await room.withBroker { _ in
-                    try await room.caughtUp()
-                    var events = room.library.changes(since: token(3)).makeAsyncIterator()
+        try await BrokerFixture.with { fixture in
+            await fixture.catalog.commit(times: 10)
+            await fixture.catalog.trim(upTo: 8)
+            try await fixture.withCatalog {
+                try await fixture.withBroker { _ in
+                    try await fixture.caughtUp()
+                    var events = fixture.library.changes(since: token(3)).makeAsyncIterator()
                     #expect(try await events.next() == .expired(head: token(10), oldest: token(8)))
-                    let record = await room.catalog.commit()
+                    let record = await fixture.catalog.commit()
                     #expect(try await events.next() == .change(record))
                 }
             }
@@ -140,23 +140,23 @@ struct ChangeFeedTests {
     }
 
     @Test func `a restored library is another history, and the feed continues with it`() async throws {
-        try await BrokerRoom.with { room in
-            var events = room.library.changes(since: nil).makeAsyncIterator()
+        try await BrokerFixture.with { fixture in
+            var events = fixture.library.changes(since: nil).makeAsyncIterator()
             let restored = ChangeToken(library: otherLibrary, sequence: 2)
-            await room.catalog.commit(times: 5)
-            let broker = try ChangeBrokerService(room.configuration, logger: BrokerRoom.logger)
+            await fixture.catalog.commit(times: 5)
+            let broker = try ChangeBrokerService(fixture.configuration, logger: BrokerFixture.logger)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { await broker.runUntilCancelled() }
-                try await room.withCatalog { try await room.caughtUp() }
+                try await fixture.withCatalog { try await fixture.caughtUp() }
                 #expect(try await events.next() == .caughtUp(token(5)))
-                await room.catalog.restore(as: otherLibrary, keeping: 2)
+                await fixture.catalog.restore(as: otherLibrary, keeping: 2)
                 let (cancelled, sink) = AsyncStream.makeStream(of: Void.self)
-                group.addTask { try await room.withCatalog { for await _ in cancelled {} } }
+                group.addTask { try await fixture.withCatalog { for await _ in cancelled {} } }
                 #expect(
                     try await events.next()
                         == .expired(head: restored, oldest: ChangeToken(library: otherLibrary, sequence: 0))
                 )
-                let record = await room.catalog.commit()
+                let record = await fixture.catalog.commit()
                 #expect(try await events.next() == .change(record))
                 group.cancelAll()
                 while (try? await group.next()) != nil {}
@@ -166,19 +166,19 @@ struct ChangeFeedTests {
     }
 
     @Test func `a cancelled reader ends, and a reader with too many topics is refused`() async throws {
-        try await BrokerRoom.with { room in
+        try await BrokerFixture.with { fixture in
             await withTaskGroup { group in
                 group.addTask {
                     var count = 0
-                    do { for try await _ in room.library.changes(since: nil) { count += 1 } } catch { count = -1 }
+                    do { for try await _ in fixture.library.changes(since: nil) { count += 1 } } catch { count = -1 }
                     #expect(count == 0)
                 }
                 group.cancelAll()
             }
             let topics = ["asset." + String(repeating: "x", count: 59)]
-            var events = room.library.changes(since: nil, topics: topics).makeAsyncIterator()
+            var events = fixture.library.changes(since: nil, topics: topics).makeAsyncIterator()
             let error = await #expect(throws: RPCError.self) { try await events.next() }
-            #expect(error?.refusal == .limitExceeded)
+            #expect(error?.errorCode == .limitExceeded)
         }
     }
 }

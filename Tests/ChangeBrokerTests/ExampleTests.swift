@@ -10,7 +10,7 @@ import Testing
 /// Tests of the scripts in `compose/examples`, run as users run them.
 @Suite(.timeLimit(.minutes(5)), .serialized)
 struct ExampleTests {
-    private func script(_ name: String) -> String { TestPlace.package + "/compose/examples/" + name }
+    private func script(_ name: String) -> String { TestPaths.package + "/compose/examples/" + name }
 
     /// The lines of code of a script, without blank lines and comments.
     private func lines(_ name: String) throws -> Int {
@@ -25,14 +25,14 @@ struct ExampleTests {
 
     @Test func `follow_changes prints every change once across restarts of broker and catalog`() async throws {
         let python = try Needed.python()
-        try await BrokerRoom.with { room in
-            await room.catalog.commit(times: 5)
+        try await BrokerFixture.with { fixture in
+            await fixture.catalog.commit(times: 5)
             let program = try RunningProgram(
                 python,
                 [script("follow_changes.py")],
                 environment: [
-                    "SAFELIGHT_FEED": room.endpoints.feed.description,
-                    "SAFELIGHT_BROKER": room.endpoints.changeBroker.description,
+                    "SAFELIGHT_FEED": fixture.endpoints.feed.description,
+                    "SAFELIGHT_BROKER": fixture.endpoints.changeBroker.description,
                 ]
             )
             @Sendable func seen() -> [Int64] {
@@ -50,29 +50,29 @@ struct ExampleTests {
                 }
             }
             for _ in 0..<2 {
-                try await room.withCatalog {
+                try await fixture.withCatalog {
                     for _ in 0..<2 {
-                        try await room.withBroker { _ in
-                            try await room.caughtUp()
+                        try await fixture.withBroker { _ in
+                            try await fixture.caughtUp()
                             // The next head announces the change if the live message was lost.
                             let begun = seen().count
-                            await room.catalog.commit()
+                            await fixture.catalog.commit()
                             await until { seen().count > begun }
-                            await room.catalog.commit(times: 30)
-                            try await room.caughtUp()
+                            await fixture.catalog.commit(times: 30)
+                            try await fixture.caughtUp()
                         }
-                        await room.catalog.commit(times: 30)
+                        await fixture.catalog.commit(times: 30)
                     }
                 }
             }
-            try await room.withCatalog {
-                try await room.withBroker { _ in
-                    let last = await room.catalog.head
+            try await fixture.withCatalog {
+                try await fixture.withBroker { _ in
+                    let last = await fixture.catalog.head
                     await until { seen().last == last }
                 }
             }
             let sequences = seen()
-            #expect(sequences == Array(1...(await room.catalog.head)), "\(program.errorText)")
+            #expect(sequences == Array(1...(await fixture.catalog.head)), "\(program.errorText)")
             program.killHard()
         }
     }
@@ -100,29 +100,29 @@ struct ExampleTests {
                     pixelHeight: 512
                 )
                 return Reply(result.json, attachments: [Bytes(image.asset.text.utf8)])
-            default: throw Refusal.methodNotFound.error("not here")
+            default: throw ErrorCode.methodNotFound.error("not here")
             }
         }
     }
 
     @Test func `newest_five saves five pictures`() async throws {
         let python = try Needed.python()
-        try await BrokerRoom.with { room in
-            try await room.room.serving(room.endpoints.catalog, PhotoShop()) {
-                try await room.room.serving(room.endpoints.thumbnailer, PhotoShop()) {
+        try await BrokerFixture.with { fixture in
+            try await fixture.fixture.serving(fixture.endpoints.catalog, PhotoShop()) {
+                try await fixture.fixture.serving(fixture.endpoints.thumbnailer, PhotoShop()) {
                     let program = try RunningProgram(
                         "/bin/sh",
-                        ["-c", "cd \(room.folder.path) && exec \(python) \(script("newest_five.py"))"],
+                        ["-c", "cd \(fixture.folder.path) && exec \(python) \(script("newest_five.py"))"],
                         environment: [
-                            "SAFELIGHT_CATALOG": room.endpoints.catalog.description,
-                            "SAFELIGHT_THUMBNAILER": room.endpoints.thumbnailer.description,
+                            "SAFELIGHT_CATALOG": fixture.endpoints.catalog.description,
+                            "SAFELIGHT_THUMBNAILER": fixture.endpoints.thumbnailer.description,
                         ]
                     )
                     while program.isRunning { try await Task.sleep(for: .milliseconds(20)) }
                     #expect(program.wait() == 0, "\(program.errorText)")
                     for number in 1...5 {
                         let id = assetID(UInt64(number))
-                        let picture = FileManager.default.contents(atPath: room.folder.file("\(id).jpg"))
+                        let picture = FileManager.default.contents(atPath: fixture.folder.file("\(id).jpg"))
                         #expect(picture == Data(id.text.utf8))
                     }
                 }

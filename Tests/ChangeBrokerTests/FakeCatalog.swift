@@ -126,7 +126,7 @@ actor FakeCatalog {
         keysAsked += 1
         let fetch = try Fetch(request.fetch)
         let keys = assets.values.filter(fetch.includes).map { fetch.resultKey(of: $0) }.sorted()
-        guard keys.count <= request.maxCount else { throw Refusal.limitExceeded.error("too many keys") }
+        guard keys.count <= request.maxCount else { throw ErrorCode.limitExceeded.error("too many keys") }
         let frame = keys.flatMap { key in
             (0..<4).reversed().map { UInt8(truncatingIfNeeded: key.bytes.count >> ($0 * 8)) } + key.bytes
         }
@@ -135,7 +135,7 @@ actor FakeCatalog {
 
     private func check(_ token: ChangeToken) throws(RPCError) -> Int64 {
         guard token.library == library, token.sequence >= oldest, token.sequence <= head else {
-            throw Refusal.tokenExpired.error(
+            throw ErrorCode.tokenExpired.error(
                 "fetch again",
                 ["head": .string(self.token.description), "oldest": .string(current.oldest.description)]
             )
@@ -180,9 +180,9 @@ struct FakeCatalogHandler: RequestHandler {
                 if !frame.isEmpty { try await notifier.notify(FetchKeys.notification, [:], attachments: [frame]) }
                 return Reply(end.json)
             } catch {
-                throw (error as? RPCError) ?? Refusal.internalError.error("\(error)")
+                throw (error as? RPCError) ?? ErrorCode.internalError.error("\(error)")
             }
-        default: throw Refusal.methodNotFound.error("the fake catalog has no such method")
+        default: throw ErrorCode.methodNotFound.error("the fake catalog has no such method")
         }
     }
 }

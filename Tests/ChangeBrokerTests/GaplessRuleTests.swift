@@ -12,9 +12,9 @@ import Testing
 private struct Simulation {
     struct Reader {
         let topics: [String]
-        var machine: FeedStateMachine
+        var state: FeedStateMachine
         var inbox: [(topic: String, frame: [UInt8])] = []
-        var told: [FeedEvent] = []
+        var reported: [FeedEvent] = []
     }
 
     var random: SeededRandom
@@ -32,7 +32,7 @@ private struct Simulation {
         self.loss = loss
         let topics = (0..<4).map { FeedTopic.object(assetID($0)) }
         for topics in [[], [FeedTopic.changes, topics[0]], [topics[0]], [topics[1]], [topics[0], topics[2]], topics] {
-            readers.append(Reader(topics: topics, machine: FeedStateMachine(since: token0, topics: topics)))
+            readers.append(Reader(topics: topics, state: FeedStateMachine(since: token0, topics: topics)))
         }
     }
 
@@ -92,19 +92,19 @@ private struct Simulation {
 
     /// Performs one step of one reader.
     mutating func step(_ index: Int) throws {
-        switch readers[index].machine.want {
+        switch readers[index].state.nextAction {
         case .live:
             guard !readers[index].inbox.isEmpty else { return }
             let (topic, frame) = readers[index].inbox.removeFirst()
             switch try LiveMessage(topic: topic, frames: [frame]) {
-            case .head(let head): readers[index].machine.head(head, now: now)
+            case .head(let head): readers[index].state.head(head, now: now)
             case .change(let change):
-                if let event = readers[index].machine.live(change) { readers[index].told.append(event) }
+                if let event = readers[index].state.live(change) { readers[index].reported.append(event) }
             }
         case .page(let token):
             // The broker is sometimes unreachable.
             if chance(0.2) { return }
-            readers[index].told += readers[index].machine.page(try page(after: token, readers[index].topics))
+            readers[index].reported += readers[index].state.page(try page(after: token, readers[index].topics))
         case .head: Issue.record("this reader has a token")
         }
     }
@@ -163,12 +163,12 @@ struct GaplessRuleTests {
         try simulation.settle()
         guard loss < 1 else {
             // Without live messages only the beginning was read; it must be in order and without duplicates.
-            for reader in simulation.readers { #expect(isOrdered(reader.told)) }
+            for reader in simulation.readers { #expect(isOrdered(reader.reported)) }
             return
         }
         for reader in simulation.readers {
-            #expect(changes(reader.told) == simulation.expected(reader.topics), "\(reader.topics)")
-            #expect(reader.machine.position?.sequence == Int64(simulation.log.count))
+            #expect(changes(reader.reported) == simulation.expected(reader.topics), "\(reader.topics)")
+            #expect(reader.state.position?.sequence == Int64(simulation.log.count))
         }
     }
 

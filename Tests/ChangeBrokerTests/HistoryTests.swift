@@ -15,41 +15,41 @@ struct HistoryTests {
     private func sequences(_ records: [JSON]) -> [Int64] { records.compactMap { $0["sequence"]?.intValue } }
 
     @Test func `history comes from the ring if it reaches back far enough, else from the catalog`() async throws {
-        try await BrokerRoom.with { room in
-            await room.catalog.commit(times: 10)
-            try await room.withCatalog {
-                try await room.withBroker { _ in
-                    try await room.caughtUp()
-                    await room.catalog.commit(times: 5)
-                    try await room.caughtUp()
-                    let broker = room.library.changeBroker
-                    let asked = await room.catalog.pagesAsked
+        try await BrokerFixture.with { fixture in
+            await fixture.catalog.commit(times: 10)
+            try await fixture.withCatalog {
+                try await fixture.withBroker { _ in
+                    try await fixture.caughtUp()
+                    await fixture.catalog.commit(times: 5)
+                    try await fixture.caughtUp()
+                    let broker = fixture.library.changeBroker
+                    let asked = await fixture.catalog.pagesAsked
                     var page = try await broker.ask(FeedSince(token: token(12))).result
                     #expect(sequences(page.records) == [13, 14, 15])
                     #expect(page.token == token(15))
                     #expect(page.head == token(15))
-                    #expect(await room.catalog.pagesAsked == asked)
+                    #expect(await fixture.catalog.pagesAsked == asked)
                     page = try await broker.ask(FeedSince(token: token(4), limit: 3)).result
                     #expect(sequences(page.records) == [5, 6, 7])
                     #expect(page.token == token(7))
                     #expect(page.hasMore)
                     page = try await broker.ask(FeedSince(token: nil)).result
                     #expect(sequences(page.records) == (1...15).map { $0 })
-                    #expect(await room.catalog.pagesAsked == asked + 2)
+                    #expect(await fixture.catalog.pagesAsked == asked + 2)
                 }
             }
         }
     }
 
     @Test func `a page without matching records advances the token`() async throws {
-        try await BrokerRoom.with { room in
-            try await room.withCatalog {
-                try await room.withBroker { _ in
-                    try await room.caughtUp()
-                    await room.catalog.commit(times: 9)
-                    try await room.caughtUp()
+        try await BrokerFixture.with { fixture in
+            try await fixture.withCatalog {
+                try await fixture.withBroker { _ in
+                    try await fixture.caughtUp()
+                    await fixture.catalog.commit(times: 9)
+                    try await fixture.caughtUp()
                     let request = FeedSince(token: token(0), topics: ["asset.\(assetID(5))"])
-                    let page = try await room.library.changeBroker.ask(request).result
+                    let page = try await fixture.library.changeBroker.ask(request).result
                     #expect(page.records.isEmpty)
                     #expect(page.token == token(9))
                 }
@@ -58,42 +58,42 @@ struct HistoryTests {
     }
 
     @Test func `a token older than history and a token of the future are answered as by the catalog`() async throws {
-        try await BrokerRoom.with { room in
-            await room.catalog.commit(times: 10)
-            await room.catalog.trim(upTo: 6)
-            try await room.withCatalog {
-                try await room.withBroker { _ in
-                    try await room.caughtUp()
+        try await BrokerFixture.with { fixture in
+            await fixture.catalog.commit(times: 10)
+            await fixture.catalog.trim(upTo: 6)
+            try await fixture.withCatalog {
+                try await fixture.withBroker { _ in
+                    try await fixture.caughtUp()
                     for sequence: Int64 in [2, .max] {
                         let error = await #expect(throws: RPCError.self) {
-                            try await room.library.changeBroker.ask(FeedSince(token: token(sequence)))
+                            try await fixture.library.changeBroker.ask(FeedSince(token: token(sequence)))
                         }
-                        #expect(error?.refusal == .tokenExpired)
+                        #expect(error?.errorCode == .tokenExpired)
                         #expect(error?.data["oldest"]?.stringValue == "\(token(6))")
                     }
-                    let page = try await room.library.changeBroker.ask(FeedSince(token: nil)).result
+                    let page = try await fixture.library.changeBroker.ask(FeedSince(token: nil)).result
                     #expect(sequences(page.records) == [7, 8, 9, 10])
-                    #expect(try await room.library.changeBroker.ask(FeedHeadRequest()).result.oldest == 6)
+                    #expect(try await fixture.library.changeBroker.ask(FeedHeadRequest()).result.oldest == 6)
                 }
             }
         }
     }
 
     @Test func `older history is unavailable without the catalog, and the ring still answers`() async throws {
-        try await BrokerRoom.with { room in
-            await room.catalog.commit(times: 3)
-            try await room.withBroker { _ in
-                try await room.withCatalog {
-                    try await room.caughtUp()
-                    await room.catalog.commit(times: 3)
-                    try await room.caughtUp()
+        try await BrokerFixture.with { fixture in
+            await fixture.catalog.commit(times: 3)
+            try await fixture.withBroker { _ in
+                try await fixture.withCatalog {
+                    try await fixture.caughtUp()
+                    await fixture.catalog.commit(times: 3)
+                    try await fixture.caughtUp()
                 }
-                let page = try await room.library.changeBroker.ask(FeedSince(token: token(4))).result
+                let page = try await fixture.library.changeBroker.ask(FeedSince(token: token(4))).result
                 #expect(sequences(page.records) == [5, 6])
                 let error = await #expect(throws: RPCError.self) {
-                    try await room.library.changeBroker.ask(FeedSince(token: token(1)), deadline: .milliseconds(200))
+                    try await fixture.library.changeBroker.ask(FeedSince(token: token(1)), deadline: .milliseconds(200))
                 }
-                #expect(error?.isPassing == true)
+                #expect(error?.isTransient == true)
             }
         }
     }
@@ -120,22 +120,22 @@ struct HistoryTests {
     }
 
     @Test func `a follower gets history and then each new record, from the ring or from the catalog`() async throws {
-        try await BrokerRoom.with { room in
-            await room.catalog.commit(times: 500)
-            try await room.withCatalog {
-                try await room.withBroker {
+        try await BrokerFixture.with { fixture in
+            await fixture.catalog.commit(times: 500)
+            try await fixture.withCatalog {
+                try await fixture.withBroker {
                     $0.followRecords = 50
                 } _: { _ in
-                    try await room.caughtUp()
-                    await room.catalog.commit(times: 100)
-                    let broker = room.library.changeBroker
+                    try await fixture.caughtUp()
+                    await fixture.catalog.commit(times: 100)
+                    let broker = fixture.library.changeBroker
                     let stream = broker.stream(FeedFollow(token: token(17)), credit: 100_000)
                     try await withThrowingTaskGroup { group in
                         group.addTask {
                             let seen = try await read(stream, until: 650)
                             #expect(seen.sequences == (18...650).map { Int64($0) })
                         }
-                        for _ in 0..<50 { await room.catalog.commit() }
+                        for _ in 0..<50 { await fixture.catalog.commit() }
                         try await group.waitForAll()
                     }
                 }
@@ -144,19 +144,19 @@ struct HistoryTests {
     }
 
     @Test func `a follower without a token begins at the head and receives its token`() async throws {
-        try await BrokerRoom.with { room in
-            await room.catalog.commit(times: 7)
-            try await room.withCatalog {
-                try await room.withBroker { _ in
-                    try await room.caughtUp()
-                    var events = room.library.changeBroker.stream(FeedFollow(token: nil), credit: 100_000)
+        try await BrokerFixture.with { fixture in
+            await fixture.catalog.commit(times: 7)
+            try await fixture.withCatalog {
+                try await fixture.withBroker { _ in
+                    try await fixture.caughtUp()
+                    var events = fixture.library.changeBroker.stream(FeedFollow(token: nil), credit: 100_000)
                         .makeAsyncIterator()
                     guard case .notification(FeedFollow.progress, let params, _) = try await events.next() else {
                         Issue.record("no progress")
                         return
                     }
                     #expect(params["token"]?.stringValue == "\(token(7))")
-                    await room.catalog.commit()
+                    await fixture.catalog.commit()
                     guard case .notification(FeedFollow.notification, let next, _) = try await events.next() else {
                         Issue.record("no records")
                         return
@@ -168,14 +168,14 @@ struct HistoryTests {
     }
 
     @Test func `a filtered follower receives progress if nothing matches`() async throws {
-        try await BrokerRoom.with { room in
-            try await room.withCatalog {
-                try await room.withBroker { _ in
-                    try await room.caughtUp()
-                    await room.catalog.commit(times: 30)
+        try await BrokerFixture.with { fixture in
+            try await fixture.withCatalog {
+                try await fixture.withBroker { _ in
+                    try await fixture.caughtUp()
+                    await fixture.catalog.commit(times: 30)
                     let request = FeedFollow(token: token(0), topics: ["asset.\(assetID(4))"])
                     let seen = try await read(
-                        room.library.changeBroker.stream(request, credit: 100_000),
+                        fixture.library.changeBroker.stream(request, credit: 100_000),
                         until: 30
                     )
                     #expect(seen.sequences == [])
@@ -186,16 +186,16 @@ struct HistoryTests {
     }
 
     @Test func `a follower without credit receives nothing, and with new credit the rest`() async throws {
-        try await BrokerRoom.with { room in
-            try await room.withCatalog {
-                try await room.withBroker {
+        try await BrokerFixture.with { fixture in
+            try await fixture.withCatalog {
+                try await fixture.withBroker {
                     $0.followRecords = 1
                 } _: { broker in
-                    try await room.caughtUp()
-                    await room.catalog.commit(times: 200)
-                    try await room.caughtUp()
+                    try await fixture.caughtUp()
+                    await fixture.catalog.commit(times: 200)
+                    try await fixture.caughtUp()
                     // Credit for a few records; reading returns it.
-                    var events = room.library.changeBroker.stream(FeedFollow(token: token(0)), credit: 2000)
+                    var events = fixture.library.changeBroker.stream(FeedFollow(token: token(0)), credit: 2000)
                         .makeAsyncIterator()
                     var seen: [Int64] = []
                     for _ in 0..<3 {
@@ -203,13 +203,13 @@ struct HistoryTests {
                         seen += sequences(params["records"]?.arrayValue ?? [])
                     }
                     // The reader pauses: the cursor stays near its position however much is committed.
-                    await room.catalog.commit(times: 200)
-                    try await room.caughtUp()
-                    let lags = await broker.feed.figures()["followers"]?["lags"]?.arrayValue
+                    await fixture.catalog.commit(times: 200)
+                    try await fixture.caughtUp()
+                    let lags = await broker.feed.metrics()["followers"]?["lags"]?.arrayValue
                     #expect(lags?.count == 1)
                     let lag = lags?.first?["lag"]?.intValue ?? 0
                     #expect(lag > 380)
-                    let behind = await room.catalog.records.suffix(Int(lag)).reduce(0) { $0 + $1.bytes.count }
+                    let behind = await fixture.catalog.records.suffix(Int(lag)).reduce(0) { $0 + $1.bytes.count }
                     #expect(lags?.first?["lagBytes"]?.intValue == Int64(behind))
                     while seen.last != 400 {
                         guard case .notification(_, let params, _) = try await events.next() else { return }
@@ -222,14 +222,14 @@ struct HistoryTests {
     }
 
     @Test func `a follower that reads slowly delays no other reader and loses nothing`() async throws {
-        try await BrokerRoom.with { room in
-            try await room.withCatalog {
-                try await room.withBroker { configuration in
+        try await BrokerFixture.with { fixture in
+            try await fixture.withCatalog {
+                try await fixture.withBroker { configuration in
                     configuration.ringRecords = 20
                     configuration.followRecords = 5
                 } _: { _ in
-                    try await room.caughtUp()
-                    let broker = room.library.changeBroker
+                    try await fixture.caughtUp()
+                    let broker = fixture.library.changeBroker
                     let slow = broker.stream(FeedFollow(token: token(0)), credit: 1000)
                     let quick = broker.stream(FeedFollow(token: token(0)), credit: 1 << 20)
                     try await withThrowingTaskGroup { group in
@@ -247,7 +247,7 @@ struct HistoryTests {
                             let seen = try await read(quick, until: 300)
                             #expect(seen.sequences == (1...300).map { Int64($0) })
                         }
-                        for _ in 0..<300 { await room.catalog.commit() }
+                        for _ in 0..<300 { await fixture.catalog.commit() }
                         try await group.waitForAll()
                     }
                 }
@@ -256,37 +256,37 @@ struct HistoryTests {
     }
 
     @Test func `the number of followers is bounded, and a socket without notifications is refused`() async throws {
-        try await BrokerRoom.with { room in
-            await room.catalog.commit()
-            try await room.withCatalog {
-                try await room.withBroker {
+        try await BrokerFixture.with { fixture in
+            await fixture.catalog.commit()
+            try await fixture.withCatalog {
+                try await fixture.withBroker {
                     $0.maxFollowers = 1
                 } _: { _ in
-                    try await room.caughtUp()
-                    let broker = room.library.changeBroker
+                    try await fixture.caughtUp()
+                    let broker = fixture.library.changeBroker
                     var first = broker.stream(FeedFollow(token: token(0)), credit: 1000).makeAsyncIterator()
                     _ = try await first.next()
                     let error = await #expect(throws: RPCError.self) {
                         var second = broker.stream(FeedFollow(token: token(0)), credit: 1000).makeAsyncIterator()
                         _ = try await second.next()
                     }
-                    #expect(error?.refusal == .limitExceeded)
+                    #expect(error?.errorCode == .limitExceeded)
                     let refused = await #expect(throws: RPCError.self) {
                         try await broker.ask(FeedFollow(token: token(0)))
                     }
-                    #expect(refused?.refusal == .invalidParams)
+                    #expect(refused?.errorCode == .invalidParams)
                 }
             }
         }
     }
 
     @Test func `the broker describes its methods and reports its metrics`() async throws {
-        try await BrokerRoom.with { room in
-            await room.catalog.commit(times: 4)
-            try await room.withCatalog {
-                try await room.withBroker { _ in
-                    try await room.caughtUp()
-                    let broker = room.library.changeBroker
+        try await BrokerFixture.with { fixture in
+            await fixture.catalog.commit(times: 4)
+            try await fixture.withCatalog {
+                try await fixture.withBroker { _ in
+                    try await fixture.caughtUp()
+                    let broker = fixture.library.changeBroker
                     let document = try await broker.ask(Discover()).result.members
                     let methods = document["methods"]?.arrayValue?.compactMap { $0["name"]?.stringValue }
                     #expect(
@@ -295,15 +295,15 @@ struct HistoryTests {
                             "fetch.unobserve", "figures", "health", "rpc.discover",
                         ]
                     )
-                    await room.catalog.commit(times: 2)
-                    try await room.caughtUp()
-                    let figures = try await broker.figures()
-                    #expect(figures["feed"]?["head"] == 6)
-                    #expect(figures["feed"]?["ring"]?["floor"] == 4)
-                    #expect(figures["feed"]?["ring"]?["records"] == 2)
-                    #expect(figures["feed"]?["live"]?["records"] == 2)
+                    await fixture.catalog.commit(times: 2)
+                    try await fixture.caughtUp()
+                    let metrics = try await broker.metrics()
+                    #expect(metrics["feed"]?["head"] == 6)
+                    #expect(metrics["feed"]?["ring"]?["floor"] == 4)
+                    #expect(metrics["feed"]?["ring"]?["records"] == 2)
+                    #expect(metrics["feed"]?["live"]?["records"] == 2)
                     let error = await #expect(throws: RPCError.self) { try await broker.ask(CurrentToken()) }
-                    #expect(error?.refusal == .methodNotFound)
+                    #expect(error?.errorCode == .methodNotFound)
                 }
             }
         }

@@ -12,20 +12,20 @@ import Testing
 @Suite(.timeLimit(.minutes(5)), .serialized)
 struct LiveFeedTests {
     @Test func `changes are published in order, each after its previous sequence`() async throws {
-        try await BrokerRoom.with { room in
-            await room.catalog.commit(times: 3)
-            try await room.withCatalog {
-                try await room.withBroker { _ in
-                    try await room.caughtUp()
-                    let live = try await room.subscriber([FeedTopic.changes])
-                    await room.catalog.commit(times: 20)
+        try await BrokerFixture.with { fixture in
+            await fixture.catalog.commit(times: 3)
+            try await fixture.withCatalog {
+                try await fixture.withBroker { _ in
+                    try await fixture.caughtUp()
+                    let live = try await fixture.subscriber([FeedTopic.changes])
+                    await fixture.catalog.commit(times: 20)
                     let changes = try await live.changes(20)
                     #expect(changes.map { $0.json["sequence"]?.intValue } == (4...23).map { $0 })
                     #expect(changes.map { $0.json["previous"]?.intValue } == (3...22).map { $0 })
                     var record = try #require(changes.last?.json.objectValue)
                     record["previous"] = nil
                     #expect(record["token"]?.stringValue == "\(testLibrary).23")
-                    #expect(try await ChangeRecord(json: .object(record)) == room.catalog.records.last)
+                    #expect(try await ChangeRecord(json: .object(record)) == fixture.catalog.records.last)
                     let head = try #require(try await live.head())
                     #expect(head.sequence == 23)
                     #expect(head.oldest == 0)
@@ -35,17 +35,17 @@ struct LiveFeedTests {
     }
 
     @Test func `an entity's topic carries its changes only, each with the previous sequence`() async throws {
-        try await BrokerRoom.with { room in
-            try await room.withCatalog {
-                try await room.withBroker { _ in
-                    try await room.caughtUp()
-                    let live = try await room.subscriber(["asset.\(assetID(2))", "edit.e7"])
-                    await room.catalog.commit([assetID(1)])
-                    await room.catalog.commit([assetID(1), assetID(2)])
-                    await room.catalog.commit([assetID(1)])
-                    await room.catalog.commit([assetID(2)])
+        try await BrokerFixture.with { fixture in
+            try await fixture.withCatalog {
+                try await fixture.withBroker { _ in
+                    try await fixture.caughtUp()
+                    let live = try await fixture.subscriber(["asset.\(assetID(2))", "edit.e7"])
+                    await fixture.catalog.commit([assetID(1)])
+                    await fixture.catalog.commit([assetID(1), assetID(2)])
+                    await fixture.catalog.commit([assetID(1)])
+                    await fixture.catalog.commit([assetID(2)])
                     let edit = PublishedEdit(id: "e7", asset: assetID(3), state: .accepted)
-                    await room.catalog.commit([], edit: edit)
+                    await fixture.catalog.commit([], edit: edit)
                     let changes = try await live.changes(3)
                     #expect(
                         changes.map(\.topic) == ["asset.\(assetID(2))", "asset.\(assetID(2))", "edit.e7"]
@@ -62,11 +62,11 @@ struct LiveFeedTests {
     func `an object's message lists the changed properties, and whether its content changed or it was deleted`()
         async throws
     {
-        try await BrokerRoom.with { room in
-            try await room.withCatalog {
-                try await room.withBroker { _ in
-                    try await room.caughtUp()
-                    let live = try await room.subscriber(["asset.\(assetID(1))"])
+        try await BrokerFixture.with { fixture in
+            try await fixture.withCatalog {
+                try await fixture.withBroker { _ in
+                    try await fixture.caughtUp()
+                    let live = try await fixture.subscriber(["asset.\(assetID(1))"])
                     var first = Asset(id: assetID(1), revision: Revision(1))
                     first.contentRevision = Revision(1)
                     var renamed = first
@@ -79,7 +79,7 @@ struct LiveFeedTests {
                     edited.contentRevision = Revision(3)
                     let states: [Asset?] = [nil, first, renamed, edited, nil]
                     for (before, after) in zip(states, states.dropFirst()) {
-                        await room.catalog.commit([EntityChange(before: before, after: after)])
+                        await fixture.catalog.commit([EntityChange(before: before, after: after)])
                     }
                     let changes = try await live.changes(4).map(\.json)
                     #expect(changes.map { $0["assetContentChanged"] } == [false, false, true, false])
@@ -96,14 +96,14 @@ struct LiveFeedTests {
     }
 
     @Test func `after a restart previous is the sequence below the ring`() async throws {
-        try await BrokerRoom.with { room in
-            try await room.withCatalog {
+        try await BrokerFixture.with { fixture in
+            try await fixture.withCatalog {
                 var instances: Set<String> = []
                 for round in 1...2 {
-                    let instance = try await room.withBroker { _ in
-                        try await room.caughtUp()
-                        let live = try await room.subscriber(["asset.\(assetID(1))"])
-                        await room.catalog.commit([assetID(1)])
+                    let instance = try await fixture.withBroker { _ in
+                        try await fixture.caughtUp()
+                        let live = try await fixture.subscriber(["asset.\(assetID(1))"])
+                        await fixture.catalog.commit([assetID(1)])
                         let message = try #require(try await live.changes(1).first)
                         let sequence = Int64(round * 2 - 1)
                         #expect(message.json["sequence"]?.intValue == sequence)
@@ -111,7 +111,7 @@ struct LiveFeedTests {
                         return try #require(try await live.head()).instance
                     }
                     instances.insert(instance)
-                    await room.catalog.commit([assetID(1)])
+                    await fixture.catalog.commit([assetID(1)])
                 }
                 #expect(instances.count == 2)
             }
@@ -119,17 +119,17 @@ struct LiveFeedTests {
     }
 
     @Test func `a large change is truncated live and complete in history`() async throws {
-        try await BrokerRoom.with { room in
-            try await room.withCatalog {
-                try await room.withBroker { _ in
-                    try await room.caughtUp()
-                    let live = try await room.subscriber([FeedTopic.changes])
+        try await BrokerFixture.with { fixture in
+            try await fixture.withCatalog {
+                try await fixture.withBroker { _ in
+                    try await fixture.caughtUp()
+                    let live = try await fixture.subscriber([FeedTopic.changes])
                     let text = String(repeating: "x", count: 1000)
-                    let record = await room.catalog.commit((0..<300).map { assetID($0) }, caption: text)
+                    let record = await fixture.catalog.commit((0..<300).map { assetID($0) }, caption: text)
                     let message = try #require(try await live.changes(1).first)
                     #expect(message.json["truncated"] == true)
                     #expect(message.json["assets"]?.arrayValue?.count == 300)
-                    let page = try await room.library.changeBroker.ask(
+                    let page = try await fixture.library.changeBroker.ask(
                         FeedSince(token: ChangeToken(library: testLibrary, sequence: 0))
                     ).result
                     #expect(page.records == [record.json])
@@ -139,28 +139,28 @@ struct LiveFeedTests {
     }
 
     @Test func `the broker reports an unreachable catalog and continues from its position`() async throws {
-        try await BrokerRoom.with { room in
-            try await room.withBroker { _ in
-                _ = try await room.unhealthy()
+        try await BrokerFixture.with { fixture in
+            try await fixture.withBroker { _ in
+                _ = try await fixture.unhealthy()
                 let refused = await #expect(throws: RPCError.self) {
-                    try await room.library.changeBroker.ask(FeedHeadRequest())
+                    try await fixture.library.changeBroker.ask(FeedHeadRequest())
                 }
-                #expect(refused?.refusal == .unavailable)
-                let live = try await room.withCatalog {
-                    try await room.caughtUp()
-                    let live = try await room.subscriber([FeedTopic.changes])
-                    await room.catalog.commit(times: 2)
-                    try await room.caughtUp()
+                #expect(refused?.errorCode == .unavailable)
+                let live = try await fixture.withCatalog {
+                    try await fixture.caughtUp()
+                    let live = try await fixture.subscriber([FeedTopic.changes])
+                    await fixture.catalog.commit(times: 2)
+                    try await fixture.caughtUp()
                     return live
                 }
-                let health = try await room.unhealthy()
+                let health = try await fixture.unhealthy()
                 #expect(health.problems.count == 1)
                 #expect(health.sequence == 2)
-                await room.catalog.commit(times: 3)
-                try await room.withCatalog {
-                    try await room.caughtUp()
-                    await room.catalog.commit(times: 1)
-                    try await room.caughtUp()
+                await fixture.catalog.commit(times: 3)
+                try await fixture.withCatalog {
+                    try await fixture.caughtUp()
+                    await fixture.catalog.commit(times: 1)
+                    try await fixture.caughtUp()
                 }
                 let changes = try await live.changes(6)
                 #expect(changes.map { $0.json["sequence"]?.intValue } == [1, 2, 3, 4, 5, 6])
@@ -170,27 +170,27 @@ struct LiveFeedTests {
     }
 
     @Test func `another history restarts the feed`() async throws {
-        try await BrokerRoom.with { room in
-            try await room.withBroker { _ in
-                let live = try await room.withCatalog {
-                    await room.catalog.commit(times: 5)
-                    try await room.caughtUp()
-                    return try await room.subscriber([FeedTopic.changes])
+        try await BrokerFixture.with { fixture in
+            try await fixture.withBroker { _ in
+                let live = try await fixture.withCatalog {
+                    await fixture.catalog.commit(times: 5)
+                    try await fixture.caughtUp()
+                    return try await fixture.subscriber([FeedTopic.changes])
                 }
-                await room.catalog.restore(as: otherLibrary, keeping: 3)
-                try await room.withCatalog {
-                    try await room.caughtUp()
-                    await room.catalog.commit()
+                await fixture.catalog.restore(as: otherLibrary, keeping: 3)
+                try await fixture.withCatalog {
+                    try await fixture.caughtUp()
+                    await fixture.catalog.commit()
                     let message = try #require(try await live.changes(1).first)
                     #expect(message.json["sequence"] == 4)
                     #expect(message.json["previous"] == 3)
                     #expect(message.json["library"]?.stringValue == otherLibrary)
                     let error = await #expect(throws: RPCError.self) {
-                        try await room.library.changeBroker.ask(
+                        try await fixture.library.changeBroker.ask(
                             FeedSince(token: ChangeToken(library: testLibrary, sequence: 3))
                         )
                     }
-                    #expect(error?.refusal == .tokenExpired)
+                    #expect(error?.errorCode == .tokenExpired)
                     #expect(error?.data["head"]?.stringValue == "\(otherLibrary).4")
                 }
             }

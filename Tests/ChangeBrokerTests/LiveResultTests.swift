@@ -170,7 +170,7 @@ struct LiveResultTests {
         let live = LiveFetch("x", fetch, number: 1, tree: KeyTree(), at: 1)
         let asset = Asset(id: RandomEntities.id(.asset, 1))
         let change = try #require(fetch.netChange(EntityChange(before: asset, after: nil)))
-        #expect(throws: ChangeDetailsProblem.self) { try live.advance(to: 2, [change]) }
+        #expect(throws: ChangeDetailsError.self) { try live.advance(to: 2, [change]) }
     }
 
     @Test func `the log drops its oldest changes and reports how far back it is complete`() throws {
@@ -183,7 +183,7 @@ struct LiveResultTests {
                 [NetChange(id: asset.id, before: nil, after: fetch.resultKey(of: asset))]
             )
         }
-        #expect(live.floor == 50)
+        #expect(live.oldestComplete == 50)
         #expect(live.changes(after: 50).count == LiveFetch.maxLogged)
     }
 }

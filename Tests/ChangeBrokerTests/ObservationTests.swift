@@ -21,23 +21,23 @@ struct ObservationTests {
         return fetch
     }
 
-    private func rating(_ ratings: [Int], in room: BrokerRoom) async {
-        for (number, rating) in ratings.enumerated() { await room.catalog.rate(UInt64(number + 1), rating) }
+    private func rating(_ ratings: [Int], in fixture: BrokerFixture) async {
+        for (number, rating) in ratings.enumerated() { await fixture.catalog.rate(UInt64(number + 1), rating) }
     }
 
     private func ids(_ numbers: UInt64...) -> [ObjectID] { numbers.map(assetID) }
 
     private func observe(
         _ fetch: FetchDescription,
-        _ room: BrokerRoom,
+        _ fixture: BrokerFixture,
         since token: ChangeToken? = nil
     ) async throws -> FetchObserve.Result {
-        try await room.library.changeBroker.ask(FetchObserve(fetch: fetch, token: token)).result
+        try await fixture.library.changeBroker.ask(FetchObserve(fetch: fetch, token: token)).result
     }
 
     private func details(
         _ observed: FetchObserve.Result,
-        _ room: BrokerRoom,
+        _ fixture: BrokerFixture,
         since token: ChangeToken,
         incremental: Bool = true,
         form: DetailsForm = .details
@@ -48,26 +48,26 @@ struct ObservationTests {
             isIncremental: incremental,
             form: form
         )
-        return try await room.library.changeBroker.ask(request).result
+        return try await fixture.library.changeBroker.ask(request).result
     }
 
     @Test(.spec("S-63", "S-65", "S-67", "S-68", "S-70", "P-03", "P-04"))
     func `live messages and details both lead from list to list`() async throws {
-        try await BrokerRoom.with { room in
-            await rating([5, 4, 3, 2, 1], in: room)
-            try await room.withCatalog {
-                try await room.withBroker { _ in
-                    try await room.caughtUp()
-                    let start = await room.catalog.token
-                    let observed = try await observe(best(limit: 3), room, since: start)
+        try await BrokerFixture.with { fixture in
+            await rating([5, 4, 3, 2, 1], in: fixture)
+            try await fixture.withCatalog {
+                try await fixture.withBroker { _ in
+                    try await fixture.caughtUp()
+                    let start = await fixture.catalog.token
+                    let observed = try await observe(best(limit: 3), fixture, since: start)
                     #expect(observed.details.details == nil && observed.details.token == start)
                     #expect(observed.details.count == 3)
                     #expect(observed.topic == "fetch.\(observed.details.observation)")
-                    let live = try await room.subscriber([observed.topic])
-                    await room.catalog.rate(9, 0)
-                    await room.catalog.rate(5, 4)
-                    await room.catalog.rate(9, 1)
-                    await room.catalog.rate(1, nil)
+                    let live = try await fixture.subscriber([observed.topic])
+                    await fixture.catalog.rate(9, 0)
+                    await fixture.catalog.rate(5, 4)
+                    await fixture.catalog.rate(9, 1)
+                    await fixture.catalog.rate(1, nil)
                     let messages = try await live.changes(2)
                     #expect(messages.map { $0.json["sequence"]?.intValue } == [7, 9])
                     #expect(messages.map { $0.json["previous"]?.intValue } == [5, 7])
@@ -78,13 +78,13 @@ struct ObservationTests {
                     }
                     #expect(list == ids(2, 5, 3))
                     // A client that missed both messages gets one response, in either form.
-                    try await room.caughtUp()
-                    let whole = try await details(observed, room, since: start, form: .rice)
+                    try await fixture.caughtUp()
+                    let whole = try await details(observed, fixture, since: start, form: .rice)
                     #expect(whole.token.sequence == 9 && whole.from == start)
                     #expect(try whole.details?.apply(to: ids(1, 2, 3)) == list)
                     #expect(whole.rice?.removedIndexes == [0] && whole.rice?.insertedIndexes == [1])
                     // Unchanged since then: details are null, and the token has advanced.
-                    let nothing = try await details(observed, room, since: whole.token)
+                    let nothing = try await details(observed, fixture, since: whole.token)
                     #expect(nothing.details == nil && nothing.token == whole.token)
                 }
             }
@@ -93,19 +93,19 @@ struct ObservationTests {
 
     @Test(.spec("S-24", "S-69"))
     func `a client that declines details gets the after list`() async throws {
-        try await BrokerRoom.with { room in
-            await rating([5, 4], in: room)
-            try await room.withCatalog {
-                try await room.withBroker { _ in
-                    try await room.caughtUp()
-                    let start = await room.catalog.token
-                    let observed = try await observe(best(), room, since: start)
-                    let same = try await details(observed, room, since: start, incremental: false)
+        try await BrokerFixture.with { fixture in
+            await rating([5, 4], in: fixture)
+            try await fixture.withCatalog {
+                try await fixture.withBroker { _ in
+                    try await fixture.caughtUp()
+                    let start = await fixture.catalog.token
+                    let observed = try await observe(best(), fixture, since: start)
+                    let same = try await details(observed, fixture, since: start, incremental: false)
                     #expect(same.details == nil)
-                    await room.catalog.rate(3, 3)
-                    let after = await room.catalog.token
-                    try await room.caughtUp()
-                    let changed = try await details(observed, room, since: start, incremental: false)
+                    await fixture.catalog.rate(3, 3)
+                    let after = await fixture.catalog.token
+                    try await fixture.caughtUp()
+                    let changed = try await details(observed, fixture, since: start, incremental: false)
                     #expect(changed.details?.hasIncrementalChanges == false && changed.details?.isEmpty == true)
                     #expect(changed.ids == ids(1, 2, 3) && changed.token == after)
                     #expect(changed.rice == nil)
@@ -116,48 +116,48 @@ struct ObservationTests {
 
     @Test(.spec("S-64"))
     func `one fetch is maintained once for all its observers, and ends with the last of them`() async throws {
-        try await BrokerRoom.with { room in
-            await rating([5], in: room)
-            try await room.withCatalog {
-                try await room.withBroker { broker in
-                    try await room.caughtUp()
-                    let first = try await observe(best(), room)
+        try await BrokerFixture.with { fixture in
+            await rating([5], in: fixture)
+            try await fixture.withCatalog {
+                try await fixture.withBroker { broker in
+                    try await fixture.caughtUp()
+                    let first = try await observe(best(), fixture)
                     // The same fetch in another spelling has the same observation.
                     var other = best()
                     other.predicate = "rating >= 2 AND TRUEPREDICATE"
-                    let second = try await observe(other, room)
+                    let second = try await observe(other, fixture)
                     #expect(first.details.observation == second.details.observation)
-                    #expect(await room.catalog.keysAsked == 1)
+                    #expect(await fixture.catalog.keysAsked == 1)
                     let request = FetchUnobserve(observation: first.details.observation)
-                    _ = try await room.library.changeBroker.ask(request)
+                    _ = try await fixture.library.changeBroker.ask(request)
                     #expect(await broker.feed.observations.count == 0)
                     let error = await #expect(throws: RPCError.self) {
-                        try await room.library.changeBroker.ask(request)
+                        try await fixture.library.changeBroker.ask(request)
                     }
-                    #expect(error?.refusal == .handleExpired)
+                    #expect(error?.errorCode == .handleExpired)
                     let gone = await #expect(throws: RPCError.self) {
-                        try await details(first, room, since: first.details.token)
+                        try await details(first, fixture, since: first.details.token)
                     }
-                    #expect(gone?.refusal == .handleExpired)
+                    #expect(gone?.errorCode == .handleExpired)
                 }
             }
         }
     }
 
     @Test func `an observation without subscribers and requests ends with its lease`() async throws {
-        try await BrokerRoom.with { room in
-            await rating([5], in: room)
-            try await room.withCatalog {
-                try await room.withBroker { configuration in
+        try await BrokerFixture.with { fixture in
+            await rating([5], in: fixture)
+            try await fixture.withCatalog {
+                try await fixture.withBroker { configuration in
                     configuration.fetchLease = .milliseconds(300)
                     configuration.fetchLeaseCheck = .milliseconds(20)
                 } _: { broker in
-                    try await room.caughtUp()
-                    let observed = try await observe(best(), room)
+                    try await fixture.caughtUp()
+                    let observed = try await observe(best(), fixture)
                     while await broker.feed.observations.count > 0 { try await Task.sleep(for: .milliseconds(10)) }
                     // Observing again gives the same identifier; a subscription keeps it.
-                    let live = try await room.subscriber([observed.topic])
-                    let again = try await observe(best(), room)
+                    let live = try await fixture.subscriber([observed.topic])
+                    let again = try await observe(best(), fixture)
                     #expect(again.topic == observed.topic)
                     try await Task.sleep(for: .milliseconds(600))
                     #expect(await broker.feed.observations.count == 1)
@@ -169,23 +169,25 @@ struct ObservationTests {
     }
 
     @Test func `the numbers of fetches, fetches per identity and rows are bounded`() async throws {
-        try await BrokerRoom.with { room in
-            await rating([5, 5, 5], in: room)
-            try await room.withCatalog {
-                try await room.withBroker { configuration in
+        try await BrokerFixture.with { fixture in
+            await rating([5, 5, 5], in: fixture)
+            try await fixture.withCatalog {
+                try await fixture.withBroker { configuration in
                     configuration.maxFetches = 4
                     configuration.maxFetchesPerIdentity = 2
                     configuration.maxFetchRows = 7
                 } _: { broker in
-                    try await room.caughtUp()
-                    for limit in 1...2 { _ = try await observe(best(limit: limit), room) }
+                    try await fixture.caughtUp()
+                    for limit in 1...2 { _ = try await observe(best(limit: limit), fixture) }
                     for limit in 3...9 {
-                        let error = await #expect(throws: RPCError.self) { try await observe(best(limit: limit), room) }
-                        #expect(error?.refusal == .limitExceeded)
+                        let error = await #expect(throws: RPCError.self) {
+                            try await observe(best(limit: limit), fixture)
+                        }
+                        #expect(error?.errorCode == .limitExceeded)
                     }
                     #expect(await broker.feed.observations.rows <= 7)
                     // Existing observations continue.
-                    let observed = try await observe(best(limit: 1), room)
+                    let observed = try await observe(best(limit: 1), fixture)
                     #expect(observed.details.count == 1)
                 }
             }
@@ -194,32 +196,36 @@ struct ObservationTests {
 
     @Test(.spec("P-30"))
     func `after a restart the observation has the same identifier, and older tokens still get details`() async throws {
-        try await BrokerRoom.with { room in
-            await rating([5, 4, 3], in: room)
-            try await room.withCatalog {
-                let start = await room.catalog.token
-                let before = try await room.withBroker { _ in
-                    try await room.caughtUp()
-                    return try await observe(best(limit: 2), room, since: start)
+        try await BrokerFixture.with { fixture in
+            await rating([5, 4, 3], in: fixture)
+            try await fixture.withCatalog {
+                let start = await fixture.catalog.token
+                let before = try await fixture.withBroker { _ in
+                    try await fixture.caughtUp()
+                    return try await observe(best(limit: 2), fixture, since: start)
                 }
-                await room.catalog.rate(3, 5)
-                await room.catalog.rate(2, nil)
-                try await room.withBroker { _ in
-                    try await room.caughtUp()
-                    let after = try await observe(best(limit: 2), room, since: start)
+                await fixture.catalog.rate(3, 5)
+                await fixture.catalog.rate(2, nil)
+                try await fixture.withBroker { _ in
+                    try await fixture.caughtUp()
+                    let after = try await observe(best(limit: 2), fixture, since: start)
                     #expect(after.topic == before.topic && after.instance != before.instance)
                     #expect(try after.details.details?.apply(to: ids(1, 2)) == ids(1, 3))
                     let other = ChangeToken(library: otherLibrary, sequence: 1)
                     let error = await #expect(throws: RPCError.self) {
-                        try await observe(best(limit: 2), room, since: other)
+                        try await observe(best(limit: 2), fixture, since: other)
                     }
-                    #expect(error?.refusal == .tokenExpired)
+                    #expect(error?.errorCode == .tokenExpired)
                     // Details since a trimmed sequence cannot be computed.
-                    await room.catalog.trim(upTo: 4)
+                    await fixture.catalog.trim(upTo: 4)
                     let old = await #expect(throws: RPCError.self) {
-                        try await observe(best(limit: 1), room, since: ChangeToken(library: testLibrary, sequence: 1))
+                        try await observe(
+                            best(limit: 1),
+                            fixture,
+                            since: ChangeToken(library: testLibrary, sequence: 1)
+                        )
                     }
-                    #expect(old?.refusal == .tokenExpired)
+                    #expect(old?.errorCode == .tokenExpired)
                 }
             }
         }
@@ -229,13 +235,13 @@ struct ObservationTests {
     func `the list is reported unchanged after any number of changes beyond offset and limit, however long ago`()
         async throws
     {
-        try await BrokerRoom.with { room in
-            await rating([5, 4, 2], in: room)
-            try await room.withCatalog {
-                try await room.withBroker({ $0.ringRecords = 20 }) { _ in
-                    try await room.caughtUp()
-                    let start = await room.catalog.token
-                    let observed = try await observe(best(limit: 2), room, since: start)
+        try await BrokerFixture.with { fixture in
+            await rating([5, 4, 2], in: fixture)
+            try await fixture.withCatalog {
+                try await fixture.withBroker({ $0.ringRecords = 20 }) { _ in
+                    try await fixture.caughtUp()
+                    let start = await fixture.catalog.token
+                    let observed = try await observe(best(limit: 2), fixture, since: start)
                     func third(_ rating: Int) -> Asset {
                         var asset = Asset(id: assetID(3), revision: Revision(1))
                         asset.rating = rating
@@ -244,18 +250,18 @@ struct ObservationTests {
                     // More changes than the fetch's log holds; broker and catalog have trimmed their history.
                     for number in 0..<LiveFetch.maxLogged + 50 {
                         let rating = 2 + number % 2
-                        await room.catalog.commit([EntityChange(before: third(rating), after: third(5 - rating))])
+                        await fixture.catalog.commit([EntityChange(before: third(rating), after: third(5 - rating))])
                     }
-                    try await room.caughtUp()
-                    await room.catalog.trim(upTo: await room.catalog.head)
-                    let now = await room.catalog.token
-                    let same = try await details(observed, room, since: start)
+                    try await fixture.caughtUp()
+                    await fixture.catalog.trim(upTo: await fixture.catalog.head)
+                    let now = await fixture.catalog.token
+                    let same = try await details(observed, fixture, since: start)
                     #expect(same.details == nil && same.token == now && same.count == 2)
                     // The next visible change is reported since then, because the log is complete again.
                     let calm = same.token
-                    await room.catalog.rate(2, nil)
-                    try await room.caughtUp()
-                    let changed = try await details(observed, room, since: calm)
+                    await fixture.catalog.rate(2, nil)
+                    try await fixture.caughtUp()
+                    let changed = try await details(observed, fixture, since: calm)
                     #expect(try changed.details?.apply(to: ids(1, 2)) == ids(1, 3))
                 }
             }
@@ -263,19 +269,19 @@ struct ObservationTests {
     }
 
     @Test func `a restored library ends every observation and announces a new instance`() async throws {
-        try await BrokerRoom.with { room in
-            await rating([5, 4, 3], in: room)
-            try await room.withBroker { broker in
-                let observed = try await room.withCatalog {
-                    try await room.caughtUp()
-                    return try await observe(best(), room)
+        try await BrokerFixture.with { fixture in
+            await rating([5, 4, 3], in: fixture)
+            try await fixture.withBroker { broker in
+                let observed = try await fixture.withCatalog {
+                    try await fixture.caughtUp()
+                    return try await observe(best(), fixture)
                 }
-                await room.catalog.restore(as: otherLibrary, keeping: 2)
-                try await room.withCatalog {
-                    try await room.caughtUp()
+                await fixture.catalog.restore(as: otherLibrary, keeping: 2)
+                try await fixture.withCatalog {
+                    try await fixture.caughtUp()
                     #expect(await broker.feed.observations.count == 0)
                     #expect(await broker.feed.instance != observed.instance)
-                    let again = try await observe(best(), room)
+                    let again = try await observe(best(), fixture)
                     #expect(again.topic != observed.topic && again.details.count == 2)
                 }
             }
@@ -283,24 +289,24 @@ struct ObservationTests {
     }
 
     @Test func `a fetch that is invalid cannot be observed, and a token of the future is waited for`() async throws {
-        try await BrokerRoom.with { room in
-            await rating([5], in: room)
-            try await room.withCatalog {
-                try await room.withBroker { _ in
-                    try await room.caughtUp()
+        try await BrokerFixture.with { fixture in
+            await rating([5], in: fixture)
+            try await fixture.withCatalog {
+                try await fixture.withBroker { _ in
+                    try await fixture.caughtUp()
                     var wrong = best()
                     wrong.predicate = "weather == 'fine'"
-                    let error = await #expect(throws: RPCError.self) { try await observe(wrong, room) }
-                    #expect(error?.refusal == .unsupportedPredicate)
+                    let error = await #expect(throws: RPCError.self) { try await observe(wrong, fixture) }
+                    #expect(error?.errorCode == .unsupportedPredicate)
                     let next = ChangeToken(library: testLibrary, sequence: 2)
-                    async let late = observe(best(), room, since: next)
-                    await room.catalog.rate(2, 4)
+                    async let late = observe(best(), fixture, since: next)
+                    await fixture.catalog.rate(2, 4)
                     #expect(try await late.details.token.sequence == 2)
                     let future = FetchObserve(fetch: best(), token: ChangeToken(library: testLibrary, sequence: 99))
                     let behind = await #expect(throws: RPCError.self) {
-                        try await room.library.changeBroker.ask(future, deadline: .milliseconds(800))
+                        try await fixture.library.changeBroker.ask(future, deadline: .milliseconds(800))
                     }
-                    #expect(behind?.refusal == .behind || behind?.refusal == .deadlineExceeded)
+                    #expect(behind?.errorCode == .behind || behind?.errorCode == .deadlineExceeded)
                 }
             }
         }
@@ -308,21 +314,21 @@ struct ObservationTests {
 
     @Test(.spec("S-63", "S-70"))
     func `the messages of a topic alone keep a window of the list`() async throws {
-        try await BrokerRoom.with { room in
-            await rating([5, 4, 3], in: room)
+        try await BrokerFixture.with { fixture in
+            await rating([5, 4, 3], in: fixture)
             let fetch = try Fetch(best(limit: 3, offset: 1))
-            try await room.withCatalog {
-                try await room.withBroker { _ in
-                    try await room.caughtUp()
-                    var list: [ObjectID] = await room.catalog.list(fetch)
-                    let observed = try await observe(fetch.wireForm, room, since: await room.catalog.token)
-                    let live = try await room.subscriber([observed.topic])
+            try await fixture.withCatalog {
+                try await fixture.withBroker { _ in
+                    try await fixture.caughtUp()
+                    var list: [ObjectID] = await fixture.catalog.list(fetch)
+                    let observed = try await observe(fetch.wireForm, fixture, since: await fixture.catalog.token)
+                    let live = try await fixture.subscriber([observed.topic])
                     for number in 0..<40 {
-                        await room.catalog.rate(UInt64(number % 7 + 1), [nil, 2, 3, 5, 1][number % 5])
+                        await fixture.catalog.rate(UInt64(number % 7 + 1), [nil, 2, 3, 5, 1][number % 5])
                     }
-                    try await room.caughtUp()
+                    try await fixture.caughtUp()
                     var position = observed.details.token.sequence
-                    while await room.catalog.list(fetch) != list {
+                    while await fixture.catalog.list(fetch) != list {
                         let message = try #require(try await live.changes(1).first)
                         #expect(try #require(message.json["previous"]?.intValue) <= position)
                         position = message.json["sequence"]?.intValue ?? 0

@@ -103,7 +103,7 @@ struct RecordRingTests {
         var ring = ring(count: 3)
         try append(11...15, to: &ring)
         #expect(ring.count == 3)
-        #expect(ring.floor == 12)
+        #expect(ring.oldestComplete == 12)
         #expect(page(ring, after: 11) == nil)
         #expect(sequences(page(ring, after: 12)) == [13, 14, 15])
     }
@@ -117,7 +117,7 @@ struct RecordRingTests {
         ring.append(large, topics: large.parts.map(\.topic))
         #expect(ring.count == 0)
         #expect(ring.bytes == 0)
-        #expect(ring.floor == 31)
+        #expect(ring.oldestComplete == 31)
         #expect(ring.head == 31)
     }
 
@@ -131,7 +131,7 @@ struct RecordRingTests {
         #expect(ring.previous("asset.\(assetID(3))") == 10)
         try append(14...14, to: &ring, [assetID(2)])
         #expect(ring.previous("asset.\(assetID(1))") == 11)
-        #expect(ring.floor == 11)
+        #expect(ring.oldestComplete == 11)
         try append(15...16, to: &ring, [assetID(2)])
         #expect(ring.previous("asset.\(assetID(1))") == 13)
     }
@@ -205,13 +205,13 @@ struct LiveFramesTests {
 
 /// Tests of the set of subscribed topics.
 @Suite(.timeLimit(.minutes(5)))
-struct WantedTopicsTests {
-    private func wanted(_ topics: WantedTopics, _ ids: [ObjectID]) throws -> [String] {
+struct SubscribedTopicsTests {
+    private func wanted(_ topics: SubscribedTopics, _ ids: [ObjectID]) throws -> [String] {
         topics.filter(try brokerRecord(1, ids).parts).map(\.topic)
     }
 
     @Test func `only subscribed topics are wanted`() throws {
-        let topics = WantedTopics()
+        let topics = SubscribedTopics()
         #expect(try wanted(topics, [assetID(1)]) == [])
         topics.note("asset.\(assetID(2))", isSubscribed: true)
         #expect(try wanted(topics, [assetID(1), assetID(2)]) == ["asset.\(assetID(2))"])
@@ -221,13 +221,13 @@ struct WantedTopicsTests {
 
     @Test(arguments: ["", "asset.", "as"])
     func `a subscription to a prefix wants every topic with this prefix`(beginning: String) throws {
-        let topics = WantedTopics()
+        let topics = SubscribedTopics()
         topics.note(beginning, isSubscribed: true)
         #expect(try wanted(topics, [assetID(1), assetID(2)]).count == 2)
     }
 
     @Test func `all topics are wanted if there are more subscriptions than the limit`() throws {
-        let topics = WantedTopics(limit: 2)
+        let topics = SubscribedTopics(limit: 2)
         for number in 5..<9 { topics.note("asset.\(assetID(UInt64(number)))", isSubscribed: true) }
         #expect(topics.count == 2)
         #expect(try wanted(topics, [assetID(1)]).count == 1)

@@ -11,7 +11,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct ProtocolPageTests {
     private func text(_ path: String) throws -> String {
-        try String(contentsOfFile: TestPlace.package + "/Shared/docs/" + path, encoding: .utf8)
+        try String(contentsOfFile: TestPaths.package + "/Shared/docs/" + path, encoding: .utf8)
     }
 
     private func page() throws -> String {

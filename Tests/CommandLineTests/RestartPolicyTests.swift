@@ -36,12 +36,12 @@ struct RestartPolicyTests {
             stop.request()
         }
         await stop.wait()
-        #expect(await stop.wait(atMost: .seconds(60)))
+        #expect(await stop.wait(withTimeout: .seconds(60)))
     }
 
     @Test func `waiting ends with the time limit or the task's cancellation`() async {
         let stop = StopRequest()
-        #expect(await stop.wait(atMost: .milliseconds(1)) == false)
+        #expect(await stop.wait(withTimeout: .milliseconds(1)) == false)
         let waiter = Task { await stop.wait() }
         waiter.cancel()
         await waiter.value

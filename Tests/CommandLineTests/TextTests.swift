@@ -47,21 +47,21 @@ struct TextTests {
         (Int64.max, 3600, "9999-12-31 23:59:59.999999 +01:00"),
     ])
     func `an instant is formatted with its own offset`(microseconds: Int64, offset: Int?, text: String) {
-        #expect(Quantities.moment(microseconds, offset: offset) == text)
+        #expect(QuantityFormatter.moment(microseconds, offset: offset) == text)
     }
 
     @Test func `sizes, durations, rates and locations are formatted`() {
-        #expect(Quantities.bytes(0) == "0 bytes")
-        #expect(Quantities.bytes(999) == "999 bytes")
-        #expect(Quantities.bytes(1500) == "1.5 kB")
-        #expect(Quantities.bytes(Int64.max) == "9223372.0 TB")
-        #expect(Quantities.clock(.seconds(7)) == "0:07")
-        #expect(Quantities.clock(.seconds(3723)) == "1:02:03")
-        #expect(Quantities.clock(.seconds(-1)) == "0:00")
-        #expect(Quantities.rate(12.34) == "12.3")
-        #expect(Quantities.rate(1234.5) == "1235")
+        #expect(QuantityFormatter.bytes(0) == "0 bytes")
+        #expect(QuantityFormatter.bytes(999) == "999 bytes")
+        #expect(QuantityFormatter.bytes(1500) == "1.5 kB")
+        #expect(QuantityFormatter.bytes(Int64.max) == "9223372.0 TB")
+        #expect(QuantityFormatter.clock(.seconds(7)) == "0:07")
+        #expect(QuantityFormatter.clock(.seconds(3723)) == "1:02:03")
+        #expect(QuantityFormatter.clock(.seconds(-1)) == "0:00")
+        #expect(QuantityFormatter.rate(12.34) == "12.3")
+        #expect(QuantityFormatter.rate(1234.5) == "1235")
         #expect(
-            Quantities.location(Location(latitude: -24.73, longitude: 15.3, altitude: 590))
+            QuantityFormatter.location(Location(latitude: -24.73, longitude: 15.3, altitude: 590))
                 == "24.73000 S 15.30000 E, 590 m"
         )
     }

@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(2)), .serialized)
 struct UpTests {
     /// The services of a `safelight up` in a temporary folder.
-    private final class House {
+    private final class SupervisorFixture {
         let folder: TemporaryFolder
         let program: RunningProgram
         let environment: [String: String]
@@ -38,36 +38,36 @@ struct UpTests {
     }
 
     @Test func `a killed service is restarted, and Ctrl-C stops all services`() throws {
-        let house = try House()
+        let fixture = try SupervisorFixture()
         for service in ["catalog", "change-broker", "thumbnailer", "editor"] {
-            let before = try house.process(of: service)
+            let before = try fixture.process(of: service)
             kill(before, SIGKILL)
-            let after = try house.process(of: service)
+            let after = try fixture.process(of: service)
             #expect(after != before, "\(service)")
-            #expect(house.program.errorText.contains("the \(service) was ended by signal 9"))
+            #expect(fixture.program.errorText.contains("the \(service) was ended by signal 9"))
         }
-        let last = try house.process(of: "catalog")
-        house.program.signal(SIGINT)
-        #expect(house.program.wait(seconds: 30) == 0)
+        let last = try fixture.process(of: "catalog")
+        fixture.program.signal(SIGINT)
+        #expect(fixture.program.wait(seconds: 30) == 0)
         #expect(kill(last, 0) != 0)
     }
 
     @Test func `a second up in the same run folder is refused`() throws {
-        let house = try House()
-        let second = try house.safelight("up")
+        let fixture = try SupervisorFixture()
+        let second = try fixture.safelight("up")
         #expect(second.status == 1)
         #expect(second.errors.contains("already_running"))
-        house.program.signal(SIGTERM)
-        #expect(house.program.wait(seconds: 30) == 0)
+        fixture.program.signal(SIGTERM)
+        #expect(fixture.program.wait(seconds: 30) == 0)
     }
 
     @Test func `the services end when up is killed, and the next up starts new ones`() throws {
-        let house = try House()
-        let orphan = try house.process(of: "catalog")
-        house.program.killHard()
-        let next = try RunningProgram("safelight", ["up", "--json"], environment: house.environment)
+        let fixture = try SupervisorFixture()
+        let orphan = try fixture.process(of: "catalog")
+        fixture.program.killHard()
+        let next = try RunningProgram("safelight", ["up", "--json"], environment: fixture.environment)
         #expect(next.waitForOutput("\n", seconds: 30), "\(next.errorText)")
-        #expect(try house.process(of: "catalog") != orphan)
+        #expect(try fixture.process(of: "catalog") != orphan)
         next.signal(SIGTERM)
         #expect(next.wait(seconds: 30) == 0)
     }
@@ -85,20 +85,22 @@ struct UpTests {
     }
 
     @Test func `an import stops at a signal, resumes when repeated, and reports broken files`() throws {
-        let house = try House()
-        let picture = TestPictures.jpeg(width: 64, height: 48)
-        for number in 0..<200 { try house.folder.write(picture + Array("\(number)".utf8), to: "photos/\(number).jpg") }
-        try house.folder.write([1, 2, 3], to: "photos/broken.jpg")
-        let photos = house.folder.file("photos")
+        let fixture = try SupervisorFixture()
+        let picture = TestImages.jpeg(width: 64, height: 48)
+        for number in 0..<200 {
+            try fixture.folder.write(picture + Array("\(number)".utf8), to: "photos/\(number).jpg")
+        }
+        try fixture.folder.write([1, 2, 3], to: "photos/broken.jpg")
+        let photos = fixture.folder.file("photos")
         let first = try RunningProgram(
             "safelight",
             ["import", photos, "--verbose", "--parallel", "2"],
-            environment: house.environment
+            environment: fixture.environment
         )
         #expect(first.waitForOutput("imported"))
         first.signal(SIGINT)
         #expect(first.wait(seconds: 30) == 3)
-        let second = try house.safelight("import", photos, "--json")
+        let second = try fixture.safelight("import", photos, "--json")
         #expect(second.status == 3)
         let lines = try second.output.split(separator: "\n").map { try JSON(parsing: Array($0.utf8)) }
         let summary = try #require(lines.last?["summary"])
@@ -106,8 +108,8 @@ struct UpTests {
         #expect((summary["imported"]?.intValue ?? 0) + (summary["duplicates"]?.intValue ?? 0) == 200)
         #expect((summary["duplicates"]?.intValue ?? 0) > 0)
         #expect(lines.contains { $0["error"]?["name"]?.stringValue == "invalid_resource" })
-        #expect(try house.safelight("fetch", "--count").output == "200\n")
-        house.program.signal(SIGTERM)
-        #expect(house.program.wait(seconds: 30) == 0)
+        #expect(try fixture.safelight("fetch", "--count").output == "200\n")
+        fixture.program.signal(SIGTERM)
+        #expect(fixture.program.wait(seconds: 30) == 0)
     }
 }

@@ -23,7 +23,7 @@ struct PublishedMessageTests {
         ["id": "e1", "asset": .string(asset.text), "adjustments": AdjustmentList(operations: [.exposure(1)]).json]
     }
 
-    private func broken(_ message: PublishedMessage) -> PublishedMessage.BrokenEdit? {
+    private func broken(_ message: PublishedMessage) -> PublishedMessage.MalformedEdit? {
         if case .broken(let broken) = message { return broken }
         return nil
     }

@@ -41,7 +41,7 @@ struct RequestTableTests {
     func `an invalid parameter is named in the error`(params: String, parameter: String) throws {
         let json = try JSON(parsing: params)
         let error = #expect(throws: RPCError.self) { try ImageRequest(params: json) }
-        #expect(error?.refusal == .invalidParams)
+        #expect(error?.errorCode == .invalidParams)
         #expect(error?.data["parameter"]?.stringValue == parameter)
     }
 
@@ -101,7 +101,7 @@ struct RequestTableTests {
 
     @Test func `the error of an unknown method lists the known ones`() throws {
         let error = #expect(throws: RPCError.self) { try CatalogRequest(method: "fetch.everything", params: [:]) }
-        #expect(error?.refusal == .methodNotFound)
+        #expect(error?.errorCode == .methodNotFound)
         #expect(error?.data["methods"]?.arrayValue?.contains("fetch.assets") == true)
     }
 }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Editor
 
-extension StudioTests {
+extension EditorWorkerTests {
     /// The input for programs that edit pixels themselves.
     @Suite(.timeLimit(.minutes(2)))
     struct BeginTests {
@@ -16,13 +16,13 @@ extension StudioTests {
         func `a program chooses between RAW and compressed original and can leave out what it does not need`()
             async throws
         {
-            try await Studio.open { studio in
-                let compressed = TestPictures.jpeg(width: 60, height: 40, seed: 1)
-                let raw = TestPictures.jpeg(width: 90, height: 60, orientation: 6, seed: 2)
-                let single = try studio.catalog.add(compressed)
-                let both = try studio.catalog.add(compressed)
-                let stored = try studio.resources.put(bytes: raw)
-                studio.catalog.change(both.id, content: false) { asset in
+            try await EditorFixture.open { fixture in
+                let compressed = TestImages.jpeg(width: 60, height: 40, seed: 1)
+                let raw = TestImages.jpeg(width: 90, height: 60, orientation: 6, seed: 2)
+                let single = try fixture.catalog.add(compressed)
+                let both = try fixture.catalog.add(compressed)
+                let stored = try fixture.resources.put(bytes: raw)
+                fixture.catalog.change(both.id, content: false) { asset in
                     asset.resources.append(
                         AssetResource(
                             type: .alternatePhoto,
@@ -33,14 +33,14 @@ extension StudioTests {
                     )
                 }
                 for (choice, bytes, orientation) in [(OriginalChoice.raw, raw, 6), (.compressed, compressed, 1)] {
-                    let given = try await studio.client.ask(BeginEditing(asset: both.id, originalChoice: choice))
+                    let given = try await fixture.client.ask(BeginEditing(asset: both.id, originalChoice: choice))
                     #expect(given.result.input.map { given.attachments[$0] } == bytes)
                     #expect(given.result.version == .original && given.result.orientation == orientation)
                     #expect(given.result.displaySizeImage != nil)
                 }
-                let refusal = await studio.refusal(BeginEditing(asset: single.id, originalChoice: .raw))
-                #expect(refusal?.refusal == .invalidOptions)
-                let bare = try await studio.client.ask(
+                let refusal = await fixture.rpcError(BeginEditing(asset: single.id, originalChoice: .raw))
+                #expect(refusal?.errorCode == .invalidOptions)
+                let bare = try await fixture.client.ask(
                     BeginEditing(asset: both.id, skipsDisplaySizeImage: true, skipsInput: true)
                 )
                 #expect(bare.attachments.isEmpty && bare.result.displaySizeImage == nil && bare.result.input == nil)

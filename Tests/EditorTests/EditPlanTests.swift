@@ -22,12 +22,12 @@ struct EditPlanTests {
         return asset
     }
 
-    private func refusal(_ edit: ApplyEdit, _ asset: Asset, _ data: Bytes? = nil) -> Refusal? {
+    private func errorCode(_ edit: ApplyEdit, _ asset: Asset, _ data: Bytes? = nil) -> ErrorCode? {
         do throws(RPCError) {
             _ = try EditPlan(edit, of: asset, adjustmentData: data)
             return nil
         } catch {
-            return error.refusal
+            return error.errorCode
         }
     }
 
@@ -78,25 +78,25 @@ struct EditPlanTests {
         )
         #expect(try EditPlan(edit, of: onTop, adjustmentData: bright.json.bytes).source.type == .adjustmentBasePhoto)
         let full = AdjustmentList(operations: Array(repeating: .exposure(0.1), count: AdjustmentList.maximumCount))
-        #expect(refusal(edit, ours, full.json.bytes) == .limitExceeded)
+        #expect(errorCode(edit, ours, full.json.bytes) == .limitExceeded)
         edit.mode = .replace
-        #expect(refusal(edit, ours) == nil)
+        #expect(errorCode(edit, ours) == nil)
     }
 
     @Test func `each impossible edit has its error`() {
         let append = ApplyEdit(asset: .none, adjustments: grey, mode: .append)
         let theirs = asset(.photo, .fullSizePhoto, .adjustmentData, format: "com.example.other")
-        #expect(refusal(append, theirs, bright.json.bytes) == .requestNotSupported)
+        #expect(errorCode(append, theirs, bright.json.bytes) == .requestNotSupported)
         let newer = asset(.photo, .adjustmentData, format: AdjustmentList.formatIdentifier, version: "2")
-        #expect(refusal(append, newer, bright.json.bytes) == .requestNotSupported)
+        #expect(errorCode(append, newer, bright.json.bytes) == .requestNotSupported)
         let ours = asset(.photo, .adjustmentData, format: AdjustmentList.formatIdentifier)
-        #expect(refusal(append, ours, [1, 2]) == .invalidResource)
-        #expect(refusal(append, ours, nil) == .invalidResource)
+        #expect(errorCode(append, ours, [1, 2]) == .invalidResource)
+        #expect(errorCode(append, ours, nil) == .invalidResource)
         var video = asset(.video)
         video.mediaType = .video
-        #expect(refusal(append, video) == .missingResource)
+        #expect(errorCode(append, video) == .missingResource)
         let guarded = ApplyEdit(asset: .none, adjustments: grey, ifContentRevision: Revision(6))
-        #expect(refusal(guarded, asset(.photo)) == .conflict)
+        #expect(errorCode(guarded, asset(.photo)) == .conflict)
     }
 
     @Test func `the digest covers the request, not its client name and transaction id`() {

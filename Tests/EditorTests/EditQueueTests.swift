@@ -74,17 +74,17 @@ struct EditQueueTests {
     }
 
     @Test func `waiting for a missing predecessor is bounded in time and number`() {
-        var queue = EditQueue(limits: .init(strangers: 2, patience: 1_000_000))
+        var queue = EditQueue(limits: .init(unknownPredecessors: 2, patience: 1_000_000))
         for index in 0..<3 {
             let id = "b\(index)"
             _ = queue.add(edit(id, of: index, after: "none"), now: 0)
             let failure = queue.answer(key(id), predecessor: nil, now: 0)
-            #expect((failure?.refusal == .missingPredecessor) == (index == 2))
+            #expect((failure?.errorCode == .missingPredecessor) == (index == 2))
         }
         #expect(queue.expire(now: 999_999).isEmpty)
         let late = queue.expire(now: 1_000_000)
         #expect(late.map(\.edit.key.id) == ["b0", "b1"])
-        #expect(late.allSatisfy { $0.refusal == .missingPredecessor && $0.message.contains("none") })
+        #expect(late.allSatisfy { $0.errorCode == .missingPredecessor && $0.message.contains("none") })
         #expect(queue.expire(now: 2_000_000).isEmpty)
         for failure in late { #expect(queue.finish(failure.edit.key, .failed).isEmpty) }
         #expect(queue.count == 1)
@@ -99,7 +99,7 @@ struct EditQueueTests {
         #expect(queue.next()?.key.id == "a")
         var failures = queue.finish(key("a"), .failed)
         #expect(failures.map(\.edit.key.id) == ["b"])
-        #expect(failures.first?.refusal == .predecessorFailed)
+        #expect(failures.first?.errorCode == .predecessorFailed)
         #expect(queue.next() == nil)
         failures = queue.finish(key("b"), .failed)
         #expect(failures.map(\.edit.key.id) == ["c"])
@@ -107,7 +107,7 @@ struct EditQueueTests {
         #expect(queue.next()?.key.id == "d")
         // The same if the catalog reports the failure.
         _ = queue.add(edit("e", of: 2, after: "x", .append), now: 0)
-        #expect(queue.answer(key("e"), predecessor: .failed, now: 0)?.refusal == .predecessorFailed)
+        #expect(queue.answer(key("e"), predecessor: .failed, now: 0)?.errorCode == .predecessorFailed)
     }
 
     @Test func `edits that form a cycle fail`() {
@@ -118,7 +118,7 @@ struct EditQueueTests {
             Issue.record("the cycle was not detected")
             return
         }
-        #expect(failure.refusal == .missingPredecessor)
+        #expect(failure.errorCode == .missingPredecessor)
         // Following an edit of the cycle also ends.
         #expect(queue.add(edit("d", after: "c"), now: 0) == .queued)
         #expect(queue.finish(key("c"), .failed).isEmpty)
@@ -132,7 +132,7 @@ struct EditQueueTests {
     @Test func `in any order of arrival, each edit runs once and after its predecessor`() {
         var random = SeededRandom(named: "edit queue")
         for _ in 0..<TestEnvironment.rounds(50) {
-            var queue = EditQueue(limits: .init(strangers: 10_000))
+            var queue = EditQueue(limits: .init(unknownPredecessors: 10_000))
             var edits: [QueuedEdit] = []
             for publisher in ["ann", "bob"] {
                 for asset in 0..<Self.assets.count {
@@ -170,20 +170,20 @@ struct EditQueueTests {
                 }
             }
             #expect(queue.count == 0)
-            #expect(queue.figures.waiting == 0)
+            #expect(queue.metrics.waiting == 0)
         }
     }
 }
 
 /// The retry policy of edits that fail.
 @Suite(.timeLimit(.minutes(1)))
-struct EditTriesTests {
+struct EditRetryPolicyTests {
     @Test func `temporary errors are retried with bounded pauses`() {
-        var tries = EditTries()
-        for refusal in [Refusal.connectionLost, .busy, .notEnoughSpace, .unavailable, .deadlineExceeded] {
+        var tries = EditRetryPolicy()
+        for errorCode in [ErrorCode.connectionLost, .busy, .notEnoughSpace, .unavailable, .deadlineExceeded] {
             for _ in 0..<20 {
-                guard case .again(let pause) = tries.next(after: refusal.error("…"), isConditional: false) else {
-                    Issue.record("\(refusal) ended the edit")
+                guard case .again(let pause) = tries.next(after: errorCode.error("…"), isConditional: false) else {
+                    Issue.record("\(errorCode) ended the edit")
                     return
                 }
                 #expect(pause > .zero && pause <= .seconds(2))
@@ -192,20 +192,22 @@ struct EditTriesTests {
     }
 
     @Test func `a crash or hang is retried once, and a refusal ends the edit at once`() {
-        var tries = EditTries()
-        #expect(tries.next(after: Refusal.workerTimeout.error("…"), isConditional: false) == .again(.zero))
-        #expect(tries.next(after: Refusal.workerTimeout.error("…"), isConditional: false) == .fails)
-        for refusal in [Refusal.identifierNotFound, .invalidResource, .unsupportedFormat, .limitExceeded] {
-            var tries = EditTries()
-            #expect(tries.next(after: refusal.error("…"), isConditional: false) == .fails)
+        var tries = EditRetryPolicy()
+        #expect(tries.next(after: ErrorCode.workerTimeout.error("…"), isConditional: false) == .again(.zero))
+        #expect(tries.next(after: ErrorCode.workerTimeout.error("…"), isConditional: false) == .fails)
+        for errorCode in [ErrorCode.identifierNotFound, .invalidResource, .unsupportedFormat, .limitExceeded] {
+            var tries = EditRetryPolicy()
+            #expect(tries.next(after: errorCode.error("…"), isConditional: false) == .fails)
         }
     }
 
     @Test func `repeated conflicts end an edit, at once if it names a revision`() {
-        var tries = EditTries()
-        let conflict = Refusal.conflict.error("…")
+        var tries = EditRetryPolicy()
+        let conflict = ErrorCode.conflict.error("…")
         #expect(tries.next(after: conflict, isConditional: true) == .fails)
-        for _ in 1..<EditTries.conflicts { #expect(tries.next(after: conflict, isConditional: false) == .again(.zero)) }
+        for _ in 1..<EditRetryPolicy.conflicts {
+            #expect(tries.next(after: conflict, isConditional: false) == .again(.zero))
+        }
         #expect(tries.next(after: conflict, isConditional: false) == .fails)
     }
 }

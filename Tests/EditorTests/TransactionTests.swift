@@ -8,15 +8,15 @@ import Testing
 
 @testable import Editor
 
-extension StudioTests {
+extension EditorWorkerTests {
     @Suite(.timeLimit(.minutes(5)))
     struct TransactionTests {
         private let grey = AdjustmentList(operations: [.blackAndWhite(1)])
         private let bright = AdjustmentList(operations: [.exposure(1)])
 
         @Test func `the same transaction three times at once is one change with equal outcomes`() async throws {
-            try await Studio.open { studio in
-                let asset = try studio.catalog.add(TestPictures.jpeg(width: 60, height: 40))
+            try await EditorFixture.open { fixture in
+                let asset = try fixture.catalog.add(TestImages.jpeg(width: 60, height: 40))
                 let edit = ApplyEdit(
                     asset: asset.id,
                     adjustments: bright,
@@ -25,67 +25,67 @@ extension StudioTests {
                     transaction: "t1"
                 )
                 let outcomes = try await withThrowingTaskGroup(of: EditOutcome.self) { group in
-                    for _ in 0..<3 { group.addTask { try await studio.ask(edit) } }
+                    for _ in 0..<3 { group.addTask { try await fixture.ask(edit) } }
                     return try await group.reduce(into: []) { $0.append($1) }
                 }
                 #expect(Set(outcomes.map(\.sequence)) == [2])
                 #expect(outcomes.allSatisfy { $0.isChanged })
-                #expect(studio.catalog.sequence == 2)
-                #expect(studio.commits.count == 1)
-                #expect(try studio.bytes(asset.id, .adjustmentData) == bright.json.bytes)
+                #expect(fixture.catalog.sequence == 2)
+                #expect(fixture.commits.count == 1)
+                #expect(try fixture.bytes(asset.id, .adjustmentData) == bright.json.bytes)
             }
         }
 
         @Test func `a later repeat has the same outcome, even if the asset has changed since`() async throws {
-            try await Studio.open { studio in
-                let asset = try studio.catalog.add(TestPictures.jpeg(width: 60, height: 40))
+            try await EditorFixture.open { fixture in
+                let asset = try fixture.catalog.add(TestImages.jpeg(width: 60, height: 40))
                 let edit = ApplyEdit(asset: asset.id, adjustments: grey, client: "script", transaction: "t1")
-                let outcome = try await studio.ask(edit)
-                _ = try await studio.ask(ApplyEdit(asset: asset.id, adjustments: bright))
-                #expect(try await studio.ask(edit).token == outcome.token)
-                studio.catalog.remove(asset.id)
-                #expect(try await studio.ask(edit).token == outcome.token)
-                #expect(studio.editor.figures.recalled.total == 2)
-                #expect(studio.commits.count == 2)
+                let outcome = try await fixture.ask(edit)
+                _ = try await fixture.ask(ApplyEdit(asset: asset.id, adjustments: bright))
+                #expect(try await fixture.ask(edit).token == outcome.token)
+                fixture.catalog.remove(asset.id)
+                #expect(try await fixture.ask(edit).token == outcome.token)
+                #expect(fixture.editor.metrics.recalled.total == 2)
+                #expect(fixture.commits.count == 2)
             }
         }
 
         @Test func `other content under a known transaction id is refused`() async throws {
-            try await Studio.open { studio in
-                let asset = try studio.catalog.add(TestPictures.jpeg(width: 60, height: 40))
-                let other = try studio.catalog.add(TestPictures.jpeg(width: 40, height: 60))
+            try await EditorFixture.open { fixture in
+                let asset = try fixture.catalog.add(TestImages.jpeg(width: 60, height: 40))
+                let other = try fixture.catalog.add(TestImages.jpeg(width: 40, height: 60))
                 func edit(_ asset: Asset, _ list: AdjustmentList, _ client: String = "a") -> ApplyEdit {
                     ApplyEdit(asset: asset.id, adjustments: list, client: client, transaction: "t1")
                 }
-                _ = try await studio.ask(edit(asset, grey))
-                #expect(await studio.refusal(edit(asset, bright))?.refusal == .idReused)
-                #expect(await studio.refusal(edit(other, grey))?.refusal == .idReused)
+                _ = try await fixture.ask(edit(asset, grey))
+                #expect(await fixture.rpcError(edit(asset, bright))?.errorCode == .idReused)
+                #expect(await fixture.rpcError(edit(other, grey))?.errorCode == .idReused)
                 let revert = RevertEdit(asset: asset.id, client: "a", transaction: "t1")
-                #expect(await studio.refusal(revert)?.refusal == .idReused)
-                #expect(studio.commits.count == 2)
-                _ = try await studio.ask(edit(other, grey, "b"))
+                #expect(await fixture.rpcError(revert)?.errorCode == .idReused)
+                #expect(fixture.commits.count == 2)
+                _ = try await fixture.ask(edit(other, grey, "b"))
             }
         }
 
         @Test func `a lost response is requested again under the same transaction id`() async throws {
-            try await Studio.open { studio in
-                let asset = try studio.catalog.add(TestPictures.jpeg(width: 60, height: 40))
-                studio.catalog.fail(
+            try await EditorFixture.open { fixture in
+                let asset = try fixture.catalog.add(TestImages.jpeg(width: 60, height: 40))
+                fixture.catalog.fail(
                     PerformChanges.method,
                     .connectionLost("gone"),
                     .connectionLost("gone again")
                 )
-                let outcome = try await studio.ask(ApplyEdit(asset: asset.id, adjustments: grey))
+                let outcome = try await fixture.ask(ApplyEdit(asset: asset.id, adjustments: grey))
                 #expect(outcome.isChanged)
-                #expect(studio.catalog.count(PerformChanges.method) == 3)
-                #expect(studio.commits.count == 1)
-                #expect(studio.commits.first?.transaction?.isEmpty == false)
+                #expect(fixture.catalog.count(PerformChanges.method) == 3)
+                #expect(fixture.commits.count == 1)
+                #expect(fixture.commits.first?.transaction?.isEmpty == false)
             }
         }
 
         @Test func `a failed edit does not use up its transaction id`() async throws {
-            try await Studio.open { studio in
-                let asset = try studio.catalog.add(TestPictures.jpeg(width: 60, height: 40))
+            try await EditorFixture.open { fixture in
+                let asset = try fixture.catalog.add(TestImages.jpeg(width: 60, height: 40))
                 let edit = ApplyEdit(
                     asset: asset.id,
                     adjustments: grey,
@@ -93,22 +93,22 @@ extension StudioTests {
                     client: "a",
                     transaction: "t1"
                 )
-                #expect(await studio.refusal(edit)?.refusal == .conflict)
+                #expect(await fixture.rpcError(edit)?.errorCode == .conflict)
                 var again = edit
                 again.ifContentRevision = nil
-                #expect(try await studio.ask(again).isChanged)
+                #expect(try await fixture.ask(again).isChanged)
             }
         }
 
         @Test func `reverting is idempotent too`() async throws {
-            try await Studio.open { studio in
-                let asset = try studio.catalog.add(TestPictures.jpeg(width: 60, height: 40))
-                _ = try await studio.ask(ApplyEdit(asset: asset.id, adjustments: grey))
+            try await EditorFixture.open { fixture in
+                let asset = try fixture.catalog.add(TestImages.jpeg(width: 60, height: 40))
+                _ = try await fixture.ask(ApplyEdit(asset: asset.id, adjustments: grey))
                 let revert = RevertEdit(asset: asset.id, client: "a", transaction: "r1")
-                let outcome = try await studio.ask(revert)
-                _ = try await studio.ask(ApplyEdit(asset: asset.id, adjustments: bright))
-                #expect(try await studio.ask(revert).token == outcome.token)
-                #expect(studio.catalog.asset(asset.id)?.hasAdjustments == true)
+                let outcome = try await fixture.ask(revert)
+                _ = try await fixture.ask(ApplyEdit(asset: asset.id, adjustments: bright))
+                #expect(try await fixture.ask(revert).token == outcome.token)
+                #expect(fixture.catalog.asset(asset.id)?.hasAdjustments == true)
             }
         }
     }

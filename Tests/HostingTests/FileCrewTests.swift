@@ -15,7 +15,7 @@ struct FileCrewTests {
     /// Blocks threads until it is opened.
     private final class Barrier: Sendable {
         private let semaphore = DispatchSemaphore(value: 0)
-        private let held = Recording(0)
+        private let held = AwaitableValue(0)
 
         func hold() {
             held.withLock { $0 += 1 }
@@ -42,7 +42,7 @@ struct FileCrewTests {
     }
 
     @Test func `short work runs while all threads for long work are blocked`() async throws {
-        let crew = FileCrew()
+        let crew = BlockingIOExecutor()
         let barrier = Barrier()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<10 { group.addTask { try await crew.run(.long) { barrier.hold() } } }
@@ -50,16 +50,16 @@ struct FileCrewTests {
             await barrier.wait(forHeld: 2)
             let values = [try await crew.run { 7 }, try await crew.run(.upkeep) { 8 }]
             #expect(values == [7, 8])
-            while crew.figures["long"]?["waiting"]?.intValue != 8 { await Task.yield() }
+            while crew.metrics["long"]?["waiting"]?.intValue != 8 { await Task.yield() }
             barrier.open(10)
             try await group.waitForAll()
         }
-        #expect(crew.figures["long"]?["jobs"] == 0 && crew.figures["long"]?["waiting"] == 0)
+        #expect(crew.metrics["long"]?["jobs"] == 0 && crew.metrics["long"]?["waiting"] == 0)
     }
 
     @Test func `jobs of other sources run between the steps of a long job`() async throws {
-        let crew = FileCrew()
-        let done = Recording<[String]>([])
+        let crew = BlockingIOExecutor()
+        let done = AwaitableValue<[String]>([])
         let barrier = Barrier()
         try await withThrowingTaskGroup(of: Void.self) { group in
             // One of the two threads is blocked all the time.
@@ -72,11 +72,11 @@ struct FileCrewTests {
                     try await crew.run(.long, for: .identity("many")) { done.withLock { $0.append("many \(number)") } }
                 }
             }
-            while crew.figures["long"]?["waiting"]?.intValue != 20 { await Task.yield() }
+            while crew.metrics["long"]?["waiting"]?.intValue != 20 { await Task.yield() }
             group.addTask {
                 try await crew.run(.long, for: .identity("one")) { done.withLock { $0.append("one") } }
             }
-            while crew.figures["long"]?["waiting"]?.intValue != 21 { await Task.yield() }
+            while crew.metrics["long"]?["waiting"]?.intValue != 21 { await Task.yield() }
             barrier.open(1)
             await done.wait { $0.count == 21 }
             barrier.open(1)
@@ -86,7 +86,7 @@ struct FileCrewTests {
     }
 
     @Test func `a full lane refuses jobs with busy, but not the steps of accepted jobs`() async throws {
-        let crew = FileCrew(limit: 2)
+        let crew = BlockingIOExecutor(limit: 2)
         let barrier = Barrier()
         try await withThrowingTaskGroup(of: Int.self) { group in
             for _ in 0..<2 {
@@ -99,7 +99,7 @@ struct FileCrewTests {
             }
             await barrier.wait(forHeld: 2)
             let error = await #expect(throws: RPCError.self) { try await crew.run(.long) {} }
-            #expect(error?.refusal == .busy && error?.message.contains("retry later") == true)
+            #expect(error?.errorCode == .busy && error?.message.contains("retry later") == true)
             let other = try await crew.run { 3 }
             #expect(other == 3)
             barrier.open(2)
@@ -114,7 +114,7 @@ struct FileCrewTests {
         let bytes = (0..<(20 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 7) }
         let path = try folder.write(bytes, to: "a")
         let file = try DurableFile.open(path)
-        let crew = FileCrew()
+        let crew = BlockingIOExecutor()
         let digest = ResourceDigest(of: bytes)
         #expect(try await crew.hash(file) == digest)
         let error = await #expect(throws: StorageError.self) {
@@ -133,7 +133,7 @@ struct FileCrewTests {
         let folder = try TestSupport.TemporaryFolder("crew")
         let store = try ResourceStore(root: folder.file("store"))
         let file = try DurableFile.open(folder.write([UInt8](repeating: 1, count: 40 << 20), to: "a"))
-        let crew = FileCrew()
+        let crew = BlockingIOExecutor()
         let task = Task { try await crew.copy(file, into: store, limit: 1 << 30) }
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }

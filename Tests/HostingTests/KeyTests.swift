@@ -11,7 +11,7 @@ import Testing
 struct KeyTests {
     private static let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
-    private func house() throws -> (folder: TestSupport.TemporaryFolder, keys: KeyFolder) {
+    private func makeKeyFolder() throws -> (folder: TestSupport.TemporaryFolder, keys: KeyFolder) {
         let folder = try TestSupport.TemporaryFolder("keys")
         return (folder, KeyFolder(path: folder.file("keys")))
     }
@@ -21,7 +21,7 @@ struct KeyTests {
     }
 
     @Test func `the services' key pair is generated once and readable by its owner only`() throws {
-        let (folder, keys) = try house()
+        let (folder, keys) = try makeKeyFolder()
         #expect(throws: KeyError.self) { try keys.server() }
         let (pair, isNew) = try keys.makeServer()
         #expect(isNew)
@@ -36,9 +36,9 @@ struct KeyTests {
     }
 
     @Test func `a client is created, listed, revoked and admitted again`() throws {
-        let (folder, keys) = try house()
+        let (folder, keys) = try makeKeyFolder()
         _ = try keys.makeServer()
-        let output = keys.usualOutput(of: "ann")
+        let output = keys.defaultOutput(of: "ann")
         let certificate = try keys.create("ann", lists: [.requests, .edits], output: output)
         #expect(
             try keys.keys() == [ListedKey(name: "ann", publicKey: certificate.publicKey, lists: [.requests, .edits])]
@@ -60,10 +60,10 @@ struct KeyTests {
     }
 
     @Test func `key lists are read again as soon as they change`() throws {
-        let (folder, keys) = try house()
+        let (folder, keys) = try makeKeyFolder()
         _ = try keys.makeServer()
-        let register = KeyRegister(folder: keys, logger: Self.logger)
-        let ann = try keys.create("ann", lists: [.requests], output: keys.usualOutput(of: "ann"))
+        let register = KeyRegistry(folder: keys, logger: Self.logger)
+        let ann = try keys.create("ann", lists: [.requests], output: keys.defaultOutput(of: "ann"))
         for _ in 0..<20 {
             #expect(register.name(of: ann.publicKey.text, on: .requests) == "ann")
             #expect(register.name(of: ann.publicKey.text, on: .feed) == nil)
@@ -82,9 +82,9 @@ struct KeyTests {
     }
 
     @Test func `an invalid file on a list is ignored and the others are used`() throws {
-        let (folder, keys) = try house()
+        let (folder, keys) = try makeKeyFolder()
         _ = try keys.makeServer()
-        let ann = try keys.create("ann", lists: [.requests], output: keys.usualOutput(of: "ann"))
+        let ann = try keys.create("ann", lists: [.requests], output: keys.defaultOutput(of: "ann"))
         let list = keys.folder(of: .requests)
         for (name, text) in [
             ("empty.key", ""), ("noise.key", "\u{0}\u{1}"), ("..key", ""), ("-x.key", ""),
@@ -96,12 +96,12 @@ struct KeyTests {
         let read = try keys.read(.requests)
         #expect(read.keys.map(\.name) == ["ann"])
         #expect(read.problems.count == 6)
-        #expect(KeyRegister(folder: keys, logger: Self.logger).name(of: ann.publicKey.text, on: .requests) == "ann")
+        #expect(KeyRegistry(folder: keys, logger: Self.logger).name(of: ann.publicKey.text, on: .requests) == "ann")
         withExtendedLifetime(folder) {}
     }
 
     @Test func `key files and folders accessible to others are refused, with their path`() throws {
-        let (folder, keys) = try house()
+        let (folder, keys) = try makeKeyFolder()
         _ = try keys.makeServer()
         let secret = keys.path + "/server.key_secret"
         try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: secret)
@@ -138,8 +138,8 @@ struct KeyTests {
         #expect(certificate.metadata.map(\.value) == ["a=b#c"])
         #expect(try Certificate(text: certificate.text, path: "x") == certificate)
         #expect(try Certificate(text: certificate.publicPart.text, path: "x") == certificate.publicPart)
-        let strange = "curve\r\n\tpublic-key = '\(open)'\r\n"
-        #expect(try Certificate(text: strange, path: "x").publicKey == pair.publicKey)
+        let foreignText = "curve\r\n\tpublic-key = '\(open)'\r\n"
+        #expect(try Certificate(text: foreignText, path: "x").publicKey == pair.publicKey)
         let other = try CurveKeyPair.generate().secretKey.text
         for text in [
             "", "curve\n", "metadata\n  public-key = \"\(open)\"", "curve\n  public-key = \"\(open)",
@@ -166,9 +166,9 @@ struct KeyTests {
     }
 
     @Test func `a client's keys are set by flag or variable, both or neither`() throws {
-        let (folder, keys) = try house()
+        let (folder, keys) = try makeKeyFolder()
         let server = try keys.makeServer().pair
-        let output = keys.usualOutput(of: "ann")
+        let output = keys.defaultOutput(of: "ann")
         let ann = try keys.create("ann", lists: [.requests], output: output)
         var variables = ["SAFELIGHT_HOST": "photos:7000", "SAFELIGHT_SERVER_KEY": output + "/server.key"]
         let options = try EndpointOptions.parse([])

@@ -42,7 +42,7 @@ struct WorkerPoolTests {
             #expect(await failure(of: job, in: pool) == (number == SIGKILL ? .killed : .crashed(signal: number)))
             let next = try await pool.run(WorkerJob(method: "echo", params: ["a": 1]))
             #expect(next.result == ["a": 1])
-            #expect(pool.figures()["crashed"] == 1)
+            #expect(pool.metrics()["crashed"] == 1)
         }
     }
 
@@ -173,7 +173,7 @@ struct WorkerPoolTests {
             try await until(pool) { $0["queued"] == 1 }
             waiting.cancel()
             #expect(await waiting.value == .cancelled)
-            #expect(pool.figures()["queued"] == 0)
+            #expect(pool.metrics()["queued"] == 0)
             running.cancel()
             #expect(await running.value == .cancelled)
             let early = Task {
@@ -197,7 +197,7 @@ struct WorkerPoolTests {
             #expect(pids[2] != pids[3])
             #expect(pids[3] == pids[5])
             #expect(pids[5] != pids[6])
-            #expect(pool.figures()["retired"] == 2)
+            #expect(pool.metrics()["retired"] == 2)
         }
     }
 
@@ -207,7 +207,7 @@ struct WorkerPoolTests {
             kill(pid_t(pid), SIGKILL)
             try await until(pool) { $0["started"] == 2 }
             for _ in 0..<20 { #expect(await failure(of: WorkerJob(method: "echo"), in: pool) == nil) }
-            #expect(pool.figures()["crashed"] == 0)
+            #expect(pool.metrics()["crashed"] == 0)
         }
     }
 
@@ -226,7 +226,7 @@ struct WorkerPoolTests {
         try await python.pool.start()
         let child = try await python.pool.run(WorkerJob(method: "fork")).result["child"]?.intValue ?? 0
         #expect(child > 0)
-        let pids = python.pool.figures()["pids"]?.arrayValue?.compactMap(\.intValue) ?? []
+        let pids = python.pool.metrics()["pids"]?.arrayValue?.compactMap(\.intValue) ?? []
         #expect(pids.count == 2)
         let job = Task { await failure(of: WorkerJob(method: "sleep", params: ["seconds": 60]), in: python.pool) }
         try await until(python.pool) { $0["busy"] == 1 }
@@ -252,7 +252,7 @@ struct WorkerPoolTests {
                 logger: LogLines().logger()
             )
             try await pool.start()
-            let pid = pool.figures()["pids"]?.arrayValue?.first?.intValue ?? 0
+            let pid = pool.metrics()["pids"]?.arrayValue?.first?.intValue ?? 0
             let file = open(path + "/pid", O_WRONLY | O_CREAT, 0o600)
             let bytes = Array("\(pid)".utf8)
             _ = write(file, bytes, bytes.count)
@@ -283,7 +283,7 @@ struct WorkerPoolTests {
             #expect(error == .unavailable(how == "die-idle" ? "exited with code 4" : "exited with code 3"))
         }
         // Fewer than one attempt per 100 ms.
-        #expect((python.pool.figures()["startFailures"]?.intValue ?? 0) < 12)
+        #expect((python.pool.metrics()["startFailures"]?.intValue ?? 0) < 12)
     }
 
     @Test func `the error of a missing executable names its path`() async throws {
@@ -334,5 +334,5 @@ struct WorkerPoolTests {
 
 /// Waits until the pool's metrics are as expected, at most until the suite's time limit.
 func until(_ pool: WorkerPool, _ condition: (JSONObject) -> Bool) async throws {
-    while !condition(pool.figures()) { try await Task.sleep(for: .milliseconds(5)) }
+    while !condition(pool.metrics()) { try await Task.sleep(for: .milliseconds(5)) }
 }

@@ -102,13 +102,13 @@ struct WorkerProtocolTests {
         async let loop = onOwnThread { () -> WorkerChannelError in
             defer { close(b) }
             do throws(WorkerChannelError) {
-                try WorkerProcess.serve(socket: b, attachmentLimit: 1 << 20) { job throws(WorkerRefusal) in
+                try WorkerProcess.serve(socket: b, attachmentLimit: 1 << 20) { job throws(WorkerJobError) in
                     switch job.method {
                     case "echo": return WorkerResult(result: job.params, attachments: job.attachments)
                     case "read":
                         let contents = try job.contents(ofFile: 0, limit: 100)
                         return WorkerResult(result: [:], attachments: [contents])
-                    default: throw WorkerRefusal(name: "no_such_job", message: "there is no \(job.method)")
+                    default: throw WorkerJobError(name: "no_such_job", message: "there is no \(job.method)")
                     }
                 }
             } catch {
@@ -177,7 +177,7 @@ struct WorkerQueueTests {
         #expect(removed == 3)
         #expect(again == nil)
         #expect(next == 0)
-        queue.putBack(0, id: 0, priority: .high)
+        queue.requeue(0, id: 0, priority: .high)
         let expected = [0] + (2..<100).map { $0 * 3 } + (0..<100).map { $0 * 3 + 1 } + (0..<100).map { $0 * 3 + 2 }
         let rest = queue.removeAll()
         #expect(rest == expected)

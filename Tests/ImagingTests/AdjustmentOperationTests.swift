@@ -16,7 +16,7 @@ struct AdjustmentOperationTests {
     static let deepChart = chart(bits: 16)
 
     private static func chart(bits: UInt8) -> [UInt8] {
-        TestPictures.png(width: 120, height: 72, bits: bits, pixel: colour)
+        TestImages.png(width: 120, height: 72, bits: bits, pixel: colour)
     }
 
     private static func colour(_ x: Int, _ y: Int) -> (UInt8, UInt8, UInt8, UInt8) {

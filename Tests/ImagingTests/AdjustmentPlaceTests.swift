@@ -11,7 +11,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct AdjustmentPlaceTests {
     /// An image with soft and hard edges and some noise.
-    private static let scene = TestPictures.png(width: 96, height: 72) { x, y in
+    private static let scene = TestImages.png(width: 96, height: 72) { x, y in
         let wave = 110 + 60 * sin(Double(x) / 7) + 40 * cos(Double(y) / 5)
         let step = x > 48 ? 30.0 : 0
         let noise = Double((x &* 7919 &+ y &* 104_729) % 17) - 8
@@ -150,7 +150,7 @@ struct AdjustmentPlaceTests {
     }
 
     @Test func `grain is grey, reproducible for a seed, and has a mean near zero`() throws {
-        let flat = TestPictures.png(width: 200, height: 160) { _, _ in (128, 128, 128, 255) }
+        let flat = TestImages.png(width: 200, height: 160) { _, _ in (128, 128, 128, 255) }
         let one = try render(flat, [step(.grain, ["value": 0.5, "size": 0.01, "seed": 7])])
         let same = try render(flat, [step(.grain, ["value": 0.5, "size": 0.01, "seed": 7])])
         let other = try render(flat, [step(.grain, ["value": 0.5, "size": 0.01, "seed": 8])])
@@ -179,8 +179,8 @@ struct AdjustmentPlaceTests {
     }
 
     @Test func `watermarks are drawn at their position with their transparency`() throws {
-        let flat = TestPictures.png(width: 200, height: 100) { _, _ in (100, 100, 100, 255) }
-        let mark = TestPictures.png(width: 40, height: 20) { x, _ in x < 20 ? (255, 0, 0, 255) : (0, 255, 0, 0) }
+        let flat = TestImages.png(width: 200, height: 100) { _, _ in (100, 100, 100, 255) }
+        let mark = TestImages.png(width: 40, height: 20) { x, _ in x < 20 ? (255, 0, 0, 255) : (0, 255, 0, 0) }
         let text = Data(mark).base64EncodedString()
         let pixels = try render(
             flat,
@@ -210,9 +210,9 @@ struct AdjustmentPlaceTests {
         let blue = (0..<100).flatMap { y in (0..<200).map { ($0, y) } }.filter { written[$0.0, $0.1] == [0, 0, 255] }
         #expect(blue.count > 200)
         #expect(blue.allSatisfy { $0.0 < 61 && $0.1 > 30 })
-        for picture in ["AAAA", "iVBORw0KGgo="] {
+        for image in ["AAAA", "iVBORw0KGgo="] {
             #expect(throws: ImagingError.self) {
-                try render(flat, [step(.pictureWatermark, ["picture": .string(picture)])])
+                try render(flat, [step(.pictureWatermark, ["picture": .string(image)])])
             }
         }
     }
@@ -229,7 +229,7 @@ struct AdjustmentPlaceTests {
     }
 
     @Test func `previews of every operation resemble the scaled full render`() throws {
-        let bytes = TestPictures.png(width: 640, height: 480) { x, y in
+        let bytes = TestImages.png(width: 640, height: 480) { x, y in
             (UInt8(128 + 100 * sin(Double(x) / 60)), UInt8(128 + 100 * cos(Double(y) / 50)), UInt8((x + y) / 5), 255)
         }
         for kind in AdjustmentKind.all where kind != .pictureWatermark {
@@ -262,7 +262,7 @@ struct AdjustmentPlaceTests {
 
     /// Writes a file for other programs with soft content, for which the choice of filter hardly matters.
     private func soft(_ folder: TemporaryFolder) throws -> ([UInt8], String) {
-        let bytes = TestPictures.png(width: 320, height: 240) { x, y in
+        let bytes = TestImages.png(width: 320, height: 240) { x, y in
             (
                 UInt8(128 + 90 * sin(Double(x) / 23) * cos(Double(y) / 31)), UInt8(128 + 90 * cos(Double(x + y) / 29)),
                 UInt8(60 + x / 4 + y / 4), 255
@@ -316,7 +316,7 @@ struct AdjustmentPlaceTests {
         ]
         for (steps, arguments, least) in cases {
             let output = folder.file("out.png")
-            _ = try Tool.run(convert, [path] + arguments + ["-depth", "8", output])
+            _ = try ExternalTool.run(convert, [path] + arguments + ["-depth", "8", output])
             let theirs = try TestPixels([UInt8](Data(contentsOf: URL(filePath: output))))
             let ours = try render(bytes, steps)
             #expect((ours.width, ours.height) == (theirs.width, theirs.height), "\(arguments)")

@@ -23,11 +23,11 @@ struct AdjustmentRenderingTests {
     }
 
     private func flat(_ red: UInt8, _ green: UInt8, _ blue: UInt8) -> [UInt8] {
-        TestPictures.png(width: 4, height: 4) { _, _ in (red, green, blue, 255) }
+        TestImages.png(width: 4, height: 4) { _, _ in (red, green, blue, 255) }
     }
 
     /// Sixteen colours that differ in every channel.
-    private static let palette = TestPictures.png(width: 32, height: 24) { x, y in
+    private static let palette = TestImages.png(width: 32, height: 24) { x, y in
         (UInt8(x * 8), UInt8(y * 10), UInt8((x + y) * 4), 255)
     }
 
@@ -115,7 +115,7 @@ struct AdjustmentRenderingTests {
 
     @Test(arguments: 1...8)
     func `geometry starts from the upright image`(orientation: Int) throws {
-        let bytes = TestPictures.jpeg(width: 96, height: 64, orientation: orientation)
+        let bytes = TestImages.jpeg(width: 96, height: 64, orientation: orientation)
         #expect(Quadrant.all(try render(bytes, [])) == [.red, .green, .blue, .yellow])
         let turned = try render(bytes, [.rotate(.quarter)])
         #expect((turned.width, turned.height) == (64, 96))
@@ -166,7 +166,7 @@ struct AdjustmentRenderingTests {
                 case .flip where operation == .flip(.horizontal): rows = rows.map { $0.reversed() }
                 case .flip: rows.reverse()
                 case .crop:
-                    let cut = RenditionPlan.pixels(of: operation.rect, width: rows[0].count, height: rows.count)
+                    let cut = RenditionGeometry.pixels(of: operation.rect, width: rows[0].count, height: rows.count)
                     rows = rows[cut.y..<cut.y + cut.height].map { Array($0[cut.x..<cut.x + cut.width]) }
                 default: break
                 }
@@ -178,7 +178,7 @@ struct AdjustmentRenderingTests {
 
     @Test func `straightening rotates clockwise and keeps the largest rectangle of the same shape`() throws {
         // A horizontal edge that is rotated clockwise descends towards the right.
-        let bytes = TestPictures.jpeg(width: 200, height: 120) { _, y in y < 60 ? (250, 250, 250) : (10, 10, 10) }
+        let bytes = TestImages.jpeg(width: 200, height: 120) { _, y in y < 60 ? (250, 250, 250) : (10, 10, 10) }
         let pixels = try render(bytes, [.straighten(10)])
         let angle = 10 * Double.pi / 180
         let factor = 120 / (200 * sin(angle) + 120 * cos(angle))
@@ -187,7 +187,7 @@ struct AdjustmentRenderingTests {
         let slope = Double(edge(pixels.width - 10) - edge(10)) / Double(pixels.width - 20)
         #expect(abs(slope - tan(angle)) < 0.02)
         // No corner contains pixels from outside: a white image stays white.
-        let white = TestPictures.png(width: 90, height: 60) { _, _ in (255, 255, 255, 255) }
+        let white = TestImages.png(width: 90, height: 60) { _, _ in (255, 255, 255, 255) }
         for degrees in [-45.0, -20, -1, 0.5, 30, 45] {
             let turned = try render(white, [.straighten(degrees)])
             #expect(turned.rgb.allSatisfy { $0 == 255 }, "\(degrees)")
@@ -196,7 +196,7 @@ struct AdjustmentRenderingTests {
     }
 
     @Test func `straightening forth and back keeps the centre of the image`() throws {
-        let bytes = TestPictures.jpeg(width: 240, height: 240) { x, y in
+        let bytes = TestImages.jpeg(width: 240, height: 240) { x, y in
             (UInt8(128 + 100 * sin(Double(x) / 9)), UInt8(128 + 100 * cos(Double(y) / 11)), 90)
         }
         let cut = Adjustment.crop(UnitRect(x: 0.25, y: 0.25, width: 0.5, height: 0.5))
@@ -215,7 +215,7 @@ struct AdjustmentRenderingTests {
     }
 
     @Test func `a preview resembles the scaled full render`() throws {
-        let bytes = TestPictures.jpeg(width: 800, height: 600, orientation: 6)
+        let bytes = TestImages.jpeg(width: 800, height: 600, orientation: 6)
         let lists: [[Adjustment]] = [
             [], [.exposure(0.5), .crop(UnitRect(x: 0.1, y: 0.2, width: 0.6, height: 0.5))],
             [.straighten(7), .contrast(0.4), .rotate(.quarter)],
@@ -233,17 +233,17 @@ struct AdjustmentRenderingTests {
     }
 
     @Test func `transparency and sixteen bits are kept`() throws {
-        let png = TestPictures.png(width: 40, height: 40) { x, _ in x < 20 ? (200, 30, 30, 255) : (0, 0, 255, 0) }
+        let png = TestImages.png(width: 40, height: 40) { x, _ in x < 20 ? (200, 30, 30, 255) : (0, 0, 255, 0) }
         let list = AdjustmentList(operations: [.straighten(15), .exposure(0.2)])
         let image = try AdjustmentRendering.render(png, list, format: .png)
-        #expect(try Picture.info(of: image.bytes).hasAlpha)
+        #expect(try ImageProbe.info(of: image.bytes).hasAlpha)
         let jpeg = try TestPixels(AdjustmentRendering.render(png, list, format: .jpeg, quality: 100).bytes)
         for x in 0..<jpeg.width { #expect(jpeg[x, jpeg.height / 2][2] <= jpeg[x, jpeg.height / 2][0] + 8) }
     }
 
     @Test func `renders that are impossible are refused by name`() {
         let list = AdjustmentList(operations: [])
-        let bytes = TestPictures.jpeg(width: 8, height: 8)
+        let bytes = TestImages.jpeg(width: 8, height: 8)
         for (format, quality, side) in [(ImageFormat.heic, 90, 10), (.jpeg, 101, 10), (.jpeg, 90, 0)] {
             let error = #expect(throws: ImagingError.self) {
                 try AdjustmentRendering.render(bytes, list, format: format, quality: quality, maximumSide: side)

@@ -1,6 +1,6 @@
 @testable import Imaging
 import PhotoModel
-import SamplePictures
+import SamplePhotos
 import TestSupport
 import Testing
 
@@ -8,7 +8,7 @@ import Testing
 struct ColourTests {
     private func withProfile(_ profile: [UInt8], _ pixel: (UInt8, UInt8, UInt8)) -> [UInt8] {
         let segment = JPEGEncoder.segment(0xE2, Array("ICC_PROFILE\0".utf8) + [1, 1] + profile)
-        return TestPictures.jpeg(width: 16, height: 16, segments: [segment]) { _, _ in pixel }
+        return TestImages.jpeg(width: 16, height: 16, segments: [segment]) { _, _ in pixel }
     }
 
     @Test func `a wide colour space is converted, not reinterpreted`() throws {
@@ -54,7 +54,7 @@ struct ColourTests {
         for (space, file) in [("CMYK", "cmyk.jpg"), ("Gray", "grey.jpg")] {
             let convert = try Needed.program("convert")
             let bytes = [UInt8](
-                try Tool.run(convert, ["-size", "32x32", "xc:rgb(200,60,60)", "-colorspace", space, "jpg:-"])
+                try ExternalTool.run(convert, ["-size", "32x32", "xc:rgb(200,60,60)", "-colorspace", space, "jpg:-"])
             )
             let image = try Rendition.render(
                 bytes,

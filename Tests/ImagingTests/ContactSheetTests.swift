@@ -6,10 +6,10 @@ import Testing
 struct ContactSheetTests {
     @Test func `images are drawn in their cells, and broken ones become placeholders`() throws {
         let cells = [
-            ContactSheet.Cell(bytes: TestPictures.jpeg(width: 120, height: 80, orientation: 6), label: "one.jpg"),
+            ContactSheet.Cell(bytes: TestImages.jpeg(width: 120, height: 80, orientation: 6), label: "one.jpg"),
             ContactSheet.Cell(bytes: nil, label: "Göteborg"),
             ContactSheet.Cell(bytes: [1, 2, 3], label: String(repeating: "long ", count: 40)),
-            ContactSheet.Cell(bytes: TestPictures.jpeg(width: 20, height: 20), label: "日本"),
+            ContactSheet.Cell(bytes: TestImages.jpeg(width: 20, height: 20), label: "日本"),
         ]
         let sheet = try ContactSheet.render(cells, columns: 3, cellSide: 64, format: .png)
         #expect((sheet.pixelWidth, sheet.pixelHeight) == (8 + 3 * 72, 8 + 2 * 84))

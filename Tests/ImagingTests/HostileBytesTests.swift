@@ -61,28 +61,28 @@ struct HostileBytesTests {
             #expect(!isOpen, "\(format)")
         }
         let wand = try Wand()
-        let isOpen = wand.read(TestPictures.jpeg(width: 9, height: 9), by: "JPEG")
+        let isOpen = wand.read(TestImages.jpeg(width: 9, height: 9), by: "JPEG")
         #expect(isOpen)
         #expect(ImagingLibrary.versions["imagemagick"]?.hasPrefix("6.9") == true)
     }
 
     @Test func `a PNG with a header of 60000 by 60000 is refused before decoding`() {
-        let bytes = TestPictures.pngStart(width: 60_000, height: 60_000) + TestPictures.chunk("IEND", [])
+        let bytes = TestImages.pngStart(width: 60_000, height: 60_000) + TestImages.chunk("IEND", [])
         let start = ContinuousClock.now
         #expect(error(bytes) == .tooLarge(width: 60_000, height: 60_000, limit: 100_000_000))
         #expect(ContinuousClock.now - start < .seconds(1))
-        let longest = TestPictures.pngStart(width: 2_147_483_647, height: 1) + TestPictures.chunk("IEND", [])
+        let longest = TestImages.pngStart(width: 2_147_483_647, height: 1) + TestImages.chunk("IEND", [])
         #expect(error(longest) == .tooLarge(width: 2_147_483_647, height: 1, limit: 65_500))
-        let none = TestPictures.pngStart(width: 0, height: 5) + TestPictures.chunk("IEND", [])
+        let none = TestImages.pngStart(width: 0, height: 5) + TestImages.chunk("IEND", [])
         #expect(error(none)?.name == "invalid_resource")
     }
 
     @Test func `the caller sets the limits, by format`() throws {
-        let bytes = TestPictures.jpeg(width: 100, height: 100)
+        let bytes = TestImages.jpeg(width: 100, height: 100)
         var limits = PixelLimits()
         limits.jpegPixels = 9999
         #expect(throws: ImagingError.tooLarge(width: 100, height: 100, limit: 9999)) {
-            try Picture.info(of: bytes, limits: limits)
+            try ImageProbe.info(of: bytes, limits: limits)
         }
         limits.jpegPixels = 10_000
         limits.decodedPixels = 5000
@@ -98,10 +98,10 @@ struct HostileBytesTests {
     }
 
     @Test func `frames of an animation are counted, and only the first is decoded`() throws {
-        let info = try Picture.info(of: TestPictures.gif(frames: 900))
+        let info = try ImageProbe.info(of: TestImages.gif(frames: 900))
         #expect((info.frameCount, info.pixelWidth, info.pixelHeight) == (900, 1, 1))
-        #expect(error(TestPictures.gif(frames: 900)) == nil)
-        #expect(error(TestPictures.gif(frames: 1001))?.name == "invalid_resource")
+        #expect(error(TestImages.gif(frames: 900)) == nil)
+        #expect(error(TestImages.gif(frames: 1001))?.name == "invalid_resource")
     }
 
     @Test func `a first frame that covers part of the canvas is drawn at its offset`() throws {
@@ -109,7 +109,7 @@ struct HostileBytesTests {
         var gif = Array("GIF89a".utf8) + [6, 0, 4, 0, 0x80, 0, 0, 0, 0, 0, 0xFF, 0xFF, 0xFF]
         gif += [0x2C, 4, 0, 1, 0, 1, 0, 1, 0, 0, 2, 2, 0x4C, 1, 0]
         gif += [0x2C, 7, 0, 0, 0, 1, 0, 1, 0, 0, 2, 2, 0x44, 1, 0, 0x3B]
-        let info = try Picture.info(of: gif)
+        let info = try ImageProbe.info(of: gif)
         #expect((info.pixelWidth, info.pixelHeight, info.frameCount) == (8, 4, 2))
         let image = try Rendition.render(gif, RenditionOptions(format: .png))
         #expect((image.pixelWidth, image.pixelHeight) == (8, 4))
@@ -119,7 +119,7 @@ struct HostileBytesTests {
     }
 
     @Test func `a truncated image is refused, even with an end marker appended`() throws {
-        let whole = TestPictures.jpeg(width: 200, height: 160) { x, y in
+        let whole = TestImages.jpeg(width: 200, height: 160) { x, y in
             (UInt8(truncatingIfNeeded: x &* y), UInt8(truncatingIfNeeded: x), UInt8(truncatingIfNeeded: y))
         }
         #expect(error(whole) == nil)
@@ -127,29 +127,29 @@ struct HostileBytesTests {
             let part = Array(whole.prefix(Int(Double(whole.count) * share)))
             #expect(error(part) == .truncated, "\(share)")
             #expect(error(part + [0xFF, 0xD9]) == .truncated, "\(share) with an end mark")
-            #expect(try Picture.info(of: part).isComplete == false)
+            #expect(try ImageProbe.info(of: part).isComplete == false)
         }
         #expect(error(Array(whole.prefix(30))) == .truncated)
         #expect(error([0xFF, 0xD8, 0xFF, 0xD9]) != nil)
-        let png = TestPictures.png(width: 20, height: 20) { x, y in (UInt8(x), UInt8(y), 0, 255) }
+        let png = TestImages.png(width: 20, height: 20) { x, y in (UInt8(x), UInt8(y), 0, 255) }
         #expect(error(Array(png.prefix(png.count - 400))) == .truncated)
         for format in [ImageFormat.tiff, .webp, .bmp] {
             let picture = try Rendition.render(whole, RenditionOptions(format: format)).bytes
             #expect(error(picture) == nil)
             #expect(error(Array(picture.prefix(picture.count / 2)))?.name == "invalid_resource", "\(format)")
         }
-        let gif = TestPictures.gif(frames: 2)
+        let gif = TestImages.gif(frames: 2)
         #expect(error(Array(gif.dropLast(3))) == .truncated)
     }
 
     @Test func `damaged files give an error or an image and never crash`() throws {
-        let base = TestPictures.jpeg(width: 40, height: 30)
+        let base = TestImages.jpeg(width: 40, height: 30)
         let formats = try ImageFormat.allCases.filter(\.canEncode).map {
             try Rendition.render(base, RenditionOptions(format: $0)).bytes
         }
         for seed in UInt64(1)...40 {
             var numbers = SeededRandom(seed: seed)
-            for bytes in formats + [TestPictures.gif(frames: 4)] {
+            for bytes in formats + [TestImages.gif(frames: 4)] {
                 var damaged = bytes
                 for _ in 0..<Int.random(in: 1...8, using: &numbers) {
                     damaged[Int.random(in: 4..<damaged.count, using: &numbers)] = UInt8.random(
@@ -164,7 +164,7 @@ struct HostileBytesTests {
 
     @Test func `random bytes after every magic number are refused`() {
         let starts: [[UInt8]] = [
-            [], [0xFF, 0xD8, 0xFF, 0xE0], Array(TestPictures.pngStart(width: 8, height: 8).prefix(8)),
+            [], [0xFF, 0xD8, 0xFF, 0xE0], Array(TestImages.pngStart(width: 8, height: 8).prefix(8)),
             Array("GIF89a".utf8),
             Array("RIFF\u{40}\0\0\0WEBPVP8 ".utf8), Array("II*\0\u{8}\0\0\0".utf8), Array("MM\0*\0\0\0\u{8}".utf8),
             Array("BM".utf8) + [64, 0, 0, 0, 0, 0, 0, 0, 54, 0, 0, 0, 40, 0, 0, 0],

@@ -1,6 +1,6 @@
 import Foundation
 @testable import Imaging
-import PictureFormats
+import ImageFormats
 import TestSupport
 import Testing
 
@@ -15,16 +15,16 @@ struct JPEGXLTests {
 
     @Test func `lossless pixels equal the source, with eight and with sixteen bits`() throws {
         for bits in [8, 16] as [UInt8] {
-            let png = TestPictures.png(width: 90, height: 61, bits: bits) { x, y in
+            let png = TestImages.png(width: 90, height: 61, bits: bits) { x, y in
                 (UInt8(x * 2), UInt8(y * 4), UInt8((x * y) & 255), UInt8(255 - y))
             }
             for container in ["0", "1"] {
                 let bytes = try encoded(png, "png", "-d", "0", "--container=\(container)")
-                let info = try Picture.info(of: bytes)
+                let info = try ImageProbe.info(of: bytes)
                 #expect(info.format == .jxl && (info.pixelWidth, info.pixelHeight) == (90, 61))
                 #expect(info.format.mimeType == "image/jxl" && !info.format.canEncode)
                 func decode(_ bytes: [UInt8]) throws -> [UInt8] {
-                    let header = try PictureHeader.read(bytes)
+                    let header = try ImageHeader.read(bytes)
                     let wand = try Decoder.decode(bytes, header, eighths: 8, scale: 1, limits: PixelLimits())
                     return try Encoder.encode(wand, format: .png, quality: 90, keepsDepth: true)
                 }
@@ -36,8 +36,8 @@ struct JPEGXLTests {
     }
 
     @Test func `a lossy image equals the output of djxl, a grey one too`() throws {
-        let colour = TestPictures.jpeg(width: 300, height: 200)
-        let grey = TestPictures.png(width: 64, height: 48) { x, y in (UInt8(x + y), UInt8(x + y), UInt8(x + y), 255) }
+        let colour = TestImages.jpeg(width: 300, height: 200)
+        let grey = TestImages.png(width: 64, height: 48) { x, y in (UInt8(x + y), UInt8(x + y), UInt8(x + y), 255) }
         for (bytes, ending) in [(colour, "jpg"), (grey, "png")] {
             let picture = try encoded(bytes, ending, "-d", "1", "--lossless_jpeg=0")
             let reference = try TestPixels(try #require(try TestJXL.decoded(picture)))
@@ -49,10 +49,10 @@ struct JPEGXLTests {
 
     @Test(arguments: 1...8)
     func `every orientation is applied exactly once`(orientation: Int) throws {
-        let jpeg = TestPictures.jpeg(width: 160, height: 120, orientation: orientation)
+        let jpeg = TestImages.jpeg(width: 160, height: 120, orientation: orientation)
         for lossless in ["0", "1"] {
             let bytes = try encoded(jpeg, "jpg", "--lossless_jpeg=\(lossless)")
-            let info = try Picture.info(of: bytes)
+            let info = try ImageProbe.info(of: bytes)
             #expect((info.pixelWidth, info.pixelHeight) == (160, 120))
             for target in [RenditionOptions.Target.maximum, .size(width: 80, height: 80)] {
                 let image = try Rendition.render(bytes, RenditionOptions(target: target, resizeMode: .exact))
@@ -64,14 +64,14 @@ struct JPEGXLTests {
 
     @Test func `every encoding of sizes is read from the header`() throws {
         for (width, height) in [(8, 8), (256, 256), (255, 1), (1, 511), (1600, 900), (700, 513), (9000, 2)] {
-            let png = TestPictures.png(width: width, height: height) { _, _ in (1, 2, 3, 255) }
-            let header = try PictureHeader.read(try encoded(png, "png", "-d", "0", "-e", "1"))
+            let png = TestImages.png(width: width, height: height) { _, _ in (1, 2, 3, 255) }
+            let header = try ImageHeader.read(try encoded(png, "png", "-d", "0", "-e", "1"))
             #expect((header.kind, header.storedWidth, header.storedHeight) == (.jxl, width, height))
         }
     }
 
     @Test func `truncated or damaged files give an error or an image, within the limits`() throws {
-        let jpeg = TestPictures.jpeg(width: 200, height: 150, date: "2024:06:01 12:30:00")
+        let jpeg = TestImages.jpeg(width: 200, height: 150, date: "2024:06:01 12:30:00")
         let whole = [
             try encoded(jpeg, "jpg", "-d", "2", "--lossless_jpeg=0", "--container=0"),
             try encoded(jpeg, "jpg", "--container=1"),
@@ -100,7 +100,7 @@ struct JPEGXLTests {
     }
 
     @Test func `an embedded profile is applied`() throws {
-        let red = TestPictures.png(width: 32, height: 32) { _, _ in (200, 40, 30, 255) }
+        let red = TestImages.png(width: 32, height: 32) { _, _ in (200, 40, 30, 255) }
         let plain = try TestPixels(try Rendition.render(try encoded(red, "png", "-d", "0"), RenditionOptions()).bytes)
         let bytes = try encoded(red, "png", "-d", "0", "-x", "color_space=RGB_D65_DCI_Rel_SRG")
         let wide = try TestPixels(try Rendition.render(bytes, RenditionOptions()).bytes)

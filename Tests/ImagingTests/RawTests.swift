@@ -1,6 +1,6 @@
 import Foundation
 @testable import Imaging
-import PictureFormats
+import ImageFormats
 import TestSupport
 import Testing
 
@@ -8,16 +8,16 @@ import Testing
 @Suite(.timeLimit(.minutes(3)))
 struct RawTests {
     private static func preview(_ width: Int, _ height: Int, orientation: Int = 1) -> [UInt8] {
-        TestPictures.jpeg(width: width, height: height, orientation: orientation, exif: nil)
+        TestImages.jpeg(width: width, height: height, orientation: orientation, exif: nil)
     }
 
     @Test(.spec("S-49"), arguments: [1, 3, 6, 8])
     func `a raw file is developed upright`(orientation: Int) throws {
         let bytes = TestRaw.dng(width: 240, height: 160, orientation: orientation)
-        let info = try Picture.info(of: bytes)
+        let info = try ImageProbe.info(of: bytes)
         #expect(info.format == .raw && info.format.mimeType == "image/x-dcraw")
         #expect(abs(info.pixelWidth - 240) <= 8 && abs(info.pixelHeight - 160) <= 8)
-        #expect(try Picture.info(of: bytes).orientation == orientation)
+        #expect(try ImageProbe.info(of: bytes).orientation == orientation)
         for target in [RenditionOptions.Target.maximum, .size(width: 60, height: 60)] {
             let image = try Rendition.render(bytes, RenditionOptions(target: target, resizeMode: .exact))
             #expect(Quadrant.all(try TestPixels(image.bytes)) == [.red, .green, .blue, .yellow])
@@ -29,7 +29,7 @@ struct RawTests {
     @Test(.spec("S-43", "S-45"), arguments: [1, 3, 6, 8])
     func `the camera's preview is used if it is large enough`(orientation: Int) throws {
         // The preview is a different image, upside down, so that the test can tell which one was used.
-        let turned = TestPictures.jpeg(
+        let turned = TestImages.jpeg(
             width: orientation >= 5 ? 80 : 120,
             height: orientation >= 5 ? 120 : 80
         ) { _, _ in (20, 20, 220) }
@@ -60,7 +60,7 @@ struct RawTests {
     }
 
     @Test func `a TIFF is not a raw file`() throws {
-        let tiff = try Rendition.render(TestPictures.jpeg(width: 80, height: 60), RenditionOptions(format: .tiff)).bytes
-        #expect(try Picture.info(of: tiff).format == .tiff)
+        let tiff = try Rendition.render(TestImages.jpeg(width: 80, height: 60), RenditionOptions(format: .tiff)).bytes
+        #expect(try ImageProbe.info(of: tiff).format == .tiff)
     }
 }

@@ -6,7 +6,7 @@ import TestSupport
 /// Renditions that are refused before anything is decoded, because they would take too long.
 @Suite(.timeLimit(.minutes(1)))
 struct RenditionCostTests {
-    private let photo = TestPictures.jpeg(width: 64, height: 48)
+    private let photo = TestImages.jpeg(width: 64, height: 48)
 
     private func error(_ side: Int, _ format: ImageFormat, seconds: Double) -> ImagingError? {
         var limits = PixelLimits()

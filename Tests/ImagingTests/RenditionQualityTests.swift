@@ -22,7 +22,7 @@ struct RenditionQualityTests {
         let (vips, thumbnail) = (try Needed.program("vips"), try Needed.program("vipsthumbnail"))
         let options = RenditionOptions(target: .size(width: side, height: side), resizeMode: .exact, format: .png)
         let ours = try TestPixels(Rendition.render(bytes, options).bytes)
-        let info = try Picture.info(of: bytes)
+        let info = try ImageProbe.info(of: bytes)
         let source = folder.appending(path: "source.jpg")
         let upright = folder.appending(path: "upright.v")
         let large = folder.appending(path: "large.v")
@@ -31,20 +31,20 @@ struct RenditionQualityTests {
         let reference = folder.appending(path: "reference.png")
         let theirs = folder.appending(path: "theirs.png")
         try Data(bytes).write(to: source)
-        _ = try Tool.run(vips, ["autorot", source.path, upright.path])
+        _ = try ExternalTool.run(vips, ["autorot", source.path, upright.path])
         // In floating point, because eight bits between the steps would add libvips's own rounding to the reference.
-        _ = try Tool.run(vips, ["cast", upright.path, large.path, "float"])
+        _ = try ExternalTool.run(vips, ["cast", upright.path, large.path, "float"])
         // A gap of 0 disables shrinking before the filter: Lanczos from every pixel.
-        _ = try Tool.run(
+        _ = try ExternalTool.run(
             vips,
             [
                 "resize", large.path, small.path, "\(Double(ours.width) / Double(info.pixelWidth))",
                 "--vscale", "\(Double(ours.height) / Double(info.pixelHeight))", "--kernel", "lanczos3", "--gap", "0",
             ]
         )
-        _ = try Tool.run(vips, ["round", small.path, whole.path, "rint"])
-        _ = try Tool.run(vips, ["cast", whole.path, reference.path + "[strip]", "uchar"])
-        _ = try Tool.run(thumbnail, [source.path, "--size", "\(side)x\(side)", "-o", theirs.path + "[strip]"])
+        _ = try ExternalTool.run(vips, ["round", small.path, whole.path, "rint"])
+        _ = try ExternalTool.run(vips, ["cast", whole.path, reference.path + "[strip]", "uchar"])
+        _ = try ExternalTool.run(thumbnail, [source.path, "--size", "\(side)x\(side)", "-o", theirs.path + "[strip]"])
         let exact = try TestPixels(Array(Data(contentsOf: reference)))
         let rival = try TestPixels(Array(Data(contentsOf: theirs)))
         guard (rival.width, rival.height) == (ours.width, ours.height) else { return nil }
@@ -59,7 +59,7 @@ struct RenditionQualityTests {
     }
 
     @Test func `a rendition of a generated image is as good as that of libvips`() throws {
-        let bytes = TestPictures.jpeg(width: 960, height: 640) { x, y in
+        let bytes = TestImages.jpeg(width: 960, height: 640) { x, y in
             let ring = sin(Double(x * x + y * y) / 30_000) + 0.5 * sin(Double(x) / 3)
             return (UInt8(128 + 80 * ring), UInt8(x / 4), UInt8(y / 3))
         }

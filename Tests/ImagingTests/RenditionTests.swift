@@ -1,7 +1,7 @@
 import Foundation
 import Imaging
 import PhotoModel
-import SamplePictures
+import SamplePhotos
 import TestSupport
 import Testing
 
@@ -29,9 +29,9 @@ struct RenditionTests {
     ]
 
     private func source(_ size: (Int, Int), isPNG: Bool) -> [UInt8] {
-        guard isPNG else { return TestPictures.jpeg(width: size.0, height: size.1) }
-        return TestPictures.png(width: size.0, height: size.1) { x, y in
-            let (red, green, blue) = TestPictures.colour(x, y, width: size.0, height: size.1, seed: 1)
+        guard isPNG else { return TestImages.jpeg(width: size.0, height: size.1) }
+        return TestImages.png(width: size.0, height: size.1) { x, y in
+            let (red, green, blue) = TestImages.colour(x, y, width: size.0, height: size.1, seed: 1)
             return (red, green, blue, 255)
         }
     }
@@ -45,7 +45,7 @@ struct RenditionTests {
         )
         let image = try Rendition.render(source(test.source, isPNG: isPNG), options)
         #expect((image.pixelWidth, image.pixelHeight) == test.expected)
-        let info = try Picture.info(of: image.bytes)
+        let info = try ImageProbe.info(of: image.bytes)
         #expect((info.pixelWidth, info.pixelHeight) == test.expected)
         #expect(image.isUpscaled == (test.expected.0 > test.source.0 || test.expected.1 > test.source.1))
     }
@@ -79,7 +79,7 @@ struct RenditionTests {
     }
 
     @Test func `a single pixel is enlarged only in the exact mode`() throws {
-        let bytes = TestPictures.jpeg(width: 1, height: 1)
+        let bytes = TestImages.jpeg(width: 1, height: 1)
         for mode in [RenditionOptions.ResizeMode.none, .fast] {
             let image = try Rendition.render(
                 bytes,
@@ -91,8 +91,8 @@ struct RenditionTests {
 
     @Test(arguments: 0...8)
     func `every orientation is rendered upright`(orientation: Int) throws {
-        let bytes = TestPictures.jpeg(width: 96, height: 64, orientation: orientation)
-        let info = try Picture.info(of: bytes)
+        let bytes = TestImages.jpeg(width: 96, height: 64, orientation: orientation)
+        let info = try ImageProbe.info(of: bytes)
         #expect((info.pixelWidth, info.pixelHeight) == (96, 64))
         let options = RenditionOptions(target: .size(width: 48, height: 48), resizeMode: .exact)
         let image = try Rendition.render(bytes, options)
@@ -102,7 +102,7 @@ struct RenditionTests {
 
     @Test(arguments: 1...8)
     func `a crop applies to the image as displayed`(orientation: Int) throws {
-        let bytes = TestPictures.jpeg(width: 96, height: 64, orientation: orientation)
+        let bytes = TestImages.jpeg(width: 96, height: 64, orientation: orientation)
         let options = RenditionOptions(
             target: .size(width: 24, height: 32),
             contentMode: .aspectFill,
@@ -116,7 +116,7 @@ struct RenditionTests {
 
     @Test(arguments: 1...8)
     func `reducing rows of a JPEG gives the same as reducing the whole image`(orientation: Int) throws {
-        let jpeg = TestPictures.jpeg(width: 333, height: 251, orientation: orientation)
+        let jpeg = TestImages.jpeg(width: 333, height: 251, orientation: orientation)
         let whole = try Rendition.render(jpeg, RenditionOptions(format: .png)).bytes
         var options = RenditionOptions(target: .size(width: 120, height: 90), resizeMode: .exact, format: .png)
         options.crop = UnitRect(x: 0.13, y: 0.27, width: 0.61, height: 0.55)
@@ -131,7 +131,7 @@ struct RenditionTests {
     @Test func `orientation is applied from a PNG's eXIf chunk and from XMP alone`() throws {
         var exif = ExifBlock()
         exif.main.append(.short(0x0112, 6))
-        let png = TestPictures.png(width: 40, height: 20, chunks: [("eXIf", exif.bytes)]) { x, _ in
+        let png = TestImages.png(width: 40, height: 20, chunks: [("eXIf", exif.bytes)]) { x, _ in
             x < 20 ? (200, 30, 30, 255) : (30, 30, 200, 255)
         }
         let fromPNG = try TestPixels(Rendition.render(png, RenditionOptions()).bytes)
@@ -139,8 +139,8 @@ struct RenditionTests {
         #expect(Quadrant(fromPNG.colour(0.5, 0.2)) == .red)
         #expect(Quadrant(fromPNG.colour(0.5, 0.8)) == .blue)
 
-        let xmp = TestPictures.xmpSegment("tiff:Orientation=\"6\"")
-        let jpeg = TestPictures.jpeg(width: 40, height: 60, orientation: 6, exif: nil, segments: [xmp])
+        let xmp = TestImages.xmpSegment("tiff:Orientation=\"6\"")
+        let jpeg = TestImages.jpeg(width: 40, height: 60, orientation: 6, exif: nil, segments: [xmp])
         let fromXMP = try TestPixels(Rendition.render(jpeg, RenditionOptions()).bytes)
         #expect((fromXMP.width, fromXMP.height) == (40, 60))
         #expect(Quadrant.all(fromXMP) == [.red, .green, .blue, .yellow])
@@ -150,12 +150,12 @@ struct RenditionTests {
         var exif = ExifBlock()
         exif.main.append(.ascii(0x010E, "SECRETTEXT"))
         exif.setLocation(latitude: 52.5, longitude: 13.4)
-        exif.thumbnail = TestPictures.jpeg(width: 16, height: 12)
+        exif.thumbnail = TestImages.jpeg(width: 16, height: 12)
         let segments = [
-            TestPictures.xmpSegment("hdrgm:Version=\"1.0\" xmp:Label=\"SECRETTEXT\""),
+            TestImages.xmpSegment("hdrgm:Version=\"1.0\" xmp:Label=\"SECRETTEXT\""),
             JPEGEncoder.segment(0xFE, Array("SECRETTEXT".utf8)),
         ]
-        let bytes = TestPictures.jpeg(width: 64, height: 48, orientation: 1, exif: exif, segments: segments)
+        let bytes = TestImages.jpeg(width: 64, height: 48, orientation: 1, exif: exif, segments: segments)
         for format in ImageFormat.allCases where format.canEncode {
             let options = RenditionOptions(
                 target: .size(width: 32, height: 32),
@@ -175,10 +175,10 @@ struct RenditionTests {
 
     @Test func `transparency is kept if the format supports it and white otherwise`() throws {
         // Hidden pixels are blue: a resize that is not weighted by alpha makes the edge bluish.
-        let png = TestPictures.png(width: 64, height: 64) { x, _ in x < 32 ? (200, 30, 30, 255) : (0, 0, 255, 0) }
+        let png = TestImages.png(width: 64, height: 64) { x, _ in x < 32 ? (200, 30, 30, 255) : (0, 0, 255, 0) }
         let options = RenditionOptions(target: .size(width: 16, height: 16), resizeMode: .exact, format: .png)
         let small = try Rendition.render(png, options)
-        #expect(try Picture.info(of: small.bytes).hasAlpha)
+        #expect(try ImageProbe.info(of: small.bytes).hasAlpha)
         var flat = options
         flat.format = .jpeg
         flat.quality = 100
@@ -191,7 +191,7 @@ struct RenditionTests {
     }
 
     @Test func `a shared decode gives the same sizes as single renditions`() throws {
-        let bytes = TestPictures.jpeg(width: 640, height: 480, orientation: 6)
+        let bytes = TestImages.jpeg(width: 640, height: 480, orientation: 6)
         let options = [
             RenditionOptions(target: .size(width: 64, height: 64), resizeMode: .exact),
             RenditionOptions(target: .size(width: 100, height: 100)),
@@ -221,7 +221,7 @@ struct RenditionTests {
     }
 
     @Test func `invalid options are refused by name`() {
-        let bytes = TestPictures.jpeg(width: 16, height: 16)
+        let bytes = TestImages.jpeg(width: 16, height: 16)
         let bad: [RenditionOptions] = [
             RenditionOptions(target: .size(width: 0, height: 10)),
             RenditionOptions(target: .size(width: 10, height: -1)),

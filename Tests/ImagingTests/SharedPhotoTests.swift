@@ -1,6 +1,6 @@
 import Foundation
 @testable import Imaging
-import PictureFormats
+import ImageFormats
 import TestSupport
 import Testing
 
@@ -46,7 +46,7 @@ struct SharedPhotoTests {
             let name = SharedPhotos.name(file)
             do throws(ImagingError) {
                 let image = try Rendition.render(bytes, Self.options)
-                let info = try Picture.info(of: bytes)
+                let info = try ImageProbe.info(of: bytes)
                 #expect(max(image.pixelWidth, image.pixelHeight) == 256, "\(name)")
                 let ratio = Double(info.pixelWidth) / Double(info.pixelHeight)
                 let expected = ratio > 1 ? 256 / ratio : 256 * ratio
@@ -62,7 +62,7 @@ struct SharedPhotoTests {
         try Needed.photographs()
         for file in SharedPhotos.files(["heic", "heif"]) where !file.lastPathComponent.contains("hdr") {
             let bytes = SharedPhotos.bytes(file)
-            let header = try PictureHeader.read(bytes)
+            let header = try ImageHeader.read(bytes)
             // The fast mode may use the preview, which some phones compress strongly: the correct orientation is above
             // 20 dB, a double rotation below 15.
             var options = Self.options

@@ -12,56 +12,56 @@ struct CancellingTests {
     }
 
     @Test func `a call can be cancelled before the service is running`() async throws {
-        try await MessagingRoom.with { room in
+        try await MessagingFixture.with { fixture in
             let client = try RequestClient(
-                address: room.address(.ipc),
-                thread: room.clientThread,
-                logger: room.logger
+                address: fixture.address(.ipc),
+                thread: fixture.clientThread,
+                logger: fixture.logger
             )
             let call = Task { try await client.call("hello") }
             call.cancel()
             await expectName("user_cancelled") { _ = try await call.value }
-            #expect(await client.figures()["open"] == 0)
+            #expect(await client.metrics()["open"] == 0)
         }
     }
 
     @Test func `cancelling a call cancels its handler`() async throws {
-        try await MessagingRoom.with { room in
-            let moments = Moments()
-            let handler = Closure { _, _ in
-                moments.tell("started")
-                defer { moments.tell("ended") }
+        try await MessagingFixture.with { fixture in
+            let signals = NamedSignals()
+            let handler = ClosureHandler { _, _ in
+                signals.signal("started")
+                defer { signals.signal("ended") }
                 try await untilCancelled()
                 return Reply([:])
             }
-            try await room.serving(handler: handler) { server in
-                let client = try room.client(server)
+            try await fixture.serving(handler: handler) { server in
+                let client = try fixture.client(server)
                 let call = Task { try await client.call("hello") }
-                await moments.wait("started")
+                await signals.wait("started")
                 call.cancel()
                 await expectName("user_cancelled") { _ = try await call.value }
-                await moments.wait("ended")
+                await signals.wait("ended")
             }
         }
     }
 
     @Test func `a cancelled request still gets exactly one response`() async throws {
-        try await MessagingRoom.with { room in
-            let moments = Moments()
-            let handler = Closure { request, _ in
+        try await MessagingFixture.with { fixture in
+            let signals = NamedSignals()
+            let handler = ClosureHandler { request, _ in
                 if request.method == "echo" { return Reply(["echo": true]) }
-                moments.tell("\(request.id.text) started")
+                signals.signal("\(request.id.text) started")
                 if request.method == "stubborn" {
-                    await moments.wait("finish")
+                    await signals.wait("finish")
                     return Reply(["finished": true])
                 }
                 try await untilCancelled()
                 return Reply([:])
             }
-            try await room.serving(handler: handler) { server in
+            try await fixture.serving(handler: handler) { server in
                 let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 try await peer.send(request(1, "obedient"))
-                await moments.wait("1 started")
+                await signals.wait("1 started")
                 try await peer.send(["jsonrpc": "2.0", "method": "rpc.cancel", "params": ["id": 1]])
                 let answer = try await peer.receiveJSON()
                 #expect(answer["id"] == 1)
@@ -69,10 +69,10 @@ struct CancellingTests {
 
                 // A handler that ignores cancellation still returns its result. rpc.cancel with an id is answered.
                 try await peer.send(request(2, "stubborn"))
-                await moments.wait("2 started")
+                await signals.wait("2 started")
                 try await peer.send(request("c", "rpc.cancel", ["id": 2]))
                 #expect(try await peer.receiveJSON()["result"] == ["cancelled": true])
-                moments.tell("finish")
+                signals.signal("finish")
                 #expect(try await peer.receiveJSON()["result"] == ["finished": true])
 
                 // Requests that have ended or belong to another connection cannot be cancelled.
@@ -83,40 +83,40 @@ struct CancellingTests {
     }
 
     @Test func `the method rpc dot cancel affects only requests of its own connection`() async throws {
-        try await MessagingRoom.with { room in
-            let moments = Moments()
-            let handler = Closure { _, _ in
-                moments.tell("started")
-                await moments.wait("finish")
+        try await MessagingFixture.with { fixture in
+            let signals = NamedSignals()
+            let handler = ClosureHandler { _, _ in
+                signals.signal("started")
+                await signals.wait("finish")
                 return Reply(["isCancelled": .bool(Task.isCancelled)])
             }
-            try await room.serving(handler: handler) { server in
+            try await fixture.serving(handler: handler) { server in
                 let one = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 let other = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 try await one.send(request(1, "work"))
-                await moments.wait("started")
+                await signals.wait("started")
                 #expect(try await other.ask(request(9, "rpc.cancel", ["id": 1]))["result"] == ["cancelled": false])
-                moments.tell("finish")
+                signals.signal("finish")
                 #expect(try await one.receiveJSON()["result"] == ["isCancelled": false])
             }
         }
     }
 
     @Test func `a request is answered at its deadline and a later result is dropped`() async throws {
-        try await MessagingRoom.with { room in
-            let moments = Moments()
+        try await MessagingFixture.with { fixture in
+            let signals = NamedSignals()
             let clock = ManualClock()
-            let handler = Closure { request, _ in
+            let handler = ClosureHandler { request, _ in
                 if request.method == "echo" { return Reply([:]) }
-                moments.tell("started")
-                await moments.wait("finish")
-                moments.tell(Task.isCancelled ? "was cancelled" : "was not cancelled")
+                signals.signal("started")
+                await signals.wait("finish")
+                signals.signal(Task.isCancelled ? "was cancelled" : "was not cancelled")
                 return Reply(["late": true])
             }
-            try await room.serving(clock: clock.clock, handler: handler) { server in
+            try await fixture.serving(clock: clock.clock, handler: handler) { server in
                 let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 try await peer.send(request("slow", "work", ["deadlineMs": 500]))
-                await moments.wait("started")
+                await signals.wait("started")
                 clock.advance(milliseconds: 499)
                 #expect(try await peer.ask(request(1, "echo"))["id"] == 1)
                 clock.advance(milliseconds: 2)
@@ -124,37 +124,37 @@ struct CancellingTests {
                 let answers = [try await peer.receiveJSON(), try await peer.receiveJSON()]
                 let late = answers.first { $0["id"] == "slow" }
                 #expect(late?.errorName == "deadline_exceeded")
-                #expect(!moments.isTold("was cancelled"))
-                moments.tell("finish")
-                await moments.wait("was cancelled")
+                #expect(!signals.isSignaled("was cancelled"))
+                signals.signal("finish")
+                await signals.wait("was cancelled")
                 // The id can be reused, and the late result is never sent.
                 #expect(try await peer.ask(request("slow", "echo"))["result"] == [:])
-                while await server.figures()["answersDropped"] != 1 { try await aMoment() }
+                while await server.metrics()["answersDropped"] != 1 { try await shortDelay() }
             }
         }
     }
 
     @Test func `a call ends at its deadline if the service is not running`() async throws {
-        try await MessagingRoom.with { room in
+        try await MessagingFixture.with { fixture in
             let client = try RequestClient(
-                address: room.address(.ipc),
-                thread: room.clientThread,
-                logger: room.logger
+                address: fixture.address(.ipc),
+                thread: fixture.clientThread,
+                logger: fixture.logger
             )
             await expectName("deadline_exceeded") { _ = try await client.call("hello", deadline: .milliseconds(20)) }
         }
     }
 
     @Test func `the handler gets the deadline, and the client enforces it`() async throws {
-        try await MessagingRoom.with { room in
-            let handler = Closure { request, _ in
+        try await MessagingFixture.with { fixture in
+            let handler = ClosureHandler { request, _ in
                 #expect(request.params == [:])
                 #expect(request.deadlineMicroseconds < .max)
                 try await untilCancelled()
                 return Reply([:])
             }
-            try await room.serving(handler: handler) { server in
-                let client = try room.client(server)
+            try await fixture.serving(handler: handler) { server in
+                let client = try fixture.client(server)
                 await expectName("deadline_exceeded") {
                     _ = try await client.call("hello", deadline: .milliseconds(30))
                 }
@@ -163,52 +163,52 @@ struct CancellingTests {
     }
 
     @Test func `when the service ends, open calls fail at once and later ones wait for its restart`() async throws {
-        try await MessagingRoom.with { room in
-            let moments = Moments()
+        try await MessagingFixture.with { fixture in
+            let signals = NamedSignals()
             let thread = try PollThread(name: "first")
             let first = try RequestServer(
-                address: room.address(.ipc),
+                address: fixture.address(.ipc),
                 thread: thread,
-                logger: room.logger,
-                handler: Closure { _, _ in
-                    moments.tell("started")
+                logger: fixture.logger,
+                handler: ClosureHandler { _, _ in
+                    signals.signal("started")
                     try await untilCancelled()
                     return Reply([:])
                 }
             )
             let running = Task { await first.run() }
-            let client = try room.client(first)
+            let client = try fixture.client(first)
             let call = Task { try await client.call("hello") }
-            await moments.wait("started")
+            await signals.wait("started")
             // The sockets are closed without notice, as when the process is killed.
             await thread.shutdown()
             await expectName("connection_lost") { _ = try await call.value }
             running.cancel()
             await running.value
             let later = Task { try await client.call("again") }
-            let reply = try await room.serving { _ in try await later.value }
+            let reply = try await fixture.serving { _ in try await later.value }
             #expect(reply.result["method"] == "again")
         }
     }
 
     @Test func `handlers are cancelled when their caller disconnects`() async throws {
-        for kind in [MessagingRoom.Kind.ipc, .tcp] {
-            try await MessagingRoom.with { room in
-                let moments = Moments()
-                let handler = Closure { _, notifier in
-                    moments.tell("started")
-                    defer { moments.tell("ended") }
+        for kind in [MessagingFixture.Kind.ipc, .tcp] {
+            try await MessagingFixture.with { fixture in
+                let signals = NamedSignals()
+                let handler = ClosureHandler { _, notifier in
+                    signals.signal("started")
+                    defer { signals.signal("ended") }
                     // No credit is sent: only the end of the connection can end this handler.
                     while true { try await notifier.notify("tick", [:]) }
                 }
-                try await room.serving(kind, handler: handler) { server in
+                try await fixture.serving(kind, handler: handler) { server in
                     let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
                     try await peer.send(request(1, "follow", ["credit": 1]))
-                    await moments.wait("started")
+                    await signals.wait("started")
                     #expect(try await peer.receiveJSON()["method"] == "tick")
                     try await peer.close()
-                    await moments.wait("ended")
-                    while await server.figures()["connections"] != 0 { try await aMoment() }
+                    await signals.wait("ended")
+                    while await server.metrics()["connections"] != 0 { try await shortDelay() }
                 }
             }
         }

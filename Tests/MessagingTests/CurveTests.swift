@@ -8,36 +8,36 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 struct CurveTests {
     private func server(
-        _ room: MessagingRoom,
-        _ curve: CurveRoom,
+        _ fixture: MessagingFixture,
+        _ curve: CurveFixture,
         limits: MessagingLimits = .init(),
-        handler: any RequestHandler = Echo()
+        handler: any RequestHandler = EchoHandler()
     ) throws -> RequestServer {
         try RequestServer(
-            address: room.address(.tcp),
-            thread: room.serverThread,
+            address: fixture.address(.tcp),
+            thread: fixture.serverThread,
             limits: limits,
             security: curve.serving,
-            logger: room.logger,
+            logger: fixture.logger,
             handler: handler
         )
     }
 
-    private func client(_ room: MessagingRoom, _ server: RequestServer, _ security: SocketSecurity) throws
+    private func client(_ fixture: MessagingFixture, _ server: RequestServer, _ security: SocketSecurity) throws
         -> RequestClient
     {
         try RequestClient(
             address: server.boundAddress,
-            thread: room.clientThread,
+            thread: fixture.clientThread,
             security: security,
-            logger: room.logger
+            logger: fixture.logger
         )
     }
 
     private func with(
-        _ body: (MessagingRoom, CurveRoom) async throws -> Void
+        _ body: (MessagingFixture, CurveFixture) async throws -> Void
     ) async throws {
-        try await MessagingRoom.with { room in try await body(room, CurveRoom()) }
+        try await MessagingFixture.with { fixture in try await body(fixture, CurveFixture()) }
     }
 
     private func serving(_ server: RequestServer, _ body: () async throws -> Void) async throws {
@@ -47,11 +47,11 @@ struct CurveTests {
     }
 
     @Test func `a request over CURVE is answered, and the handler gets the name of the key`() async throws {
-        try await with { room, curve in
-            let server = try server(room, curve)
+        try await with { fixture, curve in
+            let server = try server(fixture, curve)
             try await serving(server) {
                 for name in ["ann", "bob"] {
-                    let client = try client(room, server, curve.client(name))
+                    let client = try client(fixture, server, curve.client(name))
                     let large = Bytes(repeating: 7, count: 300_000)
                     for _ in 0..<20 {
                         let reply = try await client.call("hello", ["n": 1], attachments: [large])
@@ -64,35 +64,35 @@ struct CurveTests {
     }
 
     @Test func `published and pushed messages arrive over CURVE`() async throws {
-        try await with { room, curve in
-            let moments = Moments()
+        try await with { fixture, curve in
+            let signals = NamedSignals()
             let publisher = try Publisher(
-                address: room.address(.tcp),
-                thread: room.serverThread,
+                address: fixture.address(.tcp),
+                thread: fixture.serverThread,
                 security: curve.serving,
-                logger: room.logger
+                logger: fixture.logger
             )
-            publisher.setOnSubscribe { topic, isSubscribed in if isSubscribed { moments.tell(topic) } }
+            publisher.setOnSubscribe { topic, isSubscribed in if isSubscribed { signals.signal(topic) } }
             let subscriber = try Subscriber(
                 address: publisher.boundAddress,
-                thread: room.clientThread,
+                thread: fixture.clientThread,
                 security: curve.client("ann"),
-                logger: room.logger
+                logger: fixture.logger
             )
             await subscriber.subscribe(["news"])
-            await moments.wait("news")
+            await signals.wait("news")
             for number in 0..<100 { publisher.publish("news", [[UInt8(number)]]) }
             var heard = subscriber.messages.makeAsyncIterator()
             for number in 0..<100 { #expect(await heard.next()?.frames == [[UInt8(number)]]) }
 
             let puller = try Puller(
-                address: room.address(.tcp),
-                thread: room.serverThread,
+                address: fixture.address(.tcp),
+                thread: fixture.serverThread,
                 security: curve.serving
             )
             let pusher = try Pusher(
                 address: puller.boundAddress,
-                thread: room.clientThread,
+                thread: fixture.clientThread,
                 security: curve.client("bob")
             )
             var pulled = puller.messages.makeAsyncIterator()
@@ -104,32 +104,32 @@ struct CurveTests {
     }
 
     @Test func `unlisted keys get no responses and no publications, and are logged once a second`() async throws {
-        try await with { room, curve in
+        try await with { fixture, curve in
             let start = MonotonicClock.system.nowMicroseconds()
-            let moments = Moments()
+            let signals = NamedSignals()
             let publisher = try Publisher(
-                address: room.address(.tcp),
-                thread: room.serverThread,
+                address: fixture.address(.tcp),
+                thread: fixture.serverThread,
                 security: curve.serving,
-                logger: room.logger
+                logger: fixture.logger
             )
-            publisher.setOnSubscribe { topic, _ in moments.tell(topic) }
-            let server = try server(room, curve)
+            publisher.setOnSubscribe { topic, _ in signals.signal(topic) }
+            let server = try server(fixture, curve)
             try await serving(server) {
-                var strangers: [(String, RequestClient, Subscriber)] = []
-                for (name, security) in try curve.strangers() {
+                var unlistedKeys: [(String, RequestClient, Subscriber)] = []
+                for (name, security) in try curve.unlistedKeys() {
                     let subscriber = try Subscriber(
                         address: publisher.boundAddress,
-                        thread: room.clientThread,
+                        thread: fixture.clientThread,
                         security: security,
-                        logger: room.logger
+                        logger: fixture.logger
                     )
                     await subscriber.subscribe([name])
-                    strangers.append((name, try client(room, server, security), subscriber))
+                    unlistedKeys.append((name, try client(fixture, server, security), subscriber))
                 }
-                #expect(strangers.count == 4)
+                #expect(unlistedKeys.count == 4)
                 await withTaskGroup { group in
-                    for (name, client, _) in strangers {
+                    for (name, client, _) in unlistedKeys {
                         group.addTask {
                             let error = await #expect(throws: RPCError.self, "\(name)") {
                                 try await client.call("hello", deadline: .seconds(2))
@@ -139,33 +139,33 @@ struct CurveTests {
                     }
                 }
                 // Meanwhile all subscribers tried to connect too; the publisher must not have seen any of them.
-                for (name, _, subscriber) in strangers {
+                for (name, _, subscriber) in unlistedKeys {
                     publisher.publish(name, [[1]])
-                    #expect(!moments.isTold(name))
-                    #expect(await subscriber.figures()["received"] == 0)
+                    #expect(!signals.isSignaled(name))
+                    #expect(await subscriber.metrics()["received"] == 0)
                 }
-                #expect(await server.figures()["requests"] == 0)
-                let good = try client(room, server, curve.client("good"))
+                #expect(await server.metrics()["requests"] == 0)
+                let good = try client(fixture, server, curve.client("good"))
                 _ = try await good.call("hello")
             }
             let seconds = Int((MonotonicClock.system.nowMicroseconds() - start) / 1_000_000)
             #expect(curve.lines.count >= 1)
             #expect(curve.lines.count <= seconds + 1)
-            let refused = MessagingContext.shared.doorkeeper.figures()[curve.domain]?["refused"]?.intValue ?? 0
+            let refused = MessagingContext.shared.authenticator.metrics()[curve.domain]?["refused"]?.intValue ?? 0
             #expect(refused >= 2)
         }
     }
 
     @Test func `a wrong server key is logged once a second by the client and counted by the server`() async throws {
-        try await with { room, curve in
-            let server = try server(room, curve)
-            let other = try CurveRoom()
+        try await with { fixture, curve in
+            let server = try server(fixture, curve)
+            let other = try CurveFixture()
             guard case .curveClient(_, let keys) = try curve.client("ann") else { return }
             try await serving(server) {
                 let start = MonotonicClock.system.nowMicroseconds()
                 let client = try RequestClient(
                     address: server.boundAddress,
-                    thread: room.clientThread,
+                    thread: fixture.clientThread,
                     security: .curveClient(serverPublicKey: other.server.publicKey, keys: keys),
                     logger: other.logger
                 )
@@ -175,29 +175,29 @@ struct CurveTests {
                 #expect(error?.name == "deadline_exceeded")
                 let seconds = Int((MonotonicClock.system.nowMicroseconds() - start) / 1_000_000)
                 #expect((1...(seconds + 1)).contains(other.lines.count))
-                #expect(await client.figures()["handshakesRefused"]?.intValue ?? 0 >= 1)
-                #expect(await server.figures()["handshakesRefused"]?.intValue ?? 0 >= 1)
-                #expect(await server.figures()["requests"] == 0)
+                #expect(await client.metrics()["handshakesRefused"]?.intValue ?? 0 >= 1)
+                #expect(await server.metrics()["handshakesRefused"]?.intValue ?? 0 >= 1)
+                #expect(await server.metrics()["requests"] == 0)
             }
         }
     }
 
     @Test func `a revoked key loses its open requests and its connection, and other keys do not`() async throws {
-        try await with { room, curve in
-            let started = Moments()
+        try await with { fixture, curve in
+            let started = NamedSignals()
             let server = try server(
-                room,
+                fixture,
                 curve,
-                handler: Closure { request, _ in
+                handler: ClosureHandler { request, _ in
                     guard request.method == "stream" else { return Reply([:]) }
-                    started.tell(request.identity)
+                    started.signal(request.identity)
                     try await untilCancelled()
                     return Reply([:])
                 }
             )
             try await serving(server) {
-                let bad = try client(room, server, curve.client("bad"))
-                let good = try client(room, server, curve.client("good"))
+                let bad = try client(fixture, server, curve.client("bad"))
+                let good = try client(fixture, server, curve.client("good"))
                 _ = try await bad.call("hello")
                 _ = try await good.call("hello")
                 let stream = Task { try await bad.call("stream", deadline: .seconds(50)) }
@@ -210,35 +210,35 @@ struct CurveTests {
                 #expect(refused?.name == "access_denied")
                 #expect(refused?.code == 3311)
                 _ = try await good.call("hello")
-                #expect(await server.figures()["decodeErrors"]?["revoked"] == 1)
+                #expect(await server.metrics()["decodeErrors"]?["revoked"] == 1)
             }
         }
     }
 
     @Test func `after a key is revoked the publisher disconnects all, and all others reconnect`() async throws {
-        try await with { room, curve in
+        try await with { fixture, curve in
             let publisher = try Publisher(
-                address: room.address(.tcp),
-                thread: room.serverThread,
+                address: fixture.address(.tcp),
+                thread: fixture.serverThread,
                 security: curve.serving,
-                logger: room.logger
+                logger: fixture.logger
             )
             func subscriber(_ name: String) throws -> Subscriber {
                 try Subscriber(
                     address: publisher.boundAddress,
-                    thread: room.clientThread,
+                    thread: fixture.clientThread,
                     security: curve.client(name),
-                    logger: room.logger
+                    logger: fixture.logger
                 )
             }
             let (bad, good) = (try subscriber("bad"), try subscriber("good"))
-            let (first, second) = (Moments(), Moments())
-            publisher.setOnSubscribe { topic, isSubscribed in if isSubscribed { first.tell(topic) } }
+            let (first, second) = (NamedSignals(), NamedSignals())
+            publisher.setOnSubscribe { topic, isSubscribed in if isSubscribed { first.signal(topic) } }
             await bad.subscribe(["bad"])
             await good.subscribe(["good"])
             await first.wait("bad")
             await first.wait("good")
-            publisher.setOnSubscribe { topic, isSubscribed in second.tell((isSubscribed ? "+" : "-") + topic) }
+            publisher.setOnSubscribe { topic, isSubscribed in second.signal((isSubscribed ? "+" : "-") + topic) }
             curve.revoke("bad")
             var events = bad.events.makeAsyncIterator()
             #expect(await events.next() == .connected)
@@ -249,27 +249,27 @@ struct CurveTests {
             var heard = good.messages.makeAsyncIterator()
             #expect(await heard.next()?.topic == "good")
             await second.wait("-bad")
-            #expect(!second.isTold("+bad"))
-            #expect(await bad.figures()["received"] == 0)
-            #expect(await publisher.figures()["restarts"] == 1)
+            #expect(!second.isSignaled("+bad"))
+            #expect(await bad.metrics()["received"] == 0)
+            #expect(await publisher.metrics()["restarts"] == 1)
         }
     }
 
     @Test func `without a list of keys every connection is refused`() async throws {
-        try await MessagingRoom.with { room in
+        try await MessagingFixture.with { fixture in
             // A separate context, for which no list was ever set.
             let thread = try PollThread(name: "closed", context: MessagingContext())
             let keys = try CurveKeyPair.generate()
             let server = try RequestServer(
-                address: room.address(.tcp),
+                address: fixture.address(.tcp),
                 thread: thread,
                 security: .curveServer(secretKey: keys.secretKey, domain: "requests"),
-                logger: room.logger,
-                handler: Echo()
+                logger: fixture.logger,
+                handler: EchoHandler()
             )
             try await serving(server) {
                 let client = try client(
-                    room,
+                    fixture,
                     server,
                     .curveClient(serverPublicKey: keys.publicKey, keys: .generate())
                 )
@@ -277,69 +277,74 @@ struct CurveTests {
                     try await client.call("hello", deadline: .seconds(1))
                 }
                 #expect(error?.name == "deadline_exceeded")
-                #expect(await server.figures()["requests"] == 0)
+                #expect(await server.metrics()["requests"] == 0)
             }
             await thread.shutdown()
         }
     }
 
     @Test func `200 connections without a handshake are closed while a good client is served`() async throws {
-        try await with { room, curve in
+        try await with { fixture, curve in
             var limits = MessagingLimits()
             limits.handshakeInterval = .milliseconds(700)
-            let server = try server(room, curve, limits: limits)
+            let server = try server(fixture, curve, limits: limits)
             try await serving(server) {
-                let good = try client(room, server, curve.client("good"))
+                let good = try client(fixture, server, curve.client("good"))
                 _ = try await good.call("hello")
                 let silent = try (0..<200).map { _ in try SilentPeer(server.boundAddress) }
                 for _ in 0..<50 { _ = try await good.call("hello") }
                 for peer in silent { #expect(await peer.waitForEnd()) }
                 _ = try await good.call("hello")
-                #expect(await server.figures()["requests"] == 52)
+                #expect(await server.metrics()["requests"] == 52)
             }
         }
     }
 
     @Test func `addresses that other machines can reach require CURVE, and any can be bound with it`() async throws {
-        try await with { room, curve in
+        try await with { fixture, curve in
             let open = try EndpointAddress("tcp://0.0.0.0:0")
             #expect(throws: MessagingError.needsCurve(open)) {
-                try RequestServer(address: open, thread: room.serverThread, logger: room.logger, handler: Echo())
+                try RequestServer(
+                    address: open,
+                    thread: fixture.serverThread,
+                    logger: fixture.logger,
+                    handler: EchoHandler()
+                )
             }
             #expect(throws: MessagingError.needsCurve(open)) {
-                try Puller(address: open, thread: room.serverThread)
+                try Puller(address: open, thread: fixture.serverThread)
             }
             #expect(throws: MessagingError.wrongSecurity(open)) {
-                try Puller(address: open, thread: room.serverThread, security: curve.client("ann"))
+                try Puller(address: open, thread: fixture.serverThread, security: curve.client("ann"))
             }
             // These are not loopback addresses, so trusting loopback does not help.
             #expect(throws: MessagingError.needsCurve(open)) {
-                try Puller(address: open, thread: room.serverThread, security: .trustedLoopback)
+                try Puller(address: open, thread: fixture.serverThread, security: .trustedLoopback)
             }
             let far = try EndpointAddress("tcp://192.0.2.1:5571")
             #expect(throws: MessagingError.needsCurve(far)) {
-                try Subscriber(address: far, thread: room.clientThread, logger: room.logger)
+                try Subscriber(address: far, thread: fixture.clientThread, logger: fixture.logger)
             }
             _ = try Subscriber(
                 address: far,
-                thread: room.clientThread,
+                thread: fixture.clientThread,
                 security: curve.client("bob"),
-                logger: room.logger
+                logger: fixture.logger
             )
             let server = try RequestServer(
                 address: open,
-                thread: room.serverThread,
+                thread: fixture.serverThread,
                 security: curve.serving,
-                logger: room.logger,
-                handler: Echo()
+                logger: fixture.logger,
+                handler: EchoHandler()
             )
             try await serving(server) {
                 let port = server.boundAddress.location.split(separator: ":").last.map(String.init) ?? ""
                 let client = try RequestClient(
                     address: EndpointAddress("tcp://127.0.0.1:\(port)"),
-                    thread: room.clientThread,
+                    thread: fixture.clientThread,
                     security: curve.client("carl"),
-                    logger: room.logger
+                    logger: fixture.logger
                 )
                 _ = try await client.call("hello")
             }
@@ -347,25 +352,30 @@ struct CurveTests {
     }
 
     @Test func `a loopback address requires CURVE too, unless loopback is trusted`() async throws {
-        try await with { room, _ in
+        try await with { fixture, _ in
             let loopback = try EndpointAddress("tcp://127.0.0.1:0")
             #expect(throws: MessagingError.needsCurve(loopback)) {
-                try RequestServer(address: loopback, thread: room.serverThread, logger: room.logger, handler: Echo())
+                try RequestServer(
+                    address: loopback,
+                    thread: fixture.serverThread,
+                    logger: fixture.logger,
+                    handler: EchoHandler()
+                )
             }
             #expect(throws: MessagingError.needsCurve(loopback)) {
-                try Publisher(address: loopback, thread: room.serverThread, logger: room.logger)
+                try Publisher(address: loopback, thread: fixture.serverThread, logger: fixture.logger)
             }
             #expect(throws: MessagingError.needsCurve(loopback)) {
-                try Puller(address: loopback, thread: room.serverThread)
+                try Puller(address: loopback, thread: fixture.serverThread)
             }
-            let bound = try Puller(address: loopback, thread: room.serverThread, security: .trustedLoopback)
+            let bound = try Puller(address: loopback, thread: fixture.serverThread, security: .trustedLoopback)
             #expect(throws: MessagingError.needsCurve(bound.boundAddress)) {
-                try Pusher(address: bound.boundAddress, thread: room.clientThread)
+                try Pusher(address: bound.boundAddress, thread: fixture.clientThread)
             }
             #expect(throws: MessagingError.needsCurve(bound.boundAddress)) {
-                try RequestClient(address: bound.boundAddress, thread: room.clientThread, logger: room.logger)
+                try RequestClient(address: bound.boundAddress, thread: fixture.clientThread, logger: fixture.logger)
             }
-            _ = try Pusher(address: bound.boundAddress, thread: room.clientThread, security: .trustedLoopback)
+            _ = try Pusher(address: bound.boundAddress, thread: fixture.clientThread, security: .trustedLoopback)
         }
     }
 

@@ -5,7 +5,7 @@ import Testing
 @testable import Messaging
 
 /// A malformed message and the expected response.
-struct Malformed: Sendable, CustomTestStringConvertible {
+struct MalformedMessage: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let text: String
     let code: Int64
@@ -19,64 +19,78 @@ struct Malformed: Sendable, CustomTestStringConvertible {
     }
 
     static let table = [
-        Malformed("a single space", " ", -32700),
-        Malformed("half a request", #"{"jsonrpc": "2.0", "id": 1"#, -32700),
-        Malformed("bytes that are not UTF-8", "\u{1}\u{2}", -32700),
-        Malformed("a member twice", #"{"jsonrpc": "2.0", "id": 1, "id": 2, "method": "a"}"#, -32700),
-        Malformed("unlimited depth", String(repeating: "[", count: 100_000), -32700),
-        Malformed("a number", "12", -32600),
-        Malformed("a string", #""hello""#, -32600),
-        Malformed("an empty batch", "[]", -32600),
-        Malformed("a batch", #"[{"jsonrpc": "2.0", "id": 1, "method": "a"}]"#, -32600),
-        Malformed("an empty object", "{}", -32600),
-        Malformed("no version", #"{"id": 1, "method": "a"}"#, -32600, id: 1),
-        Malformed("another version", #"{"jsonrpc": "1.0", "id": 1, "method": "a"}"#, -32600, id: 1),
-        Malformed("a null id", #"{"jsonrpc": "2.0", "id": null, "method": "a"}"#, -32600),
-        Malformed("a fractional id", #"{"jsonrpc": "2.0", "id": 1.5, "method": "a"}"#, -32600),
-        Malformed("an id beyond 64 bits", #"{"jsonrpc": "2.0", "id": 99999999999999999999, "method": "a"}"#, -32600),
-        Malformed("an array as id", #"{"jsonrpc": "2.0", "id": [1], "method": "a"}"#, -32600),
-        Malformed(
+        MalformedMessage("a single space", " ", -32700),
+        MalformedMessage("half a request", #"{"jsonrpc": "2.0", "id": 1"#, -32700),
+        MalformedMessage("bytes that are not UTF-8", "\u{1}\u{2}", -32700),
+        MalformedMessage("a member twice", #"{"jsonrpc": "2.0", "id": 1, "id": 2, "method": "a"}"#, -32700),
+        MalformedMessage("unlimited depth", String(repeating: "[", count: 100_000), -32700),
+        MalformedMessage("a number", "12", -32600),
+        MalformedMessage("a string", #""hello""#, -32600),
+        MalformedMessage("an empty batch", "[]", -32600),
+        MalformedMessage("a batch", #"[{"jsonrpc": "2.0", "id": 1, "method": "a"}]"#, -32600),
+        MalformedMessage("an empty object", "{}", -32600),
+        MalformedMessage("no version", #"{"id": 1, "method": "a"}"#, -32600, id: 1),
+        MalformedMessage("another version", #"{"jsonrpc": "1.0", "id": 1, "method": "a"}"#, -32600, id: 1),
+        MalformedMessage("a null id", #"{"jsonrpc": "2.0", "id": null, "method": "a"}"#, -32600),
+        MalformedMessage("a fractional id", #"{"jsonrpc": "2.0", "id": 1.5, "method": "a"}"#, -32600),
+        MalformedMessage(
+            "an id beyond 64 bits",
+            #"{"jsonrpc": "2.0", "id": 99999999999999999999, "method": "a"}"#,
+            -32600
+        ),
+        MalformedMessage("an array as id", #"{"jsonrpc": "2.0", "id": [1], "method": "a"}"#, -32600),
+        MalformedMessage(
             "an id of 129 bytes",
             #"{"jsonrpc": "2.0", "id": "\#(String(repeating: "x", count: 129))", "method": "a"}"#,
             -32600
         ),
-        Malformed("no method", #"{"jsonrpc": "2.0", "id": "x"}"#, -32600, id: "x"),
-        Malformed("an empty method", #"{"jsonrpc": "2.0", "id": 1, "method": ""}"#, -32600, id: 1),
-        Malformed("a number as method", #"{"jsonrpc": "2.0", "id": 1, "method": 3}"#, -32600, id: 1),
-        Malformed("params as an array", #"{"jsonrpc": "2.0", "id": 1, "method": "a", "params": [1]}"#, -32600, id: 1),
-        Malformed("null params", #"{"jsonrpc": "2.0", "id": 1, "method": "a", "params": null}"#, -32600, id: 1),
-        Malformed(
+        MalformedMessage("no method", #"{"jsonrpc": "2.0", "id": "x"}"#, -32600, id: "x"),
+        MalformedMessage("an empty method", #"{"jsonrpc": "2.0", "id": 1, "method": ""}"#, -32600, id: 1),
+        MalformedMessage("a number as method", #"{"jsonrpc": "2.0", "id": 1, "method": 3}"#, -32600, id: 1),
+        MalformedMessage(
+            "params as an array",
+            #"{"jsonrpc": "2.0", "id": 1, "method": "a", "params": [1]}"#,
+            -32600,
+            id: 1
+        ),
+        MalformedMessage("null params", #"{"jsonrpc": "2.0", "id": 1, "method": "a", "params": null}"#, -32600, id: 1),
+        MalformedMessage(
             "a deadline of zero",
             #"{"jsonrpc": "2.0", "id": 1, "method": "a", "params": {"deadlineMs": 0}}"#,
             -32602,
             id: 1
         ),
-        Malformed(
+        MalformedMessage(
             "a deadline above the limit",
             #"{"jsonrpc": "2.0", "id": 1, "method": "a", "params": {"deadlineMs": 600001}}"#,
             -32602,
             id: 1
         ),
-        Malformed(
+        MalformedMessage(
             "a string as deadline",
             #"{"jsonrpc": "2.0", "id": 1, "method": "a", "params": {"deadlineMs": "1"}}"#,
             -32602,
             id: 1
         ),
-        Malformed(
+        MalformedMessage(
             "negative credit",
             #"{"jsonrpc": "2.0", "id": 1, "method": "a", "params": {"credit": -1}}"#,
             -32602,
             id: 1
         ),
-        Malformed("rpc.cancel without an id", #"{"jsonrpc": "2.0", "id": 1, "method": "rpc.cancel"}"#, -32602, id: 1),
-        Malformed(
+        MalformedMessage(
+            "rpc.cancel without an id",
+            #"{"jsonrpc": "2.0", "id": 1, "method": "rpc.cancel"}"#,
+            -32602,
+            id: 1
+        ),
+        MalformedMessage(
             "rpc.credit without bytes",
             #"{"jsonrpc": "2.0", "id": 1, "method": "rpc.credit", "params": {"id": 1}}"#,
             -32602,
             id: 1
         ),
-        Malformed(
+        MalformedMessage(
             "credit beyond 64 bits",
             #"{"jsonrpc": "2.0", "id": 1, "method": "rpc.credit", "params": {"id": 1, "bytes": 1e300}}"#,
             -32602,
@@ -88,11 +102,11 @@ struct Malformed: Sendable, CustomTestStringConvertible {
 @Suite(.timeLimit(.minutes(5)))
 struct EnvelopeTests {
     @Test func `every malformed message gets one error response and the server keeps running`() async throws {
-        try await MessagingRoom.with { room in
-            try await room.serving { server in
+        try await MessagingFixture.with { fixture in
+            try await fixture.serving { server in
                 let dealer = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 let script = try RawPeer(ZMQ_REQ, server.boundAddress)
-                for row in Malformed.table {
+                for row in MalformedMessage.table {
                     for peer in [dealer, script] {
                         try await peer.send(text: row.text)
                         let answer = try await peer.receiveJSON()
@@ -104,33 +118,33 @@ struct EnvelopeTests {
                         #expect(try await peer.ask(request("next", "hello"))["id"] == "next")
                     }
                 }
-                #expect(await server.figures()["decodeErrors"]?["batch"] == 4)
+                #expect(await server.metrics()["decodeErrors"]?["batch"] == 4)
             }
         }
     }
 
     @Test func `a request without an id is answered for REQ, and counted and dropped for DEALER`() async throws {
-        try await MessagingRoom.with { room in
-            try await room.serving { server in
+        try await MessagingFixture.with { fixture in
+            try await fixture.serving { server in
                 let notification: JSON = ["jsonrpc": "2.0", "method": "hello"]
                 let script = try RawPeer(ZMQ_REQ, server.boundAddress)
                 #expect(try await script.ask(notification).errorCode == -32600)
                 let dealer = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 try await dealer.send(notification)
                 #expect(try await dealer.ask(request(1, "hello"))["id"] == 1)
-                #expect(await server.figures()["notificationsReceived"] == 2)
+                #expect(await server.metrics()["notificationsReceived"] == 2)
             }
         }
     }
 
     @Test func `an id can be reused after its response but not before`() async throws {
-        try await MessagingRoom.with { room in
-            let moments = Moments()
-            let handler = Closure { _, _ in
-                await moments.wait("finish")
+        try await MessagingFixture.with { fixture in
+            let signals = NamedSignals()
+            let handler = ClosureHandler { _, _ in
+                await signals.wait("finish")
                 return Reply([:])
             }
-            try await room.serving(handler: handler) { server in
+            try await fixture.serving(handler: handler) { server in
                 let one = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 let other = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 try await one.send(request("same", "work"))
@@ -142,7 +156,7 @@ struct EnvelopeTests {
                 try await other.send(request("same", "work"))
                 try await one.send(request(1, "work"))
                 try await one.send(request("1", "work"))
-                moments.tell("finish")
+                signals.signal("finish")
                 #expect(try await other.receiveJSON()["result"] == [:])
                 for _ in 0..<3 { #expect(try await one.receiveJSON()["result"] == [:]) }
                 #expect(try await one.ask(request("same", "work"))["result"] == [:])
@@ -151,8 +165,8 @@ struct EnvelopeTests {
     }
 
     @Test func `empty messages and too many or too large frames get error responses`() async throws {
-        try await MessagingRoom.with { room in
-            try await room.serving { server in
+        try await MessagingFixture.with { fixture in
+            try await fixture.serving { server in
                 let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 try await peer.send([[]])
                 let empty = try await peer.receive()
@@ -169,7 +183,7 @@ struct EnvelopeTests {
                 #expect(try await peer.receiveJSON().errorName == "invalid_request")
                 try await peer.send([hello, Bytes(repeating: 0, count: (8 << 20) + 1)])
                 #expect(try await peer.receiveJSON().errorName == "invalid_request")
-                let errors = await server.figures()["decodeErrors"]
+                let errors = await server.metrics()["decodeErrors"]
                 #expect(errors?["too_many_frames"] == 1)
                 #expect(errors?["message_too_large"] == 1)
                 #expect(errors?["attachment_too_large"] == 1)
@@ -178,8 +192,8 @@ struct EnvelopeTests {
     }
 
     @Test func `a message of a hundred thousand frames is dropped while it is received`() async throws {
-        try await MessagingRoom.with { room in
-            try await room.serving { server in
+        try await MessagingFixture.with { fixture in
+            try await fixture.serving { server in
                 let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 try await peer.send([request(1, "hello").bytes] + [Bytes](repeating: [1], count: 100_000))
                 let answer = try await peer.receiveJSON()
@@ -191,33 +205,33 @@ struct EnvelopeTests {
     }
 
     @Test func `a frame above the limit closes only the connection of its sender`() async throws {
-        try await MessagingRoom.with { room in
-            try await room.serving { server in
+        try await MessagingFixture.with { fixture in
+            try await fixture.serving { server in
                 let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 #expect(try await peer.ask(request(1, "hello"))["id"] == 1)
                 try await peer.send([request(2, "hello").bytes, Bytes(repeating: 0, count: (16 << 20) + 1)])
-                while await server.figures()["peersClosed"] == 0 { try await aMoment() }
-                #expect(try await room.client(server).call("hello").result["method"] == "hello")
+                while await server.metrics()["peersClosed"] == 0 { try await shortDelay() }
+                #expect(try await fixture.client(server).call("hello").result["method"] == "hello")
             }
         }
     }
 
     @Test func `a connection has a bounded number of open requests`() async throws {
-        try await MessagingRoom.with { room in
+        try await MessagingFixture.with { fixture in
             var limits = MessagingLimits()
             limits.requestsPerConnection = 3
-            let moments = Moments()
-            let handler = Closure { _, _ in
-                await moments.wait("finish")
+            let signals = NamedSignals()
+            let handler = ClosureHandler { _, _ in
+                await signals.wait("finish")
                 return Reply([:])
             }
-            try await room.serving(limits: limits, handler: handler) { server in
+            try await fixture.serving(limits: limits, handler: handler) { server in
                 let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 for number in 1...3 { try await peer.send(request(JSON(number), "work")) }
                 let refused = try await peer.ask(request(4, "work"))
                 #expect(refused["id"] == 4)
                 #expect(refused.errorCode == 9001)
-                moments.tell("finish")
+                signals.signal("finish")
                 for _ in 1...3 { #expect(try await peer.receiveJSON()["result"] == [:]) }
                 #expect(try await peer.ask(request(4, "work"))["result"] == [:])
             }

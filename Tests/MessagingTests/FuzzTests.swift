@@ -51,8 +51,8 @@ struct FuzzTests {
         let seed = UInt64.random(in: 0...UInt64.max)
         print("MessagingTests fuzz seed: \(seed)")
         var numbers = SeededNumbers(state: seed)
-        try await MessagingRoom.with { room in
-            try await room.serving { server in
+        try await MessagingFixture.with { fixture in
+            try await fixture.serving { server in
                 let end = ContinuousClock.now + .seconds(2)
                 var sent = 0
                 while ContinuousClock.now < end {
@@ -66,7 +66,7 @@ struct FuzzTests {
                     // REQ must get exactly one message, whatever it sent.
                     if kind == ZMQ_REQ { _ = try await peer.receive() }
                 }
-                let client = try room.client(server)
+                let client = try fixture.client(server)
                 #expect(try await client.call("hello").result["method"] == "hello", "seed \(seed), \(sent) messages")
             }
         }
@@ -76,8 +76,8 @@ struct FuzzTests {
         let seed = UInt64.random(in: 0...UInt64.max)
         print("MessagingTests transport fuzz seed: \(seed)")
         var numbers = SeededNumbers(state: seed)
-        try await MessagingRoom.with { room in
-            try await room.serving { server in
+        try await MessagingFixture.with { fixture in
+            try await fixture.serving { server in
                 let greeting: Bytes =
                     [0xFF, 0, 0, 0, 0, 0, 0, 0, 1, 0x7F, 3, 0] + Bytes("NULL".utf8) + Bytes(repeating: 0, count: 48)
                 let ready: Bytes =
@@ -92,7 +92,7 @@ struct FuzzTests {
                     if Bool.random(using: &numbers) { bytes += [2, 0x7F, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF] }
                     Self.throwAt(path, bytes)
                 }
-                let client = try room.client(server)
+                let client = try fixture.client(server)
                 #expect(try await client.call("hello").result["method"] == "hello", "seed \(seed)")
             }
         }

@@ -11,9 +11,9 @@ import Testing
 struct Measurements {
     @Test(arguments: [1, 64])
     func `round trips over ipc`(outstanding: Int) async throws {
-        try await MessagingRoom.with { room in
-            try await room.serving(.ipc) { server in
-                let client = try room.client(server)
+        try await MessagingFixture.with { fixture in
+            try await fixture.serving(.ipc) { server in
+                let client = try fixture.client(server)
                 let each = 20_000 / outstanding
                 let start = ContinuousClock.now
                 try await withThrowingTaskGroup(of: Void.self) { group in

@@ -7,15 +7,15 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct NotificationTests {
     @Test func `notifications arrive before the response, in order, with the request's id`() async throws {
-        try await MessagingRoom.with { room in
-            let handler = Closure { _, notifier in
+        try await MessagingFixture.with { fixture in
+            let handler = ClosureHandler { _, notifier in
                 for step in 0..<100 {
                     try await notifier.notify("progress", ["step": JSON(step)], attachments: [[UInt8(step)]])
                 }
                 return Reply(["done": true])
             }
-            try await room.serving(handler: handler) { server in
-                let client = try room.client(server)
+            try await fixture.serving(handler: handler) { server in
+                let client = try fixture.client(server)
                 var steps: [Int64] = []
                 var reply: Reply?
                 for try await element in client.stream("work", deadline: .seconds(10)) {
@@ -37,16 +37,16 @@ struct NotificationTests {
     }
 
     @Test func `notifications can be received unparsed and parsed later`() async throws {
-        try await MessagingRoom.with { room in
-            let handler = Closure { _, notifier in
+        try await MessagingFixture.with { fixture in
+            let handler = ClosureHandler { _, notifier in
                 try await notifier.notify("one", ["text": "}\"{", "list": [1, ["id": 7]]])
                 try await notifier.notify("two", encoded: Bytes("{\"a\":[{\"id\":\"x\"}]}".utf8))
                 // A notification with attachments is parsed in any case.
                 try await notifier.notify("three", ["a": 3], attachments: [[1]])
                 return Reply(["done": true])
             }
-            try await room.serving(handler: handler) { server in
-                let client = try room.client(server)
+            try await fixture.serving(handler: handler) { server in
+                let client = try fixture.client(server)
                 var found: [String: JSON] = [:]
                 var reply: Reply?
                 for try await element in client.encodedStream("work", credit: 1000) {
@@ -72,9 +72,9 @@ struct NotificationTests {
     }
 
     @Test func `a stream stops without byte credit and continues with it`() async throws {
-        try await MessagingRoom.with { room in
+        try await MessagingFixture.with { fixture in
             let sent = Counter()
-            let handler = Closure { request, notifier in
+            let handler = ClosureHandler { request, notifier in
                 #expect(request.credit == 1000)
                 #expect(request.params == [:])
                 for _ in 0..<20 {
@@ -83,7 +83,7 @@ struct NotificationTests {
                 }
                 return Reply([:])
             }
-            try await room.serving(handler: handler) { server in
+            try await fixture.serving(handler: handler) { server in
                 let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 try await peer.send(request(1, "read", ["credit": 1000]))
                 // Each message is over 400 bytes: the third one uses the last of the credit.
@@ -103,17 +103,17 @@ struct NotificationTests {
     }
 
     @Test func `a stream returns credit as its notifications are read`() async throws {
-        try await MessagingRoom.with { room in
+        try await MessagingFixture.with { fixture in
             let sent = Counter()
-            let handler = Closure { _, notifier in
+            let handler = ClosureHandler { _, notifier in
                 for _ in 0..<200 {
                     try await notifier.notify("chunk", [:], attachments: [Bytes(repeating: 1, count: 50_000)])
                     sent.add()
                 }
                 return Reply([:])
             }
-            try await room.serving(handler: handler) { server in
-                let client = try room.client(server)
+            try await fixture.serving(handler: handler) { server in
+                let client = try fixture.client(server)
                 var read = 0
                 for try await element in client.stream("read", deadline: nil, credit: 200_000) {
                     guard case .notification = element else { continue }
@@ -127,57 +127,57 @@ struct NotificationTests {
     }
 
     @Test func `leaving the loop cancels the request`() async throws {
-        try await MessagingRoom.with { room in
-            let moments = Moments()
-            let handler = Closure { _, notifier in
-                defer { moments.tell("ended") }
+        try await MessagingFixture.with { fixture in
+            let signals = NamedSignals()
+            let handler = ClosureHandler { _, notifier in
+                defer { signals.signal("ended") }
                 while true { try await notifier.notify("tick", [:]) }
             }
-            try await room.serving(handler: handler) { server in
-                let client = try room.client(server)
+            try await fixture.serving(handler: handler) { server in
+                let client = try fixture.client(server)
                 for try await _ in client.stream("follow", deadline: nil, credit: 10_000) { break }
-                await moments.wait("ended")
+                await signals.wait("ended")
             }
         }
     }
 
     @Test func `cancelling the reading task ends the stream and the request`() async throws {
-        try await MessagingRoom.with { room in
-            let moments = Moments()
-            let handler = Closure { _, notifier in
-                defer { moments.tell("ended") }
+        try await MessagingFixture.with { fixture in
+            let signals = NamedSignals()
+            let handler = ClosureHandler { _, notifier in
+                defer { signals.signal("ended") }
                 try await notifier.notify("tick", [:])
                 try await untilCancelled()
                 return Reply([:])
             }
-            try await room.serving(handler: handler) { server in
-                let client = try room.client(server)
+            try await fixture.serving(handler: handler) { server in
+                let client = try fixture.client(server)
                 let reading = Task {
-                    for try await _ in client.stream("follow", deadline: nil, credit: 10_000) { moments.tell("tick") }
+                    for try await _ in client.stream("follow", deadline: nil, credit: 10_000) { signals.signal("tick") }
                 }
-                await moments.wait("tick")
+                await signals.wait("tick")
                 reading.cancel()
                 let error = await #expect(throws: RPCError.self) { try await reading.value }
                 #expect(error?.name == "user_cancelled")
-                await moments.wait("ended")
+                await signals.wait("ended")
             }
         }
     }
 
     @Test func `a stream without credit ends with limit_exceeded if its reader is too slow`() async throws {
-        try await MessagingRoom.with { room in
+        try await MessagingFixture.with { fixture in
             var limits = MessagingLimits()
             limits.inboxMessages = 10
-            let handler = Closure { _, notifier in
+            let handler = ClosureHandler { _, notifier in
                 for _ in 0..<1000 { try await notifier.notify("tick", [:]) }
                 try await untilCancelled()
                 return Reply([:])
             }
-            try await room.serving(handler: handler) { server in
-                let client = try room.client(server, limits: limits)
+            try await fixture.serving(handler: handler) { server in
+                let client = try fixture.client(server, limits: limits)
                 var stream = client.stream("follow", deadline: .seconds(20)).makeAsyncIterator()
-                while await server.figures()["notificationsSent"] == 0 { try await aMoment() }
-                while await client.figures()["open"] != 0 { try await aMoment() }
+                while await server.metrics()["notificationsSent"] == 0 { try await shortDelay() }
+                while await client.metrics()["open"] != 0 { try await shortDelay() }
                 var read = 0
                 let error = await #expect(throws: RPCError.self) {
                     while try await stream.next() != nil { read += 1 }
@@ -189,21 +189,21 @@ struct NotificationTests {
     }
 
     @Test func `a peer that does not read blocks only its own requests, within the bound`() async throws {
-        try await MessagingRoom.with { room in
+        try await MessagingFixture.with { fixture in
             var limits = MessagingLimits()
             limits.outboxBytesPerConnection = 1 << 20
             let sent = Counter()
-            let handler = Closure { request, notifier in
+            let handler = ClosureHandler { request, notifier in
                 guard request.method == "flood" else { return Reply([:]) }
                 while true {
                     try await notifier.notify("chunk", [:], attachments: [Bytes(repeating: 1, count: 100_000)])
                     sent.add()
                 }
             }
-            try await room.serving(limits: limits, handler: handler) { server in
+            try await fixture.serving(limits: limits, handler: handler) { server in
                 let stalled = try RawPeer(ZMQ_DEALER, server.boundAddress, options: [(ZMQ_RCVHWM, 1)])
                 try await stalled.send(request(1, "flood"))
-                let client = try room.client(server)
+                let client = try fixture.client(server)
                 var before = -1
                 // The flood has stopped when nothing is sent during a hundred round trips of another client.
                 while sent.count != before || before < 10 {
@@ -212,7 +212,7 @@ struct NotificationTests {
                         _ = try await client.call("hello")
                     }
                 }
-                let waiting = await server.figures()["outboxBytes"]?.intValue ?? .max
+                let waiting = await server.metrics()["outboxBytes"]?.intValue ?? .max
                 #expect(waiting <= (1 << 20) + 200_000)
                 #expect(sent.count < 100)
             }

@@ -9,35 +9,36 @@ import Testing
 struct PublishingTests {
     /// Makes a publisher, and events named after the topics of its subscriptions.
     private func publisher(
-        _ room: MessagingRoom,
-        _ kind: MessagingRoom.Kind,
+        _ fixture: MessagingFixture,
+        _ kind: MessagingFixture.Kind,
         limits: MessagingLimits = .init()
-    ) throws -> (Publisher, Moments) {
+    ) throws -> (Publisher, NamedSignals) {
         let publisher = try Publisher(
-            address: room.address(kind, "feed"),
-            thread: room.serverThread,
+            address: fixture.address(kind, "feed"),
+            thread: fixture.serverThread,
             limits: limits,
             security: .trustedLoopback,
-            logger: room.logger
+            logger: fixture.logger
         )
-        let moments = Moments()
-        publisher.setOnSubscribe { topic, isSubscribed in moments.tell("\(isSubscribed ? "+" : "-")\(topic)") }
-        return (publisher, moments)
+        let signals = NamedSignals()
+        publisher.setOnSubscribe { topic, isSubscribed in signals.signal("\(isSubscribed ? "+" : "-")\(topic)") }
+        return (publisher, signals)
     }
 
-    @Test(arguments: MessagingRoom.Kind.allCases)
-    func `a subscriber receives exactly the messages of its topics, in order`(kind: MessagingRoom.Kind) async throws {
-        try await MessagingRoom.with { room in
-            let (publisher, moments) = try publisher(room, kind)
+    @Test(arguments: MessagingFixture.Kind.allCases)
+    func `a subscriber receives exactly the messages of its topics, in order`(kind: MessagingFixture.Kind) async throws
+    {
+        try await MessagingFixture.with { fixture in
+            let (publisher, signals) = try publisher(fixture, kind)
             let subscriber = try Subscriber(
                 address: publisher.boundAddress,
-                thread: room.clientThread,
+                thread: fixture.clientThread,
                 security: .trustedLoopback,
-                logger: room.logger
+                logger: fixture.logger
             )
             #expect(await subscriber.subscribe(["asset.1", "head", String(repeating: "x", count: 65)]).count == 1)
-            await moments.wait("+asset.1")
-            await moments.wait("+head")
+            await signals.wait("+asset.1")
+            await signals.wait("+head")
             for number in 0..<300 {
                 publisher.publish("asset.1", [[UInt8(number % 256)], [1, 2]])
                 // Has a subscribed topic as its prefix.
@@ -57,31 +58,31 @@ struct PublishingTests {
                 heard += 1
             }
             #expect(heard == 300)
-            #expect(await publisher.figures()["refused"] == 1)
+            #expect(await publisher.metrics()["refused"] == 1)
             await subscriber.unsubscribe(["asset.1"])
-            await moments.wait("-asset.1")
+            await signals.wait("-asset.1")
             await subscriber.close()
             for await _ in subscriber.messages {}
         }
     }
 
     @Test func `messages that do not fit are counted and dropped, and later ones arrive`() async throws {
-        try await MessagingRoom.with { room in
+        try await MessagingFixture.with { fixture in
             var limits = MessagingLimits()
             limits.inboxMessages = 10
-            let (publisher, moments) = try publisher(room, .ipc)
+            let (publisher, signals) = try publisher(fixture, .ipc)
             let subscriber = try Subscriber(
                 address: publisher.boundAddress,
-                thread: room.clientThread,
+                thread: fixture.clientThread,
                 limits: limits,
                 security: .trustedLoopback,
-                logger: room.logger
+                logger: fixture.logger
             )
             await subscriber.subscribe(["t"])
-            await moments.wait("+t")
+            await signals.wait("+t")
             for number in 0..<500 { publisher.publish("t", [[UInt8(number % 256)]]) }
-            while await subscriber.figures()["received"] != 500 { try await aMoment() }
-            #expect(await subscriber.figures()["dropped"] == 490)
+            while await subscriber.metrics()["received"] != 500 { try await shortDelay() }
+            #expect(await subscriber.metrics()["dropped"] == 490)
             var messages = subscriber.messages.makeAsyncIterator()
             for number in 0..<10 { #expect(await messages.next()?.frames == [[UInt8(number)]]) }
             publisher.publish("t", [[77]])
@@ -90,33 +91,33 @@ struct PublishingTests {
     }
 
     @Test func `a publisher's own queue is bounded`() async throws {
-        try await MessagingRoom.with { room in
+        try await MessagingFixture.with { fixture in
             var limits = MessagingLimits()
             limits.outboxBytes = 10_000
-            let (publisher, _) = try publisher(room, .ipc, limits: limits)
+            let (publisher, _) = try publisher(fixture, .ipc, limits: limits)
             publisher.publish("t", [Bytes(repeating: 0, count: 10_000)])
             for _ in 0..<10 { publisher.publish("t", [Bytes(repeating: 0, count: 9000)]) }
-            let figures = await publisher.figures()
-            #expect(figures["dropped"]?.intValue ?? 0 >= 1)
+            let metrics = await publisher.metrics()
+            #expect(metrics["dropped"]?.intValue ?? 0 >= 1)
         }
     }
 
     @Test func `a subscriber that stops reading delays neither the publisher nor other subscribers`() async throws {
-        try await MessagingRoom.with { room in
+        try await MessagingFixture.with { fixture in
             var limits = MessagingLimits()
             limits.publishHighWaterMark = 20
-            let (publisher, moments) = try publisher(room, .ipc, limits: limits)
+            let (publisher, signals) = try publisher(fixture, .ipc, limits: limits)
             let stalled = try RawPeer(ZMQ_SUB, publisher.boundAddress, options: [(ZMQ_RCVHWM, 1)])
             try await stalled.subscribe("t")
-            await moments.wait("+t")
+            await signals.wait("+t")
             let subscriber = try Subscriber(
                 address: publisher.boundAddress,
-                thread: room.clientThread,
+                thread: fixture.clientThread,
                 security: .trustedLoopback,
-                logger: room.logger
+                logger: fixture.logger
             )
             await subscriber.subscribe(["t", "u"])
-            await moments.wait("+u")
+            await signals.wait("+u")
             var messages = subscriber.messages.makeAsyncIterator()
             for number in 0..<400 {
                 publisher.publish("t", [Bytes(repeating: UInt8(number % 256), count: 20_000)])
@@ -126,20 +127,20 @@ struct PublishingTests {
     }
 
     @Test func `a subscriber that keeps up loses nothing of a burst larger than its queue`() async throws {
-        try await MessagingRoom.with { room in
+        try await MessagingFixture.with { fixture in
             var limits = MessagingLimits()
             limits.publishHighWaterMark = 10
             // Tests compete for CPU time.
-            limits.publishPatience = .seconds(20)
-            let (publisher, moments) = try publisher(room, .ipc, limits: limits)
+            limits.publishWait = .seconds(20)
+            let (publisher, signals) = try publisher(fixture, .ipc, limits: limits)
             let subscriber = try Subscriber(
                 address: publisher.boundAddress,
-                thread: room.clientThread,
+                thread: fixture.clientThread,
                 security: .trustedLoopback,
-                logger: room.logger
+                logger: fixture.logger
             )
             await subscriber.subscribe(["t"])
-            await moments.wait("+t")
+            await signals.wait("+t")
             async let heard = {
                 var messages = subscriber.messages.makeAsyncIterator()
                 for number in 0..<5000 {
@@ -150,93 +151,95 @@ struct PublishingTests {
             }()
             for number in 0..<5000 {
                 publisher.publish("t", [Bytes(repeating: UInt8(number % 256), count: 2000)])
-                if number.isMultiple(of: 100) { await publisher.waitForRoom() }
+                if number.isMultiple(of: 100) { await publisher.waitForCapacity() }
             }
             #expect(await heard == 5000)
-            #expect(await publisher.figures()["sentWithoutSome"] == 0)
+            #expect(await publisher.metrics()["sentWithoutSome"] == 0)
         }
     }
 
     @Test func `a publisher waits briefly for a full queue, and then for a long time not at all`() {
-        var patience = Patience(shortest: .milliseconds(20))
+        var patience = SlowSubscriberPolicy(minimumWait: .milliseconds(20))
         let longest = patience.longest(subscriptions: 10)
-        var waits = [patience.waits(at: 0, subscriptions: 10), patience.waits(at: longest, subscriptions: 10)]
+        var waits = [
+            patience.shouldWait(at: 0, subscriptions: 10), patience.shouldWait(at: longest, subscriptions: 10),
+        ]
         // The queue had space again: the next wait is a new one.
-        patience.moved()
+        patience.didSend()
         let start = longest + 1
-        waits.append(patience.waits(at: start, subscriptions: 10))
+        waits.append(patience.shouldWait(at: start, subscriptions: 10))
         let end = start + longest + 1
-        waits.append(patience.waits(at: end, subscriptions: 10))
-        waits.append(patience.waits(at: end + 100 * longest - 1, subscriptions: 10))
-        waits.append(patience.waits(at: end + 100 * longest, subscriptions: 10))
+        waits.append(patience.shouldWait(at: end, subscriptions: 10))
+        waits.append(patience.shouldWait(at: end + 100 * longest - 1, subscriptions: 10))
+        waits.append(patience.shouldWait(at: end + 100 * longest, subscriptions: 10))
         #expect(waits == [true, true, true, false, false, true])
-        #expect(patience.lost == 2)
+        #expect(patience.skippedCount == 2)
         #expect(patience.longest(subscriptions: .max) <= 200_000)
     }
 
     @Test func `events report connections, and subscriptions survive a restart of the publisher`() async throws {
-        try await MessagingRoom.with { room in
+        try await MessagingFixture.with { fixture in
             let thread = try PollThread(name: "first")
-            let address = try room.address(.ipc, "feed")
-            let first = try Publisher(address: address, thread: thread, logger: room.logger)
-            let subscriber = try Subscriber(address: address, thread: room.clientThread, logger: room.logger)
+            let address = try fixture.address(.ipc, "feed")
+            let first = try Publisher(address: address, thread: thread, logger: fixture.logger)
+            let subscriber = try Subscriber(address: address, thread: fixture.clientThread, logger: fixture.logger)
             await subscriber.subscribe(["t"])
             var events = subscriber.events.makeAsyncIterator()
             #expect(await events.next() == .connected)
             await thread.shutdown()
             #expect(await events.next() == .disconnected)
-            let (second, moments) = try publisher(room, .ipc)
+            let (second, signals) = try publisher(fixture, .ipc)
             #expect(await events.next() == .connected)
-            await moments.wait("+t")
+            await signals.wait("+t")
             second.publish("t", [[5]])
             for await (_, frames) in subscriber.messages {
                 #expect(frames == [[5]])
                 break
             }
-            #expect(await first.figures()["published"] == 0)
+            #expect(await first.metrics()["published"] == 0)
         }
     }
 
     @Test func `messages that peers send to a publisher are read and dropped`() async throws {
-        try await MessagingRoom.with { room in
-            let (publisher, moments) = try publisher(room, .ipc)
+        try await MessagingFixture.with { fixture in
+            let (publisher, signals) = try publisher(fixture, .ipc)
             let peer = try RawPeer(ZMQ_XSUB, publisher.boundAddress)
             try await peer.send([[1] + Bytes("t".utf8)])
-            await moments.wait("+t")
+            await signals.wait("+t")
             for length in [0, 1, 5, 255, 500] { try await peer.send([Bytes(repeating: 9, count: length)]) }
             try await peer.send([[2], [3], [4]])
             try await peer.send([[1, 0xFF, 0xFE]])
-            while await publisher.figures()["strangeMessages"]?.intValue ?? 0 < 6 { try await aMoment() }
+            while await publisher.metrics()["strangeMessages"]?.intValue ?? 0 < 6 { try await shortDelay() }
             publisher.publish("t", [[1]])
             #expect(try await peer.receive() == [Bytes("t".utf8), [1]])
         }
     }
 
-    @Test(arguments: [MessagingRoom.Kind.ipc, .tcp])
+    @Test(arguments: [MessagingFixture.Kind.ipc, .tcp])
     func `a connection with too many topics is ended, and others are served`(
-        kind: MessagingRoom.Kind
+        kind: MessagingFixture.Kind
     ) async throws {
-        try await MessagingRoom.with { room in
+        try await MessagingFixture.with { fixture in
             var limits = MessagingLimits()
             limits.topicsPerSubscriber = 100
             limits.topics = 250
-            let (publisher, moments) = try publisher(room, kind, limits: limits)
+            let (publisher, signals) = try publisher(fixture, kind, limits: limits)
             let honest = try RawPeer(ZMQ_SUB, publisher.boundAddress)
             for number in 0..<100 { try await honest.subscribe("honest \(number)") }
-            await moments.wait("+honest 99")
-            func ended() async -> Int64 { await publisher.figures()["connectionsEnded"]?.intValue ?? -1 }
+            await signals.wait("+honest 99")
+            func ended() async -> Int64 { await publisher.metrics()["connectionsEnded"]?.intValue ?? -1 }
             #expect(await ended() == 0)
             let greedy = try RawPeer(ZMQ_XSUB, publisher.boundAddress, options: [(ZMQ_RECONNECT_IVL, -1)])
             for number in 0..<101 { try await greedy.send([[1] + Bytes("greedy \(number)".utf8)]) }
-            while await ended() != 1 { try await aMoment() }
-            while await publisher.figures()["connections"] != 1 { try await aMoment() }
-            #expect(await publisher.figures()["subscriptions"] == 100)
+            while await ended() != 1 { try await shortDelay() }
+            while await publisher.metrics()["connections"] != 1 { try await shortDelay() }
+            #expect(await publisher.metrics()["subscriptions"] == 100)
             // A topic that is too long also ends its connection.
             for (length, count) in [(65, 2), (500, 3)] {
                 let peer = try RawPeer(ZMQ_XSUB, publisher.boundAddress, options: [(ZMQ_RECONNECT_IVL, -1)])
                 try await peer.send([[1] + Bytes(repeating: 120, count: length)])
-                while await ended() < count { try await aMoment() }
-                while await publisher.figures()["connections"] != 1 { try await aMoment() }
+                while await ended() < count { try await shortDelay() }
+                while await publisher.metrics()["connections"] != 1 { try await shortDelay() }
             }
             // All connections together have too many topics: the one with the most is ended.
             var others: [RawPeer] = []
@@ -245,20 +248,20 @@ struct PublishingTests {
                 let count = peer == 1 ? 60 : 50
                 for number in 0..<count { try await others[peer].send([[1] + Bytes("\(peer) \(number)".utf8)]) }
             }
-            while await ended() != 4 { try await aMoment() }
-            while await publisher.figures()["connections"] != 3 { try await aMoment() }
-            #expect(await publisher.figures()["subscriptions"]?.intValue ?? 999 <= 250)
+            while await ended() != 4 { try await shortDelay() }
+            while await publisher.metrics()["connections"] != 3 { try await shortDelay() }
+            #expect(await publisher.metrics()["subscriptions"]?.intValue ?? 999 <= 250)
             for peer in others { try await peer.close() }
             try await honest.close()
-            while await publisher.figures()["subscriptions"] != 0 { try await aMoment() }
+            while await publisher.metrics()["subscriptions"] != 0 { try await shortDelay() }
         }
     }
 
-    @Test(arguments: [MessagingRoom.Kind.ipc, .tcp])
+    @Test(arguments: [MessagingFixture.Kind.ipc, .tcp])
     func `a reader that pauses longer than the heartbeat timeout loses nothing`(
-        kind: MessagingRoom.Kind
+        kind: MessagingFixture.Kind
     ) async throws {
-        try await MessagingRoom.with { room in
+        try await MessagingFixture.with { fixture in
             var limits = MessagingLimits()
             limits.inboxMessages = 1
             limits.receiveHighWaterMark = 1
@@ -266,14 +269,14 @@ struct PublishingTests {
             limits.heartbeatInterval = .milliseconds(50)
             limits.heartbeatTimeout = .milliseconds(100)
             let puller = try Puller(
-                address: room.address(kind, "edits"),
-                thread: room.serverThread,
+                address: fixture.address(kind, "edits"),
+                thread: fixture.serverThread,
                 limits: limits,
                 security: .trustedLoopback
             )
             let pusher = try Pusher(
                 address: puller.boundAddress,
-                thread: room.clientThread,
+                thread: fixture.clientThread,
                 limits: limits,
                 security: .trustedLoopback
             )
@@ -285,25 +288,25 @@ struct PublishingTests {
         }
     }
 
-    @Test(arguments: MessagingRoom.Kind.allCases)
+    @Test(arguments: MessagingFixture.Kind.allCases)
     func `pushed messages arrive in order, and a slow reader blocks the pusher`(
-        kind: MessagingRoom.Kind
+        kind: MessagingFixture.Kind
     ) async throws {
-        try await MessagingRoom.with { room in
+        try await MessagingFixture.with { fixture in
             var limits = MessagingLimits()
             limits.inboxMessages = 4
             limits.receiveHighWaterMark = 2
             limits.sendHighWaterMark = 2
             limits.outboxBytesPerConnection = 200_000
             let puller = try Puller(
-                address: room.address(kind, "edits"),
-                thread: room.serverThread,
+                address: fixture.address(kind, "edits"),
+                thread: fixture.serverThread,
                 limits: limits,
                 security: .trustedLoopback
             )
             let pusher = try Pusher(
                 address: puller.boundAddress,
-                thread: room.clientThread,
+                thread: fixture.clientThread,
                 limits: limits,
                 security: .trustedLoopback
             )

@@ -10,7 +10,7 @@ import Testing
 struct RequestLimitTests {
     /// A handler that answers once all parties have reached the barrier.
     private struct Held: RequestHandler {
-        let gate: Gate
+        let gate: TaskBarrier
 
         @concurrent
         func handle(_ request: IncomingRequest, notifier: Notifier) async throws(RPCError) -> Reply {
@@ -49,31 +49,31 @@ struct RequestLimitTests {
     @Test func `requests beyond the memory limit of a connection get busy until others have ended`()
         async throws
     {
-        try await MessagingRoom.with { room in
-            let gate = Gate(3)
-            try await room.serving(limits: limits, handler: Held(gate: gate)) { server in
+        try await MessagingFixture.with { fixture in
+            let gate = TaskBarrier(3)
+            try await fixture.serving(limits: limits, handler: Held(gate: gate)) { server in
                 let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 for id in 1...4 { try await peer.send(request(id), [Self.attachment]) }
                 for id in 3...4 { #expect(try await answer(peer) == (JSON(id), "busy")) }
-                let taken = try #require(await server.figures()["requestBytes"]?.intValue)
+                let taken = try #require(await server.metrics()["requestBytes"]?.intValue)
                 #expect((1_800_000...2 << 20).contains(taken))
                 await gate.pass()
                 #expect(Set([try await answer(peer).id, try await answer(peer).id]) == [1, 2])
                 try await peer.send(request(5), [Self.attachment])
                 #expect(try await answer(peer) == (5, nil))
-                while await server.figures()["requestBytes"] != 0 { try await aMoment() }
+                while await server.metrics()["requestBytes"] != 0 { try await shortDelay() }
             }
         }
     }
 
     @Test func `large requests of many connections leave memory for small requests`() async throws {
-        try await MessagingRoom.with { room in
-            let gate = Gate(4)
-            try await room.serving(limits: limits, handler: Held(gate: gate)) { server in
+        try await MessagingFixture.with { fixture in
+            let gate = TaskBarrier(4)
+            try await fixture.serving(limits: limits, handler: Held(gate: gate)) { server in
                 let peers = try (0..<4).map { _ in try RawPeer(ZMQ_DEALER, server.boundAddress) }
                 for (number, peer) in peers.prefix(3).enumerated() {
                     try await peer.send(request(number), [Self.attachment])
-                    while await server.figures()["running"] != JSON(number + 1) { try await aMoment() }
+                    while await server.metrics()["running"] != JSON(number + 1) { try await shortDelay() }
                 }
                 try await peers[3].send(request(7), [Self.attachment])
                 #expect(try await answer(peers[3]) == (7, "busy"))
@@ -86,14 +86,14 @@ struct RequestLimitTests {
     }
 
     @Test func `the values parsed from a frame count as memory too`() async throws {
-        try await MessagingRoom.with { room in
-            let gate = Gate(2)
-            try await room.serving(limits: limits, handler: Held(gate: gate)) { server in
+        try await MessagingFixture.with { fixture in
+            let gate = TaskBarrier(2)
+            try await fixture.serving(limits: limits, handler: Held(gate: gate)) { server in
                 let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 let zeros = JSON.array(Array(repeating: 0, count: 30_000))
                 try await peer.send(request(1, "held", ["values": zeros]))
-                while await server.figures()["running"] != 1 { try await aMoment() }
-                let taken = try #require(await server.figures()["requestBytes"]?.intValue)
+                while await server.metrics()["running"] != 1 { try await shortDelay() }
+                let taken = try #require(await server.metrics()["requestBytes"]?.intValue)
                 #expect(taken >= 60_000 + 30_000 * Int64(MemoryLayout<JSON>.stride))
                 await gate.pass()
                 #expect(try await answer(peer) == (1, nil))
@@ -102,12 +102,12 @@ struct RequestLimitTests {
     }
 
     @Test func `attachments to a method without attachments are refused before it runs`() async throws {
-        try await MessagingRoom.with { room in
-            try await room.serving(handler: Held(gate: Gate(0))) { server in
+        try await MessagingFixture.with { fixture in
+            try await fixture.serving(handler: Held(gate: TaskBarrier(0))) { server in
                 let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 try await peer.send(request(1, "small"), [[1]])
                 #expect(try await answer(peer) == (1, "invalid_request"))
-                #expect(await server.figures()["requests"] == 0)
+                #expect(await server.metrics()["requests"] == 0)
                 try await peer.send(request(2, "small"))
                 #expect(try await answer(peer) == (2, nil))
             }
@@ -115,8 +115,8 @@ struct RequestLimitTests {
     }
 
     @Test func `JSON above the limit of its method is refused before it is parsed`() async throws {
-        try await MessagingRoom.with { room in
-            try await room.serving(handler: Held(gate: Gate(0))) { server in
+        try await MessagingFixture.with { fixture in
+            try await fixture.serving(handler: Held(gate: TaskBarrier(0))) { server in
                 let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 func text(_ bytes: Int) -> String { String(repeating: "x", count: bytes) }
                 try await peer.send(request(1, "small", ["a": .string(text(100_000))]))

@@ -7,11 +7,11 @@ import Testing
 
 @Suite(.timeLimit(.minutes(5)))
 struct RoundTripTests {
-    @Test(arguments: MessagingRoom.Kind.allCases)
-    func `a call returns the handler's reply`(kind: MessagingRoom.Kind) async throws {
-        try await MessagingRoom.with { room in
-            try await room.serving(kind) { server in
-                let client = try room.client(server)
+    @Test(arguments: MessagingFixture.Kind.allCases)
+    func `a call returns the handler's reply`(kind: MessagingFixture.Kind) async throws {
+        try await MessagingFixture.with { fixture in
+            try await fixture.serving(kind) { server in
+                let client = try fixture.client(server)
                 let reply = try await client.call("hello", ["name": "Ada"])
                 #expect(reply.result["method"] == "hello")
                 #expect(reply.result["params"] == ["name": "Ada"])
@@ -20,11 +20,11 @@ struct RoundTripTests {
         }
     }
 
-    @Test(arguments: MessagingRoom.Kind.allCases)
-    func `small and large attachments are sent in both directions`(kind: MessagingRoom.Kind) async throws {
-        try await MessagingRoom.with { room in
-            try await room.serving(kind) { server in
-                let client = try room.client(server)
+    @Test(arguments: MessagingFixture.Kind.allCases)
+    func `small and large attachments are sent in both directions`(kind: MessagingFixture.Kind) async throws {
+        try await MessagingFixture.with { fixture in
+            try await fixture.serving(kind) { server in
+                let client = try fixture.client(server)
                 let attachments: [Bytes] = [
                     [], [1, 2, 3], Bytes(repeating: 7, count: 65_536), Bytes(repeating: 9, count: 3_000_000),
                 ]
@@ -35,12 +35,12 @@ struct RoundTripTests {
     }
 
     @Test func `an error arrives with its code, name, message and data`() async throws {
-        try await MessagingRoom.with { room in
-            let refusing = Closure { _, _ in
+        try await MessagingFixture.with { fixture in
+            let refusing = ClosureHandler { _, _ in
                 throw RPCError(code: 9100, name: "behind", message: "wait", data: ["sequence": 7])
             }
-            try await room.serving(handler: refusing) { server in
-                let client = try room.client(server)
+            try await fixture.serving(handler: refusing) { server in
+                let client = try fixture.client(server)
                 await #expect(throws: RPCError(code: 9100, name: "behind", message: "wait", data: ["sequence": 7])) {
                     try await client.call("hello")
                 }
@@ -49,31 +49,31 @@ struct RoundTripTests {
     }
 
     @Test func `the identity is the caller's uid over ipc, and unknown over tcp`() async throws {
-        try await MessagingRoom.with { room in
-            try await room.serving(.ipc) { server in
-                let reply = try await room.client(server).call("hello")
+        try await MessagingFixture.with { fixture in
+            try await fixture.serving(.ipc) { server in
+                let reply = try await fixture.client(server).call("hello")
                 #expect(reply.result["identity"] == .string("uid:\(getuid())"))
             }
-            try await room.serving(.tcp) { server in
-                let reply = try await room.client(server).call("hello")
+            try await fixture.serving(.tcp) { server in
+                let reply = try await fixture.client(server).call("hello")
                 #expect(reply.result["identity"] == "loopback")
             }
         }
     }
 
-    @Test(arguments: MessagingRoom.Kind.allCases)
-    func `a client handles 512 concurrent calls`(kind: MessagingRoom.Kind) async throws {
-        try await MessagingRoom.with { room in
+    @Test(arguments: MessagingFixture.Kind.allCases)
+    func `a client handles 512 concurrent calls`(kind: MessagingFixture.Kind) async throws {
+        try await MessagingFixture.with { fixture in
             let arrived = Counter()
-            let moments = Moments()
+            let signals = NamedSignals()
             // The client sends 256 requests at a time: each handler waits until 256 have arrived.
-            let slow = Closure { request, _ in
-                if arrived.add() == 256 { moments.tell("all") }
-                await moments.wait("all")
+            let slow = ClosureHandler { request, _ in
+                if arrived.add() == 256 { signals.signal("all") }
+                await signals.wait("all")
                 return Reply(request.params)
             }
-            try await room.serving(kind, handler: slow) { server in
-                let client = try room.client(server)
+            try await fixture.serving(kind, handler: slow) { server in
+                let client = try fixture.client(server)
                 try await withThrowingTaskGroup(of: Bool.self) { group in
                     for number in 0..<512 {
                         group.addTask {
@@ -83,14 +83,14 @@ struct RoundTripTests {
                     for try await isRight in group { #expect(isRight) }
                 }
                 #expect(arrived.count == 512)
-                #expect(await server.figures()["requests"] == 512)
+                #expect(await server.metrics()["requests"] == 512)
             }
         }
     }
 
     @Test func `a large JSON frame is parsed on another queue without changing the order`() async throws {
-        try await MessagingRoom.with { room in
-            try await room.serving { server in
+        try await MessagingFixture.with { fixture in
+            try await fixture.serving { server in
                 let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 let large = JSON.string(String(repeating: "x", count: 200_000))
                 try await peer.send(request("a", "large", ["text": large]))
@@ -108,12 +108,12 @@ struct RoundTripTests {
     }
 
     @Test func `a reply above the size limit of a message becomes an error`() async throws {
-        try await MessagingRoom.with { room in
-            let large = Closure { _, _ in
+        try await MessagingFixture.with { fixture in
+            let large = ClosureHandler { _, _ in
                 Reply([:], attachments: [Bytes](repeating: Bytes(repeating: 0, count: 8 << 20), count: 3))
             }
-            try await room.serving(handler: large) { server in
-                let client = try room.client(server)
+            try await fixture.serving(handler: large) { server in
+                let client = try fixture.client(server)
                 let error = await #expect(throws: RPCError.self) { try await client.call("large") }
                 #expect(error?.name == "limit_exceeded")
                 let tooLarge = await #expect(throws: RPCError.self) {
@@ -140,30 +140,30 @@ struct RoundTripTests {
         }
     }
 
-    @Test(arguments: MessagingRoom.Kind.allCases)
-    func `immediate replies are sent without a task, and others by one`(kind: MessagingRoom.Kind) async throws {
-        try await MessagingRoom.with { room in
-            try await room.serving(kind, handler: Quick()) { server in
-                let client = try room.client(server)
+    @Test(arguments: MessagingFixture.Kind.allCases)
+    func `immediate replies are sent without a task, and others by one`(kind: MessagingFixture.Kind) async throws {
+        try await MessagingFixture.with { fixture in
+            try await fixture.serving(kind, handler: Quick()) { server in
+                let client = try fixture.client(server)
                 for round in 1...3 {
                     let reply = try await client.call("quick", attachments: [[1, 2]])
                     #expect(reply == Reply(["by": "poll thread"], attachments: [[1, 2]]))
                     #expect(try await client.call("slow").result["by"] == "task")
                     #expect(try await client.call("large").result["by"] == "task", "too large to be sent")
-                    let figures = await server.figures()
-                    #expect(figures["answersAtOnce"] == JSON(round) && figures["answers"] == JSON(3 * round))
-                    #expect(figures["open"] == 0 && figures["outboxBytes"] == 0)
+                    let metrics = await server.metrics()
+                    #expect(metrics["answersAtOnce"] == JSON(round) && metrics["answers"] == JSON(3 * round))
+                    #expect(metrics["open"] == 0 && metrics["outboxBytes"] == 0)
                 }
             }
         }
     }
 
-    @Test(arguments: MessagingRoom.Kind.allCases)
-    func `a request queued behind a large one that is answered at once gets its response`(kind: MessagingRoom.Kind)
+    @Test(arguments: MessagingFixture.Kind.allCases)
+    func `a request queued behind a large one that is answered at once gets its response`(kind: MessagingFixture.Kind)
         async throws
     {
-        try await MessagingRoom.with { room in
-            try await room.serving(kind, handler: Quick()) { server in
+        try await MessagingFixture.with { fixture in
+            try await fixture.serving(kind, handler: Quick()) { server in
                 let peer = try RawPeer(ZMQ_DEALER, server.boundAddress)
                 let padding = JSON.string(String(repeating: "x", count: 2 * MessagingLimits().parseInlineBytes))
                 for _ in 0..<20 {
@@ -178,35 +178,35 @@ struct RoundTripTests {
     }
 
     @Test func `immediate replies wait if their peer does not read`() async throws {
-        try await MessagingRoom.with { room in
+        try await MessagingFixture.with { fixture in
             var limits = MessagingLimits()
             limits.outboxBytes = 1 << 20
             limits.sendHighWaterMark = 1
-            try await room.serving(limits: limits, handler: Quick()) { server in
+            try await fixture.serving(limits: limits, handler: Quick()) { server in
                 let peer = try RawPeer(ZMQ_DEALER, server.boundAddress, options: [(ZMQ_RCVHWM, 1)])
                 let bytes = Bytes(repeating: 7, count: 1 << 20)
                 for number in 0..<40 {
                     try await peer.send(["jsonrpc": "2.0", "id": JSON(number), "method": "quick"], [bytes])
                 }
-                while await server.figures()["requests"] != 40 { try await aMoment() }
-                let figures = await server.figures()
-                #expect(try #require(figures["outboxBytes"]?.intValue) <= 3 << 20, "one message above the limit")
+                while await server.metrics()["requests"] != 40 { try await shortDelay() }
+                let metrics = await server.metrics()
+                #expect(try #require(metrics["outboxBytes"]?.intValue) <= 3 << 20, "one message above the limit")
                 var answers = Set<Bytes>()
                 while answers.count < 40 { answers.insert(try await peer.receive()[0]) }
-                #expect(await server.figures()["answers"] == 40, "every request is answered")
+                #expect(await server.metrics()["answers"] == 40, "every request is answered")
             }
         }
     }
 
     @Test func `a plain REQ client gets exactly one message, with and without correlation`() async throws {
-        try await MessagingRoom.with { room in
-            let chatty = Closure { request, notifier in
+        try await MessagingFixture.with { fixture in
+            let chatty = ClosureHandler { request, notifier in
                 #expect(!request.acceptsNotifications)
                 let wasSent = try await notifier.notify("progress", [:])
                 #expect(!wasSent)
                 return Reply(["done": true], attachments: [[1, 2]])
             }
-            try await room.serving(handler: chatty) { server in
+            try await fixture.serving(handler: chatty) { server in
                 for options in [[], [(ZMQ_REQ_CORRELATE, 1 as Int32), (ZMQ_REQ_RELAXED, 1 as Int32)]] {
                     let script = try RawPeer(ZMQ_REQ, server.boundAddress, options: options)
                     for id: JSON in [1, "two"] {
@@ -221,31 +221,31 @@ struct RoundTripTests {
     }
 
     @Test func `a stopping server finishes accepted requests and refuses further ones`() async throws {
-        try await MessagingRoom.with { room in
-            let moments = Moments()
-            let handler = Closure { request, _ in
-                moments.tell("taken")
-                await moments.wait("go on")
+        try await MessagingFixture.with { fixture in
+            let signals = NamedSignals()
+            let handler = ClosureHandler { request, _ in
+                signals.signal("taken")
+                await signals.wait("go on")
                 return Reply(["finished": true], attachments: [Bytes(repeating: 1, count: 1_000_000)])
             }
             var limits = MessagingLimits()
             limits.linger = .seconds(20)
             let server = try RequestServer(
-                address: room.address(.ipc),
-                thread: room.serverThread,
+                address: fixture.address(.ipc),
+                thread: fixture.serverThread,
                 limits: limits,
-                logger: room.logger,
+                logger: fixture.logger,
                 handler: handler
             )
             let running = Task { await server.run() }
-            let client = try room.client(server)
+            let client = try fixture.client(server)
             async let taken = client.call("first")
-            await moments.wait("taken")
+            await signals.wait("taken")
             running.cancel()
             // The stop event reaches the poll thread before this call does.
             let refused = await #expect(throws: RPCError.self) { try await client.call("second") }
             #expect(refused?.name == "busy")
-            moments.tell("go on")
+            signals.signal("go on")
             let reply = try await taken
             #expect(reply.result == ["finished": true])
             #expect(reply.attachments.first?.count == 1_000_000)
@@ -254,30 +254,30 @@ struct RoundTripTests {
     }
 
     @Test func `a process sends its responses before it ends`() async throws {
-        try await MessagingRoom.with { room in
+        try await MessagingFixture.with { fixture in
             // A separate context represents the service's process.
             let context = MessagingContext()
             let thread = try PollThread(name: "service", context: context)
             var limits = MessagingLimits()
             limits.linger = .seconds(20)
             let server = try RequestServer(
-                address: room.address(.ipc),
+                address: fixture.address(.ipc),
                 thread: thread,
                 limits: limits,
-                logger: room.logger,
-                handler: Echo()
+                logger: fixture.logger,
+                handler: EchoHandler()
             )
             let running = Task { await server.run() }
-            let client = try room.client(server)
-            let moments = Moments()
+            let client = try fixture.client(server)
+            let signals = NamedSignals()
             let calls = (0..<8).map { _ in
                 Task {
                     let reply = try await client.call("hello", attachments: [Bytes(repeating: 1, count: 4 << 20)])
-                    moments.tell("first")
+                    signals.signal("first")
                     return reply.attachments.first?.count
                 }
             }
-            await moments.wait("first")
+            await signals.wait("first")
             running.cancel()
             await running.value
             await thread.shutdown()
@@ -290,33 +290,33 @@ struct RoundTripTests {
                 }
             }
             #expect(throws: MessagingError.self) {
-                try Publisher(address: room.address(.ipc, "late"), thread: thread, logger: room.logger)
+                try Publisher(address: fixture.address(.ipc, "late"), thread: thread, logger: fixture.logger)
             }
         }
     }
 
     @Test func `a stopping server waits for a handler up to the drain timeout`() async throws {
-        try await MessagingRoom.with { room in
+        try await MessagingFixture.with { fixture in
             var limits = MessagingLimits()
             limits.drainTimeout = .milliseconds(50)
             limits.linger = .seconds(20)
-            let moments = Moments()
-            let handler = Closure { _, _ in
-                moments.tell("taken")
+            let signals = NamedSignals()
+            let handler = ClosureHandler { _, _ in
+                signals.signal("taken")
                 try await untilCancelled()
                 return Reply([:])
             }
             let server = try RequestServer(
-                address: room.address(.ipc),
-                thread: room.serverThread,
+                address: fixture.address(.ipc),
+                thread: fixture.serverThread,
                 limits: limits,
-                logger: room.logger,
+                logger: fixture.logger,
                 handler: handler
             )
             let running = Task { await server.run() }
-            let client = try room.client(server)
+            let client = try fixture.client(server)
             let taken = Task { try await client.call("first") }
-            await moments.wait("taken")
+            await signals.wait("taken")
             running.cancel()
             let error = await #expect(throws: RPCError.self) { try await taken.value }
             #expect(error?.name == "user_cancelled")

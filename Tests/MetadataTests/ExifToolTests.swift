@@ -6,7 +6,7 @@ import Testing
 
 enum ExifTool {
     static func run(_ path: String, _ arguments: [String]) throws -> String {
-        String(decoding: try Tool.run(path, arguments), as: UTF8.self)
+        String(decoding: try ExternalTool.run(path, arguments), as: UTF8.self)
     }
 }
 
@@ -24,18 +24,18 @@ struct ExifToolTests {
         let files = SharedPhotos.files(["jpg", "jpeg", "tif", "tiff", "heic", "heif"])
         let text = try ExifTool.run(exiftool, ["-json", "-n", "-r", "-G1", "-api", "largefilesupport=1", folder.path])
         let table = try #require(try JSON(parsing: text).arrayValue)
-        var told: [String: JSON] = [:]
-        for entry in table { told[entry["SourceFile"]?.stringValue ?? ""] = entry }
+        var reported: [String: JSON] = [:]
+        for entry in table { reported[entry["SourceFile"]?.stringValue ?? ""] = entry }
         var found: [String: String] = [:]
         for file in files {
             let name = SharedPhotos.name(file)
-            guard let entry = told[file.path] else {
+            guard let entry = reported[file.path] else {
                 found[name] = "exiftool says nothing"
                 continue
             }
             do throws(MetadataError) {
                 let facts = try MetadataReader.facts(of: SharedPhotos.bytes(file))
-                for (fact, ours, theirs) in Self.compare(facts, Told(entry)) where ours != theirs {
+                for (fact, ours, theirs) in Self.compare(facts, ReportedMetadata(entry)) where ours != theirs {
                     found["\(name) \(fact)"] = "\(ours), exiftool \(theirs)"
                 }
             } catch {
@@ -49,27 +49,27 @@ struct ExifToolTests {
         #expect(files.count > 90)
     }
 
-    private static func compare(_ facts: PhotoFacts, _ told: Told) -> [(String, String, String)] {
+    private static func compare(_ facts: PhotoMetadata, _ reported: ReportedMetadata) -> [(String, String, String)] {
         func rounded(_ value: Double?, _ digits: Double) -> String {
             value.map { String(Int(($0 * digits).rounded())) } ?? "none"
         }
         let date = facts.captureDate.map { $0 + Int64(facts.captureOffset ?? 0) * 1_000_000 }
         return [
-            ("size", "\(facts.pixelWidth)x\(facts.pixelHeight)", told.size),
-            ("orientation", "\(facts.orientation)", "\(told.orientation)"),
-            ("date", date.map(String.init) ?? "none", told.localDate.map(String.init) ?? "none"),
-            ("offset", facts.captureOffset.map(String.init) ?? "none", told.offset.map(String.init) ?? "none"),
-            ("latitude", rounded(facts.location?.latitude, 1e6), rounded(told.latitude, 1e6)),
-            ("longitude", rounded(facts.location?.longitude, 1e6), rounded(told.longitude, 1e6)),
-            ("altitude", rounded(facts.location?.altitude, 100), rounded(told.altitude, 100)),
-            ("make", facts.cameraMake ?? "none", told.text("IFD0:Make")),
-            ("model", facts.cameraModel ?? "none", told.text("IFD0:Model")),
+            ("size", "\(facts.pixelWidth)x\(facts.pixelHeight)", reported.size),
+            ("orientation", "\(facts.orientation)", "\(reported.orientation)"),
+            ("date", date.map(String.init) ?? "none", reported.localDate.map(String.init) ?? "none"),
+            ("offset", facts.captureOffset.map(String.init) ?? "none", reported.offset.map(String.init) ?? "none"),
+            ("latitude", rounded(facts.location?.latitude, 1e6), rounded(reported.latitude, 1e6)),
+            ("longitude", rounded(facts.location?.longitude, 1e6), rounded(reported.longitude, 1e6)),
+            ("altitude", rounded(facts.location?.altitude, 100), rounded(reported.altitude, 100)),
+            ("make", facts.cameraMake ?? "none", reported.text("IFD0:Make")),
+            ("model", facts.cameraModel ?? "none", reported.text("IFD0:Model")),
         ]
     }
 }
 
 /// The values of exiftool in our terms. Exiftool prints sizes before rotation.
-private struct Told {
+private struct ReportedMetadata {
     private let entry: JSON
 
     init(_ entry: JSON) { self.entry = entry }

@@ -1,5 +1,5 @@
 import Metadata
-import PictureFormats
+import ImageFormats
 import TestSupport
 import Testing
 
@@ -13,7 +13,7 @@ struct JPEGXLTests {
         """
 
     private static func jpeg(orientation: Int) -> [UInt8] {
-        let plain = TestPictures.jpeg(
+        let plain = TestImages.jpeg(
             width: 160,
             height: 120,
             orientation: orientation,
@@ -30,7 +30,7 @@ struct JPEGXLTests {
     @Test(arguments: [1, 6], [false, true])
     func `metadata equals that of the source JPEG, compressed or not`(orientation: Int, isPacked: Bool) throws {
         let jpeg = Self.jpeg(orientation: orientation)
-        let exif = try #require(try PictureHeader.read(jpeg).exif)
+        let exif = try #require(try ImageHeader.read(jpeg).exif)
         let bytes = try #require(
             isPacked
                 ? try TestJXL.encoded(jpeg, ending: "jpg", ["--lossless_jpeg=1"])
@@ -52,7 +52,7 @@ struct JPEGXLTests {
         let source = try #require(try TestJXL.encoded(Self.jpeg(orientation: 1), ending: "jpg"))
         let render = try MetadataWriter.transfer(
             from: source,
-            to: TestPictures.jpeg(width: 80, height: 60, orientation: 0, exif: nil),
+            to: TestImages.jpeg(width: 80, height: 60, orientation: 0, exif: nil),
             width: 80,
             height: 60
         )

@@ -1,6 +1,6 @@
 import Foundation
 import Metadata
-import SamplePictures
+import SamplePhotos
 import TestSupport
 import Testing
 
@@ -15,18 +15,18 @@ struct MetadataReaderTests {
         gps: [ExifBlock.Field] = [],
         xmp: String? = nil,
         fallback: Int = 0
-    ) throws -> PhotoFacts {
+    ) throws -> PhotoMetadata {
         var exif = ExifBlock()
         exif.main = main
         exif.photo = photo
         exif.gps = gps
-        let segments = xmp.map { [TestPictures.xmpSegment($0)] } ?? []
-        let bytes = TestPictures.jpeg(width: 16, height: 8, orientation: 1, exif: exif, segments: segments)
+        let segments = xmp.map { [TestImages.xmpSegment($0)] } ?? []
+        let bytes = TestImages.jpeg(width: 16, height: 8, orientation: 1, exif: exif, segments: segments)
         return try MetadataReader.facts(of: bytes, fallbackOffset: fallback)
     }
 
     @Test func `metadata of a test image equals the values it was made of`() throws {
-        let bytes = TestPictures.jpeg(
+        let bytes = TestImages.jpeg(
             width: 40,
             height: 30,
             orientation: 6,
@@ -47,7 +47,7 @@ struct MetadataReaderTests {
         #expect(abs(location.longitude - 151.2153) < 1e-6)
         #expect(location.altitude == nil)
         #expect((facts.cameraMake, facts.cameraModel) == ("Safelight", "Test camera 3"))
-        #expect(try PhotoFacts(json: facts.json) == facts)
+        #expect(try PhotoMetadata(json: facts.json) == facts)
     }
 
     @Test func `each date uses only its own offset and sub-seconds`() throws {
@@ -92,7 +92,9 @@ struct MetadataReaderTests {
     }
 
     @Test func `a location needs hemispheres and plausible numbers`() throws {
-        func place(_ latitude: Double, _ longitude: Double, altitude: Double? = nil) throws -> PhotoFacts.Location? {
+        func place(_ latitude: Double, _ longitude: Double, altitude: Double? = nil) throws -> PhotoMetadata
+            .Coordinates?
+        {
             var exif = ExifBlock()
             exif.setLocation(latitude: latitude, longitude: longitude, altitude: altitude)
             return try facts(gps: exif.gps).location
@@ -100,7 +102,7 @@ struct MetadataReaderTests {
         #expect(try place(0, 0) == nil, "0, 0 means no GPS fix")
         #expect(try place(0, 12)?.latitude == 0)
         #expect(try place(51.5, 0)?.longitude == 0)
-        #expect(try place(-12.5, -77.25) == PhotoFacts.Location(latitude: -12.5, longitude: -77.25))
+        #expect(try place(-12.5, -77.25) == PhotoMetadata.Coordinates(latitude: -12.5, longitude: -77.25))
         #expect(try place(10, 20, altitude: -12.5)?.altitude == -12.5)
         #expect(try place(91, 10) == nil)
         #expect(try place(10, 181) == nil)
@@ -123,9 +125,9 @@ struct MetadataReaderTests {
         #expect(
             try facts([ExifBlock.Field(tag: 0x9286, type: 7, count: comment.count, value: comment)]).mediaSubtypes == 4
         )
-        let animation = try MetadataReader.facts(of: TestPictures.gif(frames: 3))
+        let animation = try MetadataReader.facts(of: TestImages.gif(frames: 3))
         #expect((animation.mediaSubtypes, animation.isAnimated) == (64, true))
-        #expect(try MetadataReader.facts(of: TestPictures.gif(frames: 1)).mediaSubtypes == 0)
+        #expect(try MetadataReader.facts(of: TestImages.gif(frames: 1)).mediaSubtypes == 0)
     }
 
     @Test func `padding of text is dropped, and Latin-1 is decoded`() throws {
@@ -147,8 +149,8 @@ struct MetadataReaderTests {
         exif.main = [.short(0x0112, 8)]
         exif.photo = [.ascii(0x9003, "2024:06:01 12:30:00")]
         exif.setLocation(latitude: 1, longitude: 2)
-        let xmp = Array("XML:com.adobe.xmp\0\0\0\0\0".utf8) + Array(TestPictures.xmpPacket("xmp:Rating=\"3\"").utf8)
-        let png = TestPictures.png(width: 6, height: 4, chunks: [("eXIf", exif.bytes), ("iTXt", xmp)]) { _, _ in
+        let xmp = Array("XML:com.adobe.xmp\0\0\0\0\0".utf8) + Array(TestImages.xmpPacket("xmp:Rating=\"3\"").utf8)
+        let png = TestImages.png(width: 6, height: 4, chunks: [("eXIf", exif.bytes), ("iTXt", xmp)]) { _, _ in
             (1, 2, 3, 255)
         }
         let facts = try MetadataReader.facts(of: png)
@@ -166,7 +168,7 @@ struct MetadataReaderTests {
     }
 
     @Test func `broken metadata in a readable image is not an error`() throws {
-        let good = TestPictures.jpeg(
+        let good = TestImages.jpeg(
             width: 24,
             height: 16,
             orientation: 6,

@@ -1,6 +1,6 @@
 import Foundation
 import Metadata
-import SamplePictures
+import SamplePhotos
 import TestSupport
 import Testing
 
@@ -18,18 +18,18 @@ struct MetadataWriterTests {
             ExifBlock.Field(tag: 0x927C, type: 7, count: 24, value: Array("MAKERNOTE_WITH_A_SECRET!".utf8)),
         ]
         exif.setLocation(latitude: -33.8568, longitude: 151.2153, altitude: 12)
-        exif.thumbnail = TestPictures.jpeg(width: 16, height: 12, seed: 9)
-        let xmp = TestPictures.xmpSegment(
+        exif.thumbnail = TestImages.jpeg(width: 16, height: 12, seed: 9)
+        let xmp = TestImages.xmpSegment(
             "hdrgm:Version=\"1.0\" tiff:Orientation=\"6\" xmp:Rating=\"4\" GPano:ProjectionType=\"equirectangular\" "
                 + "photoshop:City=\"Sydney\""
         )
-        return TestPictures.jpeg(width: 80, height: 120, orientation: orientation, exif: exif, segments: [xmp])
+        return TestImages.jpeg(width: 80, height: 120, orientation: orientation, exif: exif, segments: [xmp])
     }
 
     private func contains(_ bytes: [UInt8], _ text: String) -> Bool { Data(bytes).range(of: Data(text.utf8)) != nil }
 
     @Test func `a render keeps metadata that still applies and drops the rest`() throws {
-        let render = TestPictures.jpeg(width: 40, height: 60)
+        let render = TestImages.jpeg(width: 40, height: 60)
         let result = try MetadataWriter.transfer(from: source(), to: render, width: 40, height: 60)
         let before = try MetadataReader.facts(of: source())
         let after = try MetadataReader.facts(of: result)
@@ -67,12 +67,12 @@ struct MetadataWriterTests {
             0xE2,
             Array("ICC_PROFILE\0".utf8) + [1, 1] + [UInt8](repeating: 3, count: 300)
         )
-        let render = TestPictures.jpeg(
+        let render = TestImages.jpeg(
             width: 24,
             height: 24,
             orientation: 1,
             exif: ExifBlock(),
-            segments: [profile, TestPictures.xmpSegment("xmp:Label=\"OLD\"")]
+            segments: [profile, TestImages.xmpSegment("xmp:Label=\"OLD\"")]
         )
         let result = try MetadataWriter.transfer(from: source(), to: render, width: 24, height: 24)
         let scan = try #require(render.indices.first { render[$0...].starts(with: [0xFF, 0xDB]) })
@@ -82,7 +82,7 @@ struct MetadataWriterTests {
     }
 
     @Test func `metadata is written to PNG renders too, and other formats are refused`() throws {
-        let png = TestPictures.png(width: 10, height: 5) { _, _ in (9, 9, 9, 255) }
+        let png = TestImages.png(width: 10, height: 5) { _, _ in (9, 9, 9, 255) }
         let result = try MetadataWriter.transfer(from: source(), to: png, width: 10, height: 5)
         let facts = try MetadataReader.facts(of: result)
         #expect(
@@ -92,13 +92,13 @@ struct MetadataWriterTests {
         )
         #expect(facts.location != nil)
         let error = #expect(throws: MetadataError.self) {
-            try MetadataWriter.transfer(from: source(), to: TestPictures.gif(frames: 1), width: 1, height: 1)
+            try MetadataWriter.transfer(from: source(), to: TestImages.gif(frames: 1), width: 1, height: 1)
         }
         #expect(error?.name == "unsupported_format")
     }
 
     @Test func `a source without metadata gives a plain render`() throws {
-        let bare = TestPictures.jpeg(width: 8, height: 8) { _, _ in (1, 2, 3) }
+        let bare = TestImages.jpeg(width: 8, height: 8) { _, _ in (1, 2, 3) }
         let result = try MetadataWriter.transfer(from: bare, to: bare, width: 8, height: 8)
         let facts = try MetadataReader.facts(of: result)
         #expect((facts.captureDate, facts.orientation, facts.pixelWidth) == (nil, 1, 8))

@@ -20,22 +20,22 @@ struct EditPublisherTests {
     /// Runs a test with an editor endpoint that accepts pushes, a catalog, and no change-broker.
     private func with(
         _ knowledge: @escaping Knowledge,
-        while body: @escaping @Sendable (PhotoLibrary, Noted<String>) async throws -> Void
+        while body: @escaping @Sendable (PhotoLibrary, RecordedList<String>) async throws -> Void
     ) async throws {
-        try await ClientRoom.with { room in
-            let pushed = Noted<String>()
+        try await ClientFixture.with { fixture in
+            let pushed = RecordedList<String>()
             let thread = try PollThread(name: "test-editor")
-            let puller = try Puller(address: room.endpoints.edits, thread: thread)
+            let puller = try Puller(address: fixture.endpoints.edits, thread: thread)
             let reading = Task {
                 for await message in puller.messages {
                     if case .edit(let edit, _) = PublishedMessage(frames: message.frames) { pushed.add(edit.id) }
                 }
             }
-            let library = room.library
-            try await room.serving(room.endpoints.changeBroker) { (_, _) throws(RPCError) in
-                throw Refusal.accessDenied.error("no feed here")
+            let library = fixture.library
+            try await fixture.serving(fixture.endpoints.changeBroker) { (_, _) throws(RPCError) in
+                throw ErrorCode.accessDenied.error("no feed here")
             } while: {
-                try await room.serving(room.endpoints.catalog) { (request, _) throws(RPCError) in
+                try await fixture.serving(fixture.endpoints.catalog) { (request, _) throws(RPCError) in
                     var answer = EditsStatus.Result(edits: [], unknown: [])
                     for id in try EditsStatus(params: request.params).ids {
                         if let state = knowledge(id) {
@@ -56,7 +56,7 @@ struct EditPublisherTests {
     }
 
     @Test func `an edit is sent again until it is accepted, and each of its states is delivered once`() async throws {
-        let questions = Noted<String>()
+        let questions = RecordedList<String>()
         try await with { id in
             switch questions.add(id) {
             case ...2: nil
@@ -68,10 +68,10 @@ struct EditPublisherTests {
             async let running: Void = publisher.run()
             try await publisher.publish(edit(1))
             await publisher.finish()
-            var told: [PublishedEditState] = []
-            for await status in publisher.news { told.append(status.edit.state) }
+            var reported: [PublishedEditState] = []
+            for await status in publisher.updates { reported.append(status.edit.state) }
             try await running
-            #expect(told == [.accepted, .applied])
+            #expect(reported == [.accepted, .applied])
             #expect(pushed.all.count >= 3, "once, and after each response that it is unknown")
             #expect(Set(pushed.all) == ["e1"])
         }
@@ -84,7 +84,7 @@ struct EditPublisherTests {
             let window = 4
             let publisher = try EditPublisher(library: library, window: window)
             async let running: Void = publisher.run()
-            let published = Noted<Int>()
+            let published = RecordedList<Int>()
             let publishing = Task {
                 for number in 0..<40 {
                     try await publisher.publish(edit(number))
@@ -93,16 +93,16 @@ struct EditPublisherTests {
                 await publisher.finish()
             }
             // Status updates are not read, so publishing stops with a full window of them.
-            while await publisher.untold.count < window { await Task.yield() }
+            while await publisher.pendingUpdates.count < window { await Task.yield() }
             for _ in 0..<200 { await Task.yield() }
             #expect(published.all.count <= 2 * window)
-            #expect(await publisher.untold.count <= 3 * window)
-            var told: [String] = []
-            for await status in publisher.news { told.append(status.edit.id) }
+            #expect(await publisher.pendingUpdates.count <= 3 * window)
+            var reported: [String] = []
+            for await status in publisher.updates { reported.append(status.edit.id) }
             try await publishing.value
             try await running
-            #expect(Set(told) == Set((0..<40).map { "e\($0)" }))
-            #expect(told.count == 40)
+            #expect(Set(reported) == Set((0..<40).map { "e\($0)" }))
+            #expect(reported.count == 40)
             #expect(pushed.all.count >= 40)
         }
     }
@@ -115,14 +115,14 @@ struct EditPublisherTests {
             let running = Task { try await publisher.run() }
             try await publisher.publish(edit(1))
             let error = await #expect(throws: RPCError.self) { try await publisher.publish(edit(1)) }
-            #expect(error?.refusal == .idReused)
+            #expect(error?.errorCode == .idReused)
             running.cancel()
             try await running.value
         }
     }
 
     @Test func `stopping ends status updates and waiting callers, and states can be requested`() async throws {
-        let accepted = Noted<String>()
+        let accepted = RecordedList<String>()
         try await with {
             accepted.all.contains($0) ? .accepted : nil
         } while: { library, _ in
@@ -135,13 +135,13 @@ struct EditPublisherTests {
             try await running.value
             waiting.cancel()
             let error = await #expect(throws: RPCError.self) { try await waiting.value }
-            #expect(error?.refusal == .userCancelled)
+            #expect(error?.errorCode == .userCancelled)
 
             accepted.add("e1")
             await publisher.ask(deadline: .seconds(10))
-            var told: [String] = []
-            for await status in publisher.news { told.append("\(status.edit.id) \(status.edit.state)") }
-            #expect(told == ["e1 accepted"])
+            var reported: [String] = []
+            for await status in publisher.updates { reported.append("\(status.edit.id) \(status.edit.state)") }
+            #expect(reported == ["e1 accepted"])
             #expect(await publisher.open == 2, "one is unknown, one is not finished")
         }
     }

@@ -16,13 +16,13 @@ struct PhotoLibraryTests {
     )
 
     @Test func `a change is sent again with its transaction id if the catalog restarts`() async throws {
-        try await ClientRoom.with { room in
-            let seen = Noted<String>()
-            let (library, change) = (room.library, favourite)
+        try await ClientFixture.with { fixture in
+            let seen = RecordedList<String>()
+            let (library, change) = (fixture.library, favourite)
             let outcome = Task { try await library.perform([change]) }
             // The first catalog receives the change and ends before it responds.
             let (died, dying) = AsyncStream.makeStream(of: Void.self)
-            try await room.serving(room.endpoints.catalog) { (request, _) throws(RPCError) in
+            try await fixture.serving(fixture.endpoints.catalog) { (request, _) throws(RPCError) in
                 seen.add(request.params["transaction"]?.stringValue ?? "")
                 dying.finish()
                 while !Task.isCancelled { await Task.yield() }
@@ -30,7 +30,7 @@ struct PhotoLibraryTests {
             } while: {
                 for await _ in died {}
             }
-            try await room.serving(room.endpoints.catalog) { (request, _) throws(RPCError) in
+            try await fixture.serving(fixture.endpoints.catalog) { (request, _) throws(RPCError) in
                 seen.add(request.params["transaction"]?.stringValue ?? "")
                 return Reply(PerformChanges.Result(token: token(5), isChanged: true).json)
             } while: {
@@ -44,35 +44,35 @@ struct PhotoLibraryTests {
     }
 
     @Test func `a permanent error is not retried`() async throws {
-        try await ClientRoom.with { room in
-            let seen = Noted<Int>()
-            let library = room.library
+        try await ClientFixture.with { fixture in
+            let seen = RecordedList<Int>()
+            let library = fixture.library
             let change = favourite
-            try await room.serving(room.endpoints.catalog) { (_, _) throws(RPCError) in
+            try await fixture.serving(fixture.endpoints.catalog) { (_, _) throws(RPCError) in
                 seen.add(1)
-                throw Refusal.idReused.error("another content")
+                throw ErrorCode.idReused.error("another content")
             } while: {
                 let error = await #expect(throws: RPCError.self) {
                     try await library.perform([change], transaction: "t1")
                 }
-                #expect(error?.refusal == .idReused)
+                #expect(error?.errorCode == .idReused)
             }
             #expect(seen.all.count == 1)
         }
     }
 
     @Test func `an upload that expired at the catalog begins again and is finished with its digest`() async throws {
-        try await ClientRoom.with { room in
+        try await ClientFixture.with { fixture in
             let bytes = Bytes((0..<2_500_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
             let received = Mutex<[String: Bytes]>([:])
-            let library = room.library
-            let begun = Noted<Int>()
-            try await room.serving(room.endpoints.catalog) { (request, _) throws(RPCError) in
+            let library = fixture.library
+            let begun = RecordedList<Int>()
+            try await fixture.serving(fixture.endpoints.catalog) { (request, _) throws(RPCError) in
                 switch try CatalogRequest(method: request.method, params: request.params) {
                 case .beginUpload:
                     return Reply(BeginUpload.Result(upload: "u\(begun.add(1))").json)
                 case .appendUpload(let append):
-                    if append.upload == "u1", append.offset > 0 { throw Refusal.handleExpired.error("started anew") }
+                    if append.upload == "u1", append.offset > 0 { throw ErrorCode.handleExpired.error("started anew") }
                     let size = received.withLock { all in
                         all[append.upload, default: []].append(contentsOf: request.attachments.first ?? [])
                         return all[append.upload]?.count ?? 0
@@ -88,11 +88,11 @@ struct PhotoLibraryTests {
                             size: Int64(whole.count)
                         ).json
                     )
-                default: throw Refusal.methodNotFound.error("not here")
+                default: throw ErrorCode.methodNotFound.error("not here")
                 }
             } while: {
                 #expect(try await library.upload(bytes) == "u2")
-                let path = try room.folder.write(bytes, to: "photo.jpg")
+                let path = try fixture.folder.write(bytes, to: "photo.jpg")
                 #expect(try await library.upload(file: path) == "u3")
             }
             #expect(received.withLock { $0["u2"] } == bytes)
@@ -101,11 +101,11 @@ struct PhotoLibraryTests {
     }
 
     @Test func `the error of a missing file names its path`() async throws {
-        try await ClientRoom.with { room in
+        try await ClientFixture.with { fixture in
             let error = await #expect(throws: RPCError.self) {
-                try await room.library.upload(file: room.folder.file("nothing.jpg"))
+                try await fixture.library.upload(file: fixture.folder.file("nothing.jpg"))
             }
-            #expect(error?.refusal == .missingResource)
+            #expect(error?.errorCode == .missingResource)
         }
     }
 
@@ -137,11 +137,11 @@ struct PhotoLibraryTests {
     }
 
     @Test func `a resource is read completely and its digest verified`() async throws {
-        try await ClientRoom.with { room in
+        try await ClientFixture.with { fixture in
             let bytes = Bytes((0..<5_000_000).map { UInt8(truncatingIfNeeded: $0 &* 7) })
             let digest = SHA256.hash(data: bytes).hexadecimal
-            let library = room.library
-            try await room.serving(room.endpoints.catalog) { (request, notifier) throws(RPCError) in
+            let library = fixture.library
+            try await fixture.serving(fixture.endpoints.catalog) { (request, notifier) throws(RPCError) in
                 try await Self.send(bytes, digest: digest, request, notifier)
             } while: {
                 let whole = try await library.resource(asset: assetID(1)).readAll(limit: 5_000_000)
@@ -149,31 +149,31 @@ struct PhotoLibraryTests {
                 let error = await #expect(throws: RPCError.self) {
                     try await library.resource(asset: assetID(1)).readAll(limit: 4_999_999)
                 }
-                #expect(error?.refusal == .limitExceeded)
+                #expect(error?.errorCode == .limitExceeded)
             }
         }
     }
 
     @Test func `a resource whose bytes do not match its digest is refused`() async throws {
-        try await ClientRoom.with { room in
+        try await ClientFixture.with { fixture in
             let digest = SHA256.hash(data: Bytes("original".utf8)).hexadecimal
-            let library = room.library
-            try await room.serving(room.endpoints.catalog) { (request, notifier) throws(RPCError) in
+            let library = fixture.library
+            try await fixture.serving(fixture.endpoints.catalog) { (request, notifier) throws(RPCError) in
                 try await Self.send(Bytes("tampered".utf8), digest: digest, request, notifier)
             } while: {
                 let error = await #expect(throws: RPCError.self) {
                     try await library.resource(asset: assetID(1)).readAll(limit: 100)
                 }
-                #expect(error?.refusal == .resourceChanged)
+                #expect(error?.errorCode == .resourceChanged)
             }
         }
     }
 
     @Test func `all pages of a fetch are of one token`() async throws {
-        try await ClientRoom.with { room in
-            let library = room.library
-            let tokens = Noted<ChangeToken?>()
-            try await room.serving(room.endpoints.catalog) { (request, _) throws(RPCError) in
+        try await ClientFixture.with { fixture in
+            let library = fixture.library
+            let tokens = RecordedList<ChangeToken?>()
+            try await fixture.serving(fixture.endpoints.catalog) { (request, _) throws(RPCError) in
                 let fetch = try FetchAssets(params: request.params)
                 tokens.add(fetch.token)
                 let all = (0..<25).map { Asset(id: assetID(UInt64($0))) }
@@ -191,15 +191,15 @@ struct PhotoLibraryTests {
     }
 
     @Test func `a missing asset is an error`() async throws {
-        try await ClientRoom.with { room in
-            let library = room.library
-            try await room.serving(room.endpoints.catalog) { (request, _) throws(RPCError) in
+        try await ClientFixture.with { fixture in
+            let library = fixture.library
+            try await fixture.serving(fixture.endpoints.catalog) { (request, _) throws(RPCError) in
                 let fetch = try FetchAssets(params: request.params)
                 #expect(fetch.fetch.ids == [assetID(7)])
                 return Reply(FetchAssets.Result(token: token(3), count: 0, assets: [], missing: [assetID(7)]).json)
             } while: {
                 let error = await #expect(throws: RPCError.self) { try await library.asset(assetID(7)) }
-                #expect(error?.refusal == .identifierNotFound)
+                #expect(error?.errorCode == .identifierNotFound)
             }
         }
     }

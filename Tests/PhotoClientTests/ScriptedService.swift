@@ -16,7 +16,7 @@ struct ScriptedHandler: RequestHandler {
     }
 }
 
-extension ClientRoom {
+extension ClientFixture {
     /// Serves at an address while the body runs.
     func serving<Value: Sendable>(
         _ address: EndpointAddress,
@@ -28,7 +28,7 @@ extension ClientRoom {
 }
 
 /// A list to which tasks append concurrently.
-final class Noted<Element: Sendable>: Sendable {
+final class RecordedList<Element: Sendable>: Sendable {
     private let elements = Mutex<[Element]>([])
 
     /// - Returns: the number of elements

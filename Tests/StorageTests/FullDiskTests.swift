@@ -42,7 +42,7 @@ struct FullDiskTests {
         let kept = try store.put(bytes: [1, 2, 3])
         let error = #expect(throws: StorageError.self) { try store.put(bytes: [UInt8](repeating: 7, count: 4 << 20)) }
         #expect(error?.name == "not_enough_space")
-        #expect(try Folder.names(in: store.incoming).isEmpty)
+        #expect(try DirectoryOperations.names(in: store.incoming).isEmpty)
         let filler = disk.fill()
         #expect(throws: StorageError.self) { try store.put(bytes: [UInt8](repeating: 8, count: 5000)) }
         #expect(try store.readAll(kept.digest, limit: 10) == [1, 2, 3])

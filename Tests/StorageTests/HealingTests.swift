@@ -16,7 +16,7 @@ struct HealingTests {
     /// Changes a byte of a stored file; with `isTraceless` its times stay as they were.
     private func rot(_ digest: ResourceDigest, isTraceless: Bool) throws {
         let path = store.path(of: digest)
-        let before = try Folder.status(path)
+        let before = try DirectoryOperations.status(path)
         #expect(chmod(path, 0o644) == 0)
         let file = open(path, O_WRONLY)
         #expect(pwrite(file, [0xFF] as [UInt8], 1, 100) == 1)
@@ -29,10 +29,10 @@ struct HealingTests {
 
     @Test func `a file modified since its publication is replaced, an unmodified one is kept`() throws {
         let digest = try store.put(bytes: good).digest
-        let inode = try Folder.status(store.path(of: digest)).st_ino
+        let inode = try DirectoryOperations.status(store.path(of: digest)).st_ino
         let kept = try store.put(bytes: good)
         #expect(kept.wasPresent && !kept.isHealed)
-        #expect(try Folder.status(store.path(of: digest)).st_ino == inode)
+        #expect(try DirectoryOperations.status(store.path(of: digest)).st_ino == inode)
 
         try rot(digest, isTraceless: false)
         let reader = try store.open(digest)
@@ -42,7 +42,7 @@ struct HealingTests {
         // A reader that had the damaged file open continues to read it.
         #expect(try reader.read(offset: 100, count: 1) == [0xFF])
         #expect(try !store.put(bytes: good).isHealed)
-        #expect(try Folder.names(in: store.incoming).isEmpty)
+        #expect(try DirectoryOperations.names(in: store.incoming).isEmpty)
     }
 
     @Test func `a copy that replaced a stored file is compared, and kept if it is correct`() throws {
@@ -50,9 +50,9 @@ struct HealingTests {
         let path = store.path(of: digest)
         folder.overwrite("copy", good, at: 0)
         #expect(rename(folder.path + "/copy", path) == 0)
-        let inode = try Folder.status(path).st_ino
+        let inode = try DirectoryOperations.status(path).st_ino
         #expect(try !store.put(bytes: good).isHealed)
-        #expect(try Folder.status(path).st_ino == inode)
+        #expect(try DirectoryOperations.status(path).st_ino == inode)
     }
 
     @Test func `damage without changed times is found by comparing, or after the file was read`() throws {
@@ -83,7 +83,7 @@ struct HealingTests {
         try rot(digest, isTraceless: false)
         #expect(try store.put(copying: folder.path + "/source", limit: 1 << 20).isHealed)
         try rot(digest, isTraceless: false)
-        let file = try FileFence(roots: [folder.path]).open(folder.path + "/source")
+        let file = try PathAllowlist(roots: [folder.path]).open(folder.path + "/source")
         #expect(try store.refer(to: file, at: folder.path + "/source", limit: 1 << 20).isHealed)
         #expect(try store.reference(of: digest) == nil)
         #expect(try store.readAll(digest, limit: 1 << 20) == good)
@@ -119,7 +119,7 @@ struct HealingTests {
         let digest = try store.put(bytes: good).digest
         let part = String(digest.text.prefix(2))
         #expect(try store.digests(in: part) == [digest: 5000])
-        store.hold()
+        store.pinCollection()
         let ticket = try #require(store.removalTicket(digest))
         #expect(try store.remove(digest, ifStillAt: ticket) == nil, "a backup is running")
         store.release()
@@ -127,7 +127,7 @@ struct HealingTests {
         #expect(try store.remove(digest, ifStillAt: ticket) == nil)
 
         folder.overwrite("source", good, at: 0)
-        let file = try FileFence(roots: [folder.path]).open(folder.path + "/source")
+        let file = try PathAllowlist(roots: [folder.path]).open(folder.path + "/source")
         _ = try store.refer(to: file, at: folder.path + "/source", limit: 1 << 20)
         #expect(try store.digests(in: part).keys.sorted() == [digest])
         let reference = try #require(store.removalTicket(digest))

@@ -97,7 +97,7 @@ struct ReferenceTests {
         stat(store.path(of: digest), &first)
         stat(target.path(of: digest), &second)
         #expect(first.st_ino == second.st_ino)
-        #expect(try Folder.names(in: target.incoming).isEmpty)
+        #expect(try DirectoryOperations.names(in: target.incoming).isEmpty)
 
         let reference = try refer(write("r.jpg", [4, 5])).digest
         #expect(try target.adopt(reference, from: store) == .referenced)
@@ -115,7 +115,7 @@ struct ReferenceTests {
 
     @Test func `nothing is removed while removals are suspended`() throws {
         let digest = try store.put(bytes: [1]).digest
-        store.hold()
+        store.pinCollection()
         #expect(try store.remove(digest) == false)
         store.release()
         #expect(try store.remove(digest))
@@ -132,7 +132,7 @@ struct ReferenceTests {
         let again = try watched.put(bytes: [1, 2])
         #expect(again.wasPresent && again.digest == digest)
         #expect(log.syncs == synced)
-        #expect(try Folder.names(in: watched.incoming).isEmpty)
+        #expect(try DirectoryOperations.names(in: watched.incoming).isEmpty)
     }
 }
 
@@ -195,7 +195,7 @@ struct DatabaseCheckTests {
         for index in 0..<5 {
             let copy = folder.path + "/copy\(index)"
             try file.copy(to: copy)
-            let names = try Folder.names(in: folder.path).filter { $0.hasPrefix("copy\(index)") }
+            let names = try DirectoryOperations.names(in: folder.path).filter { $0.hasPrefix("copy\(index)") }
             #expect(names == ["copy\(index)"])
             let count = try await DatabaseQueue(path: copy).read {
                 try Int.fetchOne($0, sql: "SELECT COUNT(*) FROM note")

@@ -79,7 +79,7 @@ struct ResourceStoreTests {
         #expect(mkfifo(folder.path + "/pipe", 0o600) == 0)
         let pipe = #expect(throws: StorageError.self) { try store.put(copying: folder.path + "/pipe", limit: 10) }
         #expect(pipe?.name == "invalid")
-        let file = try FileFence(roots: [folder.path]).open(path)
+        let file = try PathAllowlist(roots: [folder.path]).open(path)
         #expect(try store.put(copying: file, limit: 1 << 30).digest == stored.digest)
     }
 
@@ -100,7 +100,7 @@ struct ResourceStoreTests {
         cancelled.cancel()
         cancelled.cancel()
         _ = try store.writer(limit: 3)
-        #expect(try Folder.names(in: store.incoming).isEmpty)
+        #expect(try DirectoryOperations.names(in: store.incoming).isEmpty)
     }
 
     @Test func `concurrent writers of one digest store one file`() async throws {
@@ -113,7 +113,7 @@ struct ResourceStoreTests {
         #expect(stored.count { !$0.wasPresent } == 1)
         #expect(Set(stored.map(\.digest)).count == 1)
         #expect(try store.readAll(stored[0].digest, limit: 1 << 20) == content)
-        #expect(try Folder.names(in: store.incoming).isEmpty)
+        #expect(try DirectoryOperations.names(in: store.incoming).isEmpty)
     }
 
     @Test func `damage is detected by a complete read, and a file of another size is replaced`() throws {
@@ -190,7 +190,7 @@ struct ResourceDurabilityTests {
         let failAt: Int?
         init(failAt: Int? = nil) { self.failAt = failAt }
 
-        func take(_ step: ResourceStore.Step) throws(StorageError) {
+        func record(_ step: ResourceStore.Step) throws(StorageError) {
             let count = steps.withLock { steps in
                 steps.append(step)
                 return steps.count
@@ -202,7 +202,7 @@ struct ResourceDurabilityTests {
     @Test func `the file is synced before its rename, and every folder after it`() throws {
         let root = folder.path + "/r"
         let trace = Trace()
-        let store = try ResourceStore(root: root, isReadOnly: false, watcher: trace.take)
+        let store = try ResourceStore(root: root, isReadOnly: false, watcher: trace.record)
         let digest = try store.put(bytes: [1, 2, 3]).digest
         let first = "\(root)/\(digest.text.prefix(2))"
         let second = "\(first)/\(digest.text.dropFirst(2).prefix(2))"
@@ -219,10 +219,10 @@ struct ResourceDurabilityTests {
     func `a failure at any step throws and leaves no partial file`(step: Int) throws {
         let root = folder.path + "/r"
         let trace = Trace(failAt: step)
-        let store = try ResourceStore(root: root, isReadOnly: false, watcher: trace.take)
+        let store = try ResourceStore(root: root, isReadOnly: false, watcher: trace.record)
         let error = #expect(throws: StorageError.self) { try store.put(bytes: [1, 2, 3]) }
         #expect(error?.name == "not_enough_space")
-        #expect(try Folder.names(in: store.incoming).isEmpty)
+        #expect(try DirectoryOperations.names(in: store.incoming).isEmpty)
         // Trying again succeeds, and a file that was already renamed is durable then.
         let stored = try store.put(bytes: [1, 2, 3])
         #expect(stored.wasPresent == (step == 8))

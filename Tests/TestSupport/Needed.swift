@@ -16,17 +16,17 @@ public enum Needed {
 
     /// Returns the path of a program.
     public static func program(_ name: String) throws -> String {
-        try found(TestPlace.program(name) ?? Tool.path(name), name)
+        try found(TestPaths.program(name) ?? ExternalTool.path(name), name)
     }
 
     /// Returns the path of the first program that is installed.
     public static func program(oneOf names: String...) throws -> String {
-        try found(names.lazy.compactMap { TestPlace.program($0) }.first, names.joined(separator: " or "))
+        try found(names.lazy.compactMap { TestPaths.program($0) }.first, names.joined(separator: " or "))
     }
 
     /// Returns the path of a Python interpreter that has a module.
     public static func python(_ module: String = "zmq") throws -> String {
-        let candidates = [TestPlace.program("python3"), "/usr/bin/python3"].compactMap { $0 }
+        let candidates = [TestPaths.program("python3"), "/usr/bin/python3"].compactMap { $0 }
         let path = candidates.first { (try? RunningProgram.run($0, ["-c", "import \(module)"]).status) == 0 }
         return try found(path, "python3 with \(module)")
     }
@@ -46,7 +46,7 @@ public enum Needed {
 
     /// Reports that a part of a test is skipped because its samples are missing. With `CI=true` it throws.
     public static func missingPart(_ text: String) throws {
-        guard isRequired else { return TestPlace.say("skipped because samples are missing: \(text)") }
+        guard isRequired else { return TestPaths.report("skipped because samples are missing: \(text)") }
         throw Missing(description: "samples are missing although CI=true requires them: \(text)")
     }
 

@@ -5,10 +5,10 @@ import Foundation
 /// The cryptographic functions are libsodium's, which is installed with libzmq.
 public final class RawCurve: Sendable {
     private let peer: RawZMTP
-    private let boxes: Boxes
+    private let boxes: Sodium
     /// The shared secret with the server's short-term key, for both directions.
     private let shared: [UInt8]
-    private let nonce = Recording<UInt64>(3)
+    private let nonce = AwaitableValue<UInt64>(3)
 
     /// The reason why there is no connection.
     public enum Failure: Error, Sendable {
@@ -26,7 +26,7 @@ public final class RawCurve: Sendable {
     ///   - publicKey: the client's public key, 32 bytes
     ///   - secretKey: the client's secret key, 32 bytes
     public init(port: UInt16, as socketType: String, server: [UInt8], publicKey: [UInt8], secretKey: [UInt8]) throws {
-        guard let boxes = Boxes() else { throw Failure.noBoxes }
+        guard let boxes = Sodium() else { throw Failure.noBoxes }
         self.boxes = boxes
         peer = try RawZMTP(port: port)
         var greeting: [UInt8] = [0xFF, 0, 0, 0, 0, 0, 0, 0, 0, 0x7F, 3, 0] + Array("CURVE".utf8)
@@ -108,7 +108,7 @@ public final class RawCurve: Sendable {
 }
 
 /// The functions used from libsodium.
-private struct Boxes: Sendable {
+private struct Sodium: Sendable {
     private typealias Pair = @convention(c) (UnsafeMutablePointer<UInt8>, UnsafeMutablePointer<UInt8>) -> Int32
     private typealias Shared =
         @convention(c) (UnsafeMutablePointer<UInt8>, UnsafePointer<UInt8>, UnsafePointer<UInt8>) -> Int32

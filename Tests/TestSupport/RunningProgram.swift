@@ -22,7 +22,7 @@ public final class RunningProgram: Sendable {
         throws
     {
         self.name = name
-        let path = name.contains("/") ? name : TestPlace.executables + "/" + name
+        let path = name.contains("/") ? name : TestPaths.executables + "/" + name
         let variables = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         // One at a time, so that no program inherits the pipes of another.
         let (output, errors, words, number) = try Self.starting.withLock { _ in

@@ -146,7 +146,7 @@ public final class ScriptedCatalog: RequestHandler {
                     ).json
                 )
             }
-        default: throw Refusal.methodNotFound.error("the scripted catalog has no \(request.method)")
+        default: throw ErrorCode.methodNotFound.error("the scripted catalog has no \(request.method)")
         }
     }
 
@@ -156,7 +156,7 @@ public final class ScriptedCatalog: RequestHandler {
             return (ids.compactMap { state.assets[$0] }, ids.filter { state.assets[$0] == nil }, state.sequence)
         }
         if let token = fetch.atLeast, token.sequence > sequence {
-            throw Refusal.behind.error("at \(sequence), not yet at \(token.sequence)")
+            throw ErrorCode.behind.error("at \(sequence), not yet at \(token.sequence)")
         }
         return FetchAssets.Result(
             token: ChangeToken(library: library, sequence: sequence),
@@ -174,10 +174,10 @@ public final class ScriptedCatalog: RequestHandler {
             return state.outcomes[key]
         }
         if changes.transaction != nil, let known {
-            guard known.digest == digest else { throw Refusal.idReused.error("used for other content") }
+            guard known.digest == digest else { throw ErrorCode.idReused.error("used for other content") }
             return known.reply
         }
-        guard !changes.recall else { throw Refusal.identifierNotFound.error("no such transaction was committed") }
+        guard !changes.recall else { throw ErrorCode.identifierNotFound.error("no such transaction was committed") }
         return try commit(changes, request, key: key, digest: digest)
     }
 
@@ -230,11 +230,11 @@ public final class ScriptedCatalog: RequestHandler {
             case .revertAsset(let revert): (revert.id, revert.ifContentRevision)
             case .updateAsset(let update):
                 if case .id(let id) = update.id { (id, nil) } else { (.none, nil) }
-            default: throw Refusal.changeNotSupported.error("the scripted catalog has no \(change.name)")
+            default: throw ErrorCode.changeNotSupported.error("the scripted catalog has no \(change.name)")
             }
-        guard var asset = assets[id] else { throw Refusal.identifierNotFound.error("there is no asset \(id)") }
+        guard var asset = assets[id] else { throw ErrorCode.identifierNotFound.error("there is no asset \(id)") }
         guard expected == nil || expected == asset.contentRevision || asset.contentRevision.sequence == next else {
-            throw Refusal.conflict.error(
+            throw ErrorCode.conflict.error(
                 "it is at \(asset.contentRevision)",
                 ["contentRevision": .string(asset.contentRevision.description)]
             )
@@ -243,7 +243,7 @@ public final class ScriptedCatalog: RequestHandler {
         case .updateAsset(let update):
             // Of an update it checks the precondition only.
             guard update.ifRevision == nil || update.ifRevision == asset.revision else {
-                throw Refusal.conflict.error(
+                throw ErrorCode.conflict.error(
                     "it is at \(asset.revision)",
                     ["revision": .string(asset.revision.description)]
                 )
@@ -284,7 +284,7 @@ public final class ScriptedCatalog: RequestHandler {
             default: nil
             }
         guard let bytes, let resource = try? keep(bytes, type) else {
-            throw Refusal.invalidResource.error("the bytes of \(type.rawValue) are missing")
+            throw ErrorCode.invalidResource.error("the bytes of \(type.rawValue) are missing")
         }
         return resource
     }

@@ -39,7 +39,7 @@ public final class TemporaryFolder: Sendable {
 }
 
 /// Paths on the machine that runs the tests.
-public enum TestPlace {
+public enum TestPaths {
     /// The folder of the built executables: `SAFELIGHT_EXECUTABLES`, else the folder of the test bundle.
     public static let executables =
         TestEnvironment.text("SAFELIGHT_EXECUTABLES").map { $0.hasPrefix("/") ? $0 : package + "/" + $0 }
@@ -84,5 +84,5 @@ public enum TestPlace {
     }
 
     /// Prints a note on standard error, for example that a comparison was skipped.
-    public static func say(_ text: String) { FileHandle.standardError.write(Data("note: \(text)\n".utf8)) }
+    public static func report(_ text: String) { FileHandle.standardError.write(Data("note: \(text)\n".utf8)) }
 }

@@ -3,7 +3,7 @@ import Foundation
 /// JPEG XL files made by the reference tools.
 public enum TestJXL {
     /// True if `cjxl` is installed.
-    public static var isThere: Bool { Tool.path("cjxl") != nil }
+    public static var isThere: Bool { ExternalTool.path("cjxl") != nil }
 
     /// Returns the file that `cjxl` makes of a JPEG or PNG; nil if it is not installed.
     ///
@@ -13,9 +13,8 @@ public enum TestJXL {
     }
 
     /// Returns an image with uncompressed metadata boxes, which `cjxl` would always compress.
-    public static func boxed(_ picture: [UInt8], ending: String, exif: [UInt8], xmp: [UInt8]? = nil) throws -> [UInt8]?
-    {
-        guard let whole = try encoded(picture, ending: ending, ["--lossless_jpeg=0", "--container=1"]) else {
+    public static func boxed(_ image: [UInt8], ending: String, exif: [UInt8], xmp: [UInt8]? = nil) throws -> [UInt8]? {
+        guard let whole = try encoded(image, ending: ending, ["--lossless_jpeg=0", "--container=1"]) else {
             return nil
         }
         guard let name = Data(whole).range(of: Data("jxlc".utf8)) else { return nil }
@@ -49,7 +48,7 @@ public enum TestJXL {
         let path = try Needed.program(tool)
         let folder = try TemporaryFolder("jxl")
         let (source, target) = (try folder.write(bytes, to: "a.\(from)"), folder.file("b.\(to)"))
-        _ = try Tool.run(path, [source, target] + arguments)
+        _ = try ExternalTool.run(path, [source, target] + arguments)
         return try [UInt8](Data(contentsOf: URL(filePath: target)))
     }
 }

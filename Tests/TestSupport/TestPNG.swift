@@ -1,4 +1,4 @@
-extension TestPictures {
+extension TestImages {
     /// Returns an uncompressed PNG with transparency; `chunks` are inserted between its header and its pixels. With 16
     /// bits, each sample is the 8-bit value scaled up, with a colour's last bit flipped, so that 8 bits cannot
     /// represent it.

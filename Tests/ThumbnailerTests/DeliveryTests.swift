@@ -53,33 +53,35 @@ struct DeliveryCell: Sendable, CustomStringConvertible {
     }
 
     /// Brings the thumbnailer's caches into the state of the cell.
-    func prepare(_ room: Darkroom, seed: UInt64) async throws -> ImageRequest {
-        let asset = try room.catalog.add(try Negatives.large(width: 1200, seed: seed, preview: low == .preview))
+    func prepare(_ fixture: ThumbnailerFixture, seed: UInt64) async throws -> ImageRequest {
+        let asset = try fixture.catalog.add(
+            try LargeImageFixtures.large(width: 1200, seed: seed, preview: low == .preview)
+        )
         let request = request(asset.id)
         if low == .smaller {
             var smaller = request
             smaller.targetSize = .size(width: 200, height: 200)
             smaller.isSynchronous = true
-            _ = try await room.image(smaller)
+            _ = try await fixture.image(smaller)
         }
         if isCached {
             var same = request
             same.isSynchronous = true
-            _ = try await room.image(same)
+            _ = try await fixture.image(same)
         }
         return request
     }
 }
 
-extension DarkroomTests {
+extension ThumbnailerWorkerTests {
     @Suite(.timeLimit(.minutes(5)))
     struct DeliveryTests {
         @Test(.spec("S-40", "S-45", "S-46", "S-50", "S-51", "P-09", "D5", "D9"))
         func `every combination of delivery options gives the images of the table`() async throws {
-            try await Darkroom.open { room in
+            try await ThumbnailerFixture.open { fixture in
                 for (index, cell) in DeliveryCell.all.enumerated() {
-                    let request = try await cell.prepare(room, seed: UInt64(index))
-                    let messages = try await room.messages(request)
+                    let request = try await cell.prepare(fixture, seed: UInt64(index))
+                    let messages = try await fixture.messages(request)
                     #expect(messages.map(\.letter).joined() == cell.expected, "\(cell)")
                     for (place, message) in messages.enumerated() {
                         let result = try #require(message.result)
@@ -102,15 +104,17 @@ extension DarkroomTests {
         @Test(.spec("S-45", "S-46", "S-50", "P-09"))
         func `a plain ZeroMQ client sees the same table`() async throws {
             let python = try Needed.python()
-            try await Darkroom.open { room in
+            try await ThumbnailerFixture.open { fixture in
                 var requests: [JSON] = []
                 var expected: [String] = []
                 for (index, cell) in DeliveryCell.all.enumerated() {
-                    let request = try await cell.prepare(room, seed: UInt64(500 + index))
+                    let request = try await cell.prepare(fixture, seed: UInt64(500 + index))
                     requests.append(request.json)
                     expected.append(cell.expected)
                 }
-                let input: JSON = ["endpoint": .string(room.service.address.description), "requests": .array(requests)]
+                let input: JSON = [
+                    "endpoint": .string(fixture.service.address.description), "requests": .array(requests),
+                ]
                 let run = try await Self.run(python, Self.script, input)
                 #expect(run.status == 0, "\(run.errors)")
                 let letters = run.output.split(separator: "\n").map(String.init)
@@ -166,8 +170,8 @@ extension DarkroomTests {
             """
 
         @Test(.spec("T-44")) func `a second degraded image is larger than the first, if it is allowed`() async throws {
-            try await Darkroom.open { room in
-                let asset = try room.catalog.add(try Negatives.large(width: 1200, seed: 9, preview: true))
+            try await ThumbnailerFixture.open { fixture in
+                let asset = try fixture.catalog.add(try LargeImageFixtures.large(width: 1200, seed: 9, preview: true))
                 var request = ImageRequest(
                     asset: asset.id,
                     targetSize: .size(width: 3000, height: 3000),
@@ -175,7 +179,7 @@ extension DarkroomTests {
                     format: .png
                 )
                 request.allowsSecondaryDegradedImage = true
-                let widths = try await room.messages(request).compactMap(\.result?.pixelWidth)
+                let widths = try await fixture.messages(request).compactMap(\.result?.pixelWidth)
                 #expect(widths.count == 3)
                 #expect(widths == widths.sorted())
                 #expect(widths.last == 3000)
@@ -185,28 +189,30 @@ extension DarkroomTests {
         @Test(.spec("P-09")) func `a damaged image with a preview ends in an error, optionally after the preview`()
             async throws
         {
-            try await Darkroom.open { room in
-                let whole = try Negatives.large(width: 1200, seed: 3, preview: true)
-                let asset = try room.catalog.add(Array(whole.prefix(whole.count * 2 / 3)))
+            try await ThumbnailerFixture.open { fixture in
+                let whole = try LargeImageFixtures.large(width: 1200, seed: 3, preview: true)
+                let asset = try fixture.catalog.add(Array(whole.prefix(whole.count * 2 / 3)))
                 let request = ImageRequest(asset: asset.id, targetSize: .size(width: 500, height: 500))
                 var letters = ""
                 do throws(RPCError) {
-                    for try await event in room.client.stream(request, credit: 1 << 20) {
+                    for try await event in fixture.client.stream(request, credit: 1 << 20) {
                         if case .notification = event { letters += "D" } else { letters += "F" }
                     }
                     Issue.record("the request succeeded: \(letters)")
                 } catch {
-                    #expect(error.refusal == .invalidResource)
+                    #expect(error.errorCode == .invalidResource)
                 }
                 #expect(letters == "D" || letters == "")
             }
         }
 
         @Test(.spec("S-44", "P-12")) func `degraded images respect orientation, crop and aspect fill`() async throws {
-            try await Darkroom.open { room in
+            try await ThumbnailerFixture.open { fixture in
                 for orientation in 1...8 {
-                    let small = TestPictures.jpeg(width: 320, height: 240, orientation: orientation)
-                    let asset = try room.catalog.add(Negatives.withItselfAsPreview(small, orientation: orientation))
+                    let small = TestImages.jpeg(width: 320, height: 240, orientation: orientation)
+                    let asset = try fixture.catalog.add(
+                        LargeImageFixtures.withItselfAsPreview(small, orientation: orientation)
+                    )
                     var request = ImageRequest(
                         asset: asset.id,
                         targetSize: .size(width: 90, height: 90),
@@ -216,13 +222,13 @@ extension DarkroomTests {
                         normalizedCropRect: UnitRect(x: 0.5, y: 0, width: 0.5, height: 0.5),
                         format: .png
                     )
-                    let message = try #require(try await room.messages(request).first)
+                    let message = try #require(try await fixture.messages(request).first)
                     #expect(message.letter == "D")
                     #expect(message.result?.pixelWidth == message.result?.pixelHeight)
                     let low = try DeliveredPixels(message.bytes).colour(0.5, 0.5)
                     #expect(low.green > 130 && low.red < 90, "orientation \(orientation): the top right is green")
                     request.deliveryMode = .highQualityFormat
-                    let final = try DeliveredPixels(try await room.image(request).bytes).colour(0.5, 0.5)
+                    let final = try DeliveredPixels(try await fixture.image(request).bytes).colour(0.5, 0.5)
                     #expect(final.green > 130 && final.red < 90, "orientation \(orientation)")
                 }
             }

@@ -52,7 +52,7 @@ struct RenditionPlanTests {
         let error = #expect(throws: RPCError.self) {
             try RenditionPlan(request(), of: asset(resource(.video, "a"), kind: .video))
         }
-        #expect(error?.refusal == .missingResource)
+        #expect(error?.errorCode == .missingResource)
     }
 
     @Test(arguments: [(0, 1), (1, 0), (-5, 10), (0, 0)])
@@ -62,33 +62,33 @@ struct RenditionPlanTests {
         ]
         let request = try ImageRequest(params: json)
         let error = #expect(throws: RPCError.self) { try RenditionPlan.check(request) }
-        #expect(error?.refusal == .invalidOptions)
+        #expect(error?.errorCode == .invalidOptions)
         #expect(error?.data["parameter"] == "targetSize")
     }
 
     @Test func `a crop needs exact mode, a size in pixels and an area inside the image`() throws {
         let half = UnitRect(x: 0.5, y: 0, width: 0.5, height: 1)
         let photo = asset(resource(.photo, "a"))
-        func refusal(_ change: (inout ImageRequest) -> Void) -> Refusal? {
+        func errorCode(_ change: (inout ImageRequest) -> Void) -> ErrorCode? {
             do {
                 _ = try RenditionPlan(request(change), of: photo)
                 return nil
             } catch {
-                return error.refusal
+                return error.errorCode
             }
         }
-        #expect(refusal { $0.normalizedCropRect = half } == .invalidOptions)
+        #expect(errorCode { $0.normalizedCropRect = half } == .invalidOptions)
         #expect(
-            refusal { ($0.normalizedCropRect, $0.resizeMode, $0.targetSize) = (half, .exact, .maximum) }
+            errorCode { ($0.normalizedCropRect, $0.resizeMode, $0.targetSize) = (half, .exact, .maximum) }
                 == .invalidOptions
         )
         for bad in [
             UnitRect(x: 0, y: 0, width: 0, height: 1), UnitRect(x: 0.6, y: 0, width: 0.5, height: 1),
             UnitRect(x: 0, y: 0.5, width: 1, height: 0.6),
         ] {
-            #expect(refusal { ($0.normalizedCropRect, $0.resizeMode) = (bad, .exact) } == .invalidOptions)
+            #expect(errorCode { ($0.normalizedCropRect, $0.resizeMode) = (bad, .exact) } == .invalidOptions)
         }
-        #expect(refusal { ($0.normalizedCropRect, $0.resizeMode) = (half, .exact) } == nil)
+        #expect(errorCode { ($0.normalizedCropRect, $0.resizeMode) = (half, .exact) } == nil)
     }
 
     @Test func `options without effect give equal plans`() throws {

@@ -77,18 +77,18 @@ struct ResizeCell: Sendable, CustomStringConvertible {
     }
 }
 
-extension DarkroomTests {
+extension ThumbnailerWorkerTests {
     @Suite(.timeLimit(.minutes(5)))
     struct ResizeTableTests {
         @Test(.spec("S-42", "S-43", "S-44", "P-13", "P-14", "D9", "D12"))
         func `every combination of resize options gives the size of the table, in every format`() async throws {
-            try await Darkroom.open { room in
+            try await ThumbnailerFixture.open { fixture in
                 for (name, bytes) in try Self.pictures() {
-                    let info = try Picture.info(of: bytes)
+                    let info = try ImageProbe.info(of: bytes)
                     let source = (width: info.pixelWidth, height: info.pixelHeight)
-                    let asset = try room.catalog.add(bytes)
+                    let asset = try fixture.catalog.add(bytes)
                     for cell in ResizeCell.all(source) {
-                        let (result, image) = try await room.image(cell.request(asset.id))
+                        let (result, image) = try await fixture.image(cell.request(asset.id))
                         let problem = cell.problem(
                             result.pixelWidth,
                             result.pixelHeight,
@@ -96,7 +96,7 @@ extension DarkroomTests {
                             source: source
                         )
                         #expect(problem == nil, "\(name) \(cell): \(result.pixelWidth)x\(result.pixelHeight)")
-                        let real = try Picture.info(of: image)
+                        let real = try ImageProbe.info(of: image)
                         #expect(real.pixelWidth == result.pixelWidth && real.pixelHeight == result.pixelHeight)
                         #expect(!result.isDegraded && result.isFinal && result.index == 0)
                     }
@@ -104,7 +104,7 @@ extension DarkroomTests {
                         var request = ResizeCell(resizeMode: .fast, contentMode: .aspectFit, target: nil)
                             .request(asset.id)
                         request.targetSize = target
-                        let refusal = await room.refusal(request)?.refusal
+                        let refusal = await fixture.rpcError(request)?.errorCode
                         #expect(refusal == .invalidOptions || refusal == .invalidParams, "\(name) \(target)")
                     }
                 }
@@ -113,7 +113,7 @@ extension DarkroomTests {
 
         /// Returns an image of each format available here, rotated if the format stores an orientation.
         private static func pictures() throws -> [(String, Bytes)] {
-            let jpeg = TestPictures.jpeg(width: 240, height: 160, orientation: 6)
+            let jpeg = TestImages.jpeg(width: 240, height: 160, orientation: 6)
             var pictures = [("a rotated jpeg", jpeg)]
             for format in ImageFormat.allCases where format.canEncode && format != .jpeg {
                 pictures.append((format.rawValue, try Rendition.render(jpeg, RenditionOptions(format: format)).bytes))
@@ -129,20 +129,20 @@ extension DarkroomTests {
         @Test(.spec("S-51", "P-26", "D3")) func `each key of the info dictionary is set in its case`()
             async throws
         {
-            try await Darkroom.open { room in
-                let asset = try room.catalog.add(try Negatives.large(width: 900, seed: 41, preview: true))
+            try await ThumbnailerFixture.open { fixture in
+                let asset = try fixture.catalog.add(try LargeImageFixtures.large(width: 900, seed: 41, preview: true))
                 // Large enough that the preview is ready before it on any machine.
                 var request = ImageRequest(asset: asset.id, targetSize: .size(width: 1900, height: 1900))
                 request.resizeMode = .exact
                 request.format = .png
-                let messages = try await room.messages(request)
+                let messages = try await fixture.messages(request)
                 #expect(messages.map { $0.result?.isDegraded } == [true, false])
                 #expect(messages.allSatisfy { $0.result?.isInCloud == false && $0.result?.asset == asset.id })
                 // A failure gives an error without an image.
-                let broken = try room.catalog.add(Array("no picture".utf8))
+                let broken = try fixture.catalog.add(Array("no picture".utf8))
                 request.asset = broken.id
-                let error = await room.refusal(request)
-                #expect(error?.refusal == .unsupportedFormat)
+                let error = await fixture.rpcError(request)
+                #expect(error?.errorCode == .unsupportedFormat)
                 #expect(
                     error?.message.contains("jpeg, png") == true,
                     "the message lists the readable formats: \(error?.message ?? "")"
@@ -150,10 +150,10 @@ extension DarkroomTests {
                 // A cancelled request has an error of its own.
                 request.asset = asset.id
                 request.targetSize = .size(width: 9000, height: 9000)
-                let asking = Task { [request] in await room.refusal(request) }
+                let asking = Task { [request] in await fixture.rpcError(request) }
                 try await Task.sleep(for: .milliseconds(100))
                 asking.cancel()
-                #expect(await asking.value?.refusal == .userCancelled)
+                #expect(await asking.value?.errorCode == .userCancelled)
             }
         }
     }

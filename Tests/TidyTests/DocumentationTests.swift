@@ -4,12 +4,12 @@ import Testing
 /// README.md and the pages in Shared/docs.
 enum Documentation {
     /// The paths of all pages below the root.
-    static func pages(of house: House) throws -> [String] {
-        ["README.md"] + (try house.names(in: "Shared/docs").filter { $0.hasSuffix(".md") }.map { "Shared/docs/\($0)" })
+    static func pages(of tree: SourceTree) throws -> [String] {
+        ["README.md"] + (try tree.names(in: "Shared/docs").filter { $0.hasSuffix(".md") }.map { "Shared/docs/\($0)" })
     }
 
-    static func text(_ page: String, of house: House) throws -> String {
-        try String(contentsOf: house.root.appending(path: page), encoding: .utf8)
+    static func text(_ page: String, of tree: SourceTree) throws -> String {
+        try String(contentsOf: tree.root.appending(path: page), encoding: .utf8)
     }
 
     /// The anchors of a page's headings, as GitHub makes them.
@@ -30,16 +30,16 @@ enum Documentation {
 /// What the pages refer to exists.
 @Suite(.timeLimit(.minutes(5)))
 struct DocumentationTests {
-    let house: House
+    let tree: SourceTree
     let pages: [String]
 
     init() throws {
-        house = try House.read()
-        pages = try Documentation.pages(of: house)
+        tree = try SourceTree.read()
+        pages = try Documentation.pages(of: tree)
     }
 
     @Test func `README has at most 800 words`() throws {
-        let words = try Documentation.text("README.md", of: house).split { $0.isWhitespace }.count
+        let words = try Documentation.text("README.md", of: tree).split { $0.isWhitespace }.count
         #expect(words <= 800, "README.md has \(words) words")
     }
 
@@ -47,17 +47,17 @@ struct DocumentationTests {
         var count = 0
         for page in pages {
             let folder = page.split(separator: "/").dropLast().joined(separator: "/")
-            for match in try Documentation.text(page, of: house).matches(of: /\]\(([^)\s]+)\)/) {
+            for match in try Documentation.text(page, of: tree).matches(of: /\]\(([^)\s]+)\)/) {
                 guard !match.1.hasPrefix("http") else { continue }
                 count += 1
                 let parts = match.1.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false)
                 let target = parts[0].isEmpty ? page : folder.isEmpty ? String(parts[0]) : "\(folder)/\(parts[0])"
-                guard house.exists(target) else {
+                guard tree.exists(target) else {
                     Issue.record("\(page) links to \(match.1), which does not exist")
                     continue
                 }
                 guard parts.count == 2 else { continue }
-                let anchors = Documentation.anchors(in: try Documentation.text(target, of: house))
+                let anchors = Documentation.anchors(in: try Documentation.text(target, of: tree))
                 #expect(anchors.contains(String(parts[1])), "\(page) links to \(match.1): there is no such heading")
             }
         }
@@ -68,22 +68,22 @@ struct DocumentationTests {
         let path = /(?:Services|Shared|Tests|compose)\/[\w+.\/-]+\.(?:swift|py|sh|yaml|json|md)\b/
         var count = 0
         for page in pages {
-            for match in try Documentation.text(page, of: house).matches(of: path) {
+            for match in try Documentation.text(page, of: tree).matches(of: path) {
                 count += 1
-                #expect(house.exists(String(match.output)), "\(page) names \(match.output)")
+                #expect(tree.exists(String(match.output)), "\(page) names \(match.output)")
             }
         }
         #expect(count > 40)
     }
 
     @Test func `every page is linked from the README`() throws {
-        let readme = try Documentation.text("README.md", of: house)
+        let readme = try Documentation.text("README.md", of: tree)
         for page in pages.dropFirst() { #expect(readme.contains("(\(page))"), "README.md does not link to \(page)") }
     }
 
     @Test func `no page refers to a document that is not in the repository`() throws {
         for page in pages {
-            let text = try Documentation.text(page, of: house)
+            let text = try Documentation.text(page, of: tree)
             #expect(text.firstMatch(of: /\b(DESIGN|STYLE)\b|\bspec\/|\bspec [0-9]|section [0-9]/) == nil, "\(page)")
         }
     }

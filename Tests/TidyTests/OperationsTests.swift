@@ -4,16 +4,16 @@ import Testing
 /// The tables of the page about operations say what the source says.
 @Suite(.timeLimit(.minutes(5)))
 struct OperationsTests {
-    private let house: House
+    private let tree: SourceTree
     private let page: String
     /// The page and all others for people who run or use the services.
     private let pages: String
 
     init() throws {
-        let house = try House.read()
-        self.house = house
-        page = try Documentation.text("Shared/docs/operations.md", of: house)
-        pages = try Documentation.pages(of: house).map { try Documentation.text($0, of: house) }.joined()
+        let tree = try SourceTree.read()
+        self.tree = tree
+        page = try Documentation.text("Shared/docs/operations.md", of: tree)
+        pages = try Documentation.pages(of: tree).map { try Documentation.text($0, of: tree) }.joined()
     }
 
     /// Returns the rows of a table below a heading, as cells, without the table's header.
@@ -27,8 +27,8 @@ struct OperationsTests {
     }
 
     @Test func `every error is in the README with its meaning and remedy, and no other`() throws {
-        let file = try #require(house.files.first { $0.path == "Shared/Contracts/Refusal.swift" })
-        let text = try String(contentsOf: house.root.appending(path: file.path), encoding: .utf8)
+        let file = try #require(tree.files.first { $0.path == "Shared/Contracts/ErrorCode.swift" })
+        let text = try String(contentsOf: tree.root.appending(path: file.path), encoding: .utf8)
         let names = text.matches(of: /case \w+ = "(\w+)"/).map { String($0.1) }
         let rows = rows(below: "## Errors")
         #expect(names.count > 30)
@@ -40,7 +40,7 @@ struct OperationsTests {
     @Test func `every variable that sets something is documented, and each one in the limits is read`() throws {
         let pattern = /SAFELIGHT_[A-Z_]+[A-Z]/
         func variables(_ text: String) -> Set<String> { Set(text.matches(of: pattern).map { String($0.output) }) }
-        let source = house.productFiles.reduce(into: Set<String>()) { found, file in
+        let source = tree.productFiles.reduce(into: Set<String>()) { found, file in
             found.formUnion(variables(file.source.strings))
         }
         // Variables between services and their workers, and those that `watch` passes to its commands.
@@ -60,7 +60,7 @@ struct OperationsTests {
     }
 
     @Test func `a service in a container exits on its own before the kernel kills it`() throws {
-        let compose = try String(contentsOf: house.root.appending(path: "compose/compose.yaml"), encoding: .utf8)
+        let compose = try String(contentsOf: tree.root.appending(path: "compose/compose.yaml"), encoding: .utf8)
         for name in ["catalog", "thumbnailer", "editor", "change-broker"] {
             let start = try #require(compose.range(of: "\n  \(name):\n"))
             let service = compose[start.upperBound...].components(separatedBy: "\n\n")[0]
@@ -71,8 +71,8 @@ struct OperationsTests {
     }
 
     @Test func `every flag of the limits table is one that a service has`() {
-        let source = house.productFiles.map(\.source.code).joined(separator: "\n")
-        let strings = house.productFiles.map(\.source.strings).joined(separator: "\n")
+        let source = tree.productFiles.map(\.source.code).joined(separator: "\n")
+        let strings = tree.productFiles.map(\.source.strings).joined(separator: "\n")
         for row in rows(below: "## Limits") {
             for match in row.joined(separator: " ").matches(of: /`--([a-z-]+)`/) {
                 let words = match.1.split(separator: "-").map(String.init)

@@ -71,16 +71,16 @@ struct SourceText: Sendable {
                 case Byte.slash where at(1) == Byte.star:
                     readBlockComment()
                 case Byte.quote, Byte.hash:
-                    if let hashes = stringStart() { readString(hashes: hashes) } else { takeCode() }
+                    if let hashes = stringStart() { readString(hashes: hashes) } else { readCode() }
                 default:
-                    takeCode()
+                    readCode()
                 }
             }
         }
 
         private func at(_ offset: Int) -> UInt8 { position + offset < bytes.count ? bytes[position + offset] : 0 }
 
-        private mutating func takeCode() {
+        private mutating func readCode() {
             let byte = bytes[position]
             if !newline(byte) {
                 code.append(byte)
@@ -133,7 +133,7 @@ struct SourceText: Sendable {
 
         private mutating func readString(hashes: Int) {
             let quotes = repeats(Byte.quote, 3, at: hashes) ? 3 : 1
-            take(hashes + quotes)
+            consume(hashes + quotes)
             var depth = 0
             while position < bytes.count {
                 if depth > 0 {
@@ -143,21 +143,21 @@ struct SourceText: Sendable {
                     }
                     if bytes[position] == Byte.open { depth += 1 }
                     if bytes[position] == Byte.close { depth -= 1 }
-                    take(1)
+                    consume(1)
                 } else if bytes[position] == Byte.backslash, repeats(Byte.hash, hashes, at: 1) {
                     if at(1 + hashes) == Byte.open { depth = 1 }
-                    take(2 + hashes)
+                    consume(2 + hashes)
                 } else if repeats(Byte.quote, quotes, at: 0), repeats(Byte.hash, hashes, at: quotes) {
-                    take(quotes + hashes)
+                    consume(quotes + hashes)
                     return
                 } else {
                     if quotes == 1, bytes[position] == Byte.newline { return }
-                    take(1)
+                    consume(1)
                 }
             }
         }
 
-        private mutating func take(_ count: Int) {
+        private mutating func consume(_ count: Int) {
             for _ in 0..<count where position < bytes.count {
                 let byte = bytes[position]
                 if !newline(byte) {

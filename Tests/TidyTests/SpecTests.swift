@@ -7,16 +7,16 @@ import Testing
 /// A test that is disabled, or that needs something this machine lacks, covers nothing.
 @Suite(.timeLimit(.minutes(5)))
 struct SpecTests {
-    let house: House
+    let tree: SourceTree
 
-    init() throws { house = try House.read() }
+    init() throws { tree = try SourceTree.read() }
 
     /// The covered rows with their tests, as `Module: name of the test`.
     private var shown: [String: [String]] {
         var shown: [String: [String]] = [:]
-        for file in house.files where file.path.hasPrefix("Tests/") && file.room != "TidyTests" {
+        for file in tree.files where file.path.hasPrefix("Tests/") && file.module != "TidyTests" {
             for mark in SpecMark.all(in: file.source.withoutComments) where mark.isEnabled && mark.canRun {
-                for row in mark.rows { shown[row, default: []].append("\(file.room): \(mark.test)") }
+                for row in mark.rows { shown[row, default: []].append("\(file.module): \(mark.test)") }
             }
         }
         return shown
@@ -25,11 +25,11 @@ struct SpecTests {
     /// The files whose tests show a row, as `Module/File`.
     private var shownIn: [String: Set<String>] {
         var shown: [String: Set<String>] = [:]
-        for file in house.files where file.path.hasPrefix("Tests/") && file.room != "TidyTests" {
+        for file in tree.files where file.path.hasPrefix("Tests/") && file.module != "TidyTests" {
             for mark in SpecMark.all(in: file.source.withoutComments)
             where mark.isEnabled && (mark.canRun || !Needed.isRequired) {
                 for row in mark.rows {
-                    shown[row, default: []].insert("\(file.room)/\(file.name.replacing(".swift", with: ""))")
+                    shown[row, default: []].insert("\(file.module)/\(file.name.replacing(".swift", with: ""))")
                 }
             }
         }
@@ -43,7 +43,7 @@ struct SpecTests {
     }
 
     private func table() throws -> [SpecRow] {
-        SpecRow.all(in: try Documentation.text("Shared/docs/photokit.md", of: house))
+        SpecRow.all(in: try Documentation.text("Shared/docs/photokit.md", of: tree))
     }
 
     @Test func `every row that is claimed to work has a test, and the tests that it names show it`() throws {
@@ -143,9 +143,11 @@ struct SpecMark {
     /// Returns true if everything that a test requires with ``Needed`` is present.
     private static func hasAll(_ body: Substring) -> Bool {
         let programs = body.matches(of: /Needed\.program\("([^"]+)"\)/).map { String($0.1) }
-        guard programs.allSatisfy({ TestPlace.program($0) != nil || Tool.path($0) != nil }) else { return false }
+        guard programs.allSatisfy({ TestPaths.program($0) != nil || ExternalTool.path($0) != nil }) else {
+            return false
+        }
         if body.contains("Needed.photographs("), SharedPhotos.folder == nil { return false }
-        return !body.contains("Needed.python(") || TestPlace.program("python3") != nil
+        return !body.contains("Needed.python(") || TestPaths.program("python3") != nil
     }
 
     /// S before T before P before D, then by number.

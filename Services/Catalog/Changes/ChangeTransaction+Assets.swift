@@ -9,7 +9,7 @@ extension ChangeTransaction {
     mutating func create(_ request: ChangeRequest.CreateAsset, _ change: PreparedChange) throws {
         let resources = change.resources
         guard let original = resources.first(where: { $0.type.isOriginal }) else {
-            throw Refusal.invalidParams.error("an asset needs a resource of type photo")
+            throw ErrorCode.invalidParams.error("an asset needs a resource of type photo")
         }
         if request.ifDuplicate == .useExisting {
             if let id = try existingAsset(withOriginal: original.digest) {
@@ -17,7 +17,9 @@ extension ChangeTransaction {
                 return try bind(request.ref, to: id, isDuplicate: true)
             }
         }
-        guard let facts = original.facts, resources.allSatisfy({ $0.facts != nil }) else { throw FactsNeeded() }
+        guard let facts = original.facts, resources.allSatisfy({ $0.facts != nil }) else {
+            throw MissingMetadataError()
+        }
         var asset = Asset(
             id: makeID(.asset),
             revision: Revision(sequence),
@@ -28,7 +30,7 @@ extension ChangeTransaction {
         asset.modificationDate = now
         asset.contentModificationDate = now
         asset.originalFilename = original.originalFilename
-        asset.take(facts)
+        asset.setMetadata(facts)
         asset.resources = resources.map(\.resource)
         asset.markLivePhoto()
         asset.isRecentlyAdded = recentSpan > 0
@@ -41,7 +43,7 @@ extension ChangeTransaction {
         if let burst = asset.burstIdentifier, try !hasRepresentative(burst) { asset.representsBurst = true }
         try set(asset)
         if request.burst?.isRepresentative == true || request.set.representsBurst == true {
-            try letRepresent(asset.id)
+            try setBurstRepresentative(asset.id)
         }
         if let new = request.edit {
             let edit = ChangeRequest.EditAsset(id: asset.id, render: new.render, adjustmentData: new.adjustmentData)
@@ -51,10 +53,10 @@ extension ChangeTransaction {
     }
 
     /// Makes a frame the representative of its burst, which has exactly one (S-37).
-    private mutating func letRepresent(_ id: ObjectID) throws {
+    private mutating func setBurstRepresentative(_ id: ObjectID) throws {
         var asset = try existingAsset(id)
         guard let burst = asset.burstIdentifier else {
-            throw Refusal.requestNotSupported.error("\(id) is not a frame of a burst", ["id": .string(id.text)])
+            throw ErrorCode.requestNotSupported.error("\(id) is not a frame of a burst", ["id": .string(id.text)])
         }
         for var other in try frames(ofBurst: burst) where other.representsBurst && other.id != id {
             other.representsBurst = false
@@ -69,7 +71,7 @@ extension ChangeTransaction {
         var asset = try existingAsset(id)
         let new = resources.filter { !$0.type.isOriginal && asset.resource($0.type) == nil }
         guard !new.isEmpty else { return }
-        guard new.allSatisfy({ $0.facts != nil }) else { throw FactsNeeded() }
+        guard new.allSatisfy({ $0.facts != nil }) else { throw MissingMetadataError() }
         asset.resources += new.map(\.resource)
         asset.markLivePhoto()
         try set(asset)
@@ -103,22 +105,22 @@ extension ChangeTransaction {
             // Keywords to add that are already present and keywords to remove that are absent are ignored (T-27).
             let leaving = Set(request.removeKeywords.map(nfc))
             let all = asset.keywords.filter { !leaving.contains($0) } + request.addKeywords
-            guard all.count <= 1024 else { throw Refusal.limitExceeded.error("an asset has at most 1024 keywords") }
+            guard all.count <= 1024 else { throw ErrorCode.limitExceeded.error("an asset has at most 1024 keywords") }
             try asset.apply(AssetPatch(keywords: all))
         }
         if request.set.isUserPick != nil, asset.burstIdentifier == nil {
-            throw Refusal.requestNotSupported.error(
+            throw ErrorCode.requestNotSupported.error(
                 "\(asset.id) is not a frame of a burst",
                 ["id": .string(asset.id.text)]
             )
         }
         try set(asset)
-        if request.set.representsBurst == true { try letRepresent(asset.id) }
+        if request.set.representsBurst == true { try setBurstRepresentative(asset.id) }
     }
 
     private func requireChangeable(_ asset: Asset) throws {
         guard asset.sourceType != .typeiTunesSynced else {
-            throw Refusal.changeNotSupported.error(
+            throw ErrorCode.changeNotSupported.error(
                 "\(asset.id) was synced from another device and cannot be changed here",
                 ["id": .string(asset.id.text)]
             )
@@ -206,10 +208,10 @@ extension ChangeTransaction {
         try require(request.ifContentRevision, asset.contentRevision, of: asset.id)
         if let edit = request.publishedEdit { try apply(publishedEdit: edit, to: asset.id) }
         guard let render, let facts = render.facts, let adjustment else {
-            throw Refusal.invalidParams.error("an edit needs both render and adjustmentData")
+            throw ErrorCode.invalidParams.error("an edit needs both render and adjustmentData")
         }
         guard asset.mediaType == facts.mediaType else {
-            throw Refusal.requestNotSupported.error(
+            throw ErrorCode.requestNotSupported.error(
                 "\(asset.id) has media type \(asset.mediaType.rawValue) and its render has"
                     + " \(facts.mediaType.rawValue); send a render of the same type",
                 ["id": .string(asset.id.text), "mediaType": .string(asset.mediaType.rawValue)]
@@ -238,7 +240,7 @@ extension ChangeTransaction {
         let isChosen = try asset.choose(request.base)
         guard asset.hasAdjustments || isChosen else { return }
         guard let original = asset.originalResource else {
-            throw Refusal.missingResource.error("\(asset.id) has no original", ["id": .string(asset.id.text)])
+            throw ErrorCode.missingResource.error("\(asset.id) has no original", ["id": .string(asset.id.text)])
         }
         let edited: Set<ResourceType> = [.fullSizePhoto, .fullSizeVideo, .adjustmentData, .adjustmentBasePhoto]
         asset.resources.removeAll { edited.contains($0.type) }
@@ -283,7 +285,7 @@ extension Asset {
     }
 
     /// Sets the properties that were read from the file.
-    mutating func take(_ facts: PictureFacts) {
+    mutating func setMetadata(_ facts: ExtractedMetadata) {
         mediaType = facts.mediaType
         mediaSubtypes = facts.mediaSubtypes
         playbackStyle = facts.playbackStyle
@@ -336,7 +338,10 @@ extension Asset {
 /// - Throws: `invalid_params` if it contains U+0000
 func storable(_ text: String, _ name: String) throws -> String {
     guard !text.utf8.contains(0) else {
-        throw Refusal.invalidParams.error("\(name) must not contain the character U+0000", ["parameter": .string(name)])
+        throw ErrorCode.invalidParams.error(
+            "\(name) must not contain the character U+0000",
+            ["parameter": .string(name)]
+        )
     }
     return nfc(text)
 }

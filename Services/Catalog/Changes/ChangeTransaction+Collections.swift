@@ -22,7 +22,7 @@ extension ChangeTransaction {
     mutating func update(_ request: ChangeRequest.UpdateCollection, _ snapshot: SnapshotList?) throws {
         var collection = try existingCollection(id(request.id))
         guard collection.type == .album else {
-            throw Refusal.changeNotSupported.error(
+            throw ErrorCode.changeNotSupported.error(
                 "\(collection.id) is derived from its assets and cannot be changed",
                 ["id": .string(collection.id.text)]
             )
@@ -35,7 +35,7 @@ extension ChangeTransaction {
         try apply(request.edits, snapshot, to: collection.id)
         if let keyAsset = request.keyAsset, var collection = try self.collection(collection.id) {
             if let keyAsset, try asset(keyAsset)?.orderKey(in: collection.id) == nil {
-                throw Refusal.invalidParams.error(
+                throw ErrorCode.invalidParams.error(
                     "the key asset \(keyAsset) is not a member of the album",
                     ["id": .string(keyAsset.text)]
                 )
@@ -49,7 +49,7 @@ extension ChangeTransaction {
         for id in request.ids {
             let collection = try existingCollection(id)
             guard collection.type == .album else {
-                throw Refusal.changeNotSupported.error("\(id) cannot be deleted", ["id": .string(id.text)])
+                throw ErrorCode.changeNotSupported.error("\(id) cannot be deleted", ["id": .string(id.text)])
             }
             for var asset in try members(of: id) {
                 asset.memberships.removeAll { $0.collection == id }
@@ -67,7 +67,7 @@ extension ChangeTransaction {
     private func members(of id: ObjectID) throws -> [Asset] {
         let stored = try state.members(of: id, limit: limit + 1)
         guard stored.count <= limit else {
-            throw Refusal.limitExceeded.error(
+            throw ErrorCode.limitExceeded.error(
                 "\(id) has more members than one transaction may touch (\(limit)); remove them in steps first",
                 ["id": .string(id.text), "limit": JSON(limit)]
             )
@@ -105,13 +105,13 @@ extension ChangeTransaction {
     /// - Throws: `change_not_supported`, `limit_exceeded`
     private func requireJoinable(_ asset: Asset) throws {
         guard asset.canJoinCollections else {
-            throw Refusal.changeNotSupported.error(
+            throw ErrorCode.changeNotSupported.error(
                 "\(asset.id) is shared or synced from another device and cannot be added to albums",
                 ["id": .string(asset.id.text)]
             )
         }
         guard asset.memberships.count < maxAlbums else {
-            throw Refusal.limitExceeded.error(
+            throw ErrorCode.limitExceeded.error(
                 "\(asset.id) is already in \(maxAlbums) albums; remove it from some",
                 ["id": .string(asset.id.text), "limit": JSON(maxAlbums)]
             )
@@ -145,7 +145,7 @@ extension ChangeTransaction {
             }
             return
         }
-        let script = try MemberScript(edits, snapshot, isNew: state.collection(id) == nil) { reference in
+        let script = try MemberEditPlan(edits, snapshot, isNew: state.collection(id) == nil) { reference in
             try self.id(reference)
         } isMember: { member in
             try asset(member)?.orderKey(in: id) != nil
@@ -190,7 +190,7 @@ extension ChangeTransaction {
 extension ChangeTransaction {
     func checkLength(_ keys: [OrderKey], of id: ObjectID) throws {
         guard keys.contains(where: { $0.text.utf8.count > OrderKey.maxBytes }) else { return }
-        throw Refusal.limitExceeded.error(
+        throw ErrorCode.limitExceeded.error(
             "too many members were inserted at one position of \(id); move its neighbours to the end and back first",
             ["id": .string(id.text)]
         )

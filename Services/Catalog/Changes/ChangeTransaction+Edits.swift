@@ -53,7 +53,7 @@ extension ChangeTransaction {
         let publisher = try requirePublisher()
         if let known = try publishedEdit(request.id) {
             guard known.digest == request.digest else {
-                throw Refusal.idReused.error(
+                throw ErrorCode.idReused.error(
                     "the edit \(request.id) was published with other content; use a new id for each edit",
                     ["id": .string(request.id)]
                 )
@@ -62,12 +62,12 @@ extension ChangeTransaction {
         }
         let content = request.content.canonical.bytes
         guard content.count <= ChangeRequest.AcceptEdit.maxContentBytes else {
-            throw Refusal.limitExceeded.error(
+            throw ErrorCode.limitExceeded.error(
                 "an edit has at most \(ChangeRequest.AcceptEdit.maxContentBytes) bytes, this one has \(content.count)"
             )
         }
         guard try state.pendingEdits() < EditLimits.pending else {
-            throw Refusal.busy.error("\(EditLimits.pending) edits are accepted and not finished; publish more later")
+            throw ErrorCode.busy.error("\(EditLimits.pending) edits are accepted and not finished; publish more later")
         }
         set(
             StoredEdit(
@@ -107,10 +107,10 @@ extension ChangeTransaction {
         guard let known = try publishedEdit(request.id) else { return set(failed) }
         guard known.digest == request.digest else {
             // Reported but not stored: the existing edit with this id is not affected.
-            failed.errorName = Refusal.idReused.rawValue
-            var told = failed.published
-            told.refusedDigest = request.digest
-            return tell(told)
+            failed.errorName = ErrorCode.idReused.rawValue
+            var reported = failed.published
+            reported.refusedDigest = request.digest
+            return record(reported)
         }
         switch known.state {
         case .accepted:
@@ -127,7 +127,7 @@ extension ChangeTransaction {
     mutating func apply(publishedEdit id: String, to asset: ObjectID) throws {
         _ = try requirePublisher()
         guard var edit = try publishedEdit(id), edit.asset == asset else {
-            throw Refusal.identifierNotFound.error("no edit \(id) of \(asset) was accepted", ["edit": .string(id)])
+            throw ErrorCode.identifierNotFound.error("no edit \(id) of \(asset) was accepted", ["edit": .string(id)])
         }
         guard edit.state == .accepted else { throw finished(edit) }
         edit.state = .applied
@@ -138,7 +138,7 @@ extension ChangeTransaction {
     }
 
     private func finished(_ edit: StoredEdit) -> RPCError {
-        Refusal.conflict.error(
+        ErrorCode.conflict.error(
             "the edit \(edit.id) is finished: \(edit.state.rawValue) by #\(edit.sequence)",
             ["edit": .string(edit.id), "state": .string(edit.state.rawValue), "sequence": .int(edit.sequence)]
         )
@@ -146,13 +146,13 @@ extension ChangeTransaction {
 
     private func requirePublisher() throws(RPCError) -> String {
         guard let publisher else {
-            throw Refusal.accessDenied.error(
+            throw ErrorCode.accessDenied.error(
                 "only services record published edits, onBehalfOf their publisher; push edits.publish to the edits"
                     + " endpoint"
             )
         }
         guard edits.isEmpty else {
-            throw Refusal.invalidParams.error("a transaction can contain only one published edit")
+            throw ErrorCode.invalidParams.error("a transaction can contain only one published edit")
         }
         return publisher
     }

@@ -9,7 +9,7 @@ extension ChangeTransaction {
     func existingFolder(_ id: ObjectID) throws -> CollectionList {
         let list = try existingList(id)
         guard list.type == .folder else {
-            throw Refusal.changeNotSupported.error(
+            throw ErrorCode.changeNotSupported.error(
                 "\(id) is derived from its assets and cannot be changed",
                 ["id": .string(id.text)]
             )
@@ -37,7 +37,7 @@ extension ChangeTransaction {
         try require(request.ifRevision, list.revision, of: list.id)
         if let title = request.title {
             guard list.id != .root else {
-                throw Refusal.changeNotSupported.error("the root folder has no name", ["id": .string(list.id.text)])
+                throw ErrorCode.changeNotSupported.error("the root folder has no name", ["id": .string(list.id.text)])
             }
             list.title = try storable(title, "title")
             try set(list)
@@ -50,7 +50,7 @@ extension ChangeTransaction {
         for id in request.ids {
             let list = try existingFolder(id)
             guard id != .root else {
-                throw Refusal.changeNotSupported.error("the root folder cannot be deleted", ["id": .string(id.text)])
+                throw ErrorCode.changeNotSupported.error("the root folder cannot be deleted", ["id": .string(id.text)])
             }
             try delete(list)
         }
@@ -126,11 +126,11 @@ extension ChangeTransaction {
 
     private mutating func append(_ child: ObjectID, to parent: ObjectID) throws {
         if try isChild(child, of: parent) { return }
-        try put(child, in: parent, at: nextChildKey(in: parent))
+        try insert(child, in: parent, at: nextChildKey(in: parent))
     }
 
     /// Moves an album or folder into a folder; it leaves its former one, since it has exactly one parent (S-06).
-    private mutating func put(_ child: ObjectID, in parent: ObjectID, at key: OrderKey) throws {
+    private mutating func insert(_ child: ObjectID, in parent: ObjectID, at key: OrderKey) throws {
         let old: ObjectID?
         if child.kind == .collectionList {
             var list = try existingFolder(child)
@@ -141,7 +141,7 @@ extension ChangeTransaction {
         } else {
             var collection = try existingCollection(child)
             guard collection.type == .album else {
-                throw Refusal.changeNotSupported.error(
+                throw ErrorCode.changeNotSupported.error(
                     "\(child) is derived from its assets and cannot be in a folder",
                     ["id": .string(child.text)]
                 )
@@ -165,7 +165,7 @@ extension ChangeTransaction {
             depth += 1
             current = try list(id)?.parent
             guard depth <= Self.maxDepth else {
-                throw Refusal.limitExceeded.error(
+                throw ErrorCode.limitExceeded.error(
                     "folders can be nested at most \(Self.maxDepth) deep",
                     ["limit": JSON(Self.maxDepth)]
                 )
@@ -175,13 +175,13 @@ extension ChangeTransaction {
 
     private func requireNoCycle(_ child: ObjectID, in parent: ObjectID) throws {
         guard child != .root else {
-            throw Refusal.changeNotSupported.error("the root folder cannot be moved", ["id": .string(child.text)])
+            throw ErrorCode.changeNotSupported.error("the root folder cannot be moved", ["id": .string(child.text)])
         }
         try requireDepth(of: parent)
         var current: ObjectID? = parent
         while let id = current {
             guard id != child else {
-                throw Refusal.cycle.error(
+                throw ErrorCode.cycle.error(
                     "\(child) cannot be moved into \(parent), which is the same folder or below it",
                     ["id": .string(child.text)]
                 )
@@ -197,33 +197,33 @@ extension ChangeTransaction {
             for edit in edits {
                 switch edit {
                 case .add(let members): for member in members { try append(self.id(member), to: id) }
-                case .remove(let ids): try takeOut(ids, of: id)
+                case .remove(let ids): try removeChildren(ids, of: id)
                 case .insert, .move, .replace, .removeAt: break
                 }
             }
             return
         }
-        let script = try MemberScript(edits, snapshot, isNew: state.list(id) == nil) { reference in
+        let script = try MemberEditPlan(edits, snapshot, isNew: state.list(id) == nil) { reference in
             try self.id(reference)
         } isMember: { child in
             try isChild(child, of: id)
         }
-        try takeOut(script.removed, of: id)
+        try removeChildren(script.removed, of: id)
         for run in try script.runs() {
             let anchor = try script.neighbour(before: run) { try isChild($0, of: id) }
             let lower = try anchor.flatMap { try place(of: $0)?.key }
             let upper = try child(after: lower, in: id, passingOver: Set(run.members))?.key
             let keys = try OrderKey.keys(count: run.members.count, between: lower, and: upper)
             try checkLength(keys, of: id)
-            for (child, key) in zip(run.members, keys) { try put(child, in: id, at: key) }
+            for (child, key) in zip(run.members, keys) { try insert(child, in: id, at: key) }
         }
     }
 
     /// Removes objects from a folder; they move to the end of the root folder.
-    private mutating func takeOut(_ ids: [ObjectID], of list: ObjectID) throws {
+    private mutating func removeChildren(_ ids: [ObjectID], of list: ObjectID) throws {
         for id in ids where try isChild(id, of: list) {
             guard list != .root else {
-                throw Refusal.changeNotSupported.error(
+                throw ErrorCode.changeNotSupported.error(
                     "\(id) is already in the root folder; delete it or move it into another folder",
                     ["id": .string(id.text)]
                 )

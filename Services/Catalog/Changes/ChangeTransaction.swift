@@ -103,25 +103,25 @@ struct ChangeTransaction<State: LibraryState> {
     }
 
     func existingList(_ id: ObjectID) throws -> CollectionList {
-        guard id.kind == .collectionList else { throw Refusal.invalidParams.error("\(id) is not a folder") }
+        guard id.kind == .collectionList else { throw ErrorCode.invalidParams.error("\(id) is not a folder") }
         guard let list = try list(id) else { throw notFound(id) }
         return list
     }
 
     func existingAsset(_ id: ObjectID) throws -> Asset {
-        guard id.kind == .asset else { throw Refusal.invalidParams.error("\(id) is not an asset") }
+        guard id.kind == .asset else { throw ErrorCode.invalidParams.error("\(id) is not an asset") }
         guard let asset = try asset(id) else { throw notFound(id) }
         return asset
     }
 
     func existingCollection(_ id: ObjectID) throws -> AssetCollection {
-        guard id.kind == .assetCollection else { throw Refusal.invalidParams.error("\(id) is not a collection") }
+        guard id.kind == .assetCollection else { throw ErrorCode.invalidParams.error("\(id) is not a collection") }
         guard let collection = try collection(id) else { throw notFound(id) }
         return collection
     }
 
     private func notFound(_ id: ObjectID) -> RPCError {
-        Refusal.identifierNotFound.error("no object has the identifier \(id)", ["id": .string(id.text)])
+        ErrorCode.identifierNotFound.error("no object has the identifier \(id)", ["id": .string(id.text)])
     }
 
     func id(_ reference: ObjectReference) throws -> ObjectID {
@@ -129,7 +129,7 @@ struct ChangeTransaction<State: LibraryState> {
         case .id(let id): return id
         case .placeholder(let ref):
             guard let id = placeholders.first(where: { $0.ref == ref })?.id else {
-                throw Refusal.invalidParams.error(
+                throw ErrorCode.invalidParams.error(
                     "no earlier request of this transaction has the ref \"\(ref)\"",
                     ["ref": .string(ref)]
                 )
@@ -143,7 +143,7 @@ struct ChangeTransaction<State: LibraryState> {
     /// - Throws: `conflict` if they differ
     func require(_ wanted: Revision?, _ current: Revision, of id: ObjectID) throws {
         guard let wanted, wanted != current else { return }
-        throw Refusal.conflict.error(
+        throw ErrorCode.conflict.error(
             "\(id) has changed: it has \(current), not \(wanted); fetch it again",
             ["id": .string(id.text), "revision": .string(current.description)]
         )
@@ -199,7 +199,7 @@ struct ChangeTransaction<State: LibraryState> {
     mutating func bind(_ ref: String?, to id: ObjectID, isDuplicate: Bool = false) throws {
         guard let ref else { return }
         guard !placeholders.contains(where: { $0.ref == ref }) else {
-            throw Refusal.invalidParams.error("the ref \"\(ref)\" is used twice", ["ref": .string(ref)])
+            throw ErrorCode.invalidParams.error("the ref \"\(ref)\" is used twice", ["ref": .string(ref)])
         }
         placeholders.append((ref, id))
         if isDuplicate { duplicates.append(ref) }
@@ -211,11 +211,11 @@ struct ChangeTransaction<State: LibraryState> {
     }
 
     /// Adds the state of an edit to the record without storing the edit.
-    mutating func tell(_ edit: PublishedEdit) { edits.append(edit) }
+    mutating func record(_ edit: PublishedEdit) { edits.append(edit) }
 
     private func checkLimit() throws {
         guard assets.count + collections.count + lists.count > limit else { return }
-        throw Refusal.limitExceeded.error(
+        throw ErrorCode.limitExceeded.error(
             "the transaction touches more than \(limit) assets and collections; split it",
             ["limit": JSON(limit)]
         )

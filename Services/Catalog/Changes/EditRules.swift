@@ -13,12 +13,12 @@ extension Asset {
     mutating func rebase(_ edit: ChangeRequest.EditAsset) throws {
         guard let token = edit.inputToken else {
             if let format = adjustmentFormatIdentifier, format != edit.adjustmentData.formatIdentifier {
-                takeRenderAsBase()
+                useRenderAsBase()
             }
             return
         }
         guard token.asset == id else {
-            throw Refusal.invalidParams.error(
+            throw ErrorCode.invalidParams.error(
                 "the inputToken is for \(token.asset), the edit is for \(id)",
                 ["parameter": "inputToken"]
             )
@@ -26,7 +26,7 @@ extension Asset {
         guard token.contentRevision == contentRevision,
             resource(of: token.base).contains(where: { $0.digest == token.digest })
         else {
-            throw Refusal.conflict.error(
+            throw ErrorCode.conflict.error(
                 "\(id) has changed since the edit began: call editing.begin again",
                 [
                     "id": .string(id.text), "revision": .string(revision.description),
@@ -37,11 +37,11 @@ extension Asset {
         switch token.base {
         case .original: resources.removeAll { $0.type == .adjustmentBasePhoto }
         case .previous: break
-        case .current: takeRenderAsBase()
+        case .current: useRenderAsBase()
         }
     }
 
-    private mutating func takeRenderAsBase() {
+    private mutating func useRenderAsBase() {
         guard var base = resource(.fullSizePhoto) else { return }
         base.type = .adjustmentBasePhoto
         resources.removeAll { $0.type == .adjustmentBasePhoto }
@@ -55,7 +55,7 @@ extension Asset {
     mutating func choose(_ choice: OriginalChoice?) throws -> Bool {
         guard let choice else { return false }
         guard let chosen = originalChoices[choice] else {
-            throw Refusal.requestNotSupported.error(
+            throw ErrorCode.requestNotSupported.error(
                 "\(id) does not have both a RAW and a compressed original: omit base",
                 ["id": .string(id.text)]
             )

@@ -6,7 +6,7 @@ import PhotoModel
 /// Implements `changes.since`, `changes.token` and `changes.follow`: the durable feed.
 struct HistoryReader: Sendable {
     let store: LibraryStore
-    let tail: ChangeTail
+    let tail: ChangeLogTail
     /// The maximum size of the records in one page of `changes.since`, in bytes.
     let pageBytes = 4 << 20
     /// The maximum size of the records in one notification of `changes.follow`, in bytes.
@@ -22,7 +22,7 @@ struct HistoryReader: Sendable {
         return try await store.read { reader in
             let head = try reader.head()
             let start = request.token ?? head.oldestToken
-            try CatalogRefusals.check(start, head)
+            try CatalogErrorMapping.check(start, head)
             let filter = FeedTopicFilter(request.topics)
             let page =
                 filter.isEverything
@@ -55,11 +55,13 @@ struct HistoryReader: Sendable {
     /// - Throws: `invalid_options` on a REQ socket, `token_expired`
     func follow(_ request: ChangesFollow, _ incoming: IncomingRequest, _ notifier: Notifier) async throws -> Reply {
         guard incoming.acceptsNotifications else {
-            throw Refusal.invalidOptions.error("changes.follow needs a DEALER socket; a REQ socket polls changes.since")
+            throw ErrorCode.invalidOptions.error(
+                "changes.follow needs a DEALER socket; a REQ socket polls changes.since"
+            )
         }
         let head = try await store.read { try $0.head() }
         let start = request.token ?? head.token
-        try CatalogRefusals.check(start, head)
+        try CatalogErrorMapping.check(start, head)
         var position = start.sequence
         func token() -> ChangeToken { ChangeToken(library: head.library, sequence: position) }
         while !Task.isCancelled {
@@ -90,7 +92,7 @@ struct HistoryReader: Sendable {
                 bytes: followBytes
             ).records
             guard let last = records.last, records.first?.sequence == position + 1 else {
-                throw CatalogRefusals.tokenExpired(ChangeToken(library: head.library, sequence: position), head)
+                throw CatalogErrorMapping.tokenExpired(ChangeToken(library: head.library, sequence: position), head)
             }
             return (records.map(\.bytes), last.sequence)
         }

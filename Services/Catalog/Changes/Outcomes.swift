@@ -23,7 +23,7 @@ extension StoredOutcome {
     /// - Throws: `id_reused` if the request has other parameters
     func result(for digest: [UInt8], _ key: OutcomeKey) throws -> JSON {
         guard digest == self.digest else {
-            throw Refusal.idReused.error(
+            throw ErrorCode.idReused.error(
                 "the transaction id \"\(key.transaction)\" was used for other requests; use a new id for each "
                     + "transaction",
                 ["transaction": .string(key.transaction)]
@@ -35,7 +35,7 @@ extension StoredOutcome {
 
 extension BatchStore {
     func tooLarge(_ bytes: Int) -> RPCError {
-        Refusal.limitExceeded.error(
+        ErrorCode.limitExceeded.error(
             "the change record would have \(bytes) bytes, the limit is \(rules.maxRecordBytes); split the transaction",
             ["limit": JSON(rules.maxRecordBytes)]
         )

@@ -2,7 +2,7 @@ import PhotoModel
 import Storage
 
 /// Metadata that was read from a file before the transaction.
-struct PictureFacts: Sendable, Equatable {
+struct ExtractedMetadata: Sendable, Equatable {
     var mediaType = MediaType.image
     var mediaSubtypes: MediaSubtypes = []
     var playbackStyle = PlaybackStyle.image
@@ -38,7 +38,7 @@ struct PreparedResource: Sendable {
     /// The file at the path, if it is to be removed once its bytes belong to an asset.
     var identity: FileIdentity?
     /// The metadata; nil if it was not extracted because an asset with these bytes already existed.
-    var facts: PictureFacts?
+    var facts: ExtractedMetadata?
 }
 
 /// A change request whose bytes are in the resource store.
@@ -69,4 +69,4 @@ struct PreparedChange: Sendable {
 }
 
 /// The rules need the metadata of bytes that were not read, because the asset that had them was deleted meanwhile.
-struct FactsNeeded: Error {}
+struct MissingMetadataError: Error {}

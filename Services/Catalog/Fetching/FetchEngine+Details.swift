@@ -13,7 +13,7 @@ extension FetchEngine {
         if let described = request.fetch, let fetch {
             let isHeld = described.container?.isTransient == true
             guard !isHeld, fetch.kind.isDecidedByEntity else {
-                throw Refusal.notObservable.error(
+                throw ErrorCode.notObservable.error(
                     "changes.details does not support this kind of fetch; compare its members before and after"
                 )
             }
@@ -22,11 +22,17 @@ extension FetchEngine {
             let (head, from) = try Self.moment(request.from, reader)
             let (_, to) = try Self.moment(request.to, reader)
             guard from.sequence <= to.sequence else {
-                throw Refusal.invalidOptions.error("from is later than to; exchange them")
+                throw ErrorCode.invalidOptions.error("from is later than to; exchange them")
             }
             var result = ChangesDetails.Result(from: from, to: to)
             if let fetch {
-                let between = Between(reader: reader, head: head, cache: cache, from: from.sequence, to: to.sequence)
+                let between = DetailsRange(
+                    reader: reader,
+                    head: head,
+                    cache: cache,
+                    from: from.sequence,
+                    to: to.sequence
+                )
                 result.details =
                     fetch.kind.entityClass == .asset ? try between.assets(fetch) : try between.collections(fetch)
                 if !request.wantsIncrementalChangeDetails { result.details?.makeWhole() }
@@ -34,8 +40,8 @@ extension FetchEngine {
                 if request.form == .rice { result.rice = try result.details?.rice() }
             }
             for id in IDList(request.ids).ids {
-                let before = try PastState(reader: reader, moment: from.sequence, head: head).entity(id)
-                let after = try PastState(reader: reader, moment: to.sequence, head: head).entity(id)
+                let before = try HistoricalState(reader: reader, moment: from.sequence, head: head).entity(id)
+                let after = try HistoricalState(reader: reader, moment: to.sequence, head: head).entity(id)
                 guard before?.json != after?.json else { continue }
                 var details = ObjectDetails(id: id, before: before?.json, after: after?.json)
                 details.objectWasDeleted = before != nil && after == nil
@@ -48,7 +54,7 @@ extension FetchEngine {
         }
     }
 
-    private struct Between {
+    private struct DetailsRange {
         let reader: LibraryReader
         let head: LibraryHead
         let cache: ResultCache
@@ -82,7 +88,7 @@ extension FetchEngine {
         private func touched() throws -> (assets: [ObjectID], collections: [ObjectID]) {
             var (assets, collections): (Set<ObjectID>, Set<ObjectID>) = ([], [])
             let end = LibraryHead(library: head.library, sequence: to, oldest: head.oldest)
-            try reader.history.each(after: from, through: end, bytes: PastState.maxBytes) { record in
+            try reader.history.each(after: from, through: end, bytes: HistoricalState.maxBytes) { record in
                 assets.formUnion(record.assets.map(\.id))
                 collections.formUnion(record.collections.map(\.id))
                 collections.formUnion(record.lists.map(\.id))
@@ -92,7 +98,7 @@ extension FetchEngine {
     }
 }
 
-extension PastState {
+extension HistoricalState {
     fileprivate struct Entity {
         var json: JSON
         var contentRevision: Revision?

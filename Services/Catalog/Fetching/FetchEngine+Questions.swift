@@ -84,7 +84,7 @@ extension FetchEngine {
             let head = try reader.head()
             let window = FetchStore.Window(from: 0, count: FetchKeyAssets.maxCount + 1)
             guard let rows = try FetchStore(database: reader.database).assetRows(fetch, window) else {
-                throw CatalogRefusals.notFound(fetch)
+                throw CatalogErrorMapping.notFound(fetch)
             }
             let members = try reader.assets.assets(rows)
             var covers = rows.compactMap { members[$0] }
@@ -112,7 +112,7 @@ extension FetchEngine {
                         can[id.text] = []
                         continue
                     }
-                    let past = PastState(reader: reader, moment: head.sequence, head: head)
+                    let past = HistoricalState(reader: reader, moment: head.sequence, head: head)
                     switch try past.collection(id) {
                     case .collection(let collection): can[id.text] = JSON(collection.can.map(\.rawValue))
                     case .list(let list): can[id.text] = JSON(list.can.map(\.rawValue))
@@ -147,7 +147,7 @@ extension FetchEngine {
         let seen = try resolved(fetch ?? description, owner: owner)
         switch seen.kind {
         case .assets(.collection(id)), .children(of: id): break
-        default: throw Refusal.invalidOptions.error("snapshotFetch must be a fetch of the members of \(id)")
+        default: throw ErrorCode.invalidOptions.error("snapshotFetch must be a fetch of the members of \(id)")
         }
         return try await store.read { [cache] reader in
             let (head, token) = try Self.moment(token, reader)
@@ -158,7 +158,7 @@ extension FetchEngine {
             let rows = ResultRows(reader: reader, head: head, cache: cache)
             let array = seen.windowed(try rows.rows(of: seen.whole, at: token.sequence))
             guard array.count <= Self.maxSnapshot else {
-                throw Refusal.limitExceeded.error(
+                throw ErrorCode.limitExceeded.error(
                     "\(id) has \(array.count) members; index operations are limited to \(Self.maxSnapshot), name "
                         + "members by their identifiers",
                     ["limit": JSON(Self.maxSnapshot)]

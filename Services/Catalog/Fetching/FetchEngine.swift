@@ -10,14 +10,14 @@ import PhotoModel
 final class FetchEngine: Sendable {
     let store: LibraryStore
     let cache: ResultCache
-    let transients: TransientDesk
+    let transients: TransientCollectionRegistry
     private let quarantine: Quarantine
 
     init(
         store: LibraryStore,
         quarantine: Quarantine,
         cacheBytes: Int,
-        transients: TransientDesk = TransientDesk()
+        transients: TransientCollectionRegistry = TransientCollectionRegistry()
     ) {
         self.store = store
         self.quarantine = quarantine
@@ -55,7 +55,7 @@ final class FetchEngine: Sendable {
     func assets(_ request: FetchAssets, owner: String = "") async throws -> FetchAssets.Result {
         let fetch = try resolved(request.fetch, owner: owner)
         guard fetch.kind.entityClass == .asset else {
-            throw Refusal.invalidOptions.error("fetch.assets accepts the kind assets")
+            throw ErrorCode.invalidOptions.error("fetch.assets accepts the kind assets")
         }
         return try await store.read { [cache, quarantine] reader in
             let (head, token) = try Self.moment(request.token, reader)
@@ -65,7 +65,7 @@ final class FetchEngine: Sendable {
             var result: FetchAssets.Result
             if token.sequence == head.sequence, isNear, fetch.kind.isDecidedByEntity {
                 guard let page = try FetchStore(database: reader.database).assetRows(fetch, window) else {
-                    throw CatalogRefusals.notFound(fetch)
+                    throw CatalogErrorMapping.notFound(fetch)
                 }
                 result = FetchAssets.Result(
                     token: token,
@@ -94,7 +94,7 @@ final class FetchEngine: Sendable {
     func objects(_ request: FetchObjects, owner: String = "") async throws -> FetchAssets.Result {
         let fetch = try resolved(request.fetch, owner: owner)
         guard fetch.kind.entityClass == .asset else {
-            throw Refusal.invalidOptions.error("fetch.objects accepts the kind assets")
+            throw ErrorCode.invalidOptions.error("fetch.objects accepts the kind assets")
         }
         return try await store.read { [cache] reader in
             let (head, token) = try Self.moment(request.token, reader)
@@ -102,7 +102,7 @@ final class FetchEngine: Sendable {
             let array = fetch.windowed(try rows.rows(of: fetch.whole, at: token.sequence))
             let page = try Set(request.at).sorted().map { index in
                 guard index < array.count else {
-                    throw Refusal.rangeError.error(
+                    throw ErrorCode.rangeError.error(
                         "index \(index) is beyond the end: the result has \(array.count) objects",
                         ["index": JSON(index), "count": JSON(array.count)]
                     )
@@ -122,7 +122,7 @@ final class FetchEngine: Sendable {
     func collections(_ request: FetchCollections, owner: String = "") async throws -> FetchCollections.Result {
         let fetch = try resolved(request.fetch, owner: owner)
         guard [.assetCollection, .collection].contains(fetch.kind.entityClass) else {
-            throw Refusal.invalidOptions.error("fetch.collections accepts the kinds collections and children")
+            throw ErrorCode.invalidOptions.error("fetch.collections accepts the kinds collections and children")
         }
         let members = try transientMembers(of: fetch, owner: owner)
         return try await store.read { reader in
@@ -144,7 +144,7 @@ final class FetchEngine: Sendable {
     func lists(_ request: FetchLists) async throws -> FetchLists.Result {
         let fetch = try Fetch(request.fetch)
         guard fetch.kind.entityClass == .collectionList else {
-            throw Refusal.invalidOptions.error("fetch.lists accepts the kind lists")
+            throw ErrorCode.invalidOptions.error("fetch.lists accepts the kind lists")
         }
         return try await store.read { reader in
             let (head, token) = try Self.moment(request.token, reader)
@@ -171,7 +171,7 @@ final class FetchEngine: Sendable {
         _ reader: LibraryReader,
         members: [ObjectID]? = nil
     ) throws -> CollectionFetchStore.Page {
-        let past = PastState(reader: reader, moment: moment, head: head)
+        let past = HistoricalState(reader: reader, moment: moment, head: head)
         if let members {
             var objects = try members.compactMap { try past.collection($0) }
             if let predicate = fetch.predicate { objects.removeAll { !predicate.evaluate($0) } }
@@ -180,14 +180,14 @@ final class FetchEngine: Sendable {
         }
         if moment == head.sequence {
             guard let page = try CollectionFetchStore(database: reader.database).page(fetch, window) else {
-                throw CatalogRefusals.notFound(fetch)
+                throw CatalogErrorMapping.notFound(fetch)
             }
             return page
         }
         guard fetch.kind.isDecidedByEntity else {
-            throw CatalogRefusals.tokenExpired(ChangeToken(library: head.library, sequence: moment), head)
+            throw CatalogErrorMapping.tokenExpired(ChangeToken(library: head.library, sequence: moment), head)
         }
-        if case .children(let list) = fetch.kind, try !past.had(list) { throw CatalogRefusals.notFound(list) }
+        if case .children(let list) = fetch.kind, try !past.had(list) { throw CatalogErrorMapping.notFound(list) }
         return fetch.page(try past.collections(of: fetch.whole), window)
     }
 
@@ -200,7 +200,7 @@ final class FetchEngine: Sendable {
     ) throws -> (head: LibraryHead, token: ChangeToken) {
         let head = try reader.head()
         let token = token ?? head.token
-        try CatalogRefusals.check(token, head)
+        try CatalogErrorMapping.check(token, head)
         return (head, token)
     }
 
@@ -216,9 +216,9 @@ final class FetchEngine: Sendable {
         }
         let carried = fetch.counter == nil ? try carriedCount(fetch.whole, head, reader, cache) : nil
         guard let all = try carried ?? FetchStore(database: reader.database).assetCount(fetch.whole) else {
-            throw CatalogRefusals.notFound(fetch)
+            throw CatalogErrorMapping.notFound(fetch)
         }
-        if fetch.counter == nil { cache.keep(count: all, of: fetch.whole, at: head.sequence) }
+        if fetch.counter == nil { cache.insert(count: all, of: fetch.whole, at: head.sequence) }
         return fetch.windowed(all)
     }
 
@@ -261,7 +261,7 @@ final class FetchEngine: Sendable {
         _ head: LibraryHead,
         _ reader: LibraryReader
     ) throws -> [ObjectID] {
-        let past = PastState(reader: reader, moment: moment, head: head)
+        let past = HistoricalState(reader: reader, moment: moment, head: head)
         return try list.ids.filter { id in
             if moment < head.sequence, let earlier = try past.earlier(id) { return earlier == nil }
             return try reader.assets.rowNumber(of: id) == nil

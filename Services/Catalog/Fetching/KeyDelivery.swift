@@ -19,11 +19,11 @@ struct KeyDelivery: Sendable {
 
     func keys(_ request: FetchKeys, _ incoming: IncomingRequest, _ notifier: Notifier) async throws -> Reply {
         guard incoming.acceptsNotifications else {
-            throw Refusal.invalidOptions.error("fetch.keys needs a DEALER socket; on a REQ socket request pages")
+            throw ErrorCode.invalidOptions.error("fetch.keys needs a DEALER socket; on a REQ socket request pages")
         }
         let fetch = try Fetch(request.fetch)
         guard fetch.kind.isDecidedByEntity else {
-            throw Refusal.notObservable.error("fetch.keys does not support this fetch; request pages")
+            throw ErrorCode.notObservable.error("fetch.keys does not support this fetch; request pages")
         }
         let keys = try await read(fetch, request.maxCount)
         for chunk in keys.chunks { try await notifier.notify(FetchKeys.notification, [:], attachments: [chunk]) }
@@ -40,7 +40,7 @@ struct KeyDelivery: Sendable {
                 keys.count += 1
                 total += key.bytes.count + 4
                 guard keys.count <= maxCount, total <= maxBytes else {
-                    throw Refusal.limitExceeded.error(
+                    throw ErrorCode.limitExceeded.error(
                         "the result has more than \(maxCount) keys, or their bytes more than \(maxBytes)",
                         ["limit": JSON(maxCount)]
                     )
@@ -55,7 +55,7 @@ struct KeyDelivery: Sendable {
                 }
                 chunk.append(contentsOf: key.bytes)
             }
-            guard isThere else { throw Refusal.identifierNotFound.error("the object of the fetch does not exist") }
+            guard isThere else { throw ErrorCode.identifierNotFound.error("the object of the fetch does not exist") }
             if !chunk.isEmpty { keys.chunks.append(chunk) }
             return keys
         }

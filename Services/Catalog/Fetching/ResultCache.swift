@@ -58,7 +58,7 @@ final class ResultCache: Sendable {
     /// Returns the latest cached count of a fetch.
     func newestCount(of fetch: Fetch) -> (sequence: Int64, count: Int)? { state.withLock { $0.counts[fetch] } }
 
-    func keep(count: Int, of fetch: Fetch, at sequence: Int64) {
+    func insert(count: Int, of fetch: Fetch, at sequence: Int64) {
         state.withLock { state in
             if let known = state.counts[fetch], known.sequence > sequence { return }
             if state.counts.count >= Self.maxCounts { state.counts = [:] }
@@ -67,7 +67,7 @@ final class ResultCache: Sendable {
     }
 
     /// Caches a result unless it is larger than the whole cache may be.
-    func keep(_ rows: [Int64], for key: Key) {
+    func insert(_ rows: [Int64], for key: Key) {
         guard Self.bytes(rows) <= maxBytes else { return }
         state.withLock { state in
             state.clock += 1

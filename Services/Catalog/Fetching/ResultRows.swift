@@ -19,29 +19,29 @@ struct ResultRows {
         let key = ResultCache.Key(fetch: fetch, sequence: moment)
         if let kept = cache[key] { return kept }
         let rows = try made(fetch, at: moment)
-        cache.keep(rows, for: key)
+        cache.insert(rows, for: key)
         return rows
     }
 
     private func made(_ fetch: Fetch, at moment: Int64) throws -> [Int64] {
         guard moment == head.sequence else {
             guard fetch.kind.isDecidedByEntity else {
-                throw CatalogRefusals.tokenExpired(ChangeToken(library: head.library, sequence: moment), head)
+                throw CatalogErrorMapping.tokenExpired(ChangeToken(library: head.library, sequence: moment), head)
             }
             if case .assets(.collection(let id)) = fetch.kind { try require(id, at: moment) }
             if case .assets(.moment(let found)) = fetch.kind { try require(found.id, at: moment) }
-            return try PastState(reader: reader, moment: moment, head: head).result(of: fetch)
+            return try HistoricalState(reader: reader, moment: moment, head: head).result(of: fetch)
         }
         if fetch.kind.isDecidedByEntity, let carried = try carried(fetch) { return carried }
         guard let rows = try FetchStore(database: reader.database).assetRows(fetch, .init()) else {
-            throw CatalogRefusals.notFound(fetch)
+            throw CatalogErrorMapping.notFound(fetch)
         }
         return rows
     }
 
     private func require(_ id: ObjectID, at moment: Int64) throws {
-        guard try PastState(reader: reader, moment: moment, head: head).had(id) else {
-            throw CatalogRefusals.notFound(id)
+        guard try HistoricalState(reader: reader, moment: moment, head: head).had(id) else {
+            throw CatalogErrorMapping.notFound(id)
         }
     }
 
@@ -77,7 +77,7 @@ struct ResultRows {
     func assets(_ rows: [Int64], at moment: Int64) throws -> [Asset] {
         let present = try reader.assets.assets(rows)
         guard moment < head.sequence else { return rows.compactMap { present[$0] } }
-        let past = PastState(reader: reader, moment: moment, head: head)
+        let past = HistoricalState(reader: reader, moment: moment, head: head)
         return try rows.map { row in
             guard let id = try present[row]?.id ?? reader.assets.departed(row),
                 let asset = try past.earlier(id) ?? present[row]

@@ -9,7 +9,7 @@ import Storage
 /// Paths are accepted only over ipc, where the kernel reports the peer's uid, and only below the configured folders.
 /// Without configured folders every file that the service's user can read is allowed, for that user alone.
 struct ImportRoots: Sendable {
-    private let fence: FileFence
+    private let fence: PathAllowlist
     /// Nil if every identity that connects over ipc may name files below the folders.
     private let onlyIdentity: String?
     private let ownIdentity: String
@@ -17,9 +17,9 @@ struct ImportRoots: Sendable {
     /// - Throws: `invalid_options` if a folder cannot be opened
     init(_ folders: [String], ownUID: UInt32 = geteuid()) throws(RPCError) {
         do throws(StorageError) {
-            fence = try FileFence(roots: folders.isEmpty ? ["/"] : folders)
+            fence = try PathAllowlist(roots: folders.isEmpty ? ["/"] : folders)
         } catch {
-            throw Refusal.invalidOptions.error("--import-root: \(error)")
+            throw ErrorCode.invalidOptions.error("--import-root: \(error)")
         }
         ownIdentity = "uid:\(ownUID)"
         onlyIdentity = folders.isEmpty ? ownIdentity : nil
@@ -27,7 +27,7 @@ struct ImportRoots: Sendable {
 
     /// Refuses to reference files unless the import folders were configured.
     func requireConfigured() throws(RPCError) {
-        if onlyIdentity != nil { throw RescanDesk.noRoots }
+        if onlyIdentity != nil { throw RescanService.noRoots }
     }
 
     /// Checks that a file may be removed after it was ingested (T-21): the request comes from the service's own user,
@@ -36,11 +36,11 @@ struct ImportRoots: Sendable {
     /// - Throws: `access_denied`, `request_not_supported`
     func requireMovable(_ file: ResourceFile, _ path: String, for identity: String) throws -> FileIdentity {
         guard identity == ownIdentity else {
-            throw Refusal.accessDenied.error("\(identity) may not have files moved; use copy instead")
+            throw ErrorCode.accessDenied.error("\(identity) may not have files moved; use copy instead")
         }
         var status = stat()
         guard fstat(file.descriptor, &status) == 0, status.st_nlink == 1 else {
-            throw Refusal.requestNotSupported.error(
+            throw ErrorCode.requestNotSupported.error(
                 "\(path) has other hard links, so it cannot be moved; use copy instead",
                 ["path": .string(path)]
             )
@@ -57,26 +57,26 @@ struct ImportRoots: Sendable {
     /// - Throws: `access_denied`, `invalid_params`, `invalid_resource`
     func open(_ path: String, for identity: String) throws(RPCError) -> ResourceFile {
         guard identity.hasPrefix("uid:") else {
-            throw Refusal.accessDenied.error("paths are accepted over ipc only; send the bytes, or upload them")
+            throw ErrorCode.accessDenied.error("paths are accepted over ipc only; send the bytes, or upload them")
         }
         guard onlyIdentity == nil || identity == onlyIdentity else {
-            throw Refusal.accessDenied.error(
+            throw ErrorCode.accessDenied.error(
                 "\(identity) may not name files here; start the catalog with --import-root"
             )
         }
         guard path.hasPrefix("/"), !path.utf8.contains(0) else {
-            throw Refusal.invalidParams.error("a path must be absolute: \(path.prefix(200))", ["path": .string(path)])
+            throw ErrorCode.invalidParams.error("a path must be absolute: \(path.prefix(200))", ["path": .string(path)])
         }
         do throws(StorageError) {
             return try fence.open(path)
         } catch {
             if case .invalid = error, onlyIdentity == nil {
-                throw Refusal.accessDenied.error(
+                throw ErrorCode.accessDenied.error(
                     "\(path) is not below a configured import folder",
                     ["path": .string(path)]
                 )
             }
-            throw Refusal.invalidResource.error(
+            throw ErrorCode.invalidResource.error(
                 "\(path) cannot be imported: \(error)",
                 ["file": .string(path), "reason": .string("\(error)")]
             )

@@ -42,16 +42,16 @@ final class Quarantine: Sendable {
     }
 
     /// Counts a failure, and quarantines the bytes when there were enough.
-    func report(_ harm: ReportHarm) async throws -> ReportHarm.Result {
-        guard ResourceDigest(harm.digest) != nil else {
-            throw Refusal.invalidParams.error("a digest must have 64 hexadecimal digits", ["parameter": "digest"])
+    func report(_ fault: ReportWorkerFault) async throws -> ReportWorkerFault.Result {
+        guard ResourceDigest(fault.digest) != nil else {
+            throw ErrorCode.invalidParams.error("a digest must have 64 hexadecimal digits", ["parameter": "digest"])
         }
         let date = now()
         return try await store.changeQuarantine { [self] quarantine in
-            let entry = try quarantine.add(harm, date: date, most: Self.most)
+            let entry = try quarantine.add(fault, date: date, most: Self.most)
             let isSetAside = entry.failures >= Self.failures
             try load(quarantine)
-            return ReportHarm.Result(failures: entry.failures, isSetAside: isSetAside)
+            return ReportWorkerFault.Result(failures: entry.failures, isSetAside: isSetAside)
         }
     }
 

@@ -9,7 +9,7 @@ import Storage
 struct ResourceDelivery: Sendable {
     let store: LibraryStore
     let resources: ResourceStore
-    let crew: FileCrew
+    let blockingIO: BlockingIOExecutor
 
     func read(
         _ request: ReadResource,
@@ -18,29 +18,29 @@ struct ResourceDelivery: Sendable {
     ) async throws -> Reply {
         let asset = try await store.read { try $0.assets.asset(request.asset) }
         guard let asset else {
-            throw Refusal.identifierNotFound.error(
+            throw ErrorCode.identifierNotFound.error(
                 "there is no asset with the identifier \(request.asset)",
                 ["id": .string(request.asset.text)]
             )
         }
         guard let resource = asset.resource(request.type), let digest = ResourceDigest(resource.digest) else {
             let types = asset.resources.map(\.type.rawValue)
-            throw Refusal.missingResource.error(
+            throw ErrorCode.missingResource.error(
                 "\(asset.id) has no resource \(request.type.rawValue)",
                 ["allowed": JSON(types)]
             )
         }
         guard request.offset <= resource.size else {
-            throw Refusal.rangeError.error(
+            throw ErrorCode.rangeError.error(
                 "the resource has \(resource.size) bytes, so it cannot be read from offset \(request.offset)",
                 ["size": .int(resource.size)]
             )
         }
         let length = min(request.length ?? .max, resource.size - request.offset)
-        let (resources, source) = (resources, FileCrew.Source.connection(incoming.connection))
-        let file = try await crew.run(for: source) { try resources.open(digest) }
+        let (resources, source) = (resources, BlockingIOExecutor.Source.connection(incoming.connection))
+        let file = try await blockingIO.run(for: source) { try resources.open(digest) }
         guard file.size == resource.size else {
-            throw Refusal.resourceChanged.error("the stored bytes are damaged; restore the file from a backup")
+            throw ErrorCode.resourceChanged.error("the stored bytes are damaged; restore the file from a backup")
         }
         if incoming.acceptsNotifications, incoming.credit != nil {
             return try await stream(file, resource, request.offset, length, source, notifier)
@@ -53,11 +53,11 @@ struct ResourceDelivery: Sendable {
         _ resource: AssetResource,
         _ request: ReadResource,
         _ length: Int64,
-        _ source: FileCrew.Source
+        _ source: BlockingIOExecutor.Source
     ) async throws -> Reply {
         let count = Int(min(length, Int64(ReadResource.maxReplyBytes)))
         let isWhole = request.offset == 0 && Int64(count) == resource.size
-        let bytes = try await crew.run(for: source) {
+        let bytes = try await blockingIO.run(for: source) {
             // A read of the whole resource is verified against its digest.
             isWhole
                 ? try file.readAll(limit: Int64(ReadResource.maxReplyBytes))
@@ -73,14 +73,14 @@ struct ResourceDelivery: Sendable {
         _ resource: AssetResource,
         _ offset: Int64,
         _ length: Int64,
-        _ source: FileCrew.Source,
+        _ source: BlockingIOExecutor.Source,
         _ notifier: Notifier
     ) async throws -> Reply {
-        if offset == 0, length == resource.size { try await crew.verify(file, for: source) }
+        if offset == 0, length == resource.size { try await blockingIO.verify(file, for: source) }
         var sent: Int64 = 0
         while sent < length {
             let (position, count) = (offset + sent, Int(min(length - sent, Int64(ReadResource.chunkBytes))))
-            let bytes = try await crew.run(for: source) { try file.read(offset: position, count: count) }
+            let bytes = try await blockingIO.run(for: source) { try file.read(offset: position, count: count) }
             guard bytes.count == count else { throw Self.short }
             try await notifier.notify(
                 ReadResource.notification,
@@ -92,7 +92,7 @@ struct ResourceDelivery: Sendable {
         return Reply(ReadResource.Result(resource: resource, offset: offset, length: sent).json)
     }
 
-    private static let short = Refusal.resourceChanged.error(
+    private static let short = ErrorCode.resourceChanged.error(
         "the stored file is truncated; restore it from a backup"
     )
 }

@@ -8,9 +8,9 @@ import Storage
 /// damaged bytes caused are removed.
 struct ResourceHealing: Sendable {
     let store: LibraryStore
-    let writer: Writer
+    let writer: TransactionWriter
     let quarantine: Quarantine
-    let pictures: PictureReader
+    let extractor: MetadataExtractor
     let logger: Logger
 
     func healed(_ digests: [ResourceDigest]) async {
@@ -32,8 +32,8 @@ struct ResourceHealing: Sendable {
     private func lookAgain(_ digest: ResourceDigest) async throws {
         let assets = try await store.read { try $0.assets.damaged(by: digest) }
         guard !assets.isEmpty else { return }
-        let damage = try await pictures.damage(of: digest)
-        let marks = assets.map { DamageMark(asset: $0, digest: digest.text, damage: damage) }
+        let damage = try await extractor.damage(of: digest)
+        let marks = assets.map { DamageReport(asset: $0, digest: digest.text, damage: damage) }
         _ = try await writer.perform(.marking(marks))
     }
 }

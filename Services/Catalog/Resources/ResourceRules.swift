@@ -19,7 +19,7 @@ enum ResourceRules {
     /// Sets the type of each original from its bytes, and checks that the files belong together.
     ///
     /// - Throws: `resources_disagree`
-    static func settle(_ resources: inout [PreparedResource]) throws {
+    static func resolve(_ resources: inout [PreparedResource]) throws {
         for index in resources.indices where resources[index].type.isOriginal {
             guard let facts = resources[index].facts else { continue }
             resources[index].type = facts.mediaType == .video ? .video : .photo
@@ -48,7 +48,7 @@ enum ResourceRules {
     }
 
     private static func disagreement(_ one: PreparedResource, _ other: PreparedResource, _ reason: String) -> RPCError {
-        Refusal.resourcesDisagree.error(
+        ErrorCode.resourcesDisagree.error(
             "\(other.name) does not belong to \(one.name): \(reason); import it as a separate asset",
             ["file": .string(other.name), "reason": .string(reason)]
         )

@@ -168,7 +168,7 @@ struct AssetStore {
     ///
     /// - Parameter counters: collects the resulting differences in the library's counts
     func save(_ changes: [EntityChange<Asset>], sequence: Int64, _ counters: inout CounterChanges) throws {
-        try leavePlaces(changes)
+        try deleteMemberships(changes)
         for change in changes {
             counters.count(change)
             switch (change.before, change.after) {
@@ -215,7 +215,7 @@ struct AssetStore {
             )
             guard database.changesCount == 1 else { throw DamagedRow("\(after.id) has no row in the database") }
         }
-        guard isToldElsewhere(before, after) else { return }
+        guard isRecordedElsewhere(before, after) else { return }
         guard let row = try rowNumber(of: after.id) else { throw DamagedRow("\(after.id) has no row in the database") }
         if before.resources != after.resources {
             try run("DELETE FROM resource WHERE asset = ?", [row])
@@ -234,7 +234,7 @@ struct AssetStore {
     }
 
     /// Returns true if a change affects values that other tables hold or have copies of, which is rare.
-    private func isToldElsewhere(_ before: Asset, _ after: Asset) -> Bool {
+    private func isRecordedElsewhere(_ before: Asset, _ after: Asset) -> Bool {
         before.resources != after.resources || before.keywords != after.keywords
             || before.memberships != after.memberships || before.isVisible != after.isVisible
             || before.isShown != after.isShown || areCopiesStale(before, after)
@@ -261,7 +261,7 @@ struct AssetStore {
 
     /// Deletes the memberships that assets give up, before other assets of the same transaction are inserted with the
     /// same order keys.
-    private func leavePlaces(_ changes: [EntityChange<Asset>]) throws {
+    private func deleteMemberships(_ changes: [EntityChange<Asset>]) throws {
         for change in changes {
             let staying = change.after?.memberships ?? []
             for membership in change.before?.memberships ?? [] where !staying.contains(membership) {

@@ -71,12 +71,12 @@ struct BackupStore: Sendable {
     ///
     /// The lost library may have gone on after the backup: `gap` sequence numbers are skipped so that no revision that
     /// it assigned is assigned again.
-    static func beginAnew(path: String, history: String, gap: Int64) throws -> LibraryHead {
+    static func startNewHistory(path: String, history: String, gap: Int64) throws -> LibraryHead {
         let file = try DatabaseFile(path: path, migrator: CatalogSchema.migrator)
         let head = try file.pool.write { database in
             let store = HistoryStore(database: database)
             guard let head = try store.head() else { throw DamagedRow("the database has no library row") }
-            try store.beginAnew(library: history, sequence: head.sequence + gap)
+            try store.startNewHistory(library: history, sequence: head.sequence + gap)
             return LibraryHead(library: history, sequence: head.sequence + gap, oldest: head.sequence + gap)
         }
         try file.close()

@@ -16,7 +16,7 @@ struct WriteRequest: Sendable {
     /// True if the transaction also applies what depends on the time: recently added and the trash.
     var passesTime = false
     /// Damage found in stored bytes, which the transaction also records.
-    var marks: [DamageMark] = []
+    var marks: [DamageReport] = []
 
     init(changes: [PreparedChange], origin: ChangeOrigin, key: OutcomeKey?, digest: [UInt8]) {
         self.changes = changes
@@ -33,7 +33,7 @@ struct WriteRequest: Sendable {
     }
 
     /// Returns a transaction that marks damaged images.
-    static func marking(_ marks: [DamageMark]) -> WriteRequest {
+    static func marking(_ marks: [DamageReport]) -> WriteRequest {
         var request = WriteRequest(changes: [], origin: ChangeOrigin(identity: "examiner"), key: nil, digest: [])
         request.marks = marks
         return request
@@ -71,10 +71,10 @@ enum WriteFailure: Error, Sendable {
 /// Commits several requests together; each is applied completely or not at all and has its own sequence.
 struct BatchStore {
     let database: Database
-    let rules: WriteRules
+    let rules: WriteContext
 
     /// The limits, clocks and identifier source that a commit uses besides the database.
-    struct WriteRules: Sendable {
+    struct WriteContext: Sendable {
         /// The maximum number of entities that one transaction may touch.
         var maxEntities = ChangeRecord.maxEntities
         /// The maximum size of one record in bytes.
@@ -104,13 +104,13 @@ struct BatchStore {
     func commit(_ requests: [WriteRequest], isOfTheDisk: (any Error) -> Bool) throws -> Committed {
         do {
             return try commit(requests, inSavepoints: false, isOfTheDisk)
-        } catch is HalfWritten {
+        } catch is PartialWriteError {
             return try commit(requests, inSavepoints: true, isOfTheDisk)
         }
     }
 
     /// A request failed after it had begun to write. Requests that the rules refuse never get that far.
-    private struct HalfWritten: Error {}
+    private struct PartialWriteError: Error {}
 
     /// - Parameter inSavepoints: runs each request in its own savepoint. This is expensive, and needed only if a
     ///   request fails while it writes.
@@ -135,7 +135,7 @@ struct BatchStore {
                         try perform(request, head, &work)
                     }
                 } catch  where !isOfTheDisk(error) {
-                    guard inSavepoints || !work.isWriting else { throw HalfWritten() }
+                    guard inSavepoints || !work.isWriting else { throw PartialWriteError() }
                     // Nothing of the request was written, so its sequence number is used by the next one.
                     outcomes.append(.failure(error))
                     continue
@@ -179,7 +179,7 @@ struct BatchStore {
     /// Deletes a few of the oldest records and finished edits.
     ///
     /// - Returns: true if there is more to delete
-    func trim(_ retention: Retention, now: Int64) throws -> Bool {
+    func trim(_ retention: RetentionPolicy, now: Int64) throws -> Bool {
         var isMore = false
         try database.inTransaction(.immediate) {
             let isMoreHistory = try HistoryStore(database: database).trim(

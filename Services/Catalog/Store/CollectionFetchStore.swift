@@ -34,8 +34,8 @@ struct CollectionFetchStore {
     }
 
     private struct Source {
-        var text: SQLPiece
-        var conditions: [SQLPiece]
+        var text: SQLFragment
+        var conditions: [SQLFragment]
         var order: String
     }
 
@@ -52,7 +52,7 @@ struct CollectionFetchStore {
         }
         let (columns, id) =
             table == .list ? (CollectionStore.listColumns, "l.id") : (CollectionStore.collectionColumns, "c.id")
-        let text = source.text + " WHERE " + .joined(source.conditions + [SQLPiece("1")], " AND ")
+        let text = source.text + " WHERE " + .joined(source.conditions + [SQLFragment("1")], " AND ")
         let count = "SELECT count(*) FROM " + text
         let all = try Int.fetchOne(
             try database.makeStatement(sql: count.text),
@@ -74,12 +74,12 @@ struct CollectionFetchStore {
 
     private func collections(_ fetch: Fetch) throws -> Source? {
         var source = Source(
-            text: SQLPiece(CollectionStore.collectionSource),
+            text: SQLFragment(CollectionStore.collectionSource),
             conditions: [],
             order: "c.creation_date, c.id"
         )
         func require(_ condition: String, _ value: (any DatabaseValueConvertible)?) {
-            if let value { source.conditions.append(SQLPiece(condition, [value.databaseValue])) }
+            if let value { source.conditions.append(SQLFragment(condition, [value.databaseValue])) }
         }
         switch fetch.kind {
         case .collections(let type, let subtype):
@@ -88,8 +88,8 @@ struct CollectionFetchStore {
             if type == .moment { source.order = "c.start_date, c.id" }
         case .collectionIDs(let list):
             let ids = jsonList(list.ids.map(\.text)).databaseValue
-            source.text = SQLPiece("json_each(?) e CROSS JOIN \(CollectionStore.collectionSource)", [ids])
-            source.conditions.append(SQLPiece("c.id = e.value"))
+            source.text = SQLFragment("json_each(?) e CROSS JOIN \(CollectionStore.collectionSource)", [ids])
+            source.conditions.append(SQLFragment("c.id = e.value"))
             source.order = "e.key"
         case .collectionsContaining(let id, let type):
             let assets = AssetStore(database: database)
@@ -97,7 +97,7 @@ struct CollectionFetchStore {
             let derived =
                 [asset.moment?.id].compactMap { $0 } + SmartAlbum.allCases.filter { $0.contains(asset) }.map(\.id)
             source.conditions.append(
-                SQLPiece(
+                SQLFragment(
                     """
                     (c.row IN (SELECT collection FROM membership WHERE asset = ?)
                         OR c.id IN (SELECT value FROM json_each(?)))
@@ -116,16 +116,20 @@ struct CollectionFetchStore {
     }
 
     private func lists(_ fetch: Fetch) throws -> Source? {
-        var source = Source(text: SQLPiece(CollectionStore.listSource), conditions: [], order: "l.creation_date, l.id")
+        var source = Source(
+            text: SQLFragment(CollectionStore.listSource),
+            conditions: [],
+            order: "l.creation_date, l.id"
+        )
         switch fetch.kind {
         case .lists(let type, let subtype):
-            if let type { source.conditions.append(SQLPiece("l.type = ?", [type.number.databaseValue])) }
-            if let subtype { source.conditions.append(SQLPiece("l.subtype = ?", [subtype.number.databaseValue])) }
+            if let type { source.conditions.append(SQLFragment("l.type = ?", [type.number.databaseValue])) }
+            if let subtype { source.conditions.append(SQLFragment("l.subtype = ?", [subtype.number.databaseValue])) }
             if type == .momentList { source.order = "l.start_date, l.id" }
         case .listIDs(let list):
             let ids = jsonList(list.ids.map(\.text)).databaseValue
-            source.text = SQLPiece("json_each(?) e CROSS JOIN \(CollectionStore.listSource)", [ids])
-            source.conditions.append(SQLPiece("l.id = e.value"))
+            source.text = SQLFragment("json_each(?) e CROSS JOIN \(CollectionStore.listSource)", [ids])
+            source.conditions.append(SQLFragment("l.id = e.value"))
             source.order = "e.key"
         case .listsContaining(let member):
             let store = CollectionStore(database: database)
@@ -139,7 +143,7 @@ struct CollectionFetchStore {
                 if case .moment(let moment) = DerivedCollection(member) { parents += moment.lists.map(\.id) }
             }
             source.conditions.append(
-                SQLPiece(
+                SQLFragment(
                     "l.id IN (SELECT value FROM json_each(?))",
                     [jsonList(parents.compactMap { $0?.text }).databaseValue]
                 )

@@ -138,7 +138,9 @@ struct CollectionStore {
 
     /// Clears the order keys that albums and folders give up, before others of the same transaction are written with
     /// the same keys.
-    func leavePlaces(_ collections: [EntityChange<AssetCollection>], _ lists: [EntityChange<CollectionList>]) throws {
+    func deleteMemberships(_ collections: [EntityChange<AssetCollection>], _ lists: [EntityChange<CollectionList>])
+        throws
+    {
         for change in collections {
             guard let before = change.before, before.parentKey != nil else { continue }
             guard before.parent != change.after?.parent || before.parentKey != change.after?.parentKey else { continue }

@@ -7,9 +7,9 @@ struct DatabaseLibrary: LibraryState {
     let collections: CollectionStore
     let edits: EditStore
     /// A cache of the assets read so far. Nothing is written until the transaction ends, so each asset is read once.
-    private let known = Known()
+    private let known = RowCache()
 
-    private final class Known {
+    private final class RowCache {
         var assets: [ObjectID: Asset?] = [:]
     }
 
@@ -76,7 +76,7 @@ struct DatabaseLibrary: LibraryState {
     /// deleted after them.
     func save(_ result: TransactionResult, sequence: Int64, _ counters: inout CounterChanges) throws {
         known.assets = [:]
-        try collections.leavePlaces(result.collections, result.lists)
+        try collections.deleteMemberships(result.collections, result.lists)
         try collections.save(Self.parentsFirst(result.lists.filter { $0.after != nil }, \.after))
         try collections.save(result.collections.filter { $0.after != nil })
         try assets.save(result.assets, sequence: sequence, &counters)

@@ -18,7 +18,7 @@ struct FetchStore {
     ///
     /// - Returns: nil if the collection that the fetch refers to does not exist
     func assetRows(_ fetch: Fetch, _ window: Window) throws -> [Int64]? {
-        let approach = try SearchApproach(fetch, window, database)
+        let approach = try QueryStrategy(fetch, window, database)
         if approach == .inOrder, let query = try assetQuery(fetch, approach),
             let rows = try LibraryOrderStore(database: database).rows(fetch, window, query.conditions)
         {
@@ -49,7 +49,7 @@ struct FetchStore {
         let isWindowed = fetch.limit > 0 || fetch.offset > 0
         let inner =
             "SELECT a.media_type AS kind FROM " + query.source
-            + (isWindowed ? query.order + Self.limit(fetch, Window()) : SQLPiece(""))
+            + (isWindowed ? query.order + Self.limit(fetch, Window()) : SQLFragment(""))
         let piece = "SELECT kind, count(*) FROM (" + inner + ") GROUP BY kind"
         let statement = try database.makeStatement(sql: piece.text)
         var counts: [MediaType: Int] = [:]
@@ -60,27 +60,27 @@ struct FetchStore {
     }
 
     /// Returns the SQL of a page. Tests inspect its query plan.
-    func pageQuery(_ fetch: Fetch, _ window: Window, _ approach: SearchApproach = .narrow) throws -> SQLPiece? {
+    func pageQuery(_ fetch: Fetch, _ window: Window, _ approach: QueryStrategy = .narrow) throws -> SQLFragment? {
         guard let query = try assetQuery(fetch, approach) else { return nil }
         return "SELECT a.row FROM " + query.source + query.order + Self.limit(fetch, window)
     }
 
     private struct Query {
-        var tables: SQLPiece
-        var conditions: SQLPiece
-        var order: SQLPiece
+        var tables: SQLFragment
+        var conditions: SQLFragment
+        var order: SQLFragment
         /// The tables that suffice for counting, if they are fewer.
-        var fewerTables: SQLPiece?
+        var fewerTables: SQLFragment?
 
-        var source: SQLPiece { tables + " WHERE " + conditions }
-        var counted: SQLPiece { (fewerTables ?? tables) + " WHERE " + conditions }
+        var source: SQLFragment { tables + " WHERE " + conditions }
+        var counted: SQLFragment { (fewerTables ?? tables) + " WHERE " + conditions }
     }
 
-    private func assetQuery(_ fetch: Fetch, _ approach: SearchApproach) throws -> Query? {
+    private func assetQuery(_ fetch: Fetch, _ approach: QueryStrategy) throws -> Query? {
         guard case .assets(let kind) = fetch.kind else { return nil }
-        var source = SQLPiece("asset a")
-        var fewerTables: SQLPiece?
-        var conditions: [SQLPiece] = []
+        var source = SQLFragment("asset a")
+        var fewerTables: SQLFragment?
+        var conditions: [SQLFragment] = []
         var order = "a.added_date, a.id"
         var isShown: String?
         // Set if the keyword table is the outer table of the join; it has copies of the dates and of the flag
@@ -91,47 +91,49 @@ struct FetchStore {
         case .library:
             guard approach == .narrow, fetch.countsAsVisible, let split = predicate?.splitKeywordSearch else {
                 if approach == .narrow, fetch.countsAsVisible, !fetch.hasUsualOrder, let album = predicate?.smartAlbum {
-                    source = SQLPiece("asset a " + DerivedSchema.hint(album, fetch))
+                    source = SQLFragment("asset a " + DerivedSchema.hint(album, fetch))
                 }
                 break
             }
             (leading, predicate) = (split.search, split.rest)
-            source = SQLPiece("keyword k CROSS JOIN asset a ON a.row = k.asset")
-            if split.rest == nil, fetch.mediaType == nil { fewerTables = SQLPiece("keyword k") }
+            source = SQLFragment("keyword k CROSS JOIN asset a ON a.row = k.asset")
+            if split.rest == nil, fetch.mediaType == nil { fewerTables = SQLFragment("keyword k") }
             conditions = [
                 "k.\(split.search.column) = " + .bound(split.search.word),
-                SQLPiece("k.visible = 1 AND " + split.search.onlyFirst),
+                SQLFragment("k.visible = 1 AND " + split.search.onlyFirst),
             ]
             order = "k.added_date, a.id"
         case .ids(let list):
-            source = SQLPiece(
+            source = SQLFragment(
                 "json_each(?) e CROSS JOIN asset a ON a.id = e.value",
                 [jsonList(list.ids.map(\.text)).databaseValue]
             )
             order = "e.key"
         case .collection(let id):
             guard let row = try CollectionStore(database: database).rowNumber(of: id) else { return nil }
-            source = SQLPiece("membership m JOIN asset a ON a.row = m.asset")
-            if fetch.countsAsShown, fetch.mediaType == nil, predicate == nil { fewerTables = SQLPiece("membership m") }
-            conditions.append(SQLPiece("m.collection = ?", [row.databaseValue]))
+            source = SQLFragment("membership m JOIN asset a ON a.row = m.asset")
+            if fetch.countsAsShown, fetch.mediaType == nil, predicate == nil {
+                fewerTables = SQLFragment("membership m")
+            }
+            conditions.append(SQLFragment("m.collection = ?", [row.databaseValue]))
             order = "m.order_key"
             isShown = "m.shown = 1"
         case .smartAlbum(let album):
             // A visible asset always belongs to the user's own library, and a hidden asset is never visible.
             if album != .userLibrary || !fetch.countsAsVisible {
                 let isInside = approach == .inOrder ? DerivedSchema.isInside(album) : DerivedSchema.condition(album)
-                conditions.append(SQLPiece(isInside))
+                conditions.append(SQLFragment(isInside))
                 // With further conditions SQLite may prefer another index, and it then rejects the INDEXED BY clause.
                 if approach == .narrow, fetch.countsAsVisible, !fetch.hasUsualOrder, album != .userLibrary,
                     predicate == nil
                 {
-                    source = SQLPiece("asset a " + DerivedSchema.hint(album, fetch))
+                    source = SQLFragment("asset a " + DerivedSchema.hint(album, fetch))
                 }
             }
-            if album == .allHidden { conditions.append(SQLPiece("a.visible = 0")) }
+            if album == .allHidden { conditions.append(SQLFragment("a.visible = 0")) }
         case .moment(let moment):
             guard try CollectionStore(database: database).rowNumber(of: moment.id) != nil else { return nil }
-            conditions.append(SQLPiece("a.moment = ?", [moment.key.databaseValue]))
+            conditions.append(SQLFragment("a.moment = ?", [moment.key.databaseValue]))
             order = "a.creation_date, a.id"
         case .below(let list):
             guard try CollectionStore(database: database).list(list) != nil else { return nil }
@@ -142,15 +144,15 @@ struct FetchStore {
         if leading != nil {
             // The condition on `k.visible` covers it.
         } else if fetch.countsAsVisible {
-            conditions.append(SQLPiece("a.visible = 1"))
+            conditions.append(SQLFragment("a.visible = 1"))
         } else if let isShown, fetch.countsAsShown {
-            conditions.append(SQLPiece(isShown))
+            conditions.append(SQLFragment(isShown))
         } else {
-            conditions.append(SQLPiece("a.trashed_date IS \(fetch.inTrash ? "NOT " : "")NULL"))
-            if !fetch.includeHidden { conditions.append(SQLPiece("a.is_hidden = 0")) }
+            conditions.append(SQLFragment("a.trashed_date IS \(fetch.inTrash ? "NOT " : "")NULL"))
+            if !fetch.includeHidden { conditions.append(SQLFragment("a.is_hidden = 0")) }
             if !fetch.includeAllBurstAssets {
                 conditions.append(
-                    SQLPiece(
+                    SQLFragment(
                         """
                         (a.burst_identifier IS NULL OR a.represents_burst = 1
                             OR (a.burst_selection_types & \(BurstSelectionTypes.userPick.rawValue)) <> 0)
@@ -159,16 +161,16 @@ struct FetchStore {
                 )
             }
             if fetch.sourceTypes != .all {
-                conditions.append(SQLPiece("(a.source_type & ?) <> 0", [fetch.sourceTypes.rawValue.databaseValue]))
+                conditions.append(SQLFragment("(a.source_type & ?) <> 0", [fetch.sourceTypes.rawValue.databaseValue]))
             }
         }
         if let type = fetch.mediaType {
             if type == .video, approach == .narrow {
                 // The text must be identical to that of the partial index that has the orders of videos.
-                conditions.append(SQLPiece(DerivedSchema.condition(.videos)))
+                conditions.append(SQLFragment(DerivedSchema.condition(.videos)))
             } else {
                 let column = approach == .inOrder ? "+a.media_type" : "a.media_type"
-                conditions.append(SQLPiece("\(column) = ?", [type.number.databaseValue]))
+                conditions.append(SQLFragment("\(column) = ?", [type.number.databaseValue]))
             }
         }
         if let predicate {
@@ -180,21 +182,21 @@ struct FetchStore {
         return Query(
             tables: source,
             conditions: .joined(conditions, " AND "),
-            order: SQLPiece(" ORDER BY " + (Self.order(fetch.sort, .asset, id: "a.id", dates: dates) ?? order)),
+            order: SQLFragment(" ORDER BY " + (Self.order(fetch.sort, .asset, id: "a.id", dates: dates) ?? order)),
             fewerTables: fewerTables
         )
     }
 
     // MARK: Parts
 
-    private static func below(_ list: ObjectID) -> SQLPiece {
+    private static func below(_ list: ObjectID) -> SQLFragment {
         if let moments = MomentList(list) {
-            return SQLPiece(
+            return SQLFragment(
                 "a.moment IN (SELECT moment FROM collection WHERE \(moments.column) = ?)",
                 [moments.key.databaseValue]
             )
         }
-        return SQLPiece(
+        return SQLFragment(
             """
             a.row IN (
                 WITH RECURSIVE below (row) AS (
@@ -223,12 +225,12 @@ struct FetchStore {
         return (keys + [id]).joined(separator: ", ")
     }
 
-    static func limit(_ fetch: Fetch, _ window: Window) -> SQLPiece {
+    static func limit(_ fetch: Fetch, _ window: Window) -> SQLFragment {
         let (from, overflow) = fetch.offset.addingReportingOverflow(window.from)
         var count = window.count ?? Int.max
         if fetch.limit > 0 { count = min(count, max(0, fetch.limit - window.from)) }
         if overflow { count = 0 }
-        return SQLPiece(
+        return SQLFragment(
             " LIMIT ? OFFSET ?",
             [count.databaseValue, (overflow ? Int.max : from).databaseValue]
         )

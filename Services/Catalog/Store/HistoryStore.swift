@@ -70,7 +70,7 @@ struct HistoryStore {
     }
 
     /// Begins a new history of the same library: tokens of the old history become invalid.
-    func beginAnew(library: String, sequence: Int64) throws {
+    func startNewHistory(library: String, sequence: Int64) throws {
         try database.execute(
             sql: "UPDATE library SET history = ?, head = ?, oldest = ?",
             arguments: [library, sequence, sequence]

@@ -12,7 +12,7 @@ struct LibraryOrderStore {
     ///
     /// - Parameter conditions: the condition on table `a`, written so that it does not make SQLite choose another index
     /// - Returns: nil if the sort order is not of this kind
-    func rows(_ fetch: Fetch, _ window: FetchStore.Window, _ conditions: SQLPiece) throws -> [Int64]? {
+    func rows(_ fetch: Fetch, _ window: FetchStore.Window, _ conditions: SQLFragment) throws -> [Int64]? {
         guard fetch.sort.count == 1, let sort = fetch.sort.first, var runs = Runs(sort, fetch, database) else {
             return nil
         }
@@ -25,7 +25,7 @@ struct LibraryOrderStore {
         while rows.count < end, let run = try runs.next() {
             let query =
                 "SELECT a.row FROM asset a \(run.hint) WHERE " + conditions + " AND " + run.condition
-                + SQLPiece(" ORDER BY \(run.order) LIMIT ?", [(end - rows.count).databaseValue])
+                + SQLFragment(" ORDER BY \(run.order) LIMIT ?", [(end - rows.count).databaseValue])
             let statement = try database.makeStatement(sql: query.text)
             rows += try Int64.fetchAll(statement, arguments: StatementArguments(query.values))
         }
@@ -33,7 +33,7 @@ struct LibraryOrderStore {
     }
 
     private struct Run {
-        var condition: SQLPiece
+        var condition: SQLFragment
         var order = "a.id"
         var hint = ""
     }
@@ -67,7 +67,7 @@ struct LibraryOrderStore {
                 left = [
                     Run(condition: byID.condition + " AND +a.burst_identifier IS NULL", hint: byID.hint),
                     Run(
-                        condition: SQLPiece(
+                        condition: SQLFragment(
                             "a.burst_identifier IS NOT NULL" + (isOfFavourites ? " AND +a.is_favorite = 1" : "")
                         ),
                         order: "a.burst_identifier \(ascending ? "ASC" : "DESC"), a.id",
@@ -76,9 +76,9 @@ struct LibraryOrderStore {
                 ]
             case .duration where !ascending:
                 left = [
-                    Run(condition: SQLPiece("a.duration = 0"), hint: "INDEXED BY asset_duration"),
+                    Run(condition: SQLFragment("a.duration = 0"), hint: "INDEXED BY asset_duration"),
                     Run(
-                        condition: SQLPiece("a.duration > 0"),
+                        condition: SQLFragment("a.duration > 0"),
                         order: "a.duration DESC, a.id",
                         hint: "INDEXED BY asset_duration"
                     ),
@@ -88,7 +88,7 @@ struct LibraryOrderStore {
             if let index, let pinned = fetch.pinnedValue(of: sort.key) {
                 left = [
                     Run(
-                        condition: SQLPiece("\(column) = ?", [pinned.databaseValue]),
+                        condition: SQLFragment("\(column) = ?", [pinned.databaseValue]),
                         hint: "INDEXED BY \(index)"
                     )
                 ]
@@ -96,21 +96,22 @@ struct LibraryOrderStore {
             }
         }
 
-        private static let byID = Run(condition: SQLPiece("1"), hint: "INDEXED BY sqlite_autoindex_asset_1")
+        private static let byID = Run(condition: SQLFragment("1"), hint: "INDEXED BY sqlite_autoindex_asset_1")
         private static let favouritesByID = Run(
-            condition: SQLPiece("a.is_favorite = 1"),
+            condition: SQLFragment("a.is_favorite = 1"),
             hint: "INDEXED BY asset_is_favorite"
         )
 
         mutating func next() throws -> Run? {
             guard let index else { return left.popLast() }
-            let further = value.map { SQLPiece(" AND \(column) \(ascending ? ">" : "<") ?", [$0]) } ?? SQLPiece("")
+            let further =
+                value.map { SQLFragment(" AND \(column) \(ascending ? ">" : "<") ?", [$0]) } ?? SQLFragment("")
             let query =
                 "SELECT \(column) FROM asset a INDEXED BY \(index) WHERE a.visible = 1" + further
                 + " ORDER BY \(column) \(ascending ? "ASC" : "DESC") LIMIT 1"
             let statement = try database.makeStatement(sql: query.text)
             value = try DatabaseValue.fetchOne(statement, arguments: StatementArguments(query.values))
-            return value.map { Run(condition: SQLPiece("\(column) = ?", [$0]), hint: "INDEXED BY \(index)") }
+            return value.map { Run(condition: SQLFragment("\(column) = ?", [$0]), hint: "INDEXED BY \(index)") }
         }
     }
 }

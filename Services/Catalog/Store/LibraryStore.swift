@@ -104,7 +104,7 @@ final class LibraryStore: Sendable {
             reason = .noHead
         }
         if origin == .otherDatabase || origin == .otherHead || reason == .noHead { sequence += LibraryRestore.gap }
-        try store.beginAnew(library: newHistory, sequence: sequence)
+        try store.startNewHistory(library: newHistory, sequence: sequence)
         return (LibraryHead(library: newHistory, sequence: sequence, oldest: sequence), reason)
     }
 
@@ -156,7 +156,7 @@ final class LibraryStore: Sendable {
     }
 
     /// Creates the store of one commit.
-    typealias Batches = (BatchStore.WriteRules) -> BatchStore
+    typealias Batches = (BatchStore.WriteContext) -> BatchStore
 
     /// Runs `work` on the thread of the writing connection, after everything that is already queued for it.
     func onWriter(_ work: @escaping @Sendable (Batches) -> Void) {

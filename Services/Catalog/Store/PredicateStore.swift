@@ -8,7 +8,7 @@ import PhotoModel
 #endif
 
 /// A fragment of SQL with its bound values; values never become SQL text.
-struct SQLPiece {
+struct SQLFragment {
     var text: String
     var values: [DatabaseValue]
 
@@ -17,32 +17,32 @@ struct SQLPiece {
         self.values = values
     }
 
-    static func joined(_ pieces: [SQLPiece], _ separator: String) -> SQLPiece {
-        SQLPiece(pieces.map(\.text).joined(separator: separator), pieces.flatMap(\.values))
+    static func joined(_ pieces: [SQLFragment], _ separator: String) -> SQLFragment {
+        SQLFragment(pieces.map(\.text).joined(separator: separator), pieces.flatMap(\.values))
     }
 
     /// Returns a text as a bound value. SQLite's text binding ends at a zero byte, so a text with one is bound as
     /// bytes.
-    static func bound(_ text: String) -> SQLPiece {
-        guard text.utf8.contains(0) else { return SQLPiece("?", [text.databaseValue]) }
-        return SQLPiece("CAST(? AS TEXT)", [Data(text.utf8).databaseValue])
+    static func bound(_ text: String) -> SQLFragment {
+        guard text.utf8.contains(0) else { return SQLFragment("?", [text.databaseValue]) }
+        return SQLFragment("CAST(? AS TEXT)", [Data(text.utf8).databaseValue])
     }
 
-    static func bound(_ value: PredicateValue) -> SQLPiece {
+    static func bound(_ value: PredicateValue) -> SQLFragment {
         switch value {
-        case .null: SQLPiece("NULL")
-        case .integer(let number): SQLPiece("?", [number.databaseValue])
-        case .number(let number): SQLPiece("?", [number.databaseValue])
+        case .null: SQLFragment("NULL")
+        case .integer(let number): SQLFragment("?", [number.databaseValue])
+        case .number(let number): SQLFragment("?", [number.databaseValue])
         case .text(let text): bound(text)
         }
     }
 
-    static func + (left: SQLPiece, right: SQLPiece) -> SQLPiece {
-        SQLPiece(left.text + right.text, left.values + right.values)
+    static func + (left: SQLFragment, right: SQLFragment) -> SQLFragment {
+        SQLFragment(left.text + right.text, left.values + right.values)
     }
 
-    static func + (left: SQLPiece, right: String) -> SQLPiece { SQLPiece(left.text + right, left.values) }
-    static func + (left: String, right: SQLPiece) -> SQLPiece { SQLPiece(left + right.text, right.values) }
+    static func + (left: SQLFragment, right: String) -> SQLFragment { SQLFragment(left.text + right, left.values) }
+    static func + (left: String, right: SQLFragment) -> SQLFragment { SQLFragment(left + right.text, right.values) }
 }
 
 /// Translates a predicate to SQL on one table, with the same result as ``Predicate/evaluate(_:)`` for each row.
@@ -54,22 +54,22 @@ struct PredicateLowering {
     /// True if that index is of visible assets, whose rows need not be read.
     var isInOrder = false
 
-    func lower(_ node: PredicateNode) -> SQLPiece { lower(node, isNegated: false) }
+    func lower(_ node: PredicateNode) -> SQLFragment { lower(node, isNegated: false) }
 
     /// Translates a node.
     ///
     /// - Parameter isNegated: true below a NOT, where "unknown" must not occur: a missing value is made to yield false.
     ///   Elsewhere unknown counts as false anyway, and the plain form lets SQLite use an index.
-    private func lower(_ node: PredicateNode, isNegated: Bool) -> SQLPiece {
+    private func lower(_ node: PredicateNode, isNegated: Bool) -> SQLFragment {
         // The text must be identical to that of the partial index.
         if table == .asset, let album = node.smartAlbum {
             let condition =
                 isInOrder
                 ? DerivedSchema.isInside(album) : DerivedSchema.condition(album, isRowByRow ? "+a.smart" : "a.smart")
-            return SQLPiece("(" + condition + ")")
+            return SQLFragment("(" + condition + ")")
         }
         switch node {
-        case .constant(let truth): return SQLPiece(truth ? "1" : "0")
+        case .constant(let truth): return SQLFragment(truth ? "1" : "0")
         case .comparison(let key, let relation, let value):
             let column = table.column(key)
             switch relation {
@@ -83,23 +83,23 @@ struct PredicateLowering {
             return known("\(column) BETWEEN " + .bound(lower) + " AND " + .bound(upper), column, key, isNegated)
         case .isIn(let key, let list):
             let column = table.column(key)
-            let values = list.filter { $0 != .null }.map(SQLPiece.bound)
+            let values = list.filter { $0 != .null }.map(SQLFragment.bound)
             let test = known("\(column) IN (" + .joined(values, ", ") + ")", column, key, isNegated)
             return list.contains(.null) ? "(" + test + " OR \(column) IS NULL)" : test
         case .text(let key, let match):
             return text(match, column: table.column(key), folded: table.foldedColumn(key))
         case .bits(let key, let mask, let isEqual, let value):
-            return SQLPiece(
+            return SQLFragment(
                 "((\(table.column(key)) & ?) \(isEqual ? "=" : "<>") ?)",
                 [mask.databaseValue, value.databaseValue]
             )
         case .anyKeyword where isRowByRow && node.keywordSearch != nil:
-            guard let search = node.keywordSearch else { return SQLPiece("0") }
+            guard let search = node.keywordSearch else { return SQLFragment("0") }
             return "(EXISTS (SELECT 1 FROM keyword k WHERE k.asset = a.row AND +k.\(search.column) = "
                 + .bound(search.word) + "))"
         case .anyKeyword(.isIn(let words)):
             return "(a.row IN (SELECT asset FROM keyword WHERE text IN ("
-                + .joined(words.map(SQLPiece.bound), ", ") + ")))"
+                + .joined(words.map(SQLFragment.bound), ", ") + ")))"
         case .anyKeyword(.matches(let match)):
             return "(a.row IN (SELECT asset FROM keyword WHERE " + text(match, column: "text", folded: "folded") + "))"
         case .near(let circle): return near(circle)
@@ -110,13 +110,13 @@ struct PredicateLowering {
         }
     }
 
-    private func known(_ test: SQLPiece, _ column: String, _ key: PredicateKey, _ isNegated: Bool) -> SQLPiece {
+    private func known(_ test: SQLFragment, _ column: String, _ key: PredicateKey, _ isNegated: Bool) -> SQLFragment {
         guard isNegated, key.isOptional else { return "(" + test + ")" }
         return "(\(column) IS NOT NULL AND " + test + ")"
     }
 
     /// Returns a text test that yields 0 or 1, never NULL.
-    private func text(_ match: TextMatch, column: String, folded: String?) -> SQLPiece {
+    private func text(_ match: TextMatch, column: String, folded: String?) -> SQLFragment {
         if match.folding.isEmpty { return text(match, in: column) }
         // The pattern of a match is already folded, and so is the column.
         if match.folding == .caseAndDiacritics, let folded {
@@ -125,40 +125,40 @@ struct PredicateLowering {
         return function(match, column)
     }
 
-    private func text(_ match: TextMatch, in column: String) -> SQLPiece {
-        let pattern = SQLPiece.bound(match.pattern)
+    private func text(_ match: TextMatch, in column: String) -> SQLFragment {
+        let pattern = SQLFragment.bound(match.pattern)
         switch match.kind {
         case .equals: return "(\(column) IS " + pattern + ")"
         case .contains: return "(\(column) IS NOT NULL AND instr(\(column), " + pattern + ") > 0)"
         case .beginsWith:
             let length = match.pattern.unicodeScalars.count.databaseValue
             return "(\(column) IS NOT NULL AND \(column) >= " + pattern
-                + SQLPiece(" AND substr(\(column), 1, ?) = ", [length]) + pattern + ")"
+                + SQLFragment(" AND substr(\(column), 1, ?) = ", [length]) + pattern + ")"
         case .endsWith, .like: return function(match, column)
         }
     }
 
-    private func function(_ match: TextMatch, _ column: String) -> SQLPiece {
+    private func function(_ match: TextMatch, _ column: String) -> SQLFragment {
         // No stored text contains a zero byte.
-        guard !match.pattern.utf8.contains(0) else { return SQLPiece("0") }
-        let test = SQLPiece(
+        guard !match.pattern.utf8.contains(0) else { return SQLFragment("0") }
+        let test = SQLFragment(
             "safelight_match(\(column), ?, ?, ",
             [match.kind.rawValue.databaseValue, match.folding.letters.databaseValue]
         )
         return "(" + test + .bound(match.pattern) + "))"
     }
 
-    private func near(_ circle: GeoCircle) -> SQLPiece {
+    private func near(_ circle: GeoCircle) -> SQLFragment {
         "(" + inside(circle.boundingBox)
-            + SQLPiece(
+            + SQLFragment(
                 " AND safelight_distance(a.latitude, a.longitude, ?, ?) <= ?)",
                 [circle.latitude.databaseValue, circle.longitude.databaseValue, circle.radius.databaseValue]
             )
     }
 
-    private func inside(_ box: GeoBox) -> SQLPiece {
+    private func inside(_ box: GeoBox) -> SQLFragment {
         let joint = box.crossesAntimeridian ? "OR" : "AND"
-        return SQLPiece(
+        return SQLFragment(
             "(a.latitude IS NOT NULL AND a.latitude BETWEEN ? AND ? AND (a.longitude >= ? \(joint) a.longitude <= ?))",
             [box.south, box.north, box.west, box.east].map(\.databaseValue)
         )

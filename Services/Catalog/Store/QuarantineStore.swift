@@ -17,7 +17,7 @@ struct QuarantineStore {
     /// Counts a failure and deletes the oldest entries beyond `most`.
     ///
     /// - Returns: the entry after the change
-    func add(_ harm: ReportHarm, date: Int64, most: Int) throws -> QuarantinedResource {
+    func add(_ fault: ReportWorkerFault, date: Int64, most: Int) throws -> QuarantinedResource {
         let failures = try Int.fetchOne(
             database,
             sql: """
@@ -26,7 +26,7 @@ struct QuarantineStore {
                     service = excluded.service, failures = failures + excluded.failures, date = excluded.date
                 RETURNING failures
                 """,
-            arguments: [harm.digest, harm.name, harm.reason, harm.service, harm.failures, date]
+            arguments: [fault.digest, fault.name, fault.reason, fault.service, fault.failures, date]
         )
         try database.execute(
             sql: """
@@ -36,11 +36,11 @@ struct QuarantineStore {
             arguments: [most]
         )
         return QuarantinedResource(
-            digest: harm.digest,
-            name: harm.name,
-            reason: harm.reason,
-            service: harm.service,
-            failures: failures ?? harm.failures,
+            digest: fault.digest,
+            name: fault.name,
+            reason: fault.reason,
+            service: fault.service,
+            failures: failures ?? fault.failures,
             date: date
         )
     }

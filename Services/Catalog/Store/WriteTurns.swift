@@ -47,7 +47,7 @@ final class WriteTurns: Sendable {
             }
         }
         guard isTurn else {
-            throw Refusal.busy.error(
+            throw ErrorCode.busy.error(
                 "\(Self.limit) writes are already waiting; try again later",
                 ["limit": JSON(Self.limit)]
             )

@@ -6,7 +6,7 @@ import PhotoModel
 /// Carries the observed results over the records that the feed has published: a cursor in the history like any other
 /// reader, so that records wait in the history and nowhere else, and `changes` never waits for it.
 struct FetchCarrier: Sendable {
-    let history: History
+    let history: ChangeHistory
     let configuration: ChangeBrokerConfiguration
 
     private var feed: RecordFeed { history.feed }
@@ -31,7 +31,7 @@ struct FetchCarrier: Sendable {
                 maxBytes: Self.pageBytes,
                 deadline: .seconds(20)
             )
-            guard !page.records.isEmpty else { return await Waiting.beforeRetry(configuration.catalogPause) }
+            guard !page.records.isEmpty else { return await TaskDelay.retryDelay(configuration.catalogPause) }
             for bytes in page.records {
                 let change: ChangeRecord
                 do {
@@ -42,10 +42,10 @@ struct FetchCarrier: Sendable {
                 }
                 guard await feed.carryFetches(over: change, bytes) else { return }
             }
-        } catch  where error.refusal == .tokenExpired {
+        } catch  where error.errorCode == .tokenExpired {
             await feed.giveUpFetches(error.message, after: token)
         } catch {
-            await Waiting.beforeRetry(configuration.catalogPause)
+            await TaskDelay.retryDelay(configuration.catalogPause)
         }
     }
 }

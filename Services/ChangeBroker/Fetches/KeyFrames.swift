@@ -38,7 +38,7 @@ struct KeyFrames: Sendable {
         KeyTree(ascending: ends.indices.lazy.map { bytes[($0 == 0 ? 0 : ends[$0 - 1])..<ends[$0]] })
     }
 
-    private static let malformed = Refusal.internalError.error(
+    private static let malformed = ErrorCode.internalError.error(
         "the catalog's keys are malformed or not in order; catalog and change-broker must have the same version"
     )
 }

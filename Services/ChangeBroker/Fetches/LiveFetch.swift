@@ -13,7 +13,7 @@ final class LiveFetch {
     /// The sequence of the result.
     private(set) var sequence: Int64
     /// The sequence after which the log is complete.
-    private(set) var floor: Int64
+    private(set) var oldestComplete: Int64
     /// The last sequence at which the topic carried a message; initially the sequence of the keys.
     private(set) var previous: Int64
     /// The identities that observe the fetch, with the time of their last request in microseconds.
@@ -33,7 +33,7 @@ final class LiveFetch {
         self.number = number
         self.tree = tree
         self.sequence = sequence
-        self.floor = sequence
+        self.oldestComplete = sequence
         self.previous = sequence
     }
 
@@ -54,22 +54,22 @@ final class LiveFetch {
     /// - Parameter changes: empty if the transaction touches no entity of the result
     /// - Returns: the details; nil if the visible part stays the same
     /// - Throws: an error if the changes do not fit this result
-    func advance(to sequence: Int64, _ changes: [NetChange]) throws(ChangeDetailsProblem) -> ChangeDetails? {
+    func advance(to sequence: Int64, _ changes: [NetChange]) throws(ChangeDetailsError) -> ChangeDetails? {
         guard sequence > self.sequence else { return nil }
         self.sequence = sequence
         guard !changes.isEmpty else { return nil }
         for change in changes where change.before != change.after {
-            if let key = change.before, !tree.remove(key.bytes) { throw ChangeDetailsProblem(entity: change.id) }
+            if let key = change.before, !tree.remove(key.bytes) { throw ChangeDetailsError(entity: change.id) }
         }
         for change in changes where change.before != change.after {
-            if let key = change.after, !tree.insert(key.bytes) { throw ChangeDetailsProblem(entity: change.id) }
+            if let key = change.after, !tree.insert(key.bytes) { throw ChangeDetailsError(entity: change.id) }
         }
         let weight = changes.reduce(64) { $0 + $1.bytes }
         log.append((sequence, changes, weight))
         logged += changes.count
         logBytes += weight
         while logged > Self.maxLogged { forgetOldest() }
-        guard let details = DetailsMaker(changes, tree, of: fetch).details() else { return nil }
+        guard let details = ChangeDetailsBuilder(changes, tree, of: fetch).details() else { return nil }
         previous = sequence
         return details
     }
@@ -79,7 +79,7 @@ final class LiveFetch {
 
     private func forgetOldest() {
         guard let oldest = log.popFirst() else { return }
-        floor = oldest.sequence
+        oldestComplete = oldest.sequence
         logged -= oldest.changes.count
         logBytes -= oldest.bytes
     }
@@ -92,10 +92,12 @@ final class LiveFetch {
     }
 
     /// Returns the details between a sequence and now, from all net changes in between.
-    func details(_ changes: NetChanges) -> ChangeDetails? { DetailsMaker(changes.all, tree, of: fetch).details() }
+    func details(_ changes: NetChanges) -> ChangeDetails? {
+        ChangeDetailsBuilder(changes.all, tree, of: fetch).details()
+    }
 }
 
 /// An error: a transaction does not fit the result it is applied to, so the result has to be loaded again.
-struct ChangeDetailsProblem: Error {
+struct ChangeDetailsError: Error {
     let entity: ObjectID
 }

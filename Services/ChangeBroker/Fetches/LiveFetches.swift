@@ -63,7 +63,7 @@ struct LiveFetches {
         _ tree: KeyTree,
         at sequence: Int64,
         _ records: [ChangeRecord]
-    ) throws(ChangeDetailsProblem) {
+    ) throws(ChangeDetailsError) {
         lastNumber += 1
         let live = LiveFetch(observation, fetch, number: lastNumber, tree: tree, at: sequence)
         for record in records { _ = try live.advance(to: record.sequence, fetch.netChanges(of: record)) }
@@ -76,12 +76,12 @@ struct LiveFetches {
     }
 
     /// Notes that an identity observes a fetch, or renews its lease.
-    mutating func hold(_ live: LiveFetch, by identity: String, at time: Int64) {
+    mutating func addHolder(_ live: LiveFetch, by identity: String, at time: Int64) {
         if live.holders.updateValue(time, forKey: identity) == nil { held[identity, default: 0] += 1 }
     }
 
     /// - Returns: whether the identity observed the fetch
-    mutating func unhold(_ live: LiveFetch, by identity: String) -> Bool {
+    mutating func removeHolder(_ live: LiveFetch, by identity: String) -> Bool {
         guard live.holders.removeValue(forKey: identity) != nil else { return false }
         release(identity)
         return true
@@ -184,7 +184,7 @@ struct LiveFetches {
     ) {
         let previous = live.previous
         count(live, -1)
-        do throws(ChangeDetailsProblem) {
+        do throws(ChangeDetailsError) {
             let details = try live.advance(to: sequence, changes)
             count(live, 1)
             guard let details else { return }
@@ -245,7 +245,7 @@ struct LiveFetches {
     ///   - isListened: returns whether a topic has a subscriber, which renews all leases of its fetch
     mutating func expire(before time: Int64, isListened: (String) -> Bool) {
         for live in Array(fetches.values) where !isListened(FeedTopic.fetch(live.observation)) {
-            for (identity, renewed) in live.holders where renewed < time { _ = unhold(live, by: identity) }
+            for (identity, renewed) in live.holders where renewed < time { _ = removeHolder(live, by: identity) }
             if live.holders.isEmpty { remove(live.observation) }
         }
     }
@@ -258,7 +258,7 @@ struct LiveFetches {
     private static let listed = 100
 
     /// - Parameter behind: records that they have yet to be carried over
-    func figures(behind: Int64) -> JSONObject {
+    func metrics(behind: Int64) -> JSONObject {
         let list = fetches.values.sorted { $0.number < $1.number }.prefix(Self.listed).map { live -> JSON in
             [
                 "observation": .string(live.observation), "rows": JSON(live.rows), "bytes": JSON(live.bytes),

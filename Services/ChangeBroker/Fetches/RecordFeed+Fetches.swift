@@ -5,7 +5,7 @@ import Messaging
 import PhotoModel
 
 /// The state of one observed result at one sequence.
-struct ObservedMoment: Sendable {
+struct ObservationState: Sendable {
     let token: ChangeToken
     let count: Int
     /// Nil if the lists are the same.
@@ -48,7 +48,7 @@ extension RecordFeed {
                 let outcome = fetches.step(&work)
                 broken += outcome.broken
                 tooLarge += outcome.tooLarge
-                for message in outcome.messages where wanted.wants(message.topic) {
+                for message in outcome.messages where subscribedTopics.hasSubscriber(message.topic) {
                     if record == nil { record = try? BrokerRecord(bytes) }
                     guard let record else { continue }
                     send(message.topic, LiveFrames.fetch(message, of: record, limit: configuration.liveMessageBytes))
@@ -108,15 +108,15 @@ extension RecordFeed {
     ///
     /// - Returns: false if the keys have to be loaded first
     /// - Throws: `limit_exceeded`
-    func hold(_ observation: String, by identity: String, at time: Int64) throws(RPCError) -> Bool {
+    func addHolder(_ observation: String, by identity: String, at time: Int64) throws(RPCError) -> Bool {
         guard let live = fetches[observation] else { return false }
         if live.holders[identity] == nil, fetches.count(heldBy: identity) >= configuration.maxFetchesPerIdentity {
-            throw Refusal.limitExceeded.error(
+            throw ErrorCode.limitExceeded.error(
                 "\(identity) already observes \(configuration.maxFetchesPerIdentity) fetches; unobserve some",
                 ["limit": JSON(configuration.maxFetchesPerIdentity)]
             )
         }
-        fetches.hold(live, by: identity, at: time)
+        fetches.addHolder(live, by: identity, at: time)
         return true
     }
 
@@ -125,9 +125,9 @@ extension RecordFeed {
     /// - Throws: `limit_exceeded` where there is no room for any
     ///
     /// - Parameter loading: those under way that are not counted
-    func roomForFetch(besides loading: Int = 0) throws(RPCError) -> (rows: Int, bytes: Int) {
+    func fetchCapacity(besides loading: Int = 0) throws(RPCError) -> (rows: Int, bytes: Int) {
         guard fetches.count + self.loading.count - loading < configuration.maxFetches else {
-            throw Refusal.limitExceeded.error(
+            throw ErrorCode.limitExceeded.error(
                 "\(configuration.maxFetches) fetches are already observed; try again later",
                 ["limit": JSON(configuration.maxFetches)]
             )
@@ -165,15 +165,15 @@ extension RecordFeed {
         _ tree: sending KeyTree,
         at token: ChangeToken
     ) throws(RPCError) -> Bool {
-        guard let ring, ring.library == token.library, token.sequence >= ring.floor else { return false }
+        guard let ring, ring.library == token.library, token.sequence >= ring.oldestComplete else { return false }
         guard fetches[observation] == nil else { return true }
-        let room = try roomForFetch(besides: 1)
+        let room = try fetchCapacity(besides: 1)
         guard tree.count <= room.rows, tree.bytes + tree.count * 6 <= room.bytes else {
-            throw Refusal.limitExceeded.error("all observed results together are too large; unobserve some")
+            throw ErrorCode.limitExceeded.error("all observed results together are too large; unobserve some")
         }
         // What the broker has not seen yet comes to it as to any other fetch.
         guard let records = Self.records(of: ring, after: token.sequence) else { return false }
-        do throws(ChangeDetailsProblem) {
+        do throws(ChangeDetailsError) {
             try fetches.insert(observation, fetch, tree, at: token.sequence, records)
             return true
         } catch {
@@ -204,9 +204,11 @@ extension RecordFeed {
     }
 
     /// Removes the identity from the observers; the observation ends if it has no other observer and no subscriber.
-    func unhold(_ observation: String, by identity: String) -> Bool {
-        guard let live = fetches[observation], fetches.unhold(live, by: identity) else { return false }
-        if live.holders.isEmpty, !wanted.wants(FeedTopic.fetch(observation)) { fetches.remove(observation) }
+    func removeHolder(_ observation: String, by identity: String) -> Bool {
+        guard let live = fetches[observation], fetches.removeHolder(live, by: identity) else { return false }
+        if live.holders.isEmpty, !subscribedTopics.hasSubscriber(FeedTopic.fetch(observation)) {
+            fetches.remove(observation)
+        }
         return true
     }
 
@@ -214,7 +216,7 @@ extension RecordFeed {
     func expireFetches(now: Int64) {
         let lease = configuration.fetchLease.components
         fetches.expire(before: now - lease.seconds * 1_000_000 - lease.attoseconds / 1_000_000_000_000) {
-            wanted.wants($0)
+            subscribedTopics.hasSubscriber($0)
         }
     }
 
@@ -227,8 +229,8 @@ extension RecordFeed {
 
     /// Returns the sequence after which the observation's log is complete, and the sequence of its last visible change;
     /// nil if there is no such observation.
-    func reach(of observation: String) -> (floor: Int64, calmSince: Int64)? {
-        fetches[observation].map { ($0.floor, $0.previous) }
+    func detailsRange(of observation: String) -> (oldestComplete: Int64, calmSince: Int64)? {
+        fetches[observation].map { ($0.oldestComplete, $0.previous) }
     }
 
     /// The number of observed fetches, and of the objects in all their results.
@@ -249,13 +251,13 @@ extension RecordFeed {
         after sequence: Int64?,
         earlier: (through: Int64, changes: NetChanges)? = nil,
         wantsIDs: Int = 0
-    ) -> ObservedMoment? {
+    ) -> ObservationState? {
         guard let live = fetches[observation] else { return nil }
-        var result = ObservedMoment(token: moment(of: live), count: live.count)
+        var result = ObservationState(token: moment(of: live), count: live.count)
         // Without a visible change since the sequence, all later changes were beyond offset and limit.
         if let sequence, sequence < live.previous {
             let start = earlier?.through ?? sequence
-            guard start >= live.floor else { return nil }
+            guard start >= live.oldestComplete else { return nil }
             var net = earlier?.changes ?? NetChanges()
             net.add(live.changes(after: start).all)
             result.details = live.details(net)

@@ -81,7 +81,7 @@ struct AlbumCommand: AsyncParsableCommand {
         @OptionGroup var client: ClientOptions
 
         func run(in library: PhotoLibrary, output: Output) async throws {
-            let album = try await Albums.find(album, in: library)
+            let album = try await AlbumLookup.find(album, in: library)
             let result = try await library.perform([.updateCollection(.init(id: .id(album.id), title: title))])
             try output.result(result.json) { ["\(album.id)  \(title.printable)"] }
         }
@@ -98,7 +98,7 @@ struct AlbumCommand: AsyncParsableCommand {
 
         func run(in library: PhotoLibrary, output: Output) async throws {
             let ids = try assets.read()
-            let album = try await Albums.find(album, in: library)
+            let album = try await AlbumLookup.find(album, in: library)
             try await Transactions.perform(ids, in: library, output, "added", besides: 1) { ids in
                 [.updateCollection(.init(id: .id(album.id), add: ids.map { .id($0) }))]
             }
@@ -116,7 +116,7 @@ struct AlbumCommand: AsyncParsableCommand {
 
         func run(in library: PhotoLibrary, output: Output) async throws {
             let ids = try assets.read()
-            let album = try await Albums.find(album, in: library)
+            let album = try await AlbumLookup.find(album, in: library)
             try await Transactions.perform(ids, in: library, output, "removed", besides: 1) { ids in
                 [.updateCollection(.init(id: .id(album.id), remove: ids))]
             }
@@ -135,7 +135,7 @@ struct AlbumCommand: AsyncParsableCommand {
         @OptionGroup var client: ClientOptions
 
         func run(in library: PhotoLibrary, output: Output) async throws {
-            let album = try await Albums.find(album, in: library)
+            let album = try await AlbumLookup.find(album, in: library)
             let seen = try await library.assets(try Fetch(.assets(.collection(album.id))).wireForm, count: 0)
             let result = try await library.perform([
                 .updateCollection(
@@ -146,7 +146,7 @@ struct AlbumCommand: AsyncParsableCommand {
                     )
                 )
             ])
-            try Transactions.tellMoved(result, output)
+            try Transactions.reportMoved(result, output)
         }
     }
 
@@ -160,7 +160,7 @@ struct AlbumCommand: AsyncParsableCommand {
         @OptionGroup var client: ClientOptions
 
         func run(in library: PhotoLibrary, output: Output) async throws {
-            let album = try await Albums.find(album, in: library)
+            let album = try await AlbumLookup.find(album, in: library)
             let title = album.title ?? album.id.text
             try Confirmation.ask("Delete the album \"\(title.printable)\"?", isGiven: yes)
             let result = try await library.perform([.deleteCollections(.init(ids: [album.id]))])

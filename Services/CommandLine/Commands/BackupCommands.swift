@@ -30,7 +30,7 @@ struct BackupCommand: LibraryCommand {
     @OptionGroup var client: ClientOptions
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        let request = BackupLibrary(target: Places.absolute(target), verifies: verify)
+        let request = BackupLibrary(target: ServicePaths.absolute(target), verifies: verify)
         let result = try await library.catalog.following(request, output: output)
         try output.result(result.json) {
             let kinds = [
@@ -40,7 +40,7 @@ struct BackupCommand: LibraryCommand {
             let parts = kinds.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
             let details = parts.isEmpty ? "" : ": " + parts.joined(separator: ", ")
             return [
-                "\(Quantities.count(result.resources, "resource")), \(Quantities.bytes(result.bytes))\(details); "
+                "\(QuantityFormatter.count(result.resources, "resource")), \(QuantityFormatter.bytes(result.bytes))\(details); "
                     + "snapshot at \(result.token)"
             ]
         }
@@ -69,9 +69,10 @@ struct RestoreCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        let program = try Places.programFolder().appending("catalog")
+        let program = try ServicePaths.programFolder().appending("catalog")
         let arguments =
-            ["restore", Places.absolute(backup), "--library", Places.absolute(library)] + (json ? ["--json"] : [])
+            ["restore", ServicePaths.absolute(backup), "--library", ServicePaths.absolute(library)]
+            + (json ? ["--json"] : [])
         let result = try await Subprocess.run(
             .path(program),
             arguments: Arguments(arguments),
@@ -104,7 +105,7 @@ struct RescanCommand: LibraryCommand {
     @OptionGroup var client: ClientOptions
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        let request = RescanLibrary(root: root.map(Places.absolute))
+        let request = RescanLibrary(root: root.map(ServicePaths.absolute))
         let result = try await library.catalog.following(request, output: output)
         try output.result(result.json) {
             var lines = result.moved.map { "moved     \($0.from.printable) -> \($0.to.printable)" }
@@ -150,7 +151,7 @@ extension ServiceClient {
 }
 
 /// Absolute paths for the services, and the folder of their executables.
-enum Places {
+enum ServicePaths {
     /// Returns the path resolved against the current directory, so that every process understands it.
     static func absolute(_ path: String) -> String {
         guard !path.hasPrefix("/"), let folder = getcwd(nil, 0) else { return path }

@@ -18,7 +18,7 @@ struct DeleteCommand: LibraryCommand {
 
     func run(in library: PhotoLibrary, output: Output) async throws {
         let ids = try assets.read()
-        try Confirmation.ask("Delete \(Quantities.count(ids.count, "asset"))?", isGiven: yes)
+        try Confirmation.ask("Delete \(QuantityFormatter.count(ids.count, "asset"))?", isGiven: yes)
         try await Transactions.perform(ids, in: library, output, "deleted") { [.deleteAssets(.init(ids: $0))] }
     }
 }
@@ -35,7 +35,7 @@ enum Confirmation {
         }
         try? Output.write("\(question) [y/N] ", to: .standardError)
         guard let answer = readLine()?.lowercased(), answer == "y" || answer == "yes" else {
-            throw CommandFailure(message: "cancelled; nothing was changed", name: Refusal.userCancelled.rawValue)
+            throw CommandFailure(message: "cancelled; nothing was changed", name: ErrorCode.userCancelled.rawValue)
         }
     }
 }

@@ -71,10 +71,10 @@ struct EditCommand: LibraryCommand {
         if let ifRevision { request.ifRevision = try revision(ifRevision) }
         let outcome = try await library.editor.ask(request, deadline: .seconds(300 + 60 * ids.count)).result
         try output.result(outcome.json) {
-            if dryRun { return ["\(Quantities.count(ids.count, "asset")) would be edited; nothing was changed"] }
+            if dryRun { return ["\(QuantityFormatter.count(ids.count, "asset")) would be edited; nothing was changed"] }
             guard let id = outcome.asset else {
                 return [
-                    "edited \(Quantities.count(outcome.done, "asset"))"
+                    "edited \(QuantityFormatter.count(outcome.done, "asset"))"
                         + (outcome.failed > 0 ? ", \(outcome.failed) failed" : "")
                 ]
                     + outcome.results.compactMap { result in
@@ -98,7 +98,7 @@ struct EditCommand: LibraryCommand {
         _ output: Output
     ) async throws {
         let answer = try await library.editor.ask(PreviewEdit(asset: id, adjustments: list), deadline: .seconds(120))
-        try EditedPicture.save(answer, to: file, output)
+        try EditedImageOutput.save(answer, to: file, output)
     }
 
     private func revision(_ text: String) throws -> Revision {
@@ -110,11 +110,11 @@ struct EditCommand: LibraryCommand {
 }
 
 /// An image that the editor returned.
-enum EditedPicture {
+enum EditedImageOutput {
     /// Writes the image to a file, or to standard output for `-`, and prints its size.
-    static func save(_ answer: Answer<PreviewEdit.Result>, to file: String, _ output: Output) throws {
+    static func save(_ answer: ServiceResponse<PreviewEdit.Result>, to file: String, _ output: Output) throws {
         guard let image = answer.attachments.first else {
-            throw CommandFailure(message: "the editor returned no image", name: Refusal.internalError.rawValue)
+            throw CommandFailure(message: "the editor returned no image", name: ErrorCode.internalError.rawValue)
         }
         try OutputFile.write(image, to: file)
         guard file != "-" else { return }

@@ -62,7 +62,7 @@ struct ExportCommand: LibraryCommand {
                 name: "not_written"
             )
         }
-        var progress = Progress(output: output)
+        var progress = ProgressReporter(output: output)
         if ids.isEmpty {
             let fetch = try await fetch.fetch(in: library)
             progress.begin(total: try await library.assets(fetch, count: 1).count)
@@ -78,7 +78,7 @@ struct ExportCommand: LibraryCommand {
         }
         progress.clear()
         if progress.failed > 0 {
-            output.note("\(Quantities.count(progress.failed, "asset")) could not be exported")
+            output.note("\(QuantityFormatter.count(progress.failed, "asset")) could not be exported")
             throw ExitCode(CommandFailure.Status.partly.rawValue)
         }
     }
@@ -87,7 +87,7 @@ struct ExportCommand: LibraryCommand {
     private func export(
         _ asset: Asset,
         from library: PhotoLibrary,
-        _ progress: inout Progress
+        _ progress: inout ProgressReporter
     ) async throws -> Bool {
         if let request = try images.request(asset.id) {
             return try await exportImage(asset, request, from: library, &progress)
@@ -99,15 +99,15 @@ struct ExportCommand: LibraryCommand {
         _ asset: Asset,
         _ request: ImageRequest,
         from library: PhotoLibrary,
-        _ progress: inout Progress
+        _ progress: inout ProgressReporter
     ) async throws -> Bool {
         do throws(RPCError) {
             let (result, bytes) = try await library.image(request)
             let stem = Self.fileName(asset, asset.originalFilename)
             let path = "\(output)/\(stem).\(images.format == .jpeg ? "jpg" : images.format.rawValue)"
-            do { try OutputFile.write(bytes, to: path) } catch { throw Refusal.notEnoughSpace.error("\(error)") }
+            do { try OutputFile.write(bytes, to: path) } catch { throw ErrorCode.notEnoughSpace.error("\(error)") }
             if sidecar { try await writeSidecar(asset, beside: path, library) }
-            progress.say(
+            progress.write(
                 [
                     "asset": .string(asset.id.text), "file": .string(path), "size": JSON(bytes.count),
                     "pixelWidth": JSON(result.pixelWidth), "pixelHeight": JSON(result.pixelHeight),
@@ -125,11 +125,11 @@ struct ExportCommand: LibraryCommand {
     private func exportFile(
         _ asset: Asset,
         from library: PhotoLibrary,
-        _ progress: inout Progress
+        _ progress: inout ProgressReporter
     ) async throws -> Bool {
         guard let resource = isCurrent ? asset.currentResource : asset.originalResource else {
             progress.report(
-                CommandFailure(message: "\(asset.id) has no such file", name: Refusal.missingResource.rawValue)
+                CommandFailure(message: "\(asset.id) has no such file", name: ErrorCode.missingResource.rawValue)
             )
             return false
         }
@@ -137,7 +137,7 @@ struct ExportCommand: LibraryCommand {
         let writer = try OutputFileWriter(self.output + "/" + name)
         do throws(RPCError) {
             for try await chunk in library.resource(asset: asset.id, type: resource.type) {
-                do { try writer.write(chunk) } catch { throw Refusal.notEnoughSpace.error("\(error)") }
+                do { try writer.write(chunk) } catch { throw ErrorCode.notEnoughSpace.error("\(error)") }
             }
         } catch {
             writer.abandon()
@@ -147,20 +147,20 @@ struct ExportCommand: LibraryCommand {
         try writer.finish()
         let path = output + "/" + name
         if sidecar { try await writeSidecar(asset, beside: path, library) }
-        progress.say(
+        progress.write(
             [
                 "asset": .string(asset.id.text), "file": .string(path), "size": .int(resource.size),
                 "digest": .string(resource.digest),
             ],
-            "\(path.printable)  \(Quantities.bytes(resource.size))"
+            "\(path.printable)  \(QuantityFormatter.bytes(resource.size))"
         )
         return true
     }
 
     private func writeSidecar(_ asset: Asset, beside path: String, _ library: PhotoLibrary) async throws(RPCError) {
-        let text = try await Sidecar.text(of: asset, in: library)
+        let text = try await XMPSidecar.text(of: asset, in: library)
         do { try OutputFile.write(Array(text.utf8), to: path + ".xmp") } catch {
-            throw Refusal.notEnoughSpace.error("\(error)")
+            throw ErrorCode.notEnoughSpace.error("\(error)")
         }
     }
 

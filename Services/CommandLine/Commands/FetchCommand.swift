@@ -45,7 +45,7 @@ struct FetchCommand: LibraryCommand {
     static let heading = row("id", "date", "size", "flags", "name")
 
     static func row(_ asset: Asset) -> String {
-        let date = asset.creationDate.map { Quantities.shortMoment($0, offset: asset.creationOffset) }
+        let date = asset.creationDate.map { QuantityFormatter.shortMoment($0, offset: asset.creationOffset) }
         return row(
             asset.id.text,
             date ?? "-",

@@ -21,7 +21,7 @@ struct FolderCommand: AsyncParsableCommand {
 
         func run(in library: PhotoLibrary, output: Output) async throws {
             var start = ObjectID.root
-            if let folder { start = try await Albums.folder(folder, in: library).id }
+            if let folder { start = try await AlbumLookup.folder(folder, in: library).id }
             try await list(start, depth: 0, library, output)
         }
 
@@ -72,7 +72,7 @@ struct FolderCommand: AsyncParsableCommand {
         @OptionGroup var client: ClientOptions
 
         func run(in library: PhotoLibrary, output: Output) async throws {
-            let folder = try await Albums.folder(folder, in: library)
+            let folder = try await AlbumLookup.folder(folder, in: library)
             let result = try await library.perform([.updateList(.init(id: .id(folder.id), title: title))])
             try output.result(result.json) { ["\(folder.id)  \(title.printable)"] }
         }
@@ -94,9 +94,9 @@ struct FolderCommand: AsyncParsableCommand {
                 }
                 return .id(id)
             }
-            let folder = try await Albums.folder(folder, in: library)
+            let folder = try await AlbumLookup.folder(folder, in: library)
             let result = try await library.perform([.updateList(.init(id: .id(folder.id), edits: [.add(children)]))])
-            try Transactions.tellMoved(result, output)
+            try Transactions.reportMoved(result, output)
         }
     }
 
@@ -110,7 +110,7 @@ struct FolderCommand: AsyncParsableCommand {
         @OptionGroup var client: ClientOptions
 
         func run(in library: PhotoLibrary, output: Output) async throws {
-            let folder = try await Albums.folder(folder, in: library)
+            let folder = try await AlbumLookup.folder(folder, in: library)
             let title = folder.title ?? folder.id.text
             try Confirmation.ask("Delete the folder \"\(title.printable)\" and all albums in it?", isGiven: yes)
             let result = try await library.perform([.deleteLists(.init(ids: [folder.id]))])

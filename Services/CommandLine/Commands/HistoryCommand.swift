@@ -85,6 +85,10 @@ struct CompareCommand: LibraryCommand {
 
     func run(in library: PhotoLibrary, output: Output) async throws {
         let request = CompareEdit(asset: try Identifiers.one(id), maximumSide: size)
-        try EditedPicture.save(try await library.editor.ask(request, deadline: .seconds(120)), to: self.output, output)
+        try EditedImageOutput.save(
+            try await library.editor.ask(request, deadline: .seconds(120)),
+            to: self.output,
+            output
+        )
     }
 }

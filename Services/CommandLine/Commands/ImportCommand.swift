@@ -62,19 +62,19 @@ struct ImportCommand: LibraryCommand {
     mutating func run() async throws {
         guard dryRun else { return try await connectAndRun() }
         let output = Output(json: client.json)
-        var finder = PictureFinder()
+        var finder = ImageFileFinder()
         for path in paths { try finder.add(path) }
         try list(&finder, output)
     }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        var finder = PictureFinder()
+        var finder = ImageFileFinder()
         for path in paths { try finder.add(path) }
         let stop = StopRequest()
         let signals = StopSignals(stop)
         // A separate pass counts the items, so that the remaining time can be estimated; it keeps none of them.
         let total = finder.count()
-        var report = ImportReport(total: total, output: output, isVerbose: verbose, keepsAssets: album != nil)
+        var report = ImportReporter(total: total, output: output, isVerbose: verbose, keepsAssets: album != nil)
         var isAtEnd = false
         do {
             let run = ImportRun(library: library, width: parallel, isReferenced: reference, verifies: verify)
@@ -86,7 +86,7 @@ struct ImportCommand: LibraryCommand {
                 },
                 stop: stop
             ) { index, outcome in
-                try report.take(index, outcome.path, outcome.outcome)
+                try report.record(index, outcome.path, outcome.outcome)
             }
         } catch {
             report.clearBar()
@@ -97,20 +97,20 @@ struct ImportCommand: LibraryCommand {
         if let album { try await Self.add(files, to: album, in: library) }
         withExtendedLifetime(signals) {}
         let isStopped = stop.isRequested && !isAtEnd
-        tell(finder.unreadable, output)
+        reportUnreadable(finder.unreadable, output)
         try report.finish(others: finder.others, isStopped: isStopped)
         if report.broken > 0 || isStopped || !finder.unreadable.isEmpty {
             throw ExitCode(CommandFailure.Status.partly.rawValue)
         }
     }
 
-    private func tell(_ unreadable: [(path: FilePath, reason: Errno)], _ output: Output) {
+    private func reportUnreadable(_ unreadable: [(path: FilePath, reason: Errno)], _ output: Output) {
         for (path, reason) in unreadable {
             output.report(CommandFailure(message: "\(path) cannot be read: \(reason)", name: "not_read"))
         }
     }
 
-    private func list(_ finder: inout PictureFinder, _ output: Output) throws {
+    private func list(_ finder: inout ImageFileFinder, _ output: Output) throws {
         var count = 0
         while let item = finder.next() {
             count += 1
@@ -122,11 +122,11 @@ struct ImportCommand: LibraryCommand {
             let beside = others.isEmpty ? "" : "  + " + others.map(\.printable).joined(separator: ", ")
             try output.result(.object(json)) { [item.main.string.printable + beside] }
         }
-        tell(finder.unreadable, output)
+        reportUnreadable(finder.unreadable, output)
         if !output.isJSON {
             output.note(
-                "would import \(Quantities.count(count, "asset")), "
-                    + "\(Quantities.count(finder.others, "other")) ignored"
+                "would import \(QuantityFormatter.count(count, "asset")), "
+                    + "\(QuantityFormatter.count(finder.others, "other")) ignored"
             )
         }
         if !finder.unreadable.isEmpty { throw ExitCode(CommandFailure.Status.partly.rawValue) }
@@ -136,7 +136,7 @@ struct ImportCommand: LibraryCommand {
     private static func add(_ ids: [ObjectID], to title: String, in library: PhotoLibrary) async throws {
         guard !ids.isEmpty else { return }
         let album: ObjectID
-        if let known = try await Albums.titled(title, in: library).first {
+        if let known = try await AlbumLookup.titled(title, in: library).first {
             album = known.id
         } else {
             let made = try await library.perform([.createCollection(.init(ref: "album", title: title))])

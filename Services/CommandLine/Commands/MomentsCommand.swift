@@ -35,7 +35,7 @@ struct MomentsCommand: LibraryCommand {
                 let page = try await library.collections(fetch, from: position, count: 500)
                 for moment in page.collections {
                     if output.isJSON { try output.json(moment.json) }
-                    let place = moment.approximateLocation.map { "  near " + Quantities.location($0) } ?? ""
+                    let place = moment.approximateLocation.map { "  near " + QuantityFormatter.location($0) } ?? ""
                     let photos = moment.estimatedAssetCount.map { "\($0)" } ?? "-"
                     table.add([moment.id.text, photos, (moment.title ?? "-") + place])
                 }

@@ -17,7 +17,7 @@ struct PresetCommand: ParsableCommand {
     )
 
     /// The option that selects the preset folder.
-    struct Place: ParsableArguments {
+    struct PresetFolderOptions: ParsableArguments {
         @Option(
             help: ArgumentHelp(
                 "Preset folder.",
@@ -39,7 +39,7 @@ struct PresetCommand: ParsableCommand {
     /// `safelight preset list`
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(abstract: "List the presets with their operations.")
-        @OptionGroup var place: Place
+        @OptionGroup var place: PresetFolderOptions
         @OptionGroup var report: Report
 
         func run() throws {
@@ -57,7 +57,7 @@ struct PresetCommand: ParsableCommand {
     struct Show: ParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Print the adjustment list of a preset.")
         @Argument(help: "Name of the preset.") var name: String
-        @OptionGroup var place: Place
+        @OptionGroup var place: PresetFolderOptions
         @OptionGroup var report: Report
 
         func run() throws {
@@ -85,7 +85,7 @@ struct PresetCommand: ParsableCommand {
         @Argument(help: "Name of the preset.") var name: String
         @Argument(help: "Asset identifier.") var asset: String
         @Flag(help: "Replace an existing preset of this name.") var replace = false
-        @OptionGroup var place: Place
+        @OptionGroup var place: PresetFolderOptions
         @OptionGroup var client: ClientOptions
 
         func check() throws { _ = try Identifiers.one(asset) }
@@ -112,7 +112,7 @@ struct PresetCommand: ParsableCommand {
         )
         @Argument(help: "Files to import.") var files: [String]
         @Flag(help: "Replace existing presets of the same name.") var replace = false
-        @OptionGroup var place: Place
+        @OptionGroup var place: PresetFolderOptions
         @OptionGroup var report: Report
 
         func run() throws {
@@ -121,7 +121,7 @@ struct PresetCommand: ParsableCommand {
             let presets = try files.flatMap { try PresetFolder.presets(inFile: $0) }
             for preset in presets { try PresetFolder.check(preset.name) }
             for preset in presets { try folder.write(preset, replacing: replace) }
-            Output(json: report.json).note("imported \(Quantities.count(presets.count, "preset"))")
+            Output(json: report.json).note("imported \(QuantityFormatter.count(presets.count, "preset"))")
         }
     }
 
@@ -131,7 +131,7 @@ struct PresetCommand: ParsableCommand {
             abstract: "Print presets as one bundle for `preset import`."
         )
         @Argument(help: "Names of the presets. Default: all.") var names: [String] = []
-        @OptionGroup var place: Place
+        @OptionGroup var place: PresetFolderOptions
         @OptionGroup var report: Report
 
         func run() throws {
@@ -145,7 +145,7 @@ struct PresetCommand: ParsableCommand {
     struct Remove: ParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Delete presets.")
         @Argument(help: "Names of the presets.") var names: [String]
-        @OptionGroup var place: Place
+        @OptionGroup var place: PresetFolderOptions
         @OptionGroup var report: Report
 
         func run() throws {

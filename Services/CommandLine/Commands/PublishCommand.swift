@@ -61,17 +61,19 @@ struct PublishCommand: LibraryCommand {
     }
 
     func run(in library: PhotoLibrary, output: Output) async throws {
-        let reader = LineReader(file, longest: PublishedLine.maxBytes)
+        let reader = InputLineReader(file, longest: PublishedLine.maxBytes)
         let lines = try reader.lines()
         let publisher = try EditPublisher(library: library, until: until.publishGoal, window: window)
         let stop = StopRequest()
         let signals = StopSignals(stop)
-        let teller = PublishTeller(PublishReport(output: output, isVerbose: verbose, goal: until.publishGoal))
-        let run = PublishRun(name: name, isChained: chain, reader: reader, publisher: publisher, teller: teller)
+        let reporter = PublishReporterActor(
+            PublishReporter(output: output, isVerbose: verbose, goal: until.publishGoal)
+        )
+        let run = PublishRun(name: name, isChained: chain, reader: reader, publisher: publisher, reporter: reporter)
         let isStopped = try await run.work(lines, stop: stop)
         withExtendedLifetime(signals) {}
-        try await teller.finish(isStopped: isStopped)
-        if await !teller.isComplete || isStopped { throw ExitCode(CommandFailure.Status.partly.rawValue) }
+        try await reporter.finish(isStopped: isStopped)
+        if await !reporter.isComplete || isStopped { throw ExitCode(CommandFailure.Status.partly.rawValue) }
     }
 }
 

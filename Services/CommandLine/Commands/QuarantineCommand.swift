@@ -31,7 +31,7 @@ struct QuarantineCommand: AsyncParsableCommand {
                 for entry in page.resources {
                     if output.isJSON { try output.json(entry.json) }
                     table.add([
-                        Quantities.shortMoment(entry.date), "\(entry.failures)", entry.service, entry.reason,
+                        QuantityFormatter.shortMoment(entry.date), "\(entry.failures)", entry.service, entry.reason,
                         entry.assets.isEmpty ? "none" : entry.assets.map(\.text).joined(separator: " "), entry.digest,
                     ])
                 }
@@ -61,7 +61,7 @@ struct QuarantineCommand: AsyncParsableCommand {
             for digest in all ? [nil] : try await digests(in: library).map(Optional.some) {
                 lifted += try await library.catalog.ask(LiftQuarantine(digest: digest)).result.lifted
             }
-            try output.result(["lifted": JSON(lifted)]) { ["\(Quantities.count(lifted, "file")) released"] }
+            try output.result(["lifted": JSON(lifted)]) { ["\(QuantityFormatter.count(lifted, "file")) released"] }
         }
 
         private func digests(in library: PhotoLibrary) async throws -> [String] {

@@ -1,6 +1,6 @@
 import ArgumentParser
 import JSONValue
-import SamplePictures
+import SamplePhotos
 import SystemPackage
 import Glibc
 

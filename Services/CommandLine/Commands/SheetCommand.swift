@@ -42,7 +42,7 @@ struct SheetCommand: LibraryCommand {
         let fetch = try await fetch.fetch(in: library)
         let page = try await library.assets(fetch, count: ImageSheet.maxAssets)
         guard !page.assets.isEmpty else {
-            throw CommandFailure(message: "the fetch has no assets", name: Refusal.identifierNotFound.rawValue)
+            throw CommandFailure(message: "the fetch has no assets", name: ErrorCode.identifierNotFound.rawValue)
         }
         if page.count > page.assets.count {
             output.note("showing the first \(page.assets.count) of \(page.count)")
@@ -56,7 +56,7 @@ struct SheetCommand: LibraryCommand {
         )
         let answer = try await library.thumbnailer.ask(request, deadline: .seconds(600))
         guard let image = answer.attachments.first else {
-            throw CommandFailure(message: "the thumbnailer returned no image", name: Refusal.internalError.rawValue)
+            throw CommandFailure(message: "the thumbnailer returned no image", name: ErrorCode.internalError.rawValue)
         }
         try OutputFile.write(image, to: self.output)
         guard self.output != "-" else { return }
@@ -66,7 +66,7 @@ struct SheetCommand: LibraryCommand {
         json["assets"] = JSON(page.assets.count)
         try output.result(.object(json)) {
             let size = "\(result.pixelWidth) x \(result.pixelHeight) pixels"
-            return ["\(self.output.printable): \(Quantities.count(page.assets.count, "picture")), \(size)"]
+            return ["\(self.output.printable): \(QuantityFormatter.count(page.assets.count, "picture")), \(size)"]
                 + result.failed.members.map {
                     "no image of \($0.name): \(($0.value["message"]?.stringValue ?? "").printable)"
                 }

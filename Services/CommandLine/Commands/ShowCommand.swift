@@ -19,7 +19,7 @@ struct ShowCommand: LibraryCommand {
         for (index, id) in try assets.read().enumerated() {
             let page = try await library.assets([id])
             guard let asset = page.assets.first else {
-                throw CommandFailure(message: "there is no asset \(id)", name: Refusal.identifierNotFound.rawValue)
+                throw CommandFailure(message: "there is no asset \(id)", name: ErrorCode.identifierNotFound.rawValue)
             }
             if output.isJSON {
                 var json = asset.json.objectValue ?? [:]
@@ -59,9 +59,9 @@ struct ShowCommand: LibraryCommand {
         add("kind", ([asset.mediaType.rawValue] + asset.mediaSubtypes.names).joined(separator: ", "))
         add("format", asset.contentType)
         add("size", "\(asset.pixelWidth) x \(asset.pixelHeight) pixels")
-        if asset.duration > 0 { add("duration", Quantities.clock(.microseconds(asset.duration))) }
-        add("taken", asset.creationDate.map { Quantities.moment($0, offset: asset.creationOffset) })
-        add("location", asset.location.map(Quantities.location))
+        if asset.duration > 0 { add("duration", QuantityFormatter.clock(.microseconds(asset.duration))) }
+        add("taken", asset.creationDate.map { QuantityFormatter.moment($0, offset: asset.creationOffset) })
+        add("location", asset.location.map(QuantityFormatter.location))
         add("camera", [asset.cameraMake, asset.cameraModel].compactMap { $0 }.joined(separator: " "))
         add("lens", asset.lensModel)
         add("caption", asset.caption)
@@ -74,18 +74,18 @@ struct ShowCommand: LibraryCommand {
         add("moment", asset.moment.map { "\($0.title)  \($0.id)" })
         add("burst", asset.burstIdentifier.map { $0 + (asset.representsBurst ? ", representative" : "") })
         if let format = asset.adjustmentFormatIdentifier {
-            let date = asset.adjustmentDate.map { ", " + Quantities.moment($0) } ?? ""
+            let date = asset.adjustmentDate.map { ", " + QuantityFormatter.moment($0) } ?? ""
             add("edited with", "\(format) \(asset.adjustmentFormatVersion ?? "")\(date)")
         }
-        add("added", Quantities.moment(asset.addedDate))
-        add("changed", Quantities.moment(asset.modificationDate))
-        add("in the trash", asset.trashedDate.map { "since \(Quantities.moment($0))" })
+        add("added", QuantityFormatter.moment(asset.addedDate))
+        add("changed", QuantityFormatter.moment(asset.modificationDate))
+        add("in the trash", asset.trashedDate.map { "since \(QuantityFormatter.moment($0))" })
         add("revision", "\(asset.revision), content \(asset.contentRevision)")
         for resource in asset.resources {
             let pixels = resource.pixelWidth > 0 ? ", \(resource.pixelWidth) x \(resource.pixelHeight)" : ""
             add(
                 "file",
-                "\(resource.type.rawValue): \(resource.contentType), \(Quantities.bytes(resource.size))\(pixels), "
+                "\(resource.type.rawValue): \(resource.contentType), \(QuantityFormatter.bytes(resource.size))\(pixels), "
                     + "sha256 \(resource.digest)"
             )
         }
@@ -95,8 +95,8 @@ struct ShowCommand: LibraryCommand {
         for entry in quarantined {
             add(
                 "quarantined",
-                "\(entry.reason) (\(entry.service), \(Quantities.count(entry.failures, "time")), last "
-                    + "\(Quantities.moment(entry.date))); `safelight quarantine lift \(asset.id)` releases it"
+                "\(entry.reason) (\(entry.service), \(QuantityFormatter.count(entry.failures, "time")), last "
+                    + "\(QuantityFormatter.moment(entry.date))); `safelight quarantine lift \(asset.id)` releases it"
             )
         }
         return facts

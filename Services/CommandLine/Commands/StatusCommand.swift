@@ -102,7 +102,7 @@ struct StatusCommand: LibraryCommand {
         while true {
             let state = await state(of: service, in: library, deadline: max(end - clock.now, .milliseconds(1)))
             guard isPatient, !state.isHealthy, clock.now + pause < end, !Task.isCancelled else { return state }
-            await Waiting.beforeNextLook(pause)
+            await TaskDelay.pollInterval(pause)
         }
     }
 
@@ -113,7 +113,7 @@ struct StatusCommand: LibraryCommand {
         var state = State(service: service, address: client.address.description)
         do throws(RPCError) {
             state.health = try await client.health(deadline: deadline)
-            state.figures = try await client.figures()
+            state.figures = try await client.metrics()
         } catch {
             state.problem = error.isSilence ? "does not respond" : error.message
         }
@@ -158,8 +158,8 @@ struct StatusCommand: LibraryCommand {
         let rate = all > 0 ? ", \(100 * hits / all) % of \(all) requests from the cache" : ""
         let waiting = number("due", in: cache) + number("waiting", in: state.figures["caching"])
         let renders = state.figures["rate"]?["rendersPerSecond"]?.doubleValue ?? 0
-        return "images: \(waiting) waiting\(rate), \(Quantities.rate(renders)) rendered per second, "
-            + "\(number("diskEntries", in: cache)) cached (\(Quantities.bytes(number("diskBytes", in: cache))))"
+        return "images: \(waiting) waiting\(rate), \(QuantityFormatter.rate(renders)) rendered per second, "
+            + "\(number("diskEntries", in: cache)) cached (\(QuantityFormatter.bytes(number("diskBytes", in: cache))))"
     }
 
     /// A summary of the edits that were pushed to the editor, in one line.

@@ -26,7 +26,7 @@ enum Transactions {
             json["assets"] = JSON(piece.count)
             try output.result(.object(json)) {
                 result.isChanged
-                    ? ["\(Quantities.count(piece.count, "asset")) \(words), change #\(result.sequence)"]
+                    ? ["\(QuantityFormatter.count(piece.count, "asset")) \(words), change #\(result.sequence)"]
                     : ["nothing to change"]
             }
         }
@@ -46,7 +46,7 @@ enum Transactions {
     }
 
     /// Prints the result of moving members.
-    static func tellMoved(_ result: PerformChanges.Result, _ output: Output) throws {
+    static func reportMoved(_ result: PerformChanges.Result, _ output: Output) throws {
         try output.result(result.json) {
             [result.isChanged ? "moved, change #\(result.sequence)" : "nothing to change"]
         }

@@ -32,19 +32,19 @@ struct UpCommand: AsyncParsableCommand {
     func run() async throws {
         let output = Output(json: json)
         var (library, endpoints) = (library, endpoints)
-        library.library = library.library.map(Places.absolute)
-        endpoints.run = endpoints.run.map(Places.absolute)
+        library.library = library.library.map(ServicePaths.absolute)
+        endpoints.run = endpoints.run.map(ServicePaths.absolute)
         let folder = try library.resolve()
         let addresses = try endpoints.resolve()
         try addresses.folder.prepare()
-        let lock = try HouseLock(runFolder: addresses.folder.path)
-        let house = RunningHouse(
-            programs: try Places.programFolder(with: Self.order),
+        let lock = try RunFolderLock(runFolder: addresses.folder.path)
+        let supervisor = ServiceSupervisor(
+            programs: try ServicePaths.programFolder(with: Self.order),
             variables: variables(library: folder, addresses: addresses),
             output: output
         )
-        let signals = StopSignals(house.stop)
-        let isUp = await house.run {
+        let signals = StopSignals(supervisor.stop)
+        let isUp = await supervisor.run {
             service.ready.send()
             try? output.result([
                 "up": true, "library": .string(folder), "run": .string(addresses.folder.path),

@@ -44,13 +44,13 @@ struct WarmCommand: LibraryCommand {
     func run(in library: PhotoLibrary, output: Output) async throws {
         let fetch = try await fetch.fetch(in: library)
         let sizes = try size.map { try ThumbCommand.size($0) }
-        var progress = Progress(output: output)
+        var progress = ProgressReporter(output: output)
         progress.begin(total: try await library.assets(fetch, count: 1).count * sizes.count)
         let cache = try await library.thumbnailer.ask(OpenCache()).result.cache
         var (prepared, failed) = (0, 0)
         var batch: [ObjectID] = []
         func finish() async throws {
-            let status = try await warm(batch, sizes, cache, library) { progress.reach(prepared + failed + $0) }
+            let status = try await warm(batch, sizes, cache, library) { progress.update(prepared + failed + $0) }
             prepared += status.prepared
             failed += status.failed
             batch = []
@@ -64,7 +64,7 @@ struct WarmCommand: LibraryCommand {
         progress.clear()
         let (ready, broken) = (prepared, failed)
         try output.result(["prepared": JSON(ready), "failed": JSON(broken)]) {
-            ["\(Quantities.count(ready, "image")) cached, \(broken) failed"]
+            ["\(QuantityFormatter.count(ready, "image")) cached, \(broken) failed"]
         }
         if broken > 0 { throw ExitCode(CommandFailure.Status.partly.rawValue) }
     }
@@ -90,7 +90,7 @@ struct WarmCommand: LibraryCommand {
                 _ = try await library.thumbnailer.ask(StopAllCaching(cache: cache))
                 return status
             }
-            await Waiting.beforeNextLook(Self.pause)
+            await TaskDelay.pollInterval(Self.pause)
         }
     }
 }

@@ -92,9 +92,9 @@ struct WatchCommand: LibraryCommand {
     func run(in library: PhotoLibrary, output: Output) async throws {
         // A command that does not read its input must not end the watch with SIGPIPE.
         signal(SIGPIPE, SIG_IGN)
-        let program = exec.map { ChangeProgram(command: $0, time: .seconds(execSeconds)) }
+        let program = exec.map { ChangeHook(command: $0, time: .seconds(execSeconds)) }
         if isFetch {
-            let watch = FetchWatch(
+            let watch = FetchWatcher(
                 program: program,
                 stopsAtFailure: execFailure == .stop,
                 count: count ?? Int.max,
@@ -102,7 +102,7 @@ struct WatchCommand: LibraryCommand {
             )
             return try await watch.run(library.live(try await fetch.fetch(in: library)))
         }
-        let watch = ChangeWatch(
+        let watch = ChangeWatcher(
             program: program,
             stopsAtFailure: execFailure == .stop,
             count: count ?? Int.max,

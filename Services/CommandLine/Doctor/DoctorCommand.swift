@@ -44,7 +44,7 @@ struct DoctorCommand: AsyncParsableCommand {
         let machine = MachineChecks(library: folder, run: endpoints.folder, keys: try? KeyFolder(flag: nil), now: now)
         findings += machine.findings()
         let programs = ProgramChecks(
-            programs: try Places.programFolder(with: UpCommand.order),
+            programs: try ServicePaths.programFolder(with: UpCommand.order),
             library: folder,
             isDeep: deep,
             now: now
@@ -65,7 +65,7 @@ struct DoctorCommand: AsyncParsableCommand {
         if collect, !findings.contains(where: { $0.subject == "catalog" }) {
             findings.append(.warning("collector", "the catalog is not running", "start it; only it removes files"))
         }
-        try tell(Self.merged(findings), output)
+        try report(Self.merged(findings), output)
     }
 
     private func services(_ endpoints: ServiceEndpoints) async throws -> [Finding] {
@@ -86,7 +86,7 @@ struct DoctorCommand: AsyncParsableCommand {
         return seen
     }
 
-    private func tell(_ findings: [Finding], _ output: Output) throws {
+    private func report(_ findings: [Finding], _ output: Output) throws {
         let worst = findings.map(\.level).max() ?? .ok
         try output.result([
             "level": .string(worst.rawValue), "findings": .array(findings.map(\.json)),

@@ -57,7 +57,7 @@ struct MachineChecks {
 
     private var disk: [Finding] {
         guard let space = Self.space(library) else { return [] }
-        let text = "\(Quantities.bytes(space.free)) free of \(Quantities.bytes(space.all))"
+        let text = "\(QuantityFormatter.bytes(space.free)) free of \(QuantityFormatter.bytes(space.all))"
         if space.free < Self.leastSpace {
             return [.problem("disk", "\(text): writes will be refused", "free some space")]
         }
@@ -93,9 +93,13 @@ struct MachineChecks {
 
     private var clock: Finding {
         guard now > Self.earliest else {
-            return .problem("clock", "the time is \(Quantities.moment(now))", "set the clock; changes get wrong dates")
+            return .problem(
+                "clock",
+                "the time is \(QuantityFormatter.moment(now))",
+                "set the clock; changes get wrong dates"
+            )
         }
-        return .ok("clock", Quantities.moment(now))
+        return .ok("clock", QuantityFormatter.moment(now))
     }
 
     // MARK: Locks

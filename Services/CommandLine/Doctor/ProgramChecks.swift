@@ -119,8 +119,8 @@ struct ProgramChecks {
         add("wrongSize", "files of assets have the wrong size", "restore them from a backup")
         add("damaged", "files of assets have changed content", "check the disk; restore them from a backup")
         if findings.count == before {
-            let files = Quantities.count(Int(clamping: json["resources"]?.intValue ?? 0), "file")
-            let bytes = Quantities.bytes(json["bytes"]?.intValue ?? 0)
+            let files = QuantityFormatter.count(Int(clamping: json["resources"]?.intValue ?? 0), "file")
+            let bytes = QuantityFormatter.bytes(json["bytes"]?.intValue ?? 0)
             let isDeep = json["isDeep"]?.boolValue == true
             findings.append(
                 .ok("store", "\(files), \(bytes), none missing\(isDeep ? ", and their content is unchanged" : "")")
@@ -134,12 +134,12 @@ struct ProgramChecks {
                 findings.append(
                     .warning(
                         "clock",
-                        "the newest change has a date in the future: \(Quantities.moment(newest))",
+                        "the newest change has a date in the future: \(QuantityFormatter.moment(newest))",
                         "set the clock; until that date, new changes are dated out of order"
                     )
                 )
             } else {
-                findings.append(.ok("history", "the newest change is from \(Quantities.moment(newest))"))
+                findings.append(.ok("history", "the newest change is from \(QuantityFormatter.moment(newest))"))
             }
         }
         findings.append(ServiceChecks.quarantine(Int(clamping: json["quarantined"]?.intValue ?? 0)))
@@ -148,7 +148,7 @@ struct ProgramChecks {
 
     /// The finding about stored files that nothing refers to.
     static func collectable(_ count: Int64, _ bytes: Int64, isCollected: Bool) -> Finding {
-        let files = "\(Quantities.count(Int(clamping: count), "file")), \(Quantities.bytes(bytes))"
+        let files = "\(QuantityFormatter.count(Int(clamping: count), "file")), \(QuantityFormatter.bytes(bytes))"
         guard !isCollected else { return .ok("collector", "\(files) collected") }
         guard count > 0 else { return .ok("collector", "there are no unreferenced files") }
         return .ok(

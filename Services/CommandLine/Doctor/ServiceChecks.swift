@@ -53,7 +53,7 @@ struct ServiceChecks {
             answer.health = try await client.health(deadline: .seconds(2))
             let document = try await client.ask(Discover(), deadline: .seconds(5)).result.members
             answer.version = document["info"]?["x-protocol"]?.intValue
-            answer.connections = try await client.figures(deadline: .seconds(5))["connections"]
+            answer.connections = try await client.metrics(deadline: .seconds(5))["connections"]
         } catch {
             answer.problem = error.message
         }
@@ -114,7 +114,7 @@ struct ServiceChecks {
         guard count > 0 else { return .ok("quarantine", "nothing is quarantined") }
         return .warning(
             "quarantine",
-            "\(Quantities.count(count, "file")) quarantined because workers crashed or hung while opening them",
+            "\(QuantityFormatter.count(count, "file")) quarantined because workers crashed or hung while opening them",
             "see `safelight quarantine list` for the reasons; after an upgrade run `safelight quarantine lift --all`"
         )
     }

@@ -30,8 +30,8 @@ struct ImportItem: Sendable, Hashable {
 
     /// Returns the type by the file extension; the catalog checks the content.
     private static func type(of path: FilePath) -> ResourceType {
-        let films = FileGrouping.films.union(["m4v", "3gp", "qt"])
-        return films.contains(path.extension?.lowercased() ?? "") ? .video : .photo
+        let videoExtensions = FileGrouping.videoExtensions.union(["m4v", "3gp", "qt"])
+        return videoExtensions.contains(path.extension?.lowercased() ?? "") ? .video : .photo
     }
 
     /// Groups the files of a folder into items. Files whose names are not UTF-8 become items of their own.

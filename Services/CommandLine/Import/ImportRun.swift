@@ -8,7 +8,7 @@ import Synchronization
 import SystemPackage
 
 /// The outcome of the import of one file.
-enum ImportOutcome: Sendable {
+enum ImportFileOutcome: Sendable {
     case imported(ObjectID, sequence: Int64)
     /// The library already contained these bytes; `isHealed` if they replaced a damaged file.
     case duplicate(ObjectID, isHealed: Bool)
@@ -19,9 +19,9 @@ enum ImportOutcome: Sendable {
 /// A file and its outcome.
 struct FileOutcome: Sendable {
     let path: FilePath
-    let outcome: ImportOutcome
+    let outcome: ImportFileOutcome
 
-    init(_ path: FilePath, _ outcome: ImportOutcome) {
+    init(_ path: FilePath, _ outcome: ImportFileOutcome) {
         self.path = path
         self.outcome = outcome
     }
@@ -47,7 +47,7 @@ struct ImportRun: Sendable {
         private let mayNamePaths: Mutex<Bool>
         init(mayNamePaths: Bool) { self.mayNamePaths = Mutex(mayNamePaths) }
         var byPath: Bool { mayNamePaths.withLock { $0 } }
-        func refusePaths() { mayNamePaths.withLock { $0 = false } }
+        func disallowPaths() { mayNamePaths.withLock { $0 = false } }
     }
 
     /// The time limit for one item, including restarts of services.
@@ -80,7 +80,7 @@ struct ImportRun: Sendable {
                 guard !stop.isRequested, let item = next() else { return }
                 let index = number
                 number += 1
-                group.addTask { (index, try await self.take(item, name: "\(index)")) }
+                group.addTask { (index, try await self.importItem(item, name: "\(index)")) }
             }
             for _ in 0..<width { start() }
             while let (index, outcomes) = try await group.next() {
@@ -91,36 +91,36 @@ struct ImportRun: Sendable {
     }
 
     /// Imports an item. If its files do not belong together after all, imports each as an asset of its own.
-    private func take(_ item: ImportItem, name: String) async throws -> [FileOutcome] {
+    private func importItem(_ item: ImportItem, name: String) async throws -> [FileOutcome] {
         do throws(RPCError) {
             let result = try await create(item, "\(self.name)-\(name)")
             guard let id = result.id("file") else {
-                throw Refusal.internalError.error("the catalog returned no identifier for the new asset")
+                throw ErrorCode.internalError.error("the catalog returned no identifier for the new asset")
             }
             let isKnown = result.duplicates.contains("file")
-            let outcome: ImportOutcome =
+            let outcome: ImportFileOutcome =
                 isKnown
                 ? .duplicate(id, isHealed: !result.healed.isEmpty) : .imported(id, sequence: result.sequence)
             return [FileOutcome(item.main, outcome)]
         } catch {
-            if error.refusal == .resourcesDisagree || item.files.count > 1 && error.isOfTheFile {
+            if error.errorCode == .resourcesDisagree || item.files.count > 1 && error.concernsFile {
                 var outcomes: [FileOutcome] = []
                 for (number, part) in item.apart.enumerated() {
-                    outcomes += try await take(part, name: "\(name).\(number)")
+                    outcomes += try await importItem(part, name: "\(name).\(number)")
                 }
                 return outcomes
             }
-            if item.sidecar != nil, error.isOfTheFile {
+            if item.sidecar != nil, error.concernsFile {
                 var alone = item
                 alone.sidecar = nil
-                var outcomes = try await take(alone, name: name + ".alone")
+                var outcomes = try await importItem(alone, name: name + ".alone")
                 // If the photo itself is broken, the sidecar is not reported as well.
                 if error.data["sidecar"] == true, let path = item.sidecar {
                     outcomes.append(FileOutcome(path, .broken(error)))
                 }
                 return outcomes
             }
-            guard error.isOfTheFile else { throw error }
+            guard error.concernsFile else { throw error }
             return [FileOutcome(item.main, .broken(error))]
         }
     }
@@ -131,18 +131,18 @@ struct ImportRun: Sendable {
             let sidecar = item.sidecar?.exactText.map { NewResource(source: .path($0)) }
             do throws(RPCError) {
                 return try await perform(resources, sidecar, [], transaction)
-            } catch  where !isReferenced && (error.refusal == .accessDenied || error.refusal == .accessRestricted) {
-                access.refusePaths()
+            } catch  where !isReferenced && (error.errorCode == .accessDenied || error.errorCode == .accessRestricted) {
+                access.disallowPaths()
             }
         }
         guard !isReferenced else {
-            throw Refusal.invalidResource.error("the file name is not UTF-8; such a file cannot be referenced")
+            throw ErrorCode.invalidResource.error("the file name is not UTF-8; such a file cannot be referenced")
         }
         var attachments: [Bytes] = []
-        var room = Int64(BeginUpload.chunkBytes)
+        var remainingBytes = Int64(BeginUpload.chunkBytes)
         var resources: [NewResource] = []
         for (type, path) in item.files {
-            let source = try await source(path, &attachments, &room)
+            let source = try await source(path, &attachments, &remainingBytes)
             resources.append(
                 NewResource(
                     type: type,
@@ -181,11 +181,11 @@ struct ImportRun: Sendable {
     private func source(
         _ path: FilePath,
         _ attachments: inout [Bytes],
-        _ room: inout Int64
+        _ remainingBytes: inout Int64
     ) async throws(RPCError) -> ResourceSource {
         let file = try InputBytes(path)
-        if file.size <= room {
-            room -= file.size
+        if file.size <= remainingBytes {
+            remainingBytes -= file.size
             attachments.append(try file.read(limit: Int(file.size)))
             return .attachment(attachments.count - 1)
         }
@@ -219,7 +219,7 @@ private final class InputBytes {
             file = try FileDescriptor.open(path, .readOnly)
             size = try file.seek(offset: 0, from: .end)
         } catch {
-            throw Refusal.missingResource.error("\(path) cannot be read: \(error)")
+            throw ErrorCode.missingResource.error("\(path) cannot be read: \(error)")
         }
     }
 
@@ -239,15 +239,15 @@ private final class InputBytes {
             }
             return Bytes(bytes.prefix(filled))
         } catch {
-            throw Refusal.missingResource.error("the file cannot be read: \(error)")
+            throw ErrorCode.missingResource.error("the file cannot be read: \(error)")
         }
     }
 }
 
 extension RPCError {
     /// True if the error concerns this file only, so that other files can still be imported.
-    var isOfTheFile: Bool {
-        switch refusal {
+    var concernsFile: Bool {
+        switch errorCode {
         case .notEnoughSpace, .accessDenied, .accessRestricted, .libraryOffline, .userCancelled, .busy,
             .deadlineExceeded, .connectionLost, .behind, .unavailable, .idReused, .methodNotFound, .invalidParams:
             false

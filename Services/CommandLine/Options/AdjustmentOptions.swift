@@ -51,7 +51,7 @@ struct AdjustmentOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Start with the operations of a preset; may be repeated.", valueName: "name"))
     var preset: [String] = []
 
-    @OptionGroup var place: PresetCommand.Place
+    @OptionGroup var place: PresetCommand.PresetFolderOptions
 
     /// Returns the adjustment list of the flags.
     ///

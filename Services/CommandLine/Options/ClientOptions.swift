@@ -110,7 +110,7 @@ extension LibraryCommand {
             throw CommandFailure(
                 message: "the \(service.rawValue) does not respond at \(address); start the services with "
                     + "`safelight up`, or give their addresses (see --help)",
-                name: Refusal.unavailable.rawValue
+                name: ErrorCode.unavailable.rawValue
             )
         }
     }
@@ -119,7 +119,7 @@ extension LibraryCommand {
 extension RPCError {
     /// True if the error means that the service did not respond.
     var isSilence: Bool {
-        switch refusal {
+        switch errorCode {
         case .deadlineExceeded, .connectionLost, .unavailable: true
         default: false
         }

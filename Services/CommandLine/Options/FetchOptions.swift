@@ -51,7 +51,7 @@ struct FetchOptions: ParsableArguments {
     /// Returns the fetch in its wire form, after looking up the album's title in the library.
     func fetch(in library: PhotoLibrary) async throws -> FetchDescription {
         var container: ObjectID?
-        if let album { container = try await Albums.container(album, in: library) }
+        if let album { container = try await AlbumLookup.container(album, in: library) }
         return try fetch(of: container).wireForm
     }
 

@@ -12,9 +12,9 @@ struct PublishRun: Sendable {
     let name: String
     /// True if each edit is applied after the previous edit of the same asset.
     let isChained: Bool
-    let reader: LineReader
+    let reader: InputLineReader
     let publisher: EditPublisher
-    let teller: PublishTeller
+    let reporter: PublishReporterActor
 
     /// The time limit of the last status request after a stop.
     private static let patience = Duration.seconds(3)
@@ -42,14 +42,14 @@ struct PublishRun: Sendable {
         }
         guard isStopped else { return false }
         await publisher.ask(deadline: Self.patience)
-        try await hear()
+        try await receiveUpdates()
         return true
     }
 
     private func work(_ lines: AsyncThrowingStream<[UInt8], any Error>) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await publisher.run() }
-            group.addTask { try await hear() }
+            group.addTask { try await receiveUpdates() }
             group.addTask {
                 try await publish(lines)
                 await publisher.finish()
@@ -58,8 +58,8 @@ struct PublishRun: Sendable {
         }
     }
 
-    private func hear() async throws {
-        for await status in publisher.news { try await teller.take(status) }
+    private func receiveUpdates() async throws {
+        for await status in publisher.updates { try await reporter.record(status) }
     }
 
     private func publish(_ lines: AsyncThrowingStream<[UInt8], any Error>) async throws {
@@ -71,9 +71,9 @@ struct PublishRun: Sendable {
             case .success(nil): break
             case .success(let line?):
                 last[line.edit.asset] = line.edit.id
-                await teller.publish(line)
-                if let failure = try await hand(line) { try await teller.take(failure) }
-            case .failure(let failure): try await teller.take(failure)
+                await reporter.publish(line)
+                if let failure = try await publishEdit(line) { try await reporter.record(failure) }
+            case .failure(let failure): try await reporter.record(failure)
             }
             reader.done()
         }
@@ -95,12 +95,12 @@ struct PublishRun: Sendable {
     }
 
     /// Publishes the edit of a line. Returns the failure if its id was used before with another edit.
-    private func hand(_ line: PublishedLine) async throws -> CommandFailure? {
+    private func publishEdit(_ line: PublishedLine) async throws -> CommandFailure? {
         do {
             try await publisher.publish(line.edit)
             return nil
         } catch {
-            guard error.refusal == .idReused else { throw error }
+            guard error.errorCode == .idReused else { throw error }
             return CommandFailure(
                 message: "line \(line.number): \(error.message)",
                 name: error.name,
@@ -111,15 +111,15 @@ struct PublishRun: Sendable {
 }
 
 /// Serializes access to the report; a call returns when its output has been written.
-actor PublishTeller {
-    private var report: PublishReport
+actor PublishReporterActor {
+    private var report: PublishReporter
 
-    init(_ report: PublishReport) { self.report = report }
+    init(_ report: PublishReporter) { self.report = report }
 
     var isComplete: Bool { report.isComplete }
 
     func publish(_ line: PublishedLine) { report.publish(line) }
-    func take(_ failure: CommandFailure) throws { try report.take(failure) }
-    func take(_ status: EditStatus) throws { try report.take(status) }
+    func record(_ failure: CommandFailure) throws { try report.record(failure) }
+    func record(_ status: EditStatus) throws { try report.record(status) }
     func finish(isStopped: Bool) throws { try report.finish(isStopped: isStopped) }
 }

@@ -34,7 +34,7 @@ struct PublishedLine: Sendable, Equatable {
         } catch {
             throw CommandFailure(
                 message: "line \(number): \(error.description)",
-                name: Refusal.invalidParams.rawValue,
+                name: ErrorCode.invalidParams.rawValue,
                 data: ["line": JSON(number)]
             )
         }

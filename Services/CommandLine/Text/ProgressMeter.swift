@@ -48,8 +48,8 @@ struct ProgressMeter: Sendable {
 
     /// `45/100, 12.3/s, 0:04 left`
     var line: String {
-        "\(done)/\(total)" + (rate.map { ", \(Quantities.rate($0))/s" } ?? "")
-            + (remaining.map { ", \(Quantities.clock($0)) left" } ?? "")
+        "\(done)/\(total)" + (rate.map { ", \(QuantityFormatter.rate($0))/s" } ?? "")
+            + (remaining.map { ", \(QuantityFormatter.clock($0)) left" } ?? "")
     }
 
     private static func seconds(_ duration: Duration) -> Double {

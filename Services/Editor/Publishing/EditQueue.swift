@@ -25,13 +25,13 @@ struct QueuedEdit: Sendable, Equatable {
 struct EditQueue: Sendable {
     struct Limits: Sendable {
         /// The most edits waiting for a predecessor that has not been published; further ones fail at once.
-        var strangers = 1024
+        var unknownPredecessors = 1024
         /// How long they wait, in microseconds.
         var patience: Int64 = 30_000_000
     }
 
     /// The action to take after adding an edit.
-    enum Adding: Sendable, Equatable {
+    enum AddResult: Sendable, Equatable {
         case queued
         case known
         /// Look up this predecessor in the catalog, then call ``answer(_:predecessor:now:)``.
@@ -43,7 +43,7 @@ struct EditQueue: Sendable {
     /// An edit that cannot be applied because of its predecessor.
     struct Failure: Sendable, Equatable {
         var edit: QueuedEdit
-        var refusal: Refusal
+        var errorCode: ErrorCode
         var message: String
     }
 
@@ -53,7 +53,7 @@ struct EditQueue: Sendable {
         /// The predecessor is in the queue.
         case behind
         /// The predecessor has not been published yet.
-        case stranger(until: Int64)
+        case unknownPredecessor(until: Int64)
         case ready
         case running
         /// Its failure is being recorded in the catalog.
@@ -72,7 +72,7 @@ struct EditQueue: Sendable {
     private var successors: [EditKey: Set<EditKey>] = [:]
     private var ready: [(order: UInt64, key: EditKey)] = []
     private var busyAssets: Set<ObjectID> = []
-    private var strangers = 0
+    private var unknownPredecessors = 0
     private var nextOrder: UInt64 = 0
 
     init(limits: Limits = Limits()) {
@@ -84,16 +84,16 @@ struct EditQueue: Sendable {
     /// Adds an accepted edit.
     ///
     /// - Parameter now: the time of a monotonic clock in microseconds
-    mutating func add(_ edit: QueuedEdit, now: Int64) -> Adding {
+    mutating func add(_ edit: QueuedEdit, now: Int64) -> AddResult {
         guard entries[edit.key] == nil else { return .known }
         nextOrder += 1
         entries[edit.key] = Entry(edit: edit, stage: .asking, order: nextOrder, since: now)
-        var adding = Adding.queued
+        var adding = AddResult.queued
         if let predecessor = edit.predecessor {
             successors[predecessor, default: []].insert(edit.key)
             if entries[predecessor] == nil {
                 adding = .asks(predecessor)
-            } else if goesRound(from: edit.key) {
+            } else if formsCycle(from: edit.key) {
                 adding = .fails(
                     end(edit.key, .missingPredecessor, "its predecessors form a cycle with it; omit after")
                 )
@@ -120,15 +120,15 @@ struct EditQueue: Sendable {
             return nil
         case .failed: return afterFailure(key)
         case .accepted, nil:
-            guard strangers < limits.strangers else {
+            guard unknownPredecessors < limits.unknownPredecessors else {
                 return end(
                     key,
                     .missingPredecessor,
-                    "\(limits.strangers) edits wait for missing predecessors; publish an edit before those"
+                    "\(limits.unknownPredecessors) edits wait for missing predecessors; publish an edit before those"
                         + " that come after it"
                 )
             }
-            set(key, .stranger(until: now + limits.patience))
+            set(key, .unknownPredecessor(until: now + limits.patience))
             return nil
         }
     }
@@ -165,7 +165,7 @@ struct EditQueue: Sendable {
     /// Returns the failures of edits whose waiting time is over.
     mutating func expire(now: Int64) -> [Failure] {
         let late = entries.filter { entry in
-            if case .stranger(let until) = entry.value.stage { return until <= now }
+            if case .unknownPredecessor(let until) = entry.value.stage { return until <= now }
             return false
         }
         return late.keys.sorted { $0.id < $1.id }.map { key in
@@ -180,7 +180,7 @@ struct EditQueue: Sendable {
 
     /// Returns the deadline of an edit that waits for a missing predecessor; nil for other edits.
     func deadline(of key: EditKey) -> Int64? {
-        guard case .stranger(let until) = entries[key]?.stage else { return nil }
+        guard case .unknownPredecessor(let until) = entries[key]?.stage else { return nil }
         return until
     }
 
@@ -194,7 +194,7 @@ struct EditQueue: Sendable {
     func digest(of key: EditKey) -> String? { entries[key]?.edit.digest }
 
     /// The numbers of edits waiting for a predecessor, ready and running, and the arrival time of the oldest.
-    var figures: (waiting: Int, ready: Int, running: Int, oldest: Int64?) {
+    var metrics: (waiting: Int, ready: Int, running: Int, oldest: Int64?) {
         let running = entries.values.count { $0.stage == .running || $0.stage == .ending }
         return (
             entries.count - ready.count - running, ready.count, running, entries.values.map(\.since).min()
@@ -205,15 +205,15 @@ struct EditQueue: Sendable {
 
     private func isUnattached(_ key: EditKey) -> Bool {
         switch entries[key]?.stage {
-        case .asking, .stranger: true
+        case .asking, .unknownPredecessor: true
         default: false
         }
     }
 
     private mutating func set(_ key: EditKey, _ stage: Stage) {
         guard let entry = entries[key] else { return }
-        if case .stranger = entry.stage { strangers -= 1 }
-        if case .stranger = stage { strangers += 1 }
+        if case .unknownPredecessor = entry.stage { unknownPredecessors -= 1 }
+        if case .unknownPredecessor = stage { unknownPredecessors += 1 }
         entries[key]?.stage = stage
         guard stage == .ready else { return }
         // Usually the newest edit, so the search from the end is short.
@@ -235,13 +235,13 @@ struct EditQueue: Sendable {
         )
     }
 
-    private mutating func end(_ key: EditKey, _ refusal: Refusal, _ message: String) -> Failure {
+    private mutating func end(_ key: EditKey, _ errorCode: ErrorCode, _ message: String) -> Failure {
         set(key, .ending)
         let edit = entries[key]?.edit
         return Failure(
             edit: edit
                 ?? QueuedEdit(key: key, edit: PublishEdit(id: key.id, asset: .none, adjustments: .init()), digest: ""),
-            refusal: refusal,
+            errorCode: errorCode,
             message: message
         )
     }
@@ -249,7 +249,7 @@ struct EditQueue: Sendable {
     private mutating func remove(_ key: EditKey) {
         guard let entry = entries.removeValue(forKey: key) else { return }
         switch entry.stage {
-        case .stranger: strangers -= 1
+        case .unknownPredecessor: unknownPredecessors -= 1
         case .running: busyAssets.remove(entry.edit.edit.asset)
         case .ready: ready.removeAll { $0.key == key }
         default: break
@@ -260,7 +260,7 @@ struct EditQueue: Sendable {
         }
     }
 
-    private func goesRound(from key: EditKey) -> Bool {
+    private func formsCycle(from key: EditKey) -> Bool {
         var place = entries[key]?.edit.predecessor
         // An edit that ends because of a cycle may still be in the queue, so the search is bounded.
         for _ in 0..<entries.count {

@@ -137,7 +137,7 @@ public struct KeyFolder: Sendable, Equatable {
     }
 
     /// Returns the default folder for a client's generated keys.
-    public func usualOutput(of name: String) -> String { "\(path)/made/\(name)" }
+    public func defaultOutput(of name: String) -> String { "\(path)/made/\(name)" }
 
     /// Returns whether a client's secret key is in a folder.
     public func hasSecret(of name: String, in output: String) -> Bool {

@@ -1,0 +1,202 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+
+/// A list as a client saw it: its members by position.
+struct SnapshotList: Sendable {
+    let count: Int
+    let id: @Sendable (Int) throws -> ObjectID
+    /// Returns the position of a member; nil if it is not in the list.
+    let position: @Sendable (ObjectID) throws -> Int?
+
+    init(
+        count: Int,
+        id: @escaping @Sendable (Int) throws -> ObjectID,
+        position: @escaping @Sendable (ObjectID) throws -> Int?
+    ) {
+        self.count = count
+        self.id = id
+        self.position = position
+    }
+
+    init(_ ids: [ObjectID]) {
+        let list = IDList(ids)
+        self.init(count: list.ids.count, id: { list.ids[$0] }, position: { list.position(of: $0) })
+    }
+
+    static let empty = SnapshotList([])
+}
+
+/// The steps of one request, applied to the list as the client saw it, and their outcome (T-13 to T-16).
+///
+/// Members are represented by numbers: those of the snapshot by their position, new ones by negative numbers.
+struct MemberEditPlan {
+    private let snapshot: SnapshotList
+    private var list: [Int]
+    private var new: [ObjectID] = []
+    private var placed: Set<Int> = []
+    private(set) var removed: [ObjectID] = []
+
+    /// Applies the steps to the client's list.
+    ///
+    /// - Parameters:
+    ///   - isNew: true if this transaction created the list, so that no client can have seen it
+    ///   - resolve: returns the identifier that a reference stands for
+    ///   - isMember: returns true if an object is in the current list
+    /// - Throws: `snapshot_required`, `range_error`, `invalid_params`
+    init(
+        _ edits: [MemberEdit],
+        _ snapshot: SnapshotList?,
+        isNew: Bool,
+        resolve: (ObjectReference) throws -> ObjectID,
+        isMember: (ObjectID) throws -> Bool
+    ) throws {
+        guard snapshot != nil || isNew else {
+            throw ErrorCode.snapshotRequired.error(
+                "indexes need the state of the list that they refer to: pass it as snapshot, with the token of "
+                    + "the result that they were read from"
+            )
+        }
+        self.snapshot = snapshot ?? .empty
+        list = Array(0..<self.snapshot.count)
+        for edit in edits { try apply(edit, resolve, isMember) }
+    }
+
+    /// A run of consecutive members that is to be placed after the nearest preceding neighbour that is still in the
+    /// list, or at the front if there is none.
+    struct Run {
+        var members: [ObjectID] = []
+        /// The position of the run's first member in the client's list.
+        var start: Int
+    }
+
+    // MARK: Steps
+
+    private mutating func apply(
+        _ edit: MemberEdit,
+        _ resolve: (ObjectReference) throws -> ObjectID,
+        _ isMember: (ObjectID) throws -> Bool
+    ) throws {
+        switch edit {
+        case .add(let members):
+            for id in try unique(members, resolve) {
+                // A member that another client has added meanwhile, or that this client did not see, keeps its
+                // position.
+                if try snapshot.position(id) == nil, !new.contains(id), try isMember(id) { continue }
+                let number = try number(of: id)
+                guard !list.contains(number) else { continue }
+                list.append(number)
+                place(number)
+            }
+        case .remove(let ids): try remove(Set(ids.map { try number(of: $0) }))
+        case .insert(let members, let at):
+            guard members.count == at.count else {
+                throw ErrorCode.invalidParams.error("insert needs one index for each member")
+            }
+            let numbers = try unique(members, resolve).map { try number(of: $0) }
+            guard numbers.count == at.count else { throw ErrorCode.invalidParams.error("a member is given twice") }
+            let moved = Set(numbers)
+            list.removeAll(where: moved.contains)
+            for (number, index) in zip(numbers, at) {
+                guard index <= list.count else { throw outOfRange(index) }
+                list.insert(number, at: index)
+                place(number)
+            }
+        case .move(let from, let to):
+            try check(from)
+            let taken = from.map { list[$0] }
+            let leaving = Set(taken)
+            list.removeAll(where: leaving.contains)
+            guard to <= list.count else { throw outOfRange(to) }
+            list.insert(contentsOf: taken, at: to)
+            for number in taken { place(number) }
+        case .replace(let at, let members):
+            guard members.count == at.count else {
+                throw ErrorCode.invalidParams.error("replace needs one member for each index")
+            }
+            try check(at)
+            let numbers = try unique(members, resolve).map { try number(of: $0) }
+            guard numbers.count == at.count else { throw ErrorCode.invalidParams.error("a member is given twice") }
+            let left = Set(at.map { list[$0] }).subtracting(numbers)
+            for (index, number) in zip(at, numbers) { list[index] = number }
+            // A member that is also elsewhere in the list remains only where it was put.
+            let (positions, moved) = (Set(at), Set(numbers))
+            list = list.indices.filter { positions.contains($0) || !moved.contains(list[$0]) }.map { list[$0] }
+            for number in numbers { place(number) }
+            try forget(left)
+        case .removeAt(let at):
+            try check(at)
+            try remove(Set(at.map { list[$0] }))
+        }
+    }
+
+    private func unique(
+        _ members: [ObjectReference],
+        _ resolve: (ObjectReference) throws -> ObjectID
+    ) throws -> [ObjectID] {
+        IDList(try members.map(resolve)).ids
+    }
+
+    private mutating func number(of id: ObjectID) throws -> Int {
+        if let position = try snapshot.position(id) { return position }
+        if let index = new.firstIndex(of: id) { return -1 - index }
+        new.append(id)
+        return -new.count
+    }
+
+    private mutating func place(_ number: Int) {
+        placed.insert(number)
+        if let id = try? id(number) { removed.removeAll { $0 == id } }
+    }
+
+    private mutating func remove(_ numbers: Set<Int>) throws {
+        list.removeAll(where: numbers.contains)
+        try forget(numbers)
+    }
+
+    private mutating func forget(_ numbers: Set<Int>) throws {
+        placed.subtract(numbers)
+        removed += try numbers.sorted().map(id)
+    }
+
+    private func check(_ indexes: [Int]) throws {
+        guard zip(indexes, indexes.dropFirst()).allSatisfy({ $0 < $1 }) else {
+            throw ErrorCode.invalidParams.error("indexes must be in ascending order, without duplicates")
+        }
+        if let index = indexes.last, index >= list.count { throw outOfRange(index) }
+    }
+
+    private func outOfRange(_ index: Int) -> RPCError {
+        ErrorCode.rangeError.error(
+            "index \(index) is beyond the end: the list has \(list.count) members there",
+            ["index": JSON(index), "count": JSON(list.count)]
+        )
+    }
+
+    // MARK: Outcome
+
+    private func id(_ number: Int) throws -> ObjectID { number < 0 ? new[-1 - number] : try snapshot.id(number) }
+
+    /// Returns the runs of members that were placed, from the front of the list.
+    func runs() throws -> [Run] {
+        guard !placed.isEmpty else { return [] }
+        var runs: [Run] = []
+        var end = -1
+        for (position, number) in list.enumerated() where placed.contains(number) {
+            if position != end { runs.append(Run(start: position)) }
+            runs[runs.count - 1].members.append(try id(number))
+            end = position + 1
+        }
+        return runs
+    }
+
+    /// Returns the nearest member before a run that passes a test; nil if none does.
+    func neighbour(before run: Run, where passes: (ObjectID) throws -> Bool) throws -> ObjectID? {
+        for position in (0..<run.start).reversed() {
+            let id = try id(list[position])
+            if try passes(id) { return id }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,297 @@
+import Contracts
+import Hosting
+import JSONValue
+import Logging
+import Messaging
+import PhotoModel
+import Storage
+import Synchronization
+
+/// Commits transactions in groups: everything that waits is committed together, up to a limit.
+///
+/// It runs on the thread of the only writing connection, and other writes run after each commit. Connections are served
+/// in turn: a client with many waiting transactions does not delay those of another one. An outcome is returned after
+/// the commit is durable and the head file has been written.
+final class TransactionWriter: Sendable {
+    /// Limits of the queue and of one commit.
+    struct Limits: Sendable {
+        /// The maximum number of waiting transactions; further ones are refused as `busy`.
+        var waiting = 1024
+        /// The maximum number of transactions in one commit.
+        var batch = 128
+        /// The maximum number of entities that the transactions of one commit name, except that the first is always
+        /// included.
+        var batchWeight = 1024
+    }
+
+    private struct PendingWrite: Sendable {
+        let request: WriteRequest
+        let continuation: CheckedContinuation<Result<PerformedWrite, WriteFailure>, Never>
+    }
+
+    private struct State {
+        var queue = FairQueue<WriteSource, PendingWrite>()
+        var isScheduled = false
+        var isStopping = false
+        var headSyncDue = Int64.min
+        var metrics = WriterMetrics()
+        var problem: String?
+    }
+
+    private let store: LibraryStore
+    private let tail: ChangeLogTail
+    private let retention: RetentionPolicy
+    private let rules: BatchStore.WriteContext
+    private let limits: Limits
+    private let logger: Logger
+    private let clock: MonotonicClock
+    private let state = Mutex(State())
+
+    init(
+        store: LibraryStore,
+        tail: ChangeLogTail,
+        retention: RetentionPolicy,
+        rules: BatchStore.WriteContext,
+        limits: Limits = Limits(),
+        logger: Logger,
+        clock: MonotonicClock = .system
+    ) {
+        self.store = store
+        self.tail = tail
+        self.retention = retention
+        self.rules = rules
+        self.limits = limits
+        self.logger = logger
+        self.clock = clock
+    }
+
+    /// The counters for the method `metrics`.
+    var metrics: WriterMetrics { state.withLock { $0.metrics } }
+
+    var queueDepth: Int { state.withLock { $0.queue.count } }
+
+    /// The error of the last commit; nil if it succeeded.
+    var problem: String? { state.withLock { $0.problem } }
+
+    /// Performs a transaction, grouped with others that wait; returns after the commit.
+    func perform(_ request: WriteRequest) async throws(WriteFailure) -> PerformedWrite {
+        let outcome = await withCheckedContinuation { continuation in
+            let (isTaken, isFirst) = state.withLock { state in
+                guard state.queue.count < limits.waiting else { return (false, false) }
+                state.queue.append(PendingWrite(request: request, continuation: continuation), from: request.source)
+                defer { state.isScheduled = true }
+                return (true, !state.isScheduled)
+            }
+            if !isTaken {
+                let error = ErrorCode.busy.error("\(limits.waiting) transactions are already waiting; try again later")
+                continuation.resume(returning: .failure(.refused(error)))
+            }
+            if isFirst { schedule() }
+        }
+        return try outcome.get()
+    }
+
+    /// Stops deleting old records, so that the database can close soon; the rest is left for the next start.
+    /// Transactions are performed as before.
+    func stopTrimming() { state.withLock { $0.isStopping = true } }
+
+    private func schedule() {
+        store.onWriter { [self] batches in
+            // Old records are deleted a few at a time, between commits and while nothing else is to be done.
+            if retention.isDue(clock.nowMicroseconds()), !state.withLock({ $0.isStopping }) { trim(batches) }
+            let batch = nextBatch()
+            if !batch.isEmpty { commit(batch, in: batches(rules)) }
+            // Queued after the other work that waits for the thread.
+            if !stopsWhenIdle() { schedule() }
+        }
+    }
+
+    private func nextBatch() -> [PendingWrite] {
+        state.withLock { state in
+            var batch: [PendingWrite] = []
+            var weight = 0
+            while batch.count < limits.batch {
+                let next = state.queue.popFirst { next in
+                    weight += next.request.weight
+                    return batch.isEmpty || weight <= limits.batchWeight
+                }
+                guard let next else { break }
+                batch.append(next)
+            }
+            return batch
+        }
+    }
+
+    /// Returns true and ends the loop if nothing has arrived meanwhile and no old records are left to delete.
+    private func stopsWhenIdle() -> Bool {
+        state.withLock { state in
+            guard state.queue.isEmpty, state.isStopping || !retention.hasMore else { return false }
+            state.isScheduled = false
+            return true
+        }
+    }
+
+    private func commit(_ batch: [PendingWrite], in transaction: BatchStore) {
+        let start = clock.nowMicroseconds()
+        do {
+            let (outcomes, head) = try transaction.commit(
+                batch.map(\.request),
+                isOfTheDisk: { store.database.mapped($0) is StorageError }
+            )
+            if head.sequence != tail.head { rememberHead(head) }
+            let duration = clock.nowMicroseconds() - start
+            var records: [CommittedRecord] = []
+            var answers: [Result<PerformedWrite, WriteFailure>] = []
+            for outcome in outcomes {
+                switch outcome {
+                case .success(let performed):
+                    if let record = performed.record { records.append(record) }
+                    answers.append(.success(performed))
+                case .failure(let error): answers.append(.failure(failure(error)))
+                }
+            }
+            state.withLock { state in
+                state.problem = nil
+                state.metrics.committed(answers, microseconds: duration)
+            }
+            tail.append(records, head: head.sequence)
+            for (waiting, answer) in zip(batch, answers) { waiting.continuation.resume(returning: answer) }
+            syncHead(at: start)
+        } catch {
+            let refusal = rpcError(forBatch: error)
+            state.withLock { state in
+                state.problem = refusal.message
+                state.metrics.failedCommits += 1
+            }
+            logger.error("a commit failed; nothing of it was kept", metadata: ["error": "\(error)"])
+            for waiting in batch { waiting.continuation.resume(returning: .failure(.refused(refusal))) }
+        }
+    }
+
+    /// Writes the head file without waiting for the disk. The commit is valid in any case: a head file that lags only
+    /// detects fewer restored copies.
+    private func rememberHead(_ head: LibraryHead) {
+        do throws(StorageError) {
+            try store.headFile.store(library: head.library, sequence: head.sequence, isDurable: false)
+        } catch {
+            logger.error("cannot write the head file", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// Syncs the head file between two commits, at most once every ``headSyncInterval``.
+    private func syncHead(at now: Int64) {
+        guard state.withLock({ $0.headSyncDue <= now }) else { return }
+        do throws(StorageError) {
+            try store.headFile.sync()
+        } catch {
+            logger.error("cannot sync the head file", metadata: ["error": "\(error)"])
+        }
+        state.withLock { $0.headSyncDue = now.addingReportingOverflow(Self.headSyncInterval).partialValue }
+    }
+
+    /// The minimum time between two syncs, in microseconds.
+    private static let headSyncInterval: Int64 = 100_000
+
+    private func failure(_ error: any Error) -> WriteFailure {
+        switch error {
+        case let refusal as RPCError: return .refused(refusal)
+        case is MissingMetadataError: return .factsNeeded
+        default:
+            logger.error("a transaction failed", metadata: ["error": "\(error)"])
+            return .refused(ErrorCode.internalError.error("the transaction failed; see the catalog's log"))
+        }
+    }
+
+    private func rpcError(forBatch error: any Error) -> RPCError {
+        guard let error = store.database.mapped(error) as? StorageError else {
+            return ErrorCode.internalError.error("the commit failed; see the catalog's log")
+        }
+        return error.rpcError
+    }
+
+    // MARK: Retention
+
+    private func trim(_ batches: LibraryStore.Batches) {
+        do {
+            let isMore = try batches(rules).trim(retention, now: rules.moment)
+            retention.done(isMore: isMore, at: clock.nowMicroseconds())
+        } catch {
+            retention.done(isMore: false, at: clock.nowMicroseconds())
+            logger.error("cannot delete old change records", metadata: ["error": "\(error)"])
+        }
+    }
+}
+
+/// The limits for keeping change records and outcomes.
+final class RetentionPolicy: Sendable {
+    /// The maximum age in microseconds.
+    let age: Int64
+    /// The maximum size of all records in bytes.
+    let bytes: Int
+    /// The maximum number of records examined in one step, and their size in bytes.
+    let stepRecords = 64
+    let stepBytes = 1 << 20
+    /// Microseconds between steps if nothing is left to delete.
+    let interval: Int64
+    private let state = Mutex((nextStep: Int64.min, hasMore: false))
+
+    init(age: Int64 = 30 * 86_400_000_000, bytes: Int = 2 << 30, interval: Int64 = 1_000_000) {
+        self.age = age
+        self.bytes = bytes
+        self.interval = interval
+    }
+
+    func isDue(_ now: Int64) -> Bool { state.withLock { $0.nextStep <= now } }
+
+    /// True if the last step left records to delete.
+    var hasMore: Bool { state.withLock { $0.hasMore } }
+
+    func done(isMore: Bool, at now: Int64) {
+        state.withLock { $0 = (isMore ? now : now + interval, isMore) }
+    }
+}
+
+/// The writer's counters.
+struct WriterMetrics: Sendable {
+    var commits = 0
+    var transactions = 0
+    var refused = 0
+    var repeats = 0
+    var failedCommits = 0
+    var largestBatch = 0
+    /// The durations of the last commits in microseconds.
+    private var durations: [Int64] = []
+    private var position = 0
+    private static let kept = 1024
+
+    mutating func committed(_ answers: [Result<PerformedWrite, WriteFailure>], microseconds: Int64) {
+        commits += 1
+        largestBatch = max(largestBatch, answers.count)
+        for answer in answers {
+            switch answer {
+            case .success(let performed) where performed.isRepeat: repeats += 1
+            case .success(let performed) where performed.isIdle: break
+            case .success: transactions += 1
+            case .failure: refused += 1
+            }
+        }
+        if durations.count < Self.kept {
+            durations.append(microseconds)
+        } else {
+            durations[position] = microseconds
+            position = (position + 1) % Self.kept
+        }
+    }
+
+    var json: JSONObject {
+        let sorted = durations.sorted()
+        func quantile(_ share: Double) -> JSON {
+            sorted.isEmpty ? .null : .int(sorted[min(sorted.count - 1, Int(Double(sorted.count) * share))])
+        }
+        return [
+            "commits": JSON(commits), "transactions": JSON(transactions), "refused": JSON(refused),
+            "repeats": JSON(repeats), "failedCommits": JSON(failedCommits), "largestBatch": JSON(largestBatch),
+            "commitMicrosecondsP50": quantile(0.5), "commitMicrosecondsP99": quantile(0.99),
+        ]
+    }
+}

@@ -1,0 +1,116 @@
+import JSONValue
+import Metadata
+import PhotoModel
+import Storage
+
+/// A comparison of a library's database with its stored files. It changes nothing and can run beside the catalog.
+struct ConsistencyCheck {
+    let folder: String
+    /// Whether every file is read and verified against its digest.
+    let isDeep: Bool
+    /// Microseconds since 1970.
+    let now: Int64
+
+    /// The findings: for each kind the count and the first few.
+    struct Findings {
+        var resources = 0
+        var bytes: Int64 = 0
+        var missing = Sample()
+        var wrongSize = Sample()
+        var damaged = Sample()
+        var orphans = Sample()
+        var orphanBytes: Int64 = 0
+    }
+
+    struct Sample {
+        private(set) var count = 0
+        private(set) var first: [String] = []
+
+        mutating func add(_ digest: ResourceDigest) {
+            count += 1
+            if first.count < 5 { first.append(digest.text) }
+        }
+
+        var json: JSON { ["count": JSON(count), "first": JSON(first)] }
+    }
+
+    /// The age in microseconds below which a file without an asset is ignored: its transaction may be in progress.
+    static let patience: Int64 = 3_600_000_000
+
+    /// - Parameter progress: called after each file
+    func run(progress: (_ done: Int, _ total: Int) -> Void) throws -> JSON {
+        let store = try ConsistencyCheckStore(folder: folder)
+        let resources = try ResourceStore(root: "\(folder)/resources", isReadOnly: true)
+        let problems = try store.problems()
+        var findings = Findings()
+        if problems.isEmpty { try examine(store, resources, &findings, progress) }
+        let newest = try store.newest()
+        var json: JSONObject = [
+            "sqlite": .string(try store.sqliteVersion()), "gexiv2": .string(MetadataReader.libraryVersion),
+            "problems": JSON(problems), "sequence": .int(newest.sequence),
+            "quarantined": JSON(try store.quarantined(atLeast: Quarantine.failures)),
+            "resources": JSON(findings.resources), "bytes": .int(findings.bytes), "isDeep": .bool(isDeep),
+            "missing": findings.missing.json, "wrongSize": findings.wrongSize.json,
+            "damaged": findings.damaged.json, "orphans": findings.orphans.json,
+            "orphanBytes": .int(findings.orphanBytes),
+        ]
+        if let date = newest.date { json["newestRecord"] = .int(date) }
+        return .object(json)
+    }
+
+    private func examine(
+        _ store: ConsistencyCheckStore,
+        _ resources: ResourceStore,
+        _ findings: inout Findings,
+        _ progress: (_ done: Int, _ total: Int) -> Void
+    ) throws {
+        let total = try store.resourceCount()
+        var found = findings
+        try store.forEachResource { digest, size in
+            found.resources += 1
+            found.bytes += size
+            try check(at: digest, size, resources, &found)
+            progress(found.resources, total)
+        }
+        var stored: [(digest: ResourceDigest, size: Int64)] = []
+        func sift() throws {
+            for (digest, size) in stored where try !store.isReferenced(digest) {
+                found.orphans.add(digest)
+                found.orphanBytes += size
+            }
+            stored = []
+        }
+        var failure: (any Error)?
+        try resources.forEach { digest, size, storedAt in
+            guard storedAt < now - Self.patience else { return true }
+            stored.append((digest, size))
+            guard stored.count >= 1000 else { return true }
+            do { try sift() } catch { failure = error }
+            return failure == nil
+        }
+        if let failure { throw failure }
+        try sift()
+        findings = found
+    }
+
+    private func check(
+        at digest: ResourceDigest,
+        _ size: Int64,
+        _ resources: ResourceStore,
+        _ found: inout Findings
+    ) throws {
+        let file: ResourceFile
+        do throws(StorageError) {
+            file = try resources.open(digest)
+        } catch {
+            found.missing.add(digest)
+            return
+        }
+        guard file.size == size else {
+            found.wrongSize.add(digest)
+            return
+        }
+        guard isDeep else { return }
+        do throws(StorageError) { try file.verify() } catch { found.damaged.add(digest) }
+    }
+}

@@ -1,0 +1,184 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+
+/// The library at an earlier sequence: the stored rows with the records after that sequence undone.
+struct HistoricalState {
+    let reader: LibraryReader
+    let moment: Int64
+    let head: LibraryHead
+
+    /// The bytes of records that may be undone for one result. Above it the token is expired, and the client fetches
+    /// again.
+    static let maxBytes = 256 << 20
+
+    // MARK: One object
+
+    /// Returns the asset as it was if a later transaction touched it; the outer nil if none did.
+    func earlier(_ id: ObjectID) throws -> Asset?? {
+        guard let bytes = try firstRecord(of: FeedTopic.object(id)) else { return nil }
+        return .some(try Self.change(id, "assets", in: bytes).map { try Asset(json: $0) })
+    }
+
+    /// Returns the album or folder as it was if a later transaction touched it; the outer nil if none did.
+    func earlierCollection(_ id: ObjectID) throws -> PhotoCollection?? {
+        guard let bytes = try firstRecord(of: FeedTopic.object(id)) else { return nil }
+        if id.kind == .collectionList {
+            return .some(try Self.change(id, "lists", in: bytes).map { .list(try CollectionList(json: $0)) })
+        }
+        return .some(try Self.change(id, "collections", in: bytes).map { .collection(try AssetCollection(json: $0)) })
+    }
+
+    private static func change(_ id: ObjectID, _ member: String, in bytes: [UInt8]) throws -> JSON? {
+        // Only this object's part is decoded: a record may hold a thousand.
+        for change in try JSON(parsing: bytes)[member]?.arrayValue ?? [] {
+            let name = change["before"]?["id"] ?? change["after"]?["id"]
+            guard name?.stringValue == id.text else { continue }
+            guard let before = change["before"], !before.isNull else { return nil }
+            return before
+        }
+        return nil
+    }
+
+    private func firstRecord(of topic: String) throws -> [UInt8]? {
+        guard
+            let sequence = try reader.history.firstSequence(of: topic, after: moment, through: head.sequence)
+        else { return nil }
+        return try reader.history.record(sequence)
+    }
+
+    /// Returns whether a collection or list existed.
+    func had(_ id: ObjectID) throws -> Bool {
+        if let earlier = try earlierCollection(id) { return earlier != nil }
+        return id.kind == .collectionList
+            ? try reader.collections.list(id) != nil : try reader.collections.rowNumber(of: id) != nil
+    }
+
+    /// Returns the asset as it was, touched since or not; nil if it did not exist.
+    func asset(_ id: ObjectID) throws -> Asset? {
+        if moment < head.sequence, let earlier = try earlier(id) { return earlier }
+        return try reader.assets.asset(id)
+    }
+
+    /// Returns the album or folder as it was, touched since or not; nil if it did not exist.
+    func collection(_ id: ObjectID) throws -> PhotoCollection? {
+        if moment < head.sequence, let earlier = try earlierCollection(id) { return earlier }
+        if id.kind == .collectionList { return try reader.collections.list(id).map { .list($0) } }
+        return try reader.collections.collection(id).map { .collection($0) }
+    }
+
+    // MARK: A whole result
+
+    /// Returns the result of a fetch as it was, without offset and limit.
+    func result(of fetch: Fetch) throws -> [Int64] {
+        let touched = try touchedSince().assets
+        let array = try FetchStore(database: reader.database).assetRows(fetch, .init()) ?? []
+        return try ResultMerge(reader: reader, fetch: fetch).merged(array, with: touched)
+    }
+
+    /// Returns the collections or lists of a fetch as they were, without offset and limit.
+    func collections(of fetch: Fetch) throws -> [PhotoCollection] {
+        let touched = try touchedSince()
+        var objects = try CollectionFetchStore(database: reader.database).page(fetch, .init())?.objects ?? []
+        objects.removeAll { touched.collections[$0.id] != nil }
+        let before = touched.collections.values.compactMap { $0 }.filter { fetch.includes($0) }
+        return (objects + before).sorted { fetch.areInIncreasingOrder($0, $1) }
+    }
+
+    /// The objects touched after the sequence, as they were at it; nil for objects that did not exist yet.
+    struct Touched {
+        var assets: [ObjectID: Asset?] = [:]
+        var collections: [ObjectID: PhotoCollection?] = [:]
+    }
+
+    private func touchedSince() throws -> Touched {
+        var touched = Touched()
+        try reader.history.each(after: moment, through: head, bytes: Self.maxBytes) { record in
+            for change in record.assets where touched.assets[change.id] == nil {
+                touched.assets[change.id] = .some(change.before)
+            }
+            for change in record.collections where touched.collections[change.id] == nil {
+                touched.collections[change.id] = .some(change.before.map { .collection($0) })
+            }
+            for change in record.lists where touched.collections[change.id] == nil {
+                touched.collections[change.id] = .some(change.before.map { .list($0) })
+            }
+        }
+        return touched
+    }
+}
+
+/// Carries a result from one sequence to another: removes the objects touched between the two, and inserts them at
+/// their positions at the other sequence.
+struct ResultMerge {
+    let reader: LibraryReader
+    let fetch: Fetch
+
+    /// - Parameters:
+    ///   - array: the rows of a result
+    ///   - touched: the objects that differ, as they are at the other sequence; nil for those that do not exist there
+    func merged(_ array: [Int64], with touched: [ObjectID: Asset?]) throws -> [Int64] {
+        guard !touched.isEmpty else { return array }
+        var rows: [ObjectID: Int64] = [:]
+        for id in touched.keys {
+            rows[id] = try reader.assets.rowNumber(of: id) ?? reader.assets.departedRowNumber(of: id)
+        }
+        let moved = Set(rows.values)
+        var array = array
+        array.removeAll(where: moved.contains)
+        // The remaining rows were not touched: their relative order is the same at both sequences.
+        var loaded: [Int64: Asset] = [:]
+        let coming = touched.values.compactMap { $0 }.filter { fetch.includes($0) }
+            .sorted { fetch.areInIncreasingOrder($0, $1) }
+        for (inserted, asset) in coming.enumerated() {
+            var (low, high) = (0, array.count)
+            while low < high {
+                let middle = (low + high) / 2
+                let other = try currentEntities(array[middle], &loaded)
+                if fetch.areInIncreasingOrder(other, asset) { low = middle + 1 } else { high = middle }
+            }
+            guard let row = rows[asset.id] else { throw DamagedRow("\(asset.id) has no row") }
+            array.insert(row, at: low)
+            loaded[row] = asset
+            if inserted % 1000 == 999 { try Task.checkCancellation() }
+        }
+        return array
+    }
+
+    private func currentEntities(_ row: Int64, _ loaded: inout [Int64: Asset]) throws -> Asset {
+        if let asset = loaded[row] { return asset }
+        guard let asset = try reader.assets.assets([row])[row] else { throw DamagedRow("row \(row) is gone") }
+        loaded[row] = asset
+        return asset
+    }
+}
+
+extension HistoryStore {
+    /// Calls a closure with every record after a sequence, oldest first.
+    ///
+    /// - Throws: `token_expired` if records are missing or exceed the byte limit
+    func each(
+        after moment: Int64,
+        through head: LibraryHead,
+        bytes limit: Int,
+        _ visit: (ChangeRecord) throws -> Void
+    ) throws {
+        var position = moment
+        var total = 0
+        func expired() -> RPCError {
+            CatalogErrorMapping.tokenExpired(ChangeToken(library: head.library, sequence: moment), head)
+        }
+        while position < head.sequence {
+            try Task.checkCancellation()
+            let page = try records(after: position, through: head.sequence, count: 1000, bytes: 4 << 20).records
+            guard let first = page.first, let last = page.last, first.sequence == position + 1 else { throw expired() }
+            for record in page {
+                total += record.bytes.count
+                guard total <= limit else { throw expired() }
+                try visit(ChangeRecord(json: JSON(parsing: record.bytes)))
+            }
+            position = last.sequence
+        }
+    }
+}

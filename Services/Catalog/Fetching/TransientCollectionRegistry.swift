@@ -1,0 +1,145 @@
+import Contracts
+import Hosting
+import JSONValue
+import Messaging
+import PhotoModel
+import Synchronization
+
+/// The transient collections and lists of clients (S-30, S-31): in memory only, visible to their owner only, until ten
+/// minutes after their last use.
+final class TransientCollectionRegistry: Sendable {
+    /// The limits of transient collections.
+    struct Limits: Sendable {
+        /// The time without use after which a collection expires, in microseconds.
+        var lease: Int64 = 600_000_000
+        var perIdentity = 32
+        /// Members of all collections together, and of those of one identity.
+        var members = 2_000_000
+        var membersPerIdentity = 500_000
+    }
+
+    private struct Entry {
+        let owner: String
+        let members: [ObjectID]
+        var ends: Int64
+    }
+
+    private let entries = Mutex<[ObjectID: Entry]>([:])
+    private let clock: MonotonicClock
+    let limits: Limits
+
+    init(clock: MonotonicClock = .system, limits: Limits = Limits()) {
+        self.clock = clock
+        self.limits = limits
+    }
+
+    var count: Int { entries.withLock { $0.count } }
+
+    /// Stores members under a new name.
+    ///
+    /// - Throws: `limit_exceeded`
+    func create(_ kind: ObjectKind, _ members: [ObjectID], owner: String) throws(RPCError) -> ObjectID {
+        var random = SystemRandomNumberGenerator()
+        let id = ObjectID.transient(kind, using: &random)
+        let now = clock.nowMicroseconds()
+        let problem: RPCError? = entries.withLock { entries in
+            entries = entries.filter { $0.value.ends > now }
+            let own = entries.values.filter { $0.owner == owner }
+            let all = entries.values.reduce(0) { $0 + $1.members.count }
+            guard own.count < limits.perIdentity,
+                own.reduce(0, { $0 + $1.members.count }) + members.count <= limits.membersPerIdentity,
+                all + members.count <= limits.members
+            else {
+                return ErrorCode.limitExceeded.error(
+                    "an identity may have \(limits.perIdentity) transient collections with \(limits.membersPerIdentity) "
+                        + "members in all; release some",
+                    ["limit": JSON(limits.perIdentity)]
+                )
+            }
+            entries[id] = Entry(owner: owner, members: members, ends: now + limits.lease)
+            return nil
+        }
+        if let problem { throw problem }
+        return id
+    }
+
+    /// Returns the members of a client's collection, and renews its lease.
+    ///
+    /// - Throws: `handle_expired`, also for collections of other identities
+    func members(of id: ObjectID, owner: String) throws(RPCError) -> [ObjectID] {
+        let now = clock.nowMicroseconds()
+        let members: [ObjectID]? = entries.withLock { entries in
+            guard let found = entries[id], found.owner == owner, found.ends > now else { return nil }
+            entries[id]?.ends = now + limits.lease
+            return found.members
+        }
+        guard let members else {
+            throw ErrorCode.handleExpired.error(
+                "\(id) has expired; create it again with transient.create",
+                ["id": .string(id.text)]
+            )
+        }
+        return members
+    }
+
+    func release(_ id: ObjectID, owner: String) {
+        entries.withLock { entries in
+            if entries[id]?.owner == owner { entries[id] = nil }
+        }
+    }
+}
+
+extension FetchEngine {
+    /// Creates a transient collection from the given identifiers, or from concatenated results (S-32).
+    func createTransient(_ request: CreateTransient, owner: String) async throws -> CreateTransient.Result {
+        guard (request.ids == nil) != request.results.isEmpty else {
+            throw ErrorCode.invalidOptions.error("a transient collection has either ids or results")
+        }
+        var members = request.ids ?? []
+        for reference in request.results { members += try await identifiers(of: reference, owner: owner) }
+        members = IDList(members).ids
+        let isOfAssets = members.allSatisfy { $0.kind == .asset }
+        guard isOfAssets || members.allSatisfy({ $0.kind != .asset }) else {
+            throw ErrorCode.invalidOptions.error("a collection holds assets, a list holds collections and lists")
+        }
+        if request.ids != nil { try await requireAll(members) }
+        let isList = !isOfAssets || (members.isEmpty && request.results.contains { $0.fetch.kind != .assets })
+        let id = try transients.create(isList ? .collectionList : .assetCollection, members, owner: owner)
+        return CreateTransient.Result(id: id, count: members.count, leaseMs: Int(transients.limits.lease / 1000))
+    }
+
+    private func requireAll(_ ids: [ObjectID]) async throws {
+        let missing = try await store.read { reader in
+            try ids.first { id in
+                switch id.kind {
+                case .asset: try reader.assets.rowNumber(of: id) == nil
+                case .assetCollection: try reader.collections.rowNumber(of: id) == nil
+                case .collectionList: try reader.collections.list(id) == nil
+                }
+            }
+        }
+        if let missing { throw CatalogErrorMapping.notFound(missing) }
+    }
+
+    private func identifiers(of reference: ResultReference, owner: String) async throws -> [ObjectID] {
+        let fetch = try resolved(reference.fetch, owner: owner)
+        let members = try transientMembers(of: fetch, owner: owner)
+        let most = transients.limits.membersPerIdentity
+        return try await store.read { [cache] reader in
+            let (head, token) = try Self.moment(reference.token, reader)
+            guard fetch.kind.entityClass == .asset else {
+                return try Self.page(fetch, FetchStore.Window(), token.sequence, head, reader, members: members)
+                    .objects.map(\.id)
+            }
+            let rows = ResultRows(reader: reader, head: head, cache: cache)
+            let array = fetch.windowed(try rows.rows(of: fetch.whole, at: token.sequence))
+            guard array.count <= most else {
+                throw ErrorCode.limitExceeded.error(
+                    "the result has \(array.count) members, a transient collection at most \(most)",
+                    ["limit": JSON(most)]
+                )
+            }
+            return try reader.assets.identifiers(Array(array))
+        }
+    }
+}

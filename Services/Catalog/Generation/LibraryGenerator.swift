@@ -1,0 +1,398 @@
+import PhotoModel
+
+/// Generates the transactions of a library with plausible metadata and no pixels; the same seed generates the same
+/// ones.
+///
+/// Photos come in sessions: a location, a camera, a few dozen photos within an hour or two, imported a few days later.
+/// Albums are created first and filled with whole sessions.
+struct LibraryGenerator: Sendable {
+    let assets: Int
+    let library: String
+    private var random: SeededRandomNumberGenerator
+    private var places: [Location]
+    private var albums: [AssetCollection] = []
+    private var lastKeys: [Int: OrderKey] = [:]
+    private var albumsLeft: Int
+    /// The sizes of the first albums.
+    private let sizes: [Int]
+    /// The percentage of assets in the trash.
+    private let trash: Double
+    private var root: CollectionList?
+    private var made = 0
+    private var sequence: Int64
+    private var session: Session?
+    private var moments = MomentTotals()
+    private var day: Int64
+    private let dayStep: Double
+
+    /// The number of assets per transaction: together with their albums it stays below the limit.
+    private let step = 900
+    private static let start: Int64 = 1_262_304_000_000_000
+    private static let years = 15.0
+    /// In the year 2100, so that the clock does not empty the trash.
+    private static let trashed: Int64 = 4_102_444_800_000_000
+
+    /// A transaction and its record.
+    struct Batch: Sendable {
+        let result: TransactionResult
+        let record: ChangeRecord
+        let bytes: [UInt8]
+        let assetsSoFar: Int
+    }
+
+    private struct Session {
+        var place: Location?
+        var camera: Camera
+        var time: Int64
+        var offset: Int
+        var left: Int
+        var album: Int?
+        var keywords: [String]
+        var burst: (identifier: String, left: Int)?
+    }
+
+    /// - Parameters:
+    ///   - albums: the number of albums in addition to those of fixed sizes
+    ///   - sizes: the sizes of albums whose members are spread evenly over the library
+    ///   - trash: the percentage of assets in the trash
+    ///   - library: the history of the empty library, whose head is `sequence`
+    init(
+        assets: Int,
+        albums: Int,
+        sizes: [Int] = [],
+        trash: Double = 0,
+        seed: UInt64,
+        library: String,
+        sequence: Int64,
+        root: CollectionList
+    ) {
+        var random = SeededRandomNumberGenerator(seed: seed)
+        self.assets = assets
+        self.library = library
+        self.albumsLeft = albums + sizes.count
+        self.sizes = sizes
+        self.trash = trash
+        self.sequence = sequence
+        self.root = root
+        self.places = (0..<60).map { _ in
+            Location(
+                latitude: Double.random(in: -55...65, using: &random),
+                longitude: Double.random(in: -170...175, using: &random),
+                altitude: Double.random(in: 0...900, using: &random).rounded()
+            )
+        }
+        self.day = Self.start
+        self.dayStep = Self.years * 365.25 * 86_400e6 / max(1, Double(assets) / 28)
+        self.random = random
+    }
+
+    /// Returns the next transaction; nil if the library is complete.
+    mutating func next() -> Batch? {
+        if albumsLeft > 0 { return nextAlbums() }
+        guard made < assets else { return nil }
+        sequence += 1
+        var result = TransactionResult()
+        var touched: [Int: (before: AssetCollection, after: AssetCollection)] = [:]
+        var date: Int64 = 0
+        for _ in 0..<min(step, assets - made) {
+            let asset = nextAsset(&touched)
+            date = max(date, asset.addedDate)
+            result.assets.append(EntityChange(before: nil, after: asset))
+            made += 1
+        }
+        for (index, touched) in touched.sorted(by: { $0.key < $1.key }) {
+            var change = touched
+            change.after.revision = Revision(sequence)
+            change.after.modificationDate = date
+            albums[index] = change.after
+            result.collections.append(EntityChange(before: change.before, after: change.after))
+        }
+        let derived = moments.add(result.assets.compactMap(\.after), sequence: sequence, date: date)
+        result.collections += derived.moments
+        result.lists += derived.lists
+        return batch(result, date: date)
+    }
+
+    private func batch(_ result: TransactionResult, date: Int64) -> Batch {
+        var record = ChangeRecord(
+            sequence: sequence,
+            library: library,
+            date: date,
+            origin: ChangeOrigin(identity: "generator")
+        )
+        record.assets = result.assets
+        record.collections = result.collections
+        record.lists = result.lists
+        return Batch(result: result, record: record, bytes: record.bytes, assetsSoFar: made)
+    }
+
+    // MARK: Albums
+
+    private mutating func nextAlbums() -> Batch {
+        sequence += 1
+        var result = TransactionResult()
+        let count = min(step, albumsLeft)
+        albumsLeft -= count
+        let keys = OrderKey.keys(count: count, after: albums.last?.parentKey)
+        for key in keys {
+            var album = AssetCollection(
+                id: ObjectID(.assetCollection, milliseconds: Self.start / 1000, using: &random),
+                revision: Revision(sequence)
+            )
+            let number = albums.count
+            album.title =
+                number < sizes.count
+                ? "Album of \(sizes[number])"
+                : "\(random.pick(GeneratorVocabulary.occasions)) \(number - sizes.count + 1)"
+            album.parent = .root
+            album.parentKey = key
+            album.creationDate = Self.start
+            album.modificationDate = Self.start
+            album.estimatedAssetCount = 0
+            albums.append(album)
+            result.collections.append(EntityChange(before: nil, after: album))
+        }
+        if let before = root {
+            var after = before
+            after.childCount += count
+            after.revision = Revision(sequence)
+            after.modificationDate = Self.start
+            root = after
+            result.lists = [EntityChange(before: before, after: after)]
+        }
+        return batch(result, date: Self.start)
+    }
+
+    // MARK: Assets
+
+    private mutating func nextSession() -> Session {
+        day += Int64(Double.random(in: 0.2...1.8, using: &random) * dayStep)
+        let place = random.chance(85) ? random.pick(places) : nil
+        let hour = Int64((12 + random.normal() * 4) * 3600)
+        return Session(
+            place: place,
+            camera: random.pick(GeneratorVocabulary.cameras),
+            time: day + max(0, min(86_000, hour)) * 1_000_000,
+            offset: place.map { Int(($0.longitude / 15).rounded()) * 3600 } ?? 0,
+            left: Int.random(in: 1...55, using: &random),
+            album: albums.count > sizes.count && random.chance(50)
+                ? Int.random(in: sizes.count..<albums.count, using: &random) : nil,
+            keywords: random.chance(30)
+                ? (0..<Int.random(in: 1...3, using: &random)).map { _ in random.pick(GeneratorVocabulary.keywords) }
+                : [],
+            burst: nil
+        )
+    }
+
+    private mutating func nextAsset(
+        _ touched: inout [Int: (before: AssetCollection, after: AssetCollection)]
+    ) -> Asset {
+        var session = self.session ?? nextSession()
+        defer {
+            session.left -= 1
+            self.session = session.left > 0 ? session : nil
+        }
+        if let burst = session.burst, burst.left > 0 {
+            session.time += 100_000
+        } else {
+            session.time += Int64(Double.random(in: 2...120, using: &random) * 1_000_000)
+            session.burst =
+                random.chance(0.5)
+                ? ("b" + String(random.name().prefix(16)), Int.random(in: 3...9, using: &random)) : nil
+        }
+        let added = session.time + Int64.random(in: 1...5, using: &random) * 86_400_000_000
+        let revision = Revision(sequence)
+        var asset = Asset(
+            id: ObjectID(.asset, milliseconds: added / 1000, using: &random),
+            revision: revision,
+            contentRevision: revision
+        )
+        asset.creationDate = session.time
+        asset.creationOffset = session.offset
+        asset.addedDate = added
+        asset.modificationDate = added
+        asset.contentModificationDate = added
+        setMedium(of: &asset, session.camera)
+        if let place = session.place {
+            asset.location = Location(
+                latitude: place.latitude + random.normal() * 0.02,
+                longitude: place.longitude + random.normal() * 0.02,
+                altitude: place.altitude
+            )
+        }
+        if var burst = session.burst {
+            asset.burstIdentifier = burst.identifier
+            asset.representsBurst = made == 0 || !burstIsBegun(burst.identifier)
+            begunBurst = burst.identifier
+            burst.left -= 1
+            session.burst = burst.left > 0 ? burst : nil
+        }
+        asset.isFavorite = random.chance(5)
+        asset.isHidden = random.chance(1)
+        asset.rating = random.chance(12) ? Int.random(in: 1...5, using: &random) : 0
+        asset.keywords = session.keywords.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
+        if random.chance(4) {
+            asset.caption =
+                "\(random.pick(GeneratorVocabulary.occasions)), \(random.pick(GeneratorVocabulary.keywords))"
+        }
+        if trash > 0, random.chance(trash) { asset.trashedDate = Self.trashed }
+        if let album = session.album { join(album, &asset, &touched) }
+        for (index, size) in sizes.enumerated() where (made + 1) * size / assets > made * size / assets {
+            join(index, &asset, &touched)
+        }
+        return asset
+    }
+
+    private var begunBurst: String?
+    private func burstIsBegun(_ identifier: String) -> Bool { begunBurst == identifier }
+
+    private mutating func setMedium(of asset: inout Asset, _ camera: Camera) {
+        let isVideo = random.chance(4)
+        let isTurned = random.chance(30)
+        let (long, short) = isVideo ? (1920, 1080) : (camera.width, camera.height)
+        asset.mediaType = isVideo ? .video : .image
+        asset.playbackStyle = isVideo ? .video : .image
+        asset.contentType = isVideo ? "public.mpeg-4" : camera.contentType
+        asset.duration = isVideo ? Int64.random(in: 2_000_000...180_000_000, using: &random) : 0
+        asset.pixelWidth = isTurned ? short : long
+        asset.pixelHeight = isTurned ? long : short
+        asset.cameraMake = camera.make
+        asset.cameraModel = camera.model
+        asset.lensModel = camera.lens
+        if !isVideo {
+            if random.chance(2) { asset.mediaSubtypes.insert(.photoPanorama) }
+            if random.chance(8) { asset.mediaSubtypes.insert(.photoHDR) }
+        }
+        let number = String(made % 10_000)
+        let stem = camera.prefix + String(repeating: "0", count: 4 - number.count) + number
+        asset.originalFilename = stem + (isVideo ? ".MP4" : camera.suffix)
+        asset.resources = [
+            AssetResource(
+                type: isVideo ? .video : .photo,
+                digest: random.name() + random.name(),
+                size: Int64.random(in: 1_500_000...14_000_000, using: &random),
+                contentType: asset.contentType,
+                originalFilename: asset.originalFilename,
+                pixelWidth: asset.pixelWidth,
+                pixelHeight: asset.pixelHeight,
+                duration: isVideo ? asset.duration : nil
+            )
+        ]
+    }
+
+    private mutating func join(
+        _ index: Int,
+        _ asset: inout Asset,
+        _ touched: inout [Int: (before: AssetCollection, after: AssetCollection)]
+    ) {
+        let album = touched[index]?.after ?? albums[index]
+        let key = OrderKey.after(lastKeys[index])
+        lastKeys[index] = key
+        asset.memberships.append(Membership(collection: album.id, key: key))
+        var after = album
+        after.estimatedAssetCount = (after.estimatedAssetCount ?? 0) + 1
+        if let date = asset.creationDate {
+            after.startDate = min(after.startDate ?? date, date)
+            after.endDate = max(after.endDate ?? date, date)
+        }
+        touched[index] = (touched[index]?.before ?? album, after)
+    }
+}
+
+/// The properties of a camera that appear in a photo's metadata.
+struct Camera: Sendable {
+    let make: String
+    let model: String
+    let lens: String?
+    let width: Int
+    let height: Int
+    let contentType: String
+    let prefix: String
+    let suffix: String
+}
+
+/// The values that the generator chooses from.
+enum GeneratorVocabulary {
+    static let cameras = [
+        Camera(
+            make: "Apple",
+            model: "iPhone 12",
+            lens: "iPhone 12 back camera",
+            width: 4032,
+            height: 3024,
+            contentType: "public.heic",
+            prefix: "IMG_",
+            suffix: ".HEIC"
+        ),
+        Camera(
+            make: "Apple",
+            model: "iPhone 6s",
+            lens: "iPhone 6s back camera",
+            width: 4032,
+            height: 3024,
+            contentType: "public.jpeg",
+            prefix: "IMG_",
+            suffix: ".JPG"
+        ),
+        Camera(
+            make: "Canon",
+            model: "Canon EOS 80D",
+            lens: "EF-S18-135mm f/3.5-5.6 IS USM",
+            width: 6000,
+            height: 4000,
+            contentType: "public.jpeg",
+            prefix: "IMG_",
+            suffix: ".JPG"
+        ),
+        Camera(
+            make: "NIKON CORPORATION",
+            model: "NIKON D750",
+            lens: "24.0-120.0 mm f/4.0",
+            width: 6016,
+            height: 4016,
+            contentType: "public.jpeg",
+            prefix: "DSC_",
+            suffix: ".JPG"
+        ),
+        Camera(
+            make: "FUJIFILM",
+            model: "X-T3",
+            lens: "XF23mmF1.4 R",
+            width: 6240,
+            height: 4160,
+            contentType: "public.jpeg",
+            prefix: "DSCF",
+            suffix: ".JPG"
+        ),
+        Camera(
+            make: "SONY",
+            model: "ILCE-7M3",
+            lens: "FE 85mm F1.8",
+            width: 6000,
+            height: 4000,
+            contentType: "public.jpeg",
+            prefix: "DSC0",
+            suffix: ".JPG"
+        ),
+        Camera(
+            make: "samsung",
+            model: "SM-G960F",
+            lens: nil,
+            width: 4032,
+            height: 3024,
+            contentType: "public.jpeg",
+            prefix: "2018_",
+            suffix: ".jpg"
+        ),
+    ]
+    static let keywords = [
+        "family", "beach", "mountain", "birthday", "Zürich", "café", "garden", "dog", "cat", "snow", "forest", "river",
+        "city", "night", "concert", "wedding", "holiday", "train", "boat", "museum", "food", "market", "sunset",
+        "portrait", "school", "football", "bicycle", "harbour", "castle", "autumn",
+    ]
+    static let occasions = [
+        "Summer", "Winter", "Birthday", "Wedding", "Weekend", "Trip to the sea", "Hike", "Christmas", "School",
+        "Garden",
+        "Été", "Grandma's visit", "Concert", "New house",
+    ]
+}

@@ -1,0 +1,46 @@
+import PhotoModel
+
+/// The moments and their lists of a library to which assets are only added.
+struct MomentTotals: Sendable {
+    private var moments: [Moment: AssetCollection] = [:]
+    private var lists: [MomentList: CollectionList] = [:]
+
+    /// Adds new assets and returns the changes of moments and lists, within one transaction.
+    mutating func add(
+        _ assets: [Asset],
+        sequence: Int64,
+        date: Int64
+    ) -> (moments: [EntityChange<AssetCollection>], lists: [EntityChange<CollectionList>]) {
+        var oldMoments: [Moment: AssetCollection?] = [:]
+        var oldLists: [MomentList: CollectionList?] = [:]
+        for asset in assets {
+            guard let moment = asset.moment, let taken = asset.creationDate else { continue }
+            let known = moments[moment]
+            if oldMoments[moment] == nil { oldMoments[moment] = .some(known) }
+            var collection = known ?? AssetCollection(moment, revision: Revision(sequence))
+            if known == nil { collection.creationDate = date }
+            collection.revision = Revision(sequence)
+            collection.modificationDate = date
+            collection.estimatedAssetCount = (collection.estimatedAssetCount ?? 0) + 1
+            collection.startDate = min(collection.startDate ?? taken, taken)
+            collection.endDate = max(collection.endDate ?? taken, taken)
+            moments[moment] = collection
+            for key in moment.lists {
+                let old = lists[key]
+                if oldLists[key] == nil { oldLists[key] = .some(old) }
+                var list = old ?? CollectionList(key, revision: Revision(sequence))
+                if old == nil { list.creationDate = date }
+                list.revision = Revision(sequence)
+                list.modificationDate = date
+                list.childCount += known == nil ? 1 : 0
+                list.startDate = min(list.startDate ?? taken, taken)
+                list.endDate = max(list.endDate ?? taken, taken)
+                lists[key] = list
+            }
+        }
+        return (
+            oldMoments.sorted { $0.key < $1.key }.map { EntityChange(before: $0.value, after: moments[$0.key]) },
+            oldLists.sorted { $0.key.id < $1.key.id }.map { EntityChange(before: $0.value, after: lists[$0.key]) }
+        )
+    }
+}

@@ -1,0 +1,229 @@
+import Contracts
+import Glibc
+import Hosting
+import JSONValue
+import Logging
+import Messaging
+import PhotoModel
+import Storage
+import Synchronization
+
+/// Implements `library.backup`: copies the library while it is in use.
+///
+/// The steps, in this order: nothing is removed from the resource store any more; the database is copied at one
+/// sequence and checked as a whole; every resource that the copy refers to is copied; the manifest is written, which
+/// makes the backup valid; finally the files that only the earlier backup needed are removed.
+struct BackupService: Sendable {
+    let store: LibraryStore
+    let resources: ResourceStore
+    let blockingIO: BlockingIOExecutor
+    /// Microseconds since 1970.
+    let now: @Sendable () -> Int64
+    let logger: Logger
+    private let isBusy = ExclusiveRun()
+
+    /// Admits one backup at a time.
+    private final class ExclusiveRun: Sendable {
+        private let state = Mutex(false)
+        func begin() -> Bool {
+            state.withLock { isBusy in
+                defer { isBusy = true }; return !isBusy
+            }
+        }
+        func end() { state.withLock { $0 = false } }
+    }
+
+    /// The number of resources, and of their bytes, between two checks for cancellation.
+    private static let step = 64
+    private static let stepBytes: Int64 = 64 << 20
+
+    init(
+        store: LibraryStore,
+        resources: ResourceStore,
+        blockingIO: BlockingIOExecutor,
+        now: @escaping @Sendable () -> Int64,
+        logger: Logger
+    ) {
+        self.store = store
+        self.resources = resources
+        self.blockingIO = blockingIO
+        self.now = now
+        self.logger = logger
+    }
+
+    func backup(
+        _ request: BackupLibrary,
+        _ incoming: IncomingRequest,
+        _ notifier: Notifier
+    ) async throws -> BackupLibrary.Result {
+        let target = try target(request, incoming.identity)
+        guard isBusy.begin() else {
+            throw ErrorCode.busy.error("another backup is running; try again when it is done")
+        }
+        defer { isBusy.end() }
+        resources.pinCollection()
+        defer { resources.release() }
+        do {
+            return try await run(target, request, notifier)
+        } catch let error as StorageError {
+            logger.error("a backup failed", metadata: ["target": "\(target.path)", "error": "\(error)"])
+            throw Self.rpcError(error, target.path)
+        }
+    }
+
+    /// Returns the target folder. Only the user who owns the service may choose where it writes.
+    private func target(_ request: BackupLibrary, _ identity: String) throws -> BackupFolder {
+        guard identity == "uid:\(geteuid())" else {
+            throw ErrorCode.accessDenied.error("only the catalog's own user may make a backup, and only over ipc")
+        }
+        let path = request.target
+        guard path.hasPrefix("/"), !path.utf8.contains(0), !path.split(separator: "/").contains("..") else {
+            throw ErrorCode.invalidParams.error(
+                "the target must be an absolute path without ..",
+                ["parameter": "target"]
+            )
+        }
+        let library = store.database.path.split(separator: "/").dropLast()
+        guard !path.split(separator: "/").starts(with: library) else {
+            throw ErrorCode.invalidOptions.error("the target is inside the library's own folder; choose another")
+        }
+        if mkdir(path, 0o700) != 0, errno != EEXIST {
+            let reason = String(cString: strerror(errno))
+            throw ErrorCode.invalidOptions.error("\(path) cannot be created: \(reason); create its parent folder first")
+        }
+        let folder = BackupFolder(path: path)
+        guard folder.isUsable() else {
+            throw ErrorCode.invalidOptions.error(
+                "\(path) is neither empty nor an earlier backup; choose another folder"
+            )
+        }
+        return folder
+    }
+
+    private func run(
+        _ target: BackupFolder,
+        _ request: BackupLibrary,
+        _ notifier: Notifier
+    ) async throws -> BackupLibrary.Result {
+        let lock = try LockFile(
+            path: target.path + "/" + BackupFolder.marker,
+            program: "backup",
+            using: target.path,
+            advice: "wait until it is done"
+        )
+        defer { withExtendedLifetime(lock) {} }
+        let (database, targetStore) = try await blockingIO.run(.upkeep) { [store] in
+            let targetStore = try ResourceStore(root: target.resourcesPath)
+            try targetStore.clearIncoming()
+            let partial = target.databasePath("library-new.sqlite")
+            for ending in ["", "-journal", "-wal", "-shm"] { unlink(partial + ending) }
+            try store.database.copy(to: partial)
+            return (partial, targetStore)
+        }
+        let copy = try BackupStore(path: database)
+        defer { try? copy.close() }
+        let head = try copy.head()
+        var result = BackupLibrary.Result(token: head.token)
+        try await copyResources(copy, into: targetStore, request.verifies, &result, notifier)
+
+        let name = BackupFolder.databaseName(head.sequence)
+        let final = target.databasePath(name)
+        let (resources, bytes, referenced, date) = (result.resources, result.bytes, result.referenced, now())
+        let token = result.token
+        try await blockingIO.run(.upkeep) {
+            try DurableFile.commit(database, as: final)
+            let manifest = BackupFolder.Manifest(
+                token: token,
+                date: date,
+                database: name,
+                databaseDigest: try DurableFile.open(final).hash().text,
+                resources: resources,
+                bytes: bytes,
+                referenced: referenced
+            )
+            try target.write(manifest)
+            try target.removeDatabases(but: name)
+        }
+        result.removed = try await blockingIO.run(.upkeep) { try Self.removeOthers(than: copy, from: targetStore) }
+        return result
+    }
+
+    private func copyResources(
+        _ copy: BackupStore,
+        into target: ResourceStore,
+        _ verifies: Bool,
+        _ result: inout BackupLibrary.Result,
+        _ notifier: Notifier
+    ) async throws {
+        let total = try await blockingIO.run(.upkeep) { try copy.resourceCount() }
+        var last: ResourceDigest?
+        while true {
+            let page = try await blockingIO.run(.upkeep) { [last] in try copy.resources(after: last, limit: Self.step) }
+            guard let end = page.last else { break }
+            last = end.digest
+            var rest = page[...]
+            while let first = rest.first {
+                try Task.checkCancellation()
+                // A large file is a step of its own, because it may have to be read as a whole.
+                var size = first.size
+                let step =
+                    [first]
+                    + rest.dropFirst().prefix { resource in
+                        size += resource.size
+                        return size <= Self.stepBytes
+                    }
+                rest = rest.dropFirst(step.count)
+                let resources = resources
+                let adoptions = try await blockingIO.run(.upkeep) {
+                    try step.map { try target.adopt($0.digest, from: resources, verifies: verifies) }
+                }
+                for (resource, adoption) in zip(step, adoptions) {
+                    result.resources += 1
+                    result.bytes += resource.size
+                    switch adoption {
+                    case .present: result.present += 1
+                    case .linked: result.linked += 1
+                    case .copied: result.copied += 1
+                    case .referenced: result.referenced += 1
+                    }
+                }
+                let progress: JSONObject = ["done": JSON(result.resources), "total": JSON(total)]
+                try await notifier.notify(BackupLibrary.notification, progress)
+            }
+        }
+    }
+
+    /// Removes the files of the earlier backup that this one does not refer to.
+    private static func removeOthers(than copy: BackupStore, from target: ResourceStore) throws -> Int {
+        var others: [ResourceDigest] = []
+        var failure: (any Error)?
+        func look(_ digest: ResourceDigest) -> Bool {
+            do {
+                if try !copy.names(digest) { others.append(digest) }
+                return true
+            } catch {
+                failure = error
+                return false
+            }
+        }
+        try target.forEach { digest, _, _ in look(digest) }
+        try target.forEachReference { digest, _ in look(digest) }
+        if let failure { throw failure }
+        for digest in others {
+            try target.remove(digest)
+            try target.removeReference(of: digest)
+        }
+        return others.count
+    }
+
+    private static func rpcError(_ error: StorageError, _ target: String) -> RPCError {
+        switch error {
+        case .notEnoughSpace:
+            ErrorCode.notEnoughSpace.error("the disk of \(target) is full; free some space and start the backup again")
+        case .inUse(let message): ErrorCode.busy.error(message)
+        case .resourceChanged, .notFound:
+            ErrorCode.resourceChanged.error("a resource of the library is damaged: \(error.message)")
+        default: ErrorCode.internalError.error("the backup failed: \(error.message)")
+        }
+    }
+}

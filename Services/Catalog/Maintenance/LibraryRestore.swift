@@ -1,0 +1,85 @@
+import Glibc
+import Hosting
+import PhotoModel
+import Storage
+
+/// A restore of a library from a backup, into a new folder.
+///
+/// The database gets its final name last: an interrupted restore leaves a folder that no catalog opens as a library.
+struct LibraryRestore: Sendable {
+    /// The number of sequences skipped after the backup's, so that none that the lost library issued is issued again.
+    static let gap: Int64 = 1_000_000
+
+    struct Result: Sendable {
+        var token: ChangeToken
+        var resources = 0
+        var referenced = 0
+    }
+
+    let backup: BackupFolder
+    let library: String
+    /// The identifier of the new history: 32 hexadecimal digits, never used before.
+    let newHistory: String
+
+    /// Copies and verifies everything; blocks.
+    ///
+    /// - Parameter progress: called with the number of resources done and their total
+    func run(progress: (Int, Int) -> Void) throws -> Result {
+        let manifest = try backup.manifest()
+        let saved = backup.databasePath(manifest.database)
+        guard try DurableFile.open(saved).hash().text == manifest.databaseDigest else {
+            throw StorageError.corrupt("\(saved) does not match the digest in the manifest; use another backup")
+        }
+        try LibraryFolder.make(library)
+        guard try BackupFolder.names(library).isEmpty else {
+            throw StorageError.invalid("\(library) is not empty; choose a new folder for the restored library")
+        }
+        let lock = try LockFile(
+            path: library + "/lock",
+            program: "catalog",
+            using: library,
+            advice: "choose another --library"
+        )
+        defer { withExtendedLifetime(lock) {} }
+        let source = try ResourceStore(root: backup.resourcesPath, isReadOnly: true)
+        let target = try ResourceStore(root: library + "/resources")
+        var result = Result(token: manifest.token)
+        let copy = try BackupStore(path: saved)
+        var last: ResourceDigest?
+        while case let page = try copy.resources(after: last, limit: 256), let end = page.last {
+            for resource in page {
+                if try target.adopt(resource.digest, from: source) == .referenced { result.referenced += 1 }
+                result.resources += 1
+            }
+            last = end.digest
+            progress(result.resources, manifest.resources)
+        }
+        try copy.close()
+
+        let partial = library + "/restoring.sqlite"
+        try Self.copy(saved, to: partial)
+        try DatabaseCheck.full(path: partial)
+        let head = try BackupStore.startNewHistory(path: partial, history: newHistory, gap: Self.gap)
+        for ending in ["-wal", "-shm"] { unlink(partial + ending) }
+        try DurableFile.commit(partial, as: library + "/library.sqlite")
+        let headFile = try HeadFile(path: library + "/head", database: library + "/library.sqlite")
+        _ = try headFile.renew(library: head.library, sequence: head.sequence)
+        result.token = head.token
+        return result
+    }
+
+    private static func copy(_ path: String, to target: String) throws {
+        let file = try DurableFile.open(path)
+        let output = open(target, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard output >= 0 else { throw StorageError.io("\(target) cannot be created") }
+        defer { close(output) }
+        var offset: Int64 = 0
+        while offset < file.size {
+            let bytes = try file.read(offset: offset, count: 1 << 20)
+            guard !bytes.isEmpty, write(output, bytes, bytes.count) == bytes.count else {
+                throw StorageError.notEnoughSpace("\(target) cannot be written: \(String(cString: strerror(errno)))")
+            }
+            offset += Int64(bytes.count)
+        }
+    }
+}

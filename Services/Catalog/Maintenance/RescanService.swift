@@ -1,0 +1,108 @@
+import Contracts
+import Hosting
+import JSONValue
+import Messaging
+import Storage
+import Synchronization
+
+/// Implements `library.rescan`: compares the referenced files with the disk, one scan at a time.
+final class RescanService: Sendable {
+    let resources: ResourceStore
+    let blockingIO: BlockingIOExecutor
+    /// The configured folders, whose files may be referenced.
+    let roots: [String]
+    let maxBytes: Int64
+    /// Microseconds since 1970.
+    let now: @Sendable () -> Int64
+    private let isBusy = Atomic<Bool>(false)
+
+    init(
+        resources: ResourceStore,
+        blockingIO: BlockingIOExecutor,
+        roots: [String],
+        maxBytes: Int64,
+        now: @escaping @Sendable () -> Int64
+    ) {
+        self.resources = resources
+        self.blockingIO = blockingIO
+        self.roots = roots
+        self.maxBytes = maxBytes
+        self.now = now
+    }
+
+    func rescan(
+        _ request: RescanLibrary,
+        _ incoming: IncomingRequest,
+        _ notifier: Notifier
+    ) async throws -> RescanLibrary.Result {
+        guard incoming.identity.hasPrefix("uid:") else {
+            throw ErrorCode.accessDenied.error("paths are accepted over ipc only")
+        }
+        let folders = try folders(request.root)
+        guard isBusy.compareExchange(expected: false, desired: true, ordering: .relaxed).exchanged else {
+            throw ErrorCode.busy.error("another rescan is running; try again when it is done")
+        }
+        defer { isBusy.store(false, ordering: .relaxed) }
+        // Only the newest progress report matters to a client that reads slowly.
+        let (steps, report) = AsyncStream.makeStream(of: JSONObject.self, bufferingPolicy: .bufferingNewest(1))
+        async let result = scan(folders, report)
+        for await step in steps { try await notifier.notify(BackupLibrary.notification, step) }
+        return try await result
+    }
+
+    private func scan(
+        _ folders: [String],
+        _ report: AsyncStream<JSONObject>.Continuation
+    ) async throws -> RescanLibrary.Result {
+        defer { report.finish() }
+        let isStopped = StopFlag()
+        let (resources, maxBytes, now) = (resources, maxBytes, now())
+        return try await withTaskCancellationHandler {
+            try await blockingIO.run(.upkeep) {
+                // A root that is unavailable now is reported, not refused.
+                let reachable = folders.filter { (try? PathAllowlist(roots: [$0])) != nil }
+                let fence = try PathAllowlist(roots: reachable)
+                var scan = ReferenceScan(
+                    resources: resources,
+                    fence: fence,
+                    maxBytes: maxBytes,
+                    now: now,
+                    isStopped: { isStopped.isRequested },
+                    progress: { report.yield(["done": JSON($0), "total": JSON($1)]) }
+                )
+                try scan.run(folders)
+                return scan.result
+            }
+        } onCancel: {
+            isStopped.request()
+        }
+    }
+
+    private func folders(_ named: String?) throws -> [String] {
+        let configured = roots.map { root in root.count > 1 && root.hasSuffix("/") ? String(root.dropLast()) : root }
+        guard !configured.isEmpty else { throw Self.noRoots }
+        guard var folder = named else { return configured }
+        while folder.count > 1, folder.hasSuffix("/") { folder.removeLast() }
+        guard !folder.split(separator: "/").contains(".."),
+            configured.contains(where: { ReferenceScan.isBelow(folder, $0) })
+        else {
+            throw ErrorCode.accessDenied.error(
+                "\(folder) is not below a configured import folder",
+                ["path": .string(folder), "allowed": JSON(configured)]
+            )
+        }
+        return [folder]
+    }
+
+    /// Files may be referenced only below folders that the catalog's owner configured.
+    static let noRoots = ErrorCode.accessDenied.error(
+        "no import folder is configured; start the catalog with --import-root FOLDER, or set "
+            + "SAFELIGHT_IMPORT_ROOTS for all services"
+    )
+
+    private final class StopFlag: Sendable {
+        private let state = Mutex(false)
+        var isRequested: Bool { state.withLock { $0 } }
+        func request() { state.withLock { $0 = true } }
+    }
+}

@@ -1,0 +1,190 @@
+import Hosting
+import Contracts
+import Glibc
+import JSONValue
+import Logging
+import Messaging
+import ServiceLifecycle
+import Storage
+import Synchronization
+
+/// Removes stored bytes that nothing refers to: those of deleted assets, of requests interrupted by a kill, and of
+/// uploads that no asset used.
+///
+/// It scans the store in 256 parts, one at a time, and removes what is unreferenced in two rounds at least `after`
+/// apart, by the monotonic clock. A request that is about to refer to bytes holds a lease on them until its transaction
+/// is committed, so bytes without a lease that the database does not name are not needed.
+final class ResourceCollector: Service, Sendable {
+    private let store: LibraryStore
+    private let resources: ResourceStore
+    private let blockingIO: BlockingIOExecutor
+    private let uploads: UploadRegistry
+    private let clock: MonotonicClock
+    /// The time without reference after which bytes are removed, in microseconds.
+    private let after: Int64
+    private let logger: Logger
+    private let state = Mutex(State())
+
+    private struct State {
+        /// When bytes were first seen unreferenced, by part of the store.
+        var seen: [String: [ResourceDigest: Int64]] = [:]
+        var collected = 0
+        var bytes: Int64 = 0
+        var waiting: Int { seen.values.reduce(0) { $0 + $1.count } }
+    }
+
+    /// The maximum number of digests that wait for removal; others are found in a later round.
+    static let mostWaiting = 100_000
+    /// The maximum time for one round through the store, in microseconds.
+    private static let longestRound: Int64 = 900_000_000
+
+    init(
+        store: LibraryStore,
+        resources: ResourceStore,
+        blockingIO: BlockingIOExecutor,
+        uploads: UploadRegistry,
+        clock: MonotonicClock,
+        after: Int64,
+        logger: Logger
+    ) {
+        self.store = store
+        self.resources = resources
+        self.blockingIO = blockingIO
+        self.uploads = uploads
+        self.clock = clock
+        self.after = after
+        self.logger = logger
+    }
+
+    var metrics: JSONObject {
+        state.withLock {
+            ["collected": JSON($0.collected), "collectedBytes": .int($0.bytes), "waiting": JSON($0.waiting)]
+        }
+    }
+
+    func run() async throws {
+        let round = min(Self.longestRound, max(1_000_000, after / 2))
+        await cancelWhenGracefulShutdown { [self] in
+            var next = 0
+            for await _ in TaskDelay.ticks(every: .microseconds(round / Int64(ResourceStore.parts.count))) {
+                let part = ResourceStore.parts[next]
+                next = (next + 1) % ResourceStore.parts.count
+                do {
+                    if next == 0 { await uploads.removeExpired() }
+                    try await step(part)
+                } catch {
+                    if Task.isCancelled { return }
+                    logger.warning(
+                        "unreferenced bytes could not be collected",
+                        metadata: ["part": "\(part)", "error": "\(error)"]
+                    )
+                }
+            }
+        }
+    }
+
+    /// Implements `library.collect`: runs a round now.
+    func collect(_ request: CollectLibrary, identity: String) async throws -> CollectLibrary.Result {
+        guard identity == "uid:\(geteuid())" else {
+            throw ErrorCode.accessDenied.error("only the catalog's own user may collect bytes, and only over ipc")
+        }
+        if !request.isDryRun, resources.isHeld {
+            throw ErrorCode.busy.error(
+                "nothing is removed while a backup is running; try again when it is done"
+            )
+        }
+        var result = CollectLibrary.Result()
+        for part in ResourceStore.parts {
+            try Task.checkCancellation()
+            let found = try await unreferenced(in: part)
+            for candidate in found where request.isDryRun {
+                result.count += 1
+                result.bytes += candidate.size
+            }
+            guard !request.isDryRun else { continue }
+            let removed = try await remove(found)
+            result.count += removed.count
+            result.bytes += removed.bytes
+        }
+        return result
+    }
+
+    /// Removes the bytes of a refused request, unless something else refers to them.
+    func discard(_ digests: [ResourceDigest]) async {
+        guard !digests.isEmpty else { return }
+        do {
+            let (resources, store) = (resources, store)
+            let tickets = Set(digests).compactMap { digest in
+                resources.removalTicket(digest).map { Candidate(digest: digest, size: 0, ticket: $0) }
+            }
+            let free = try await store.read { reader in
+                try tickets.filter { try !reader.references.contains($0.digest) }
+            }
+            _ = try await remove(free)
+        } catch {
+            logger.info("bytes of a refused request are left to the collector", metadata: ["error": "\(error)"])
+        }
+    }
+
+    // MARK: Helpers
+
+    /// Bytes without a lease that the database does not name, with the lease ticket at that time.
+    private struct Candidate: Sendable {
+        let digest: ResourceDigest
+        let size: Int64
+        let ticket: UInt64
+    }
+
+    private func step(_ part: String) async throws {
+        let now = clock.nowMicroseconds()
+        let found = try await unreferenced(in: part)
+        let due = state.withLock { state in
+            let before = state.seen[part] ?? [:]
+            let room = Self.mostWaiting - state.waiting + before.count
+            var seen: [ResourceDigest: Int64] = [:]
+            for candidate in found.prefix(max(0, room)) { seen[candidate.digest] = before[candidate.digest] ?? now }
+            state.seen[part] = seen.isEmpty ? nil : seen
+            return found.filter { seen[$0.digest].map { now - $0 >= after } ?? false }
+        }
+        guard !due.isEmpty else { return }
+        let removed = try await remove(due)
+        guard removed.count > 0 else { return }
+        logger.info(
+            "unreferenced bytes collected",
+            metadata: ["files": "\(removed.count)", "bytes": "\(removed.bytes)"]
+        )
+    }
+
+    /// Returns the unreferenced bytes. Their tickets are read before the database: bytes that get a reference
+    /// afterwards were published again and have a new ticket.
+    private func unreferenced(in part: String) async throws -> [Candidate] {
+        let resources = resources
+        let stored = try await blockingIO.run {
+            try resources.digests(in: part).compactMap { digest, size in
+                resources.removalTicket(digest).map { Candidate(digest: digest, size: size, ticket: $0) }
+            }
+        }
+        guard !stored.isEmpty else { return [] }
+        let named = try await store.read { try $0.references.digests(in: part) }
+        return stored.filter { !named.contains($0.digest) }
+    }
+
+    private func remove(_ candidates: [Candidate]) async throws -> (count: Int, bytes: Int64) {
+        guard !candidates.isEmpty else { return (0, 0) }
+        let resources = resources
+        let removed = try await blockingIO.run {
+            var removed: (count: Int, bytes: Int64) = (0, 0)
+            for candidate in candidates {
+                guard let bytes = try resources.remove(candidate.digest, ifStillAt: candidate.ticket) else { continue }
+                removed.count += 1
+                removed.bytes += bytes
+            }
+            return removed
+        }
+        state.withLock { state in
+            state.collected += removed.count
+            state.bytes += removed.bytes
+        }
+        return removed
+    }
+}

@@ -1,0 +1,51 @@
+import ArgumentParser
+import Glibc
+import Hosting
+import JSONValue
+import PhotoModel
+
+/// `catalog restore`: creates a library from a backup; `safelight restore` runs it.
+struct RestoreCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "restore",
+        abstract: "Restores a backup into a new folder, with a new history."
+    )
+
+    @Argument(help: "The folder of the backup.")
+    var backup: String
+
+    @OptionGroup var libraryOptions: LibraryOptions
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    func validate() throws {
+        guard backup.hasPrefix("/") else { throw ValidationError("the backup must be an absolute path") }
+    }
+
+    func run() throws {
+        let library = try libraryOptions.resolve()
+        let restore = LibraryRestore(
+            backup: BackupFolder(path: backup),
+            library: library,
+            newHistory: CatalogEnvironment().makeName()
+        )
+        var shown = MonotonicInstant()
+        let result = try restore.run { done, total in
+            guard shown.microseconds >= 1_000_000 else { return }
+            shown = MonotonicInstant()
+            let line = Array("\(done) of \(total) resources\n".utf8)
+            _ = Glibc.write(2, line, line.count)
+        }
+        let answer: JSON = [
+            "library": .string(library), "token": .string(result.token.description),
+            "resources": JSON(result.resources), "referenced": JSON(result.referenced),
+        ]
+        print(
+            json
+                ? answer.text
+                : "restored \(result.resources) resources into \(library), history \(result.token.library); "
+                    + "start it with: safelight up --library \(library)"
+        )
+    }
+}

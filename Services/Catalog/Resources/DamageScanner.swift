@@ -1,0 +1,244 @@
+import Contracts
+import Hosting
+import JSONValue
+import Logging
+import Messaging
+import PhotoModel
+import ServiceLifecycle
+import Storage
+import Synchronization
+
+/// Checks the content of new JPEGs for damage, one after the other, at the lowest priority. An image is already in the
+/// library when it is checked; if part of it is lost, a transaction of origin `examiner` marks it.
+///
+/// The service follows the library's own records and stores its position, so a restart continues there. Its single
+/// worker has the lowest priority of the system and is started for the first image.
+struct DamageScanner: Service {
+    let store: LibraryStore
+    let tail: ChangeLogTail
+    let writer: TransactionWriter
+    let quarantine: Quarantine
+    let resources: ResourceStore
+    let executable: String
+    let limits: WorkerLimits
+    let logger: Logger
+    private let counts = Counts()
+
+    /// Records read at a time, and the number of records without an image after which the position is stored.
+    private static let page = 64
+    private static let keptEvery: Int64 = 1024
+    private static let counter = "examined"
+    private static let debounceInterval = Duration.milliseconds(50)
+
+    init(
+        store: LibraryStore,
+        tail: ChangeLogTail,
+        writer: TransactionWriter,
+        quarantine: Quarantine,
+        resources: ResourceStore,
+        executable: String,
+        limits: WorkerLimits,
+        logger: Logger
+    ) {
+        self.store = store
+        self.tail = tail
+        self.writer = writer
+        self.quarantine = quarantine
+        self.resources = resources
+        self.executable = executable
+        self.limits = limits
+        self.logger = logger
+    }
+
+    private final class Counts: Sendable {
+        private let state = Mutex((position: Int64(0), images: 0, damaged: 0, absent: 0, toldAbsent: 0))
+
+        var metrics: JSONObject {
+            let (position, images, damaged, absent, _) = state.withLock { $0 }
+            return [
+                "sequence": .int(position), "pictures": JSON(images), "damaged": JSON(damaged),
+                "absent": JSON(absent),
+            ]
+        }
+
+        func miss() { state.withLock { $0.absent += 1 } }
+
+        /// Returns the number of missing files since the last log line.
+        func absentToTell() -> Int {
+            state.withLock { state in
+                defer { state.toldAbsent = state.absent }
+                return state.absent - state.toldAbsent
+            }
+        }
+
+        func advance(_ position: Int64) { state.withLock { $0.position = position } }
+
+        func add(isDamaged: Bool) {
+            state.withLock { state in
+                state.images += 1
+                if isDamaged { state.damaged += 1 }
+            }
+        }
+    }
+
+    /// The position, and the counts since the start.
+    var metrics: JSONObject { counts.metrics }
+
+    func run() async throws {
+        let hand = LazyWorkerPool(WorkerPool(executable: executable, count: 1, limits: limits, logger: logger))
+        let quarantine = quarantine
+        let work = ResourceJobRunner(hand.pool) { harm in
+            _ = try? await quarantine.report(ReportWorkerFault(harm, by: .catalog))
+        }
+        let images = MetadataExtractor(work: work, quarantine: quarantine, resources: resources)
+        await cancelWhenGracefulShutdown {
+            while !Task.isCancelled {
+                do {
+                    try await follow { digest in
+                        try await hand.start()
+                        return try await images.damage(of: digest)
+                    }
+                    // The service is stopping.
+                    return
+                } catch {
+                    if Task.isCancelled { return }
+                    logger.warning("checking images failed; retrying in 10 s", metadata: ["error": "\(error)"])
+                    await TaskDelay.retryDelay(.seconds(10))
+                }
+            }
+        }
+        try? await gracefulShutdown()
+        await hand.stop()
+    }
+
+    /// A worker pool that is started on first use.
+    private final class LazyWorkerPool: Sendable {
+        let pool: WorkerPool
+        private let isStarted = Mutex(false)
+
+        init(_ pool: WorkerPool) { self.pool = pool }
+
+        func start() async throws {
+            guard !isStarted.withLock({ $0 }) else { return }
+            try await pool.start()
+            isStarted.withLock { $0 = true }
+        }
+
+        func stop() async {
+            if isStarted.withLock({ $0 }) { await pool.stop() }
+        }
+    }
+
+    /// Reads all records after the stored position, waiting for new ones, until the service stops.
+    private func follow(_ look: (ResourceDigest) async throws -> String?) async throws {
+        var position = try await store.read { reader in
+            let head = try reader.head()
+            return min(head.sequence, max(head.oldest, Int64(try reader.counter(Self.counter))))
+        }
+        var kept = position
+        counts.advance(position)
+        while !Task.isCancelled, await tail.wait(for: position + 1, isClient: false) {
+            let page = try await page(after: position)
+            var hasPictures = false
+            for record in page.records {
+                for image in try Self.images(JSON(parsing: record)) {
+                    hasPictures = true
+                    try await examine(image, look)
+                    if Task.isCancelled { return }
+                }
+            }
+            position = page.last
+            counts.advance(position)
+            if position >= tail.head { tellAbsent() }
+            // New images come in bursts, and no client waits for this work.
+            await TaskDelay.debounce(Self.debounceInterval)
+            guard hasPictures || position - kept >= Self.keptEvery else { continue }
+            try await store.remember(position, as: Self.counter)
+            kept = position
+        }
+    }
+
+    /// Logs one line for all missing files: a whole disk may be unavailable.
+    private func tellAbsent() {
+        let count = counts.absentToTell()
+        guard count > 0 else { return }
+        logger.warning(
+            "files of assets are missing and were not checked for damage; safelight doctor lists them",
+            metadata: ["count": "\(count)"]
+        )
+    }
+
+    /// Returns the next records that may contain new assets, and the last sequence they cover. The newest records are
+    /// still in memory.
+    private func page(after position: Int64) async throws -> (records: [[UInt8]], last: Int64) {
+        let newest = tail.head
+        if case .records(let records, let last) = tail.page(after: position, bytes: 1 << 20) {
+            return (records.filter(\.bringsAssets).map(\.bytes), last)
+        }
+        let stored = try await store.read { reader in
+            try reader.history.records(after: position, through: newest, count: Self.page, bytes: 1 << 20)
+        }
+        return (stored.records.map(\.bytes), stored.records.last?.sequence ?? newest)
+    }
+
+    private struct Picture {
+        let asset: ObjectID
+        let digest: ResourceDigest
+    }
+
+    /// Returns the JPEGs of the assets that a record creates. Changes of existing assets are skipped without decoding
+    /// them.
+    private static func images(_ record: JSON) throws -> [Picture] {
+        guard case .array(let changes) = record["assets"] else { return [] }
+        let new = changes.filter { $0["before"]?.isNull ?? true }.compactMap { $0["after"] }
+        return try new.map { try Asset(json: $0) }.flatMap { asset in
+            asset.resources.filter { $0.contentType == "public.jpeg" && $0.damage == nil }.compactMap { resource in
+                ResourceDigest(resource.digest).map { Picture(asset: asset.id, digest: $0) }
+            }
+        }
+    }
+
+    private func examine(_ image: Picture, _ look: (ResourceDigest) async throws -> String?) async throws {
+        let damage: String?
+        do {
+            damage = try await look(image.digest)
+        } catch StorageError.notFound {
+            return counts.miss()
+        } catch {
+            // Bytes that crash workers are quarantined by digest; missing bytes need no mark.
+            if !Task.isCancelled {
+                logger.notice(
+                    "an image could not be checked for damage",
+                    metadata: ["asset": "\(image.asset)", "error": "\(error)"]
+                )
+            }
+            return
+        }
+        counts.add(isDamaged: damage != nil)
+        guard let damage else { return }
+        let mark = DamageReport(asset: image.asset, digest: image.digest.text, damage: damage)
+        _ = try await writer.perform(.marking([mark]))
+    }
+}
+
+/// The result of checking the bytes of one asset.
+struct DamageReport: Sendable {
+    let asset: ObjectID
+    let digest: String
+    /// Nil if the bytes are not known to be damaged; removes an earlier mark.
+    let damage: String?
+}
+
+extension ChangeTransaction {
+    /// Sets the damage of the resources that still have these bytes.
+    mutating func mark(_ found: DamageReport) throws {
+        guard var asset = try asset(found.asset) else { return }
+        var isNew = false
+        for index in asset.resources.indices
+        where asset.resources[index].digest == found.digest && asset.resources[index].damage != found.damage {
+            asset.resources[index].damage = found.damage
+            isNew = true
+        }
+        if isNew { try set(asset) }
+    }
+}

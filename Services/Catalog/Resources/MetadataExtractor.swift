@@ -1,0 +1,223 @@
+import Contracts
+import Glibc
+import Hosting
+import JSONValue
+import Messaging
+import Metadata
+import PhotoModel
+import Storage
+
+/// Extracts the metadata of stored files, in worker processes.
+struct MetadataExtractor: Sendable {
+    static let method = "facts"
+    /// The largest image, in bytes; a worker reads it into memory.
+    static let maxBytes = 512 << 20
+
+    let work: ResourceJobRunner
+    let quarantine: Quarantine
+    let resources: ResourceStore
+
+    /// Returns the metadata of stored bytes.
+    ///
+    /// - Parameters:
+    ///   - name: the client's name of the file, for errors
+    ///   - type: the role of the bytes in the asset: a raw file is accepted beside an image
+    /// - Throws: `invalid_resource` if the bytes are not a supported image or video, `worker_crashed` or
+    ///   `worker_timeout` if they crash or hang a worker, `quarantined` if they did so before
+    func facts(of digest: ResourceDigest, name: String, type: ResourceType = .photo) async throws -> ExtractedMetadata {
+        try check(digest, name)
+        let file = try resources.open(digest)
+        do throws(WorkerFailure) {
+            var params: JSONObject = [:]
+            if type == .alternatePhoto { params["ending"] = .string(FileGrouping.parts(name).ending) }
+            let job = WorkerJob(method: Self.method, params: .object(params), files: [file.descriptor])
+            let result = try await work.run(job, over: digest.text)
+            guard let facts = try? PhotoMetadata(json: result.result) else {
+                throw .refused(name: "internal_error", message: "the worker's result could not be parsed")
+            }
+            return ExtractedMetadata(facts)
+        } catch {
+            throw Self.rpcError(error, name)
+        }
+    }
+
+    private func check(_ digest: ResourceDigest, _ name: String) throws {
+        guard let entry = quarantine.entry(digest.text) else { return }
+        var refusal = entry.rpcError(of: name)
+        refusal.data["file"] = .string(name)
+        throw refusal
+    }
+
+    private static func rpcError(_ failure: WorkerFailure, _ name: String) -> RPCError {
+        let data: JSONObject = ["file": .string(name), "reason": .string(failure.message)]
+        return switch failure {
+        case .crashed, .killed, .exited: ErrorCode.workerCrashed.error("\(name): \(failure.message)", data)
+        case .timedOut: ErrorCode.workerTimeout.error("\(name): \(failure.message)", data)
+        case .queueFull: ErrorCode.busy.error(failure.message)
+        case .unavailable: ErrorCode.unavailable.error(failure.message)
+        case .cancelled: ErrorCode.userCancelled.error("the request was cancelled")
+        case .refused, .resultTooLarge, .malformedResult:
+            ErrorCode.invalidResource.error("\(name) cannot be imported: \(failure.message)", data)
+        }
+    }
+
+    /// Handles a job in the worker process; blocks while it reads.
+    static func handle(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
+        if job.method == sidecarMethod { return try handleSidecar(job) }
+        if job.method == damageMethod { return try handleDamage(job) }
+        guard job.method == method else {
+            throw WorkerJobError(name: "invalid_request", message: "this worker has no method \(job.method)")
+        }
+        // A video may be larger than memory: only its container is read.
+        if let film = try readVideo(job) { return WorkerResult(result: film.json) }
+        let bytes = try job.contents(ofFile: 0, limit: maxBytes)
+        if let ending = job.params["ending"]?.stringValue, let raw = MetadataReader.raw(bytes, ending: ending) {
+            return WorkerResult(result: raw.json)
+        }
+        do throws(MetadataError) {
+            try MetadataReader.requireWhole(bytes)
+            return WorkerResult(result: try MetadataReader.facts(of: bytes).json)
+        } catch {
+            throw WorkerJobError(name: error.name, message: error.message)
+        }
+    }
+
+    private static func readVideo(_ job: WorkerJob) throws(WorkerJobError) -> PhotoMetadata? {
+        guard let file = job.files.first else {
+            throw WorkerJobError(name: "invalid_request", message: "the job has no file")
+        }
+        let size = max(0, Int(lseek(file, 0, SEEK_END)))
+        WorkerProcess.enter(.reading)
+        do {
+            return try MetadataReader.video(size: size) { offset, count in
+                [UInt8](unsafeUninitializedCapacity: count) { buffer, used in
+                    used = max(0, pread(file, buffer.baseAddress, count, off_t(offset)))
+                }
+            }
+        } catch let error as MetadataError {
+            throw WorkerJobError(name: error.name, message: error.message)
+        } catch {
+            throw WorkerJobError(name: "invalid_resource", message: "\(error)")
+        }
+    }
+
+    // MARK: Damage
+
+    static let damageMethod = "damage"
+
+    /// Returns a description of the damage of a stored image, or nil if none is known.
+    func damage(of digest: ResourceDigest) async throws -> String? {
+        try check(digest, digest.text)
+        let file = try resources.open(digest)
+        let result = try await work.run(
+            WorkerJob(method: Self.damageMethod, files: [file.descriptor]),
+            over: digest.text
+        )
+        return ExtractedMetadata.text(result.result["damage"]?.stringValue, AssetResource.maxDamageBytes)
+    }
+
+    /// Checks for damage in the worker process, at the lowest scheduling priority.
+    private static func handleDamage(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
+        nice(19)
+        let bytes = try job.contents(ofFile: 0, limit: maxBytes)
+        return WorkerResult(result: ["damage": MetadataReader.damage(of: bytes).map(JSON.string) ?? .null])
+    }
+
+    // MARK: Sidecars
+
+    static let sidecarMethod = "sidecar"
+
+    /// Returns the metadata in an XMP sidecar.
+    ///
+    /// - Throws: `invalid_resource` with `sidecar` true in its data if it cannot be read, `quarantined` if it crashed
+    ///   or hung workers before
+    func sidecar(_ bytes: Bytes, name: String) async throws -> SidecarMetadata {
+        let digest = ResourceDigest(of: bytes)
+        try check(digest, name)
+        do throws(WorkerFailure) {
+            let job = WorkerJob(method: Self.sidecarMethod, attachments: [bytes])
+            let result = try await work.run(job, over: digest.text)
+            guard let facts = try? SidecarMetadata(json: result.result) else {
+                throw .refused(name: "internal_error", message: "the worker's result could not be parsed")
+            }
+            return facts
+        } catch {
+            var refusal = Self.rpcError(error, name)
+            refusal.data["sidecar"] = true
+            throw refusal
+        }
+    }
+
+    private static func handleSidecar(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
+        WorkerProcess.enter(.reading)
+        do throws(MetadataError) {
+            return WorkerResult(result: try SidecarMetadata(xmp: job.attachments.first ?? []).json)
+        } catch {
+            throw WorkerJobError(name: error.name, message: error.message)
+        }
+    }
+}
+
+extension ExtractedMetadata {
+    /// Creates metadata as it is stored: text in normal form C and bounded in length, impossible values removed.
+    init(_ facts: PhotoMetadata) {
+        self.init()
+        contentType = Self.text(facts.contentType, 128) ?? ""
+        pixelWidth = facts.pixelWidth
+        pixelHeight = facts.pixelHeight
+        orientation = facts.turnsItself ? 1 : facts.orientation
+        mediaSubtypes = MediaSubtypes(rawValue: facts.mediaSubtypes & MediaSubtypes.names.reduce(0) { $0 | $1.bit })
+        playbackStyle = facts.isVideo ? .video : facts.isAnimated ? .imageAnimated : .image
+        mediaType = facts.isVideo ? .video : .image
+        duration = facts.duration
+        contentIdentifier = facts.contentIdentifier
+        burstIdentifier = facts.isVideo ? nil : Self.text(facts.burstIdentifier, 128)
+        creationDate = facts.captureDate.flatMap { AssetPatch.dates.contains($0) ? $0 : nil }
+        creationOffset = creationDate == nil ? nil : facts.captureOffset
+        location = facts.location.map { place in
+            Location(
+                latitude: place.latitude,
+                longitude: place.longitude,
+                altitude: place.altitude.flatMap { (-20_000...100_000).contains($0) ? $0 : nil }
+            )
+        }
+        rating = facts.rating
+        caption = Self.text(facts.caption, 65_536)
+        keywords = facts.keywords.prefix(1024).compactMap { Self.text($0, 1024) }
+        cameraMake = Self.text(facts.cameraMake, 1024)
+        cameraModel = Self.text(facts.cameraModel, 1024)
+        lensModel = Self.text(facts.lensModel, 1024)
+    }
+
+    /// Applies a sidecar: its values replace the image's, because it was written later. Its date counts only if the
+    /// image has none.
+    mutating func merge(_ sidecar: SidecarMetadata) {
+        if let value = sidecar.rating { rating = value }
+        if let value = Self.text(sidecar.caption, 65_536) { caption = value }
+        if let words = sidecar.keywords { keywords = words.prefix(1024).compactMap { Self.text($0, 1024) } }
+        if let place = sidecar.location {
+            location = Location(
+                latitude: place.latitude,
+                longitude: place.longitude,
+                altitude: place.altitude.flatMap { (-20_000...100_000).contains($0) ? $0 : nil }
+            )
+        }
+        if creationDate == nil, let date = sidecar.captureDate, AssetPatch.dates.contains(date) {
+            creationDate = date
+            creationOffset = sidecar.captureOffset
+        }
+    }
+
+    /// Returns the text without NUL characters, cut at a character boundary; nil if nothing is left.
+    static func text(_ text: String?, _ maxBytes: Int) -> String? {
+        guard let text else { return nil }
+        var result = ""
+        var bytes = 0
+        for character in nfc(String(text.unicodeScalars.filter { $0.value != 0 })) {
+            bytes += character.utf8.count
+            guard bytes <= maxBytes else { break }
+            result.append(character)
+        }
+        return result.isEmpty ? nil : result
+    }
+}

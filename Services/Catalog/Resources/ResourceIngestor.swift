@@ -1,0 +1,361 @@
+import Contracts
+import Hosting
+import JSONValue
+import Logging
+import Messaging
+import Metadata
+import PhotoModel
+import Storage
+
+/// The import of a transaction's bytes into the resource store, before the transaction commits: bytes that the database
+/// refers to are already durable on disk. Bytes that no transaction refers to in the end are removed.
+struct ResourceIngestor: Sendable {
+    let resources: ResourceStore
+    let blockingIO: BlockingIOExecutor
+    let uploads: UploadRegistry
+    let roots: ImportRoots
+    let extractor: MetadataExtractor
+    let store: LibraryStore
+    /// The largest file, in bytes.
+    let maxBytes: Int64
+    let healing: ResourceHealing
+    let logger: Logger
+    /// The number of requests of one transaction that are prepared concurrently.
+    let width = 4
+
+    /// Prepares all requests. An error names the index of its request.
+    ///
+    /// - Parameters:
+    ///   - taken: collects everything that is stored for them
+    ///   - alwaysReads: extracts the metadata also of bytes that an asset has already
+    func prepare(
+        _ requests: [ChangeRequest],
+        _ incoming: IncomingRequest,
+        _ taken: TakenResources,
+        alwaysReads: Bool
+    ) async throws -> [PreparedChange] {
+        var prepared = requests.map { PreparedChange($0) }
+        try await withThrowingTaskGroup(of: (Int, PreparedChange).self) { group in
+            var next = requests.startIndex
+            var running = 0
+            while true {
+                while running < width, next < requests.endIndex {
+                    let index = next
+                    next += 1
+                    guard requests[index].hasBytes else { continue }
+                    running += 1
+                    group.addTask {
+                        do {
+                            return (index, try await prepare(requests[index], incoming, taken, alwaysReads))
+                        } catch {
+                            throw CatalogErrorMapping.rpcError(error).about(request: index)
+                        }
+                    }
+                }
+                guard let (index, change) = try await group.next() else { break }
+                prepared[index] = change
+                running -= 1
+            }
+        }
+        return prepared
+    }
+
+    private func prepare(
+        _ request: ChangeRequest,
+        _ incoming: IncomingRequest,
+        _ taken: TakenResources,
+        _ alwaysReads: Bool
+    ) async throws -> PreparedChange {
+        switch request {
+        case .createAsset(let create):
+            try check(create.resources)
+            var resources: [PreparedResource] = []
+            for resource in create.resources {
+                resources.append(try await ingest(resource, incoming, taken))
+            }
+            if !alwaysReads, create.ifDuplicate == .useExisting,
+                let original = resources.first(where: \.type.isOriginal)
+            {
+                let digest = original.digest
+                let isKnown = try await store.read { try $0.assets.asset(withOriginal: digest) != nil }
+                if isKnown { return PreparedChange(request, resources: resources) }
+            }
+            for index in resources.indices { try await read(&resources[index]) }
+            try ResourceRules.resolve(&resources)
+            if let sidecar = create.sidecar, let index = resources.firstIndex(where: \.type.isOriginal) {
+                let facts = try await read(sidecar: sidecar, incoming)
+                resources[index].facts?.merge(facts)
+            }
+            var change = PreparedChange(request, resources: resources)
+            if let edit = create.edit {
+                change.render = try await ingest(render: edit.render, incoming, taken)
+                change.adjustment = try await ingest(edit.adjustmentData, incoming, taken)
+            }
+            return change
+        case .editAsset(let edit):
+            return PreparedChange(
+                request,
+                resources: [try await ingest(render: edit.render, incoming, taken)],
+                adjustment: try await ingest(edit.adjustmentData, incoming, taken)
+            )
+        default: return PreparedChange(request)
+        }
+    }
+
+    private func ingest(
+        render resource: NewResource,
+        _ incoming: IncomingRequest,
+        _ taken: TakenResources
+    ) async throws -> PreparedResource {
+        var render = try await ingest(resource, incoming, taken)
+        try await read(&render)
+        render.type = render.facts?.mediaType == .video ? .fullSizeVideo : .fullSizePhoto
+        try Self.check(render)
+        guard render.facts?.orientation == 1 else {
+            throw ErrorCode.invalidResource.error(
+                "the render is not upright: rotate its pixels and set the orientation to 1",
+                ["file": .string(render.name)]
+            )
+        }
+        return render
+    }
+
+    /// Accepts only the types that `editing.begin` lists (T-23).
+    private static func check(_ render: PreparedResource) throws {
+        let type = render.facts?.contentType ?? ""
+        let supported = RenderType.supported(for: render.facts?.mediaType ?? .image)
+        guard supported.contains(type) else {
+            throw ErrorCode.unsupportedFormat.error(
+                "a render of the type \(type) is not supported; send one of " + supported.joined(separator: ", "),
+                ["supported": JSON(supported)]
+            )
+        }
+    }
+
+    private func check(_ resources: [NewResource]) throws {
+        guard resources.count(where: { $0.type.isOriginal }) == 1, Set(resources.map(\.type)).count == resources.count
+        else {
+            throw ErrorCode.invalidParams.error(
+                "an asset has exactly one original and at most one resource of each type"
+            )
+        }
+        guard resources.allSatisfy({ !$0.isMoved || ($0.path != nil && !$0.isReferenced) }) else {
+            throw ErrorCode.invalidParams.error("only a path that is copied can be moved", ["parameter": "move"])
+        }
+        for resource in resources {
+            guard ResourceRules.accepted.contains(resource.type) else {
+                let names = ResourceRules.accepted.map(\.rawValue)
+                throw ErrorCode.unsupportedFormat.error(
+                    "resources of the type \(resource.type.rawValue) cannot be sent with a new asset; send "
+                        + names.joined(separator: ", "),
+                    ["allowed": JSON(names)]
+                )
+            }
+        }
+    }
+
+    /// Removes the source files that a committed transaction moved in, after the stored bytes were read back from disk
+    /// and verified. A file that is not the one that was read stays.
+    func removeMoved(_ requests: [ChangeRequest], _ prepared: [PreparedChange], _ incoming: IncomingRequest) async {
+        for (request, change) in zip(requests, prepared) {
+            guard case .createAsset(let create) = request else { continue }
+            for (resource, taken) in zip(create.resources, change.resources) {
+                guard resource.isMoved, let path = resource.path, let identity = taken.identity,
+                    let digest = ResourceDigest(taken.digest)
+                else { continue }
+                do {
+                    try await removeMoved(path, identity, digest, incoming)
+                } catch {
+                    // A file that cannot be removed exists twice, which loses nothing.
+                    logger.error(
+                        "the source of a moved file could not be removed",
+                        metadata: ["file": "\(path)", "digest": "\(digest)", "error": "\(error)"]
+                    )
+                }
+            }
+        }
+    }
+
+    private func removeMoved(
+        _ path: String,
+        _ identity: FileIdentity,
+        _ digest: ResourceDigest,
+        _ incoming: IncomingRequest
+    ) async throws {
+        let (resources, roots, source) = (resources, roots, BlockingIOExecutor.Source.connection(incoming.connection))
+        let open = { @Sendable in try resources.open(digest) }
+        do {
+            try await blockingIO.verify(try await blockingIO.run(for: source, open), fromDisk: true, for: source)
+        } catch is StorageError {
+            // The disk did not keep the written bytes: store them again while the source exists.
+            let file = try roots.open(path, for: incoming.identity)
+            _ = try await blockingIO.copy(file, into: resources, limit: maxBytes, verifies: true, for: source)
+            try await blockingIO.verify(try await blockingIO.run(for: source, open), fromDisk: true, for: source)
+        }
+        try await blockingIO.run(for: source) { try roots.remove(path, identity) }
+    }
+
+    // MARK: Bytes
+
+    private func ingest(
+        _ resource: NewResource,
+        _ incoming: IncomingRequest,
+        _ taken: TakenResources
+    ) async throws -> PreparedResource {
+        let (resources, source) = (resources, BlockingIOExecutor.Source.connection(incoming.connection))
+        let stored: StoredResource
+        var path: String?
+        var identity: FileIdentity?
+        guard !resource.isReferenced || resource.path != nil else {
+            throw ErrorCode.invalidParams.error("only a path can be referenced", ["parameter": "reference"])
+        }
+        // The source of a move is removed, so the stored bytes must be verified first.
+        let verifies = resource.verifies || resource.isMoved
+        var name = try resource.originalFilename.map { try storable($0, "originalFilename") }
+        switch resource.source {
+        case .attachment(let number):
+            let bytes = try attachment(number, incoming)
+            try check(bytes.prefix(MetadataReader.beginningBytes), Int64(bytes.count), resource, name ?? "the bytes")
+            stored = try await blockingIO.run(for: source) { try resources.put(bytes: bytes, verifies: verifies) }
+        case .upload(let upload):
+            stored = try await uploads.finished(upload, owner: incoming.identity)
+        case .path(let named):
+            path = named
+            let isReferenced = resource.isReferenced
+            if isReferenced { try roots.requireConfigured() }
+            let file = try roots.open(named, for: incoming.identity)
+            if resource.isMoved { identity = try roots.requireMovable(file, named, for: incoming.identity) }
+            name = name ?? ExtractedMetadata.text(named.split(separator: "/").last.map(String.init), 1024)
+            let beginning = try await blockingIO.run(for: source) {
+                try file.read(offset: 0, count: MetadataReader.beginningBytes)
+            }
+            try check(beginning[...], file.size, resource, named)
+            do {
+                stored =
+                    isReferenced
+                    ? try await blockingIO.refer(
+                        to: file,
+                        at: named,
+                        in: resources,
+                        limit: maxBytes,
+                        verifies: verifies,
+                        for: source
+                    )
+                    : try await blockingIO.copy(file, into: resources, limit: maxBytes, verifies: verifies, for: source)
+            } catch StorageError.tooLarge(let reason) {
+                throw ErrorCode.invalidResource.error(
+                    "\(named) cannot be imported: \(reason)",
+                    ["file": .string(named), "reason": .string(reason)]
+                )
+            }
+        case nil:
+            throw ErrorCode.invalidParams.error("a resource names exactly one of attachment, upload and path")
+        }
+        taken.add(stored, upload: resource.upload)
+        return PreparedResource(
+            type: resource.type,
+            digest: stored.digest.text,
+            size: stored.size,
+            originalFilename: name,
+            path: path,
+            identity: identity
+        )
+    }
+
+    /// Checks the size and the first bytes, to refuse early a file that would be refused after copying.
+    private func check(
+        _ beginning: ArraySlice<UInt8>,
+        _ size: Int64,
+        _ resource: NewResource,
+        _ name: String
+    ) throws(RPCError) {
+        func rpcError(_ reason: String) -> RPCError {
+            ErrorCode.invalidResource.error(
+                "\(name) cannot be imported: \(reason)",
+                ["file": .string(name), "reason": .string(reason)]
+            )
+        }
+        let ending = resource.type == .alternatePhoto ? FileGrouping.parts(resource.path ?? name).ending : nil
+        let isFilm: Bool
+        do throws(MetadataError) {
+            isFilm = try MetadataReader.isFilm(Array(beginning), rawEnding: ending)
+        } catch {
+            throw rpcError(error.message)
+        }
+        let limit = isFilm ? maxBytes : min(maxBytes, Int64(MetadataExtractor.maxBytes))
+        guard size <= limit else { throw rpcError("it has \(size) bytes, the limit is \(limit)") }
+    }
+
+    private func ingest(
+        _ data: AdjustmentData,
+        _ incoming: IncomingRequest,
+        _ taken: TakenResources
+    ) async throws -> PreparedResource {
+        let bytes = try attachment(data.attachment, incoming)
+        guard bytes.count <= AdjustmentData.maxBytes else {
+            throw ErrorCode.limitExceeded.error(
+                "adjustment data has at most \(AdjustmentData.maxBytes) bytes",
+                ["limit": JSON(AdjustmentData.maxBytes)]
+            )
+        }
+        let resources = resources
+        let stored = try await blockingIO.run(for: .connection(incoming.connection)) { try resources.put(bytes: bytes) }
+        taken.add(stored)
+        return PreparedResource(type: .adjustmentData, digest: stored.digest.text, size: stored.size)
+    }
+
+    private func attachment(_ number: Int, _ incoming: IncomingRequest) throws -> Bytes {
+        guard incoming.attachments.indices.contains(number) else {
+            throw ErrorCode.invalidParams.error(
+                "there is no attachment \(number); the message has \(incoming.attachments.count)"
+            )
+        }
+        return incoming.attachments[number]
+    }
+
+    private func read(_ resource: inout PreparedResource) async throws {
+        guard let digest = ResourceDigest(resource.digest) else { throw ErrorCode.internalError.error("a bad digest") }
+        resource.facts = try await extractor.facts(of: digest, name: resource.name, type: resource.type)
+    }
+
+    /// Returns the metadata of a sidecar; its bytes are not stored.
+    private func read(sidecar: NewResource, _ incoming: IncomingRequest) async throws -> SidecarMetadata {
+        let limit = Int64(SidecarMetadata.maxBytes)
+        let bytes: Bytes
+        switch sidecar.source {
+        case .attachment(let number): bytes = try attachment(number, incoming)
+        case .path(let named):
+            let file = try roots.open(named, for: incoming.identity)
+            bytes = try await blockingIO.run(for: .connection(incoming.connection)) { try file.readAll(limit: limit) }
+        case .upload, nil: throw ErrorCode.invalidParams.error("a sidecar names an attachment or a path")
+        }
+        guard bytes.count <= SidecarMetadata.maxBytes else {
+            throw ErrorCode.limitExceeded.error("a sidecar has at most \(limit) bytes", ["limit": .int(limit)])
+        }
+        return try await extractor.sidecar(bytes, name: sidecar.path ?? sidecar.originalFilename ?? "the sidecar")
+    }
+}
+
+extension PreparedResource {
+    /// The name of the resource in error messages.
+    var name: String { path ?? originalFilename ?? "the \(type.rawValue)" }
+}
+
+extension ChangeRequest {
+    /// Whether the request names members by index in an earlier result.
+    var hasSnapshot: Bool {
+        switch self {
+        case .updateCollection(let request): request.snapshot != nil
+        case .updateList(let request): request.snapshot != nil
+        default: false
+        }
+    }
+
+    /// Whether bytes must be imported for the request.
+    var hasBytes: Bool {
+        switch self {
+        case .createAsset, .editAsset: true
+        default: false
+        }
+    }
+}

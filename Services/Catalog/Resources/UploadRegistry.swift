@@ -1,0 +1,234 @@
+import Contracts
+import Hosting
+import JSONValue
+import Messaging
+import Storage
+
+/// The uploads in progress, and the finished ones that no transaction has used yet.
+///
+/// Each upload has an owner and a lease that every use renews. The bytes of an expired upload are removed at the next
+/// request or by the collector. A restart removes all uploads; using one then fails with `handle_expired`. A finished
+/// upload counts against its owner's limits until an asset uses its bytes or they are removed.
+actor UploadRegistry {
+    struct Limits: Sendable {
+        /// The time without use after which an upload expires, in microseconds.
+        var lease: Int64 = 600_000_000
+        /// Uploads per identity.
+        var perIdentity = 64
+        /// Bytes per upload.
+        var bytes: Int64 = 8 << 30
+        /// Bytes of all uploads of one identity.
+        var bytesPerIdentity: Int64 = 32 << 30
+        /// Uploads of all identities together.
+        var all = 1024
+    }
+
+    private struct Upload {
+        let owner: String
+        let writer: ResourceWriter
+        var size: Int64 = 0
+        var finished: StoredResource?
+        var isBusy = false
+        /// Whether an asset has the bytes.
+        var isTaken = false
+        var usedAt: Int64
+    }
+
+    private let resources: ResourceStore
+    private let blockingIO: BlockingIOExecutor
+    private let clock: MonotonicClock
+    private let limits: Limits
+    private let makeName: @Sendable () -> String
+    private var uploads: [String: Upload] = [:]
+    /// Removes bytes that no asset uses.
+    private var discard: @Sendable ([ResourceDigest]) async -> Void = { _ in }
+
+    init(
+        resources: ResourceStore,
+        blockingIO: BlockingIOExecutor,
+        clock: MonotonicClock,
+        limits: Limits = Limits(),
+        makeName: @escaping @Sendable () -> String
+    ) {
+        self.resources = resources
+        self.blockingIO = blockingIO
+        self.clock = clock
+        self.limits = limits
+        self.makeName = makeName
+    }
+
+    var count: Int { uploads.count }
+
+    /// Sets the function that removes the bytes of finished uploads that no asset uses.
+    func discard(by discard: @escaping @Sendable ([ResourceDigest]) async -> Void) { self.discard = discard }
+
+    func begin(_ request: BeginUpload, owner: String) async throws -> BeginUpload.Result {
+        await removeExpired()
+        if uploads.count >= limits.all { uploads = uploads.filter { !$0.value.isTaken } }
+        let own = uploads.values.filter { $0.owner == owner && !$0.isTaken }
+        guard own.count < limits.perIdentity, uploads.count < limits.all else {
+            throw ErrorCode.limitExceeded.error(
+                "\(own.count) uploads are open; finish or cancel some (limit \(limits.perIdentity))",
+                ["limit": JSON(limits.perIdentity)]
+            )
+        }
+        let used = own.reduce(Int64(0)) { $0 + $1.size }
+        let remainingBytes = min(limits.bytes, limits.bytesPerIdentity - used)
+        guard request.size ?? 0 <= remainingBytes, remainingBytes > 0 else {
+            throw ErrorCode.limitExceeded.error(
+                "an upload may have at most \(remainingBytes) bytes now",
+                ["limit": .int(remainingBytes)]
+            )
+        }
+        let resources = resources
+        let writer = try await blockingIO.run(for: .identity(owner)) { try resources.writer(limit: remainingBytes) }
+        let name = makeName()
+        uploads[name] = Upload(owner: owner, writer: writer, usedAt: clock.nowMicroseconds())
+        return BeginUpload.Result(upload: name)
+    }
+
+    func append(_ request: AppendUpload, _ attachments: [Bytes], owner: String) async throws -> AppendUpload.Result {
+        var upload = try await open(request.upload, owner)
+        guard attachments.count == 1 else {
+            throw ErrorCode.invalidParams.error("upload.append needs exactly one attachment, the next bytes")
+        }
+        let bytes = attachments[0]
+        guard bytes.count <= BeginUpload.chunkBytes else {
+            throw ErrorCode.limitExceeded.error(
+                "an append has at most \(BeginUpload.chunkBytes) bytes",
+                ["limit": JSON(BeginUpload.chunkBytes)]
+            )
+        }
+        guard upload.finished == nil else {
+            throw ErrorCode.invalidParams.error("the upload \(request.upload) is finished")
+        }
+        let (end, overflow) = request.offset.addingReportingOverflow(Int64(bytes.count))
+        // Received before; the response was lost.
+        if !overflow, end <= upload.size { return AppendUpload.Result(size: upload.size) }
+        guard !overflow, request.offset == upload.size else {
+            throw ErrorCode.rangeError.error(
+                "the upload has \(upload.size) bytes; the next chunk must begin there, not at \(request.offset)",
+                ["size": .int(upload.size)]
+            )
+        }
+        let used = uploads.values.reduce(Int64(0)) { $1.owner == owner && !$1.isTaken ? $0 + $1.size : $0 }
+        guard Int64(bytes.count) <= limits.bytesPerIdentity - used else {
+            throw ErrorCode.limitExceeded.error(
+                "all uploads of \(owner) together may have at most \(limits.bytesPerIdentity) bytes",
+                ["limit": .int(limits.bytesPerIdentity)]
+            )
+        }
+        upload.isBusy = true
+        uploads[request.upload] = upload
+        do {
+            let writer = upload.writer
+            try await blockingIO.run(for: .identity(owner)) { try writer.append(bytes) }
+        } catch {
+            // The writer failed and removed what it had written.
+            uploads[request.upload] = nil
+            throw error
+        }
+        upload.size = end
+        release(request.upload, upload)
+        return AppendUpload.Result(size: end)
+    }
+
+    func finish(_ request: FinishUpload, owner: String) async throws -> FinishUpload.Result {
+        var upload = try await open(request.upload, owner)
+        if upload.finished == nil {
+            upload.isBusy = true
+            uploads[request.upload] = upload
+            do {
+                let writer = upload.writer
+                // `finish` syncs the written bytes to disk.
+                let lane = BlockingIOExecutor.lane(forBytes: upload.size)
+                upload.finished = try await blockingIO.run(lane, for: .identity(owner)) {
+                    try writer.finish(verifies: request.verifies)
+                }
+            } catch {
+                uploads[request.upload] = nil
+                throw error
+            }
+            release(request.upload, upload)
+        }
+        guard let finished = upload.finished else { throw Self.expired(request.upload) }
+        guard request.digest == nil || request.digest == finished.digest.text else {
+            await remove([request.upload])
+            throw ErrorCode.invalidResource.error(
+                "the bytes have the SHA-256 \(finished.digest), not the one announced; upload them again",
+                ["digest": .string(finished.digest.text)]
+            )
+        }
+        return FinishUpload.Result(
+            upload: request.upload,
+            digest: finished.digest.text,
+            size: finished.size,
+            isHealed: finished.isHealed
+        )
+    }
+
+    func cancel(_ request: CancelUpload, owner: String) async throws {
+        _ = try await open(request.upload, owner)
+        await remove([request.upload])
+    }
+
+    /// Returns the bytes of a finished upload, for a transaction.
+    func finished(_ name: String, owner: String) async throws -> StoredResource {
+        let upload = try await open(name, owner)
+        guard let finished = upload.finished else {
+            throw ErrorCode.invalidParams.error("the upload \(name) is not finished; call upload.finish first")
+        }
+        return finished
+    }
+
+    /// Stops counting uploads against their owner, because assets now have their bytes.
+    func taken(_ names: [String], owner: String) {
+        for name in names where uploads[name]?.owner == owner { uploads[name]?.isTaken = true }
+    }
+
+    /// Removes the uploads whose lease has expired, with their bytes.
+    func removeExpired() async {
+        let now = clock.nowMicroseconds()
+        await remove(uploads.filter { !$0.value.isBusy && now - $0.value.usedAt > limits.lease }.map(\.key))
+    }
+
+    // MARK: Helpers
+
+    private func open(_ name: String, _ owner: String) async throws -> Upload {
+        await removeExpired()
+        // An upload of another identity is reported as missing.
+        guard var upload = uploads[name], upload.owner == owner else { throw Self.expired(name) }
+        guard !upload.isBusy else {
+            throw ErrorCode.busy.error("the upload \(name) is still writing the previous bytes; wait for that response")
+        }
+        upload.usedAt = clock.nowMicroseconds()
+        uploads[name] = upload
+        return upload
+    }
+
+    private func release(_ name: String, _ upload: Upload) {
+        guard uploads[name] != nil else { return }
+        var upload = upload
+        upload.isBusy = false
+        upload.usedAt = clock.nowMicroseconds()
+        uploads[name] = upload
+    }
+
+    private func remove(_ names: [String]) async {
+        var digests: [ResourceDigest] = []
+        for name in names {
+            guard let upload = uploads.removeValue(forKey: name) else { continue }
+            upload.writer.cancel()
+            if let finished = upload.finished, !upload.isTaken { digests.append(finished.digest) }
+        }
+        // The store's leases on these bytes ended with the uploads.
+        if !digests.isEmpty { await discard(digests) }
+    }
+
+    private static func expired(_ name: String) -> RPCError {
+        ErrorCode.handleExpired.error(
+            "there is no upload \(name.prefix(64)): it was not used for ten minutes, or the catalog was restarted; "
+                + "begin again"
+        )
+    }
+}

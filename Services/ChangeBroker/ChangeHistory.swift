@@ -1,0 +1,43 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+
+/// The whole history: the newest records from the ring, older ones from the catalog.
+struct ChangeHistory: Sendable {
+    let feed: RecordFeed
+    let catalog: ServiceClient
+
+    /// Returns the page after a token.
+    ///
+    /// - Parameters:
+    ///   - token: nil for the beginning of the history
+    ///   - deadline: the time limit of the catalog's response, if it has to be asked
+    /// - Throws: `token_expired` as the catalog does; `unavailable` if the catalog is needed and unreachable
+    func page(
+        after token: ChangeToken?,
+        limit: Int,
+        filter: FeedTopicFilter,
+        maxBytes: Int,
+        deadline: Duration
+    ) async throws(RPCError) -> EncodedPage {
+        if let page = await feed.page(after: token, limit: limit, filter: filter, maxBytes: maxBytes) {
+            return page
+        }
+        let page: ChangePage
+        do throws(RPCError) {
+            let request = ChangesSince(token: token, limit: limit, topics: filter.topics.sorted())
+            page = try await catalog.ask(request, deadline: deadline).result
+        } catch  where error.isTransient && error.errorCode != .deadlineExceeded {
+            throw ErrorCode.unavailable.error("the catalog, which has the older history, is unreachable; try again")
+        }
+        await feed.note(oldest: page.oldest)
+        return EncodedPage(
+            records: page.records.map(\.bytes),
+            token: page.token,
+            oldest: page.oldest,
+            head: page.head
+        )
+    }
+}

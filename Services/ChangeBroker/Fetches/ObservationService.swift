@@ -1,0 +1,269 @@
+import Contracts
+import Basics
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+
+/// Implements `fetch.observe`, `fetch.unobserve` and `fetch.details`. The state belongs to the feed.
+struct ObservationService: Sendable {
+    let history: ChangeHistory
+    let configuration: ChangeBrokerConfiguration
+    let clock: MonotonicClock
+
+    private var feed: RecordFeed { history.feed }
+
+    /// The maximum number of records read again for one response; beyond it the client fetches again.
+    private static let maxRecords = 10_000
+    /// The maximum number of entries in one response's details; beyond it the after list replaces them.
+    private static let maxEntries = 100_000
+
+    // MARK: Requests
+
+    func observe(_ request: FetchObserve, _ incoming: IncomingRequest) async throws(RPCError) -> FetchObserve.Result {
+        let fetch = try Self.observable(request.fetch)
+        // The observation may end before its result is read; then it is loaded again.
+        for _ in 0..<5 {
+            guard let library = await feed.token?.library else { throw Self.notReady }
+            let observation = Self.observation(of: fetch, library)
+            if let token = request.token { try await catchUp(with: token, observation, incoming) }
+            if try await feed.addHolder(observation, by: incoming.identity, at: clock.nowMicroseconds()) == false {
+                try await load(observation, fetch)
+                guard try await feed.addHolder(observation, by: incoming.identity, at: clock.nowMicroseconds()) else {
+                    continue
+                }
+            }
+            let details = try await result(observation, since: request.token, request.isIncremental, request.form)
+            guard let details else { continue }
+            return FetchObserve.Result(
+                details: details,
+                topic: FeedTopic.fetch(observation),
+                instance: await feed.instance
+            )
+        }
+        throw ErrorCode.unavailable.error("the library changes too fast to load this result; try again")
+    }
+
+    func unobserve(_ request: FetchUnobserve, _ incoming: IncomingRequest) async throws(RPCError) -> EmptyResult {
+        guard await feed.removeHolder(request.observation, by: incoming.identity) else {
+            throw Self.gone(request.observation)
+        }
+        return EmptyResult()
+    }
+
+    func details(_ request: FetchDetails, _ incoming: IncomingRequest) async throws(RPCError) -> FetchDetailsResult {
+        try await catchUp(with: request.token, request.observation, incoming)
+        for _ in 0..<5 {
+            let time = clock.nowMicroseconds()
+            guard try await feed.addHolder(request.observation, by: incoming.identity, at: time) else { break }
+            let result = try await result(
+                request.observation,
+                since: request.token,
+                request.isIncremental,
+                request.form
+            )
+            if let result { return result }
+        }
+        throw Self.gone(request.observation)
+    }
+
+    // MARK: Helpers
+
+    /// Parses a fetch, and refuses one that cannot be observed.
+    private static func observable(_ description: FetchDescription) throws(RPCError) -> Fetch {
+        let fetch: Fetch
+        do throws(PredicateError) { fetch = try Fetch(description) } catch { throw error.rpcError }
+        if let reason = fetch.notObservableReason { throw ErrorCode.notObservable.error(reason) }
+        return fetch
+    }
+
+    /// Returns the identifier of a fetch in a history: the same for all clients and after a restart.
+    static func observation(of fetch: Fetch, _ library: String) -> String {
+        var hash = SHA256()
+        hash.update(data: Array(library.utf8))
+        hash.update(data: fetch.canonical)
+        return hash.finalize().prefix(16).hexadecimal
+    }
+
+    /// Waits until the feed has come to a moment that the client has seen at the catalog.
+    private func catchUp(
+        with token: ChangeToken,
+        _ observation: String,
+        _ incoming: IncomingRequest
+    ) async throws(RPCError) {
+        let left = incoming.deadlineMicroseconds.subtractingReportingOverflow(clock.nowMicroseconds()).partialValue
+        let end = clock.nowMicroseconds() + min(max(left, 0) / 4 * 3, 20_000_000)
+        guard try await feed.isBehind(token, observation) else { return }
+        let (id, signal) = try await feed.addFollower(incoming.identity)
+        var isReached = false
+        do throws(RPCError) {
+            for await _ in signal {
+                isReached = try await !feed.isBehind(token, observation)
+                if isReached || clock.nowMicroseconds() >= end { break }
+            }
+        } catch {
+            await feed.removeFollower(id)
+            throw error
+        }
+        await feed.removeFollower(id)
+        guard !isReached else { return }
+        throw ErrorCode.behind.error(
+            "the feed has not reached \(token.sequence) yet; try again",
+            ["head": .string((await feed.token ?? token).description)]
+        )
+    }
+
+    // MARK: Loading
+
+    private func load(_ observation: String, _ fetch: Fetch) async throws(RPCError) {
+        let capacity = try await feed.fetchCapacity()
+        do {
+            try await feed.load(observation) { [self] in
+                for _ in 0..<5 {
+                    if try await loadOnce(observation, fetch, capacity) { return }
+                }
+                throw ErrorCode.unavailable.error("the library changes too fast to load this result; try again")
+            }
+        } catch let error as RPCError {
+            throw error
+        } catch {
+            throw ErrorCode.unavailable.error("the observation ended while its result was loaded; try again")
+        }
+    }
+
+    private func loadOnce(
+        _ observation: String,
+        _ fetch: Fetch,
+        _ capacity: (rows: Int, bytes: Int)
+    ) async throws(RPCError) -> Bool {
+        let request = FetchKeys(fetch: fetch.window(offset: 0, limit: 0).wireForm, maxCount: capacity.rows)
+        var keys = KeyFrames()
+        var end: FetchKeys.Result?
+        do throws(RPCError) {
+            for try await event in history.catalog.stream(request, credit: configuration.catalogCredit) {
+                switch event {
+                case .notification(_, _, let attachments):
+                    for frame in attachments { try keys.add(frame) }
+                    guard keys.byteCount <= capacity.bytes else {
+                        throw ErrorCode.limitExceeded.error(
+                            "the observed results would take more than \(configuration.maxFetchBytes) bytes; "
+                                + "unobserve some, or observe less",
+                            ["limit": JSON(configuration.maxFetchBytes)]
+                        )
+                    }
+                case .answer(let answer): end = answer.result
+                }
+            }
+        } catch  where error.isTransient && error.errorCode != .deadlineExceeded {
+            throw ErrorCode.unavailable.error("the catalog, which has the result, is unreachable; try again")
+        }
+        guard let end, end.count == keys.count else {
+            throw ErrorCode.internalError.error("the catalog sent an incomplete list of keys")
+        }
+        return try await feed.install(observation, fetch, keys.tree(), at: end.token)
+    }
+
+    // MARK: Details
+
+    private func result(
+        _ observation: String,
+        since token: ChangeToken?,
+        _ isIncremental: Bool,
+        _ form: DetailsForm
+    ) async throws(RPCError) -> FetchDetailsResult? {
+        guard let reach = await feed.detailsRange(of: observation) else { return nil }
+        var earlier: (through: Int64, changes: NetChanges)?
+        var isKnown = true
+        if let token, token.sequence < min(reach.oldestComplete, reach.calmSince) {
+            earlier = try await changes(observation, after: token, through: reach.oldestComplete)
+            isKnown = earlier != nil
+        }
+        let moment = await feed.observed(
+            observation,
+            after: isKnown ? token?.sequence : nil,
+            earlier: earlier,
+            wantsIDs: isIncremental && isKnown ? 0 : FetchDetailsResult.maxIDs
+        )
+        guard let moment else { return nil }
+        var result = FetchDetailsResult(observation: observation, token: moment.token, count: moment.count)
+        result.from = token
+        guard token != nil else { return result }
+        guard isKnown else {
+            // It is unknown whether anything changed; reporting a change is the safe answer.
+            result.details = Self.whole(ChangeDetails(countBefore: 0, countAfter: moment.count))
+            result.ids = moment.ids
+            return result
+        }
+        guard let details = moment.details else { return result }
+        let entries = details.removed.count + details.inserted.count + details.moved.count + details.changed.count
+        guard isIncremental, entries <= Self.maxEntries else {
+            result.details = Self.whole(details)
+            result.ids = moment.ids
+            return result
+        }
+        result.details = details
+        if form == .rice {
+            do throws(ChangeDetailsMismatch) {
+                result.rice = try details.rice()
+            } catch {
+                throw ErrorCode.limitExceeded.error("\(error)")
+            }
+        }
+        return result
+    }
+
+    /// Returns details without lists: the after list replaces the before list (S-69).
+    private static func whole(_ details: ChangeDetails) -> ChangeDetails {
+        var whole = ChangeDetails(countBefore: details.countBefore, countAfter: details.countAfter)
+        whole.hasIncrementalChanges = false
+        return whole
+    }
+
+    /// Returns the effect of the records on a result, from a token to a sequence; nil if there are too many.
+    private func changes(
+        _ observation: String,
+        after token: ChangeToken,
+        through end: Int64
+    ) async throws(RPCError) -> (through: Int64, changes: NetChanges)? {
+        guard end - token.sequence <= Self.maxRecords, let fetch = await feed.fetch(of: observation) else {
+            return nil
+        }
+        var net = NetChanges()
+        var cursor = token
+        while cursor.sequence < end {
+            let page = try await history.page(
+                after: cursor,
+                limit: 1000,
+                filter: .everything,
+                maxBytes: configuration.pageBytes,
+                deadline: .seconds(20)
+            )
+            for bytes in page.records {
+                do throws(JSONProblem) {
+                    guard let json = try? JSON(parsing: bytes) else { throw JSONProblem("is not JSON") }
+                    let record = try ChangeRecord(json: json)
+                    // A page may extend beyond the beginning of the log.
+                    if record.sequence <= end { net.add(fetch.netChanges(of: record)) }
+                } catch {
+                    throw ErrorCode.internalError.error("cannot parse a change record: \(error)")
+                }
+            }
+            guard page.token.sequence > cursor.sequence else { return nil }
+            cursor = page.token
+        }
+        return (end, net)
+    }
+
+    private static let notReady = ErrorCode.unavailable.error("the broker has not reached the catalog yet; try again")
+
+    private static func gone(_ observation: String) -> RPCError {
+        ErrorCode.handleExpired.error("there is no observation \(observation.prefix(64)); fetch and observe again")
+    }
+}
+
+extension Fetch {
+    /// Why change records cannot carry the result forward, in words; nil if they can.
+    var notObservableReason: String? {
+        kind.isDecidedByEntity ? nil : "change records do not carry this kind of fetch forward; fetch again instead"
+    }
+}

@@ -1,0 +1,98 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+
+/// One reader of `feed.follow`: a cursor into the history that advances as far as the reader's byte credit allows.
+///
+/// A slow reader is a cursor that lags; nothing is queued for it.
+struct FollowSession: Sendable {
+    let history: ChangeHistory
+    let configuration: ChangeBrokerConfiguration
+    let clock: MonotonicClock
+
+    /// The minimum time between progress notifications to a reader for which nothing matches, in microseconds. They are
+    /// sent at the feed's next signal after this time.
+    private static let progressPause: Int64 = 900_000
+
+    /// The last token sent to the reader, and when.
+    private struct ReportedPosition {
+        var token: ChangeToken
+        var time: Int64
+    }
+
+    /// Sends records until the reader leaves.
+    ///
+    /// - Throws: `token_expired` if the cursor fell behind the retained history, `unavailable` if the catalog is needed
+    ///   and unreachable; the reader opens the stream again with its last token
+    func run(_ request: FeedFollow, from identity: String, notifier: Notifier) async throws(RPCError) -> FollowEnd {
+        let feed = history.feed
+        guard var cursor = await startToken(request) else { throw Self.notReady }
+        let (id, signal) = try await feed.addFollower(identity, at: cursor)
+        do throws(RPCError) {
+            // A reader without a token starts at the head and must learn that position.
+            if request.token == nil { try await notifier.notify(FeedFollow.progress, ["token": token(cursor)]) }
+            var reported = ReportedPosition(token: cursor, time: clock.nowMicroseconds())
+            for await _ in signal {
+                while try await step(request, &cursor, &reported, notifier) { await feed.follower(id, isAt: cursor) }
+                await feed.follower(id, isAt: cursor)
+                if reported.token != cursor, clock.nowMicroseconds() - reported.time >= Self.progressPause {
+                    try await progress(cursor, &reported, notifier)
+                }
+            }
+        } catch {
+            await feed.removeFollower(id)
+            throw error
+        }
+        await feed.removeFollower(id)
+        return FollowEnd(token: cursor)
+    }
+
+    /// Sends one page.
+    ///
+    /// - Returns: whether more may be available at once
+    private func step(
+        _ request: FeedFollow,
+        _ cursor: inout ChangeToken,
+        _ reported: inout ReportedPosition,
+        _ notifier: Notifier
+    ) async throws(RPCError) -> Bool {
+        let page = try await history.page(
+            after: cursor,
+            limit: configuration.followRecords,
+            filter: FeedTopicFilter(request.topics),
+            maxBytes: configuration.followBytes,
+            deadline: .seconds(30)
+        )
+        let isMoved = page.token != cursor
+        cursor = page.token
+        if !page.records.isEmpty {
+            try await notifier.notify(
+                FeedFollow.notification,
+                encoded: EncodedPage.notification(page.records, token: page.token)
+            )
+            reported = ReportedPosition(token: cursor, time: clock.nowMicroseconds())
+        } else if cursor.sequence - reported.token.sequence >= Int64(RecordRing.scan) {
+            try await progress(cursor, &reported, notifier)
+        }
+        return isMoved && page.hasMore
+    }
+
+    private func progress(
+        _ cursor: ChangeToken,
+        _ reported: inout ReportedPosition,
+        _ notifier: Notifier
+    ) async throws(RPCError) {
+        try await notifier.notify(FeedFollow.progress, ["token": token(cursor)])
+        reported = ReportedPosition(token: cursor, time: clock.nowMicroseconds())
+    }
+
+    private func startToken(_ request: FeedFollow) async -> ChangeToken? {
+        if let token = request.token { return token }
+        return await history.feed.token
+    }
+
+    private func token(_ token: ChangeToken) -> JSON { .string(token.description) }
+
+    private static let notReady = ErrorCode.unavailable.error("the broker has not reached the catalog yet; try again")
+}

@@ -1,0 +1,167 @@
+import Glibc
+import SystemPackage
+
+/// Finds the files to import by searching folders recursively, in the byte order of their names.
+///
+/// Memory is bounded by the largest folder, not by the number of files. Files that belong together by their names
+/// (``FileGrouping``) are returned as one item. Symbolic links inside a folder are not followed; hidden files and
+/// folders are skipped, and so are files that are clearly not images. Files that the user names are always returned,
+/// each as an item of its own: the catalog decides whether they can be imported.
+struct ImageFileFinder {
+    /// The files and folders that are still to be visited, the next one last.
+    private var pending: [SearchItem] = []
+    private var roots: [SearchItem] = []
+    private var ready: [ImportItem] = []
+
+    private enum SearchItem {
+        case file(FilePath)
+        case folder(FilePath)
+    }
+
+    /// The number of files that were skipped because they are clearly not images.
+    private(set) var others = 0
+    /// The folders that cannot be read, with the reason.
+    private(set) var unreadable: [(path: FilePath, reason: Errno)] = []
+
+    /// Adds a path that the user named.
+    ///
+    /// - Throws: ``CommandFailure`` if there is no such file or folder
+    mutating func add(_ argument: String) throws {
+        guard let absolute = realpath(argument, nil) else {
+            throw CommandFailure(message: "\(argument) cannot be found: \(Errno(rawValue: errno))", name: "not_read")
+        }
+        defer { free(absolute) }
+        let path = FilePath(platformString: absolute)
+        switch Self.kind(path) {
+        case S_IFDIR: roots.append(.folder(path))
+        case S_IFREG: roots.append(.file(path))
+        default: throw CommandFailure(message: "\(argument) is neither a file nor a folder", name: "not_read")
+        }
+        rewind()
+    }
+
+    /// Starts again with the first file and resets the counters.
+    mutating func rewind() {
+        pending = roots.reversed()
+        ready = []
+        others = 0
+        unreadable = []
+    }
+
+    /// Returns the next item, or nil at the end.
+    mutating func next() -> ImportItem? {
+        while ready.isEmpty {
+            switch pending.popLast() {
+            case .file(let path): return ImportItem(path)
+            case .folder(let folder): search(folder)
+            case nil: return nil
+            }
+        }
+        return ready.removeLast()
+    }
+
+    /// Counts the items in a separate search that keeps none of them.
+    func count() -> Int {
+        var copy = self
+        copy.rewind()
+        var count = 0
+        while copy.next() != nil { count += 1 }
+        return count
+    }
+
+    private mutating func search(_ folder: FilePath) {
+        let names: [[UInt8]]
+        do throws(Errno) {
+            names = try Self.names(in: folder)
+        } catch {
+            unreadable.append((folder, error))
+            return
+        }
+        var inside: [SearchItem] = []
+        var (files, sidecars): ([FilePath], [FilePath]) = ([], [])
+        for name in names.sorted(by: { $0.lexicographicallyPrecedes($1) }) where name.first != UInt8(ascii: ".") {
+            guard let component = Self.component(name) else { continue }
+            let path = folder.appending(component)
+            switch Self.kind(path) {
+            case S_IFDIR: inside.append(.folder(path))
+            case S_IFREG where path.extension?.lowercased() == "xmp": sidecars.append(path)
+            case S_IFREG where ImageFileNames.isClearlyOther(path): others += 1
+            case S_IFREG: files.append(path)
+            default: continue
+            }
+        }
+        ready = ImportItem.items(in: folder, files, sidecars: sidecars).reversed()
+        let used = Set(ready.compactMap(\.sidecar))
+        others += sidecars.count { !used.contains($0) }
+        pending += inside.reversed()
+    }
+
+    private static func component(_ name: [UInt8]) -> FilePath.Component? {
+        name.withUnsafeBufferPointer { _ in
+            (name + [0]).withUnsafeBytes { bytes in
+                bytes.assumingMemoryBound(to: CChar.self).baseAddress.flatMap { FilePath.Component(platformString: $0) }
+            }
+        }
+    }
+
+    /// Returns `S_IFDIR`, `S_IFREG` or another kind without following links; 0 if the path cannot be read.
+    private static func kind(_ path: FilePath) -> mode_t {
+        var status = stat()
+        guard path.withPlatformString({ lstat($0, &status) }) == 0 else { return 0 }
+        return status.st_mode & S_IFMT
+    }
+
+    private static func names(in folder: FilePath) throws(Errno) -> [[UInt8]] {
+        guard let directory = folder.withPlatformString({ opendir($0) }) else { throw Errno(rawValue: errno) }
+        defer { closedir(directory) }
+        var names: [[UInt8]] = []
+        while true {
+            errno = 0
+            guard let entry = readdir(directory) else {
+                // `readdir` also returns nil on a read error, which must not look like the end of the folder.
+                if errno != 0 { throw Errno(rawValue: errno) }
+                return names
+            }
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { Array($0.prefix { $0 != 0 }) }
+            if name != [0x2E] && name != [0x2E, 0x2E] { names.append(name) }
+        }
+    }
+}
+
+/// Tells files that are clearly not images by their names and first bytes.
+enum ImageFileNames {
+    private static let images: Set<String> = [
+        "jpg", "jpeg", "jpe", "jfif", "png", "gif", "tif", "tiff", "heic", "heif", "hif", "avif", "webp", "bmp", "jp2",
+        "jxl", "dng", "cr2", "cr3", "nef", "nrw", "arw", "sr2", "srf", "raf", "orf", "rw2", "pef", "srw", "3fr", "iiq",
+        "erf", "psd", "mov", "mp4", "m4v", "3gp", "qt",
+    ]
+
+    private static let others: Set<String> = [
+        "txt", "md", "rst", "html", "htm", "css", "js", "json", "xml", "xmp", "aae", "yaml", "yml", "csv", "tsv", "log",
+        "ini", "cfg", "conf", "db", "sqlite", "py", "sh", "swift", "c", "h", "pdf", "doc", "docx", "odt", "xls", "xlsx",
+        "ppt", "pptx", "zip", "gz", "bz2", "xz", "tar", "7z", "rar", "exe", "dll", "so", "mp3", "wav", "flac", "m4a",
+        "ogg", "url", "lnk", "part", "tmp", "bak", "thm", "lrprev", "lrcat",
+    ]
+
+    /// Returns true if the file is clearly not an image: by its extension, or if it starts as text.
+    static func isClearlyOther(_ path: FilePath) -> Bool {
+        let ending = path.extension?.lowercased() ?? ""
+        if images.contains(ending) { return false }
+        return others.contains(ending) || startsAsText(path)
+    }
+
+    private static func startsAsText(_ path: FilePath) -> Bool {
+        guard let file = try? FileDescriptor.open(path, .readOnly, options: [.noFollow, .nonBlocking]) else {
+            return false
+        }
+        defer { try? file.close() }
+        var bytes = [UInt8](repeating: 0, count: 256)
+        guard let count = try? bytes.withUnsafeMutableBytes({ try file.read(into: $0) }) else { return false }
+        return isText(bytes[..<count])
+    }
+
+    /// Returns true if there are no control characters other than white space. No image format starts like that.
+    static func isText(_ bytes: some Collection<UInt8>) -> Bool {
+        bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7F || (0x09...0x0D).contains($0) }
+    }
+}

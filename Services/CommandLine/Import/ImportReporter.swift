@@ -1,0 +1,126 @@
+import JSONValue
+import Messaging
+import PhotoModel
+import SystemPackage
+
+/// Reports an import: a progress bar on a terminal, lines otherwise, and a summary.
+struct ImportReporter {
+    private let output: Output
+    private let isVerbose: Bool
+    private let keepsAssets: Bool
+    private let clock = ContinuousClock()
+    private let start: ContinuousClock.Instant
+    private var meter: ProgressMeter
+    private var lastDrawn = Duration.zero
+    private var lastLine = (time: Duration.zero, done: 0)
+
+    private(set) var imported = 0
+    private(set) var duplicates = 0
+    /// Known files whose stored copy was damaged and was replaced.
+    private(set) var healed = 0
+    private(set) var broken = 0
+    /// The number of files that were reported.
+    private(set) var done = 0
+    /// The asset of each file, with the index of the file; empty unless `keepsAssets`.
+    private(set) var assets: [(index: Int, id: ObjectID)] = []
+
+    /// Without a terminal, a progress line is printed after this many files or this much time.
+    static let filesPerLine = 100
+    static let timePerLine = Duration.seconds(5)
+    private static let timePerDrawing = Duration.milliseconds(100)
+
+    init(total: Int, output: Output, isVerbose: Bool, keepsAssets: Bool = false) {
+        self.keepsAssets = keepsAssets
+        self.output = output
+        self.isVerbose = isVerbose
+        self.start = clock.now
+        self.meter = ProgressMeter(total: total)
+    }
+
+    /// Counts and reports the outcome of one file.
+    mutating func record(_ index: Int, _ path: FilePath, _ outcome: ImportFileOutcome) throws {
+        done += 1
+        meter.step(at: clock.now - start)
+        let name = path.string.printable
+        var json: JSONObject = ["file": .string(path.string)]
+        switch outcome {
+        case .imported(let id, let sequence):
+            imported += 1
+            if keepsAssets { assets.append((index, id)) }
+            json["outcome"] = "imported"
+            json["id"] = .string(id.text)
+            json["sequence"] = .int(sequence)
+            if isVerbose { try write("imported  \(id)  \(name)") }
+        case .duplicate(let id, let isHealed):
+            duplicates += 1
+            if isHealed { healed += 1 }
+            if keepsAssets { assets.append((index, id)) }
+            json["outcome"] = "duplicate"
+            json["id"] = .string(id.text)
+            if isHealed { json["healed"] = true }
+            if isVerbose || isHealed { try write("\(isHealed ? "healed" : "known ")    \(id)  \(name)") }
+        case .broken(let error):
+            broken += 1
+            json["outcome"] = "broken"
+            json["error"] = ["name": .string(error.name), "message": .string(error.message)]
+            if !output.isJSON {
+                clearBar()
+                output.note("broken: \(name): \(error.message.printable) (\(error.name.printable))")
+            }
+        }
+        if output.isJSON { try output.json(.object(json)) }
+        try draw()
+    }
+
+    private func write(_ line: String) throws {
+        guard !output.isJSON else { return }
+        clearBar()
+        try output.line(line)
+    }
+
+    private mutating func draw() throws {
+        let now = meter.elapsed
+        if output.showsProgress {
+            guard now - lastDrawn >= Self.timePerDrawing || meter.done == meter.total else { return }
+            lastDrawn = now
+            try? Output.write("\r\u{1B}[K" + meter.bar(width: 30), to: .standardError)
+        } else if !isVerbose && !output.isJSON {
+            guard meter.done - lastLine.done >= Self.filesPerLine || now - lastLine.time >= Self.timePerLine else {
+                return
+            }
+            lastLine = (now, meter.done)
+            output.note(meter.line)
+        }
+    }
+
+    func clearBar() {
+        if output.showsProgress { try? Output.write("\r\u{1B}[K", to: .standardError) }
+    }
+
+    /// Prints the summary.
+    ///
+    /// - Parameters:
+    ///   - others: the number of files ignored because they are not images
+    ///   - isStopped: whether the import was stopped before its end
+    func finish(others: Int, isStopped: Bool) throws {
+        clearBar()
+        let elapsed = clock.now - start
+        let seconds = Double(elapsed.components.seconds) + Double(elapsed.components.attoseconds) / 1e18
+        if output.isJSON {
+            return try output.json([
+                "summary": [
+                    "imported": JSON(imported), "duplicates": JSON(duplicates), "broken": JSON(broken),
+                    "healed": JSON(healed),
+                    "others": JSON(others), "seconds": .double(seconds),
+                    "isStopped": .bool(isStopped),
+                ]
+            ])
+        }
+        var parts = ["\(imported) imported", "\(duplicates) already there", "\(broken) broken"]
+        if healed > 0 { parts.append("\(healed) damaged and replaced") }
+        if others > 0 { parts.append("\(QuantityFormatter.count(others, "other file")) ignored") }
+        let rate = seconds > 0 ? ", \(QuantityFormatter.rate(Double(meter.done) / seconds)) files/s" : ""
+        try output.line("\(parts.joined(separator: ", ")) in \(QuantityFormatter.clock(elapsed))\(rate)")
+        if isStopped { output.note("stopped before the end; run the command again to continue") }
+    }
+}

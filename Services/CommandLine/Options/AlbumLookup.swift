@@ -1,0 +1,99 @@
+import ArgumentParser
+import Contracts
+import JSONValue
+import PhotoClient
+import PhotoModel
+
+/// Looks up albums and folders by identifier or title.
+enum AlbumLookup {
+    /// Returns the album with this identifier or title.
+    ///
+    /// - Throws: ``CommandFailure`` if there is none, or more than one with the title
+    static func find(_ text: String, in library: PhotoLibrary) async throws -> AssetCollection {
+        if let id = ObjectID(text), id.kind == .assetCollection {
+            let page = try await library.collections(try Fetch(.collectionIDs(IDList([id]))).wireForm, count: 1)
+            if let album = page.collections.first { return album }
+            throw CommandFailure(message: "there is no album \(id)", name: "identifier_not_found")
+        }
+        return try one(of: try await titled(text, in: library), "album", text)
+    }
+
+    /// Returns the identifier of the album, smart album, moment or folder with this identifier or title.
+    static func container(_ text: String, in library: PhotoLibrary) async throws -> ObjectID {
+        if let id = ObjectID(text), id.kind != .asset { return id }
+        let albums = try await titled(text, in: library)
+        if albums.isEmpty {
+            if let smart = smart(text) { return smart.id }
+            if let folder = try await folders(text, in: library).first { return folder.id }
+        }
+        return try await find(text, in: library).id
+    }
+
+    /// Returns the smart album with this English name, ignoring case, or nil.
+    static func smart(_ text: String) -> SmartAlbum? {
+        SmartAlbum.allCases.first { folded($0.words.title) == folded(text) || $0.subtype.rawValue == text }
+    }
+
+    /// Returns the folder with this identifier or title.
+    ///
+    /// - Throws: ``CommandFailure`` if there is none, or more than one with the title
+    static func folder(_ text: String, in library: PhotoLibrary) async throws -> CollectionList {
+        try one(of: try await folders(text, in: library), "folder", text)
+    }
+
+    /// Returns the only entity found, or throws an error that lists several.
+    private static func one<Entity: Identified>(of found: [Entity], _ kind: String, _ text: String) throws -> Entity {
+        guard let first = found.first else {
+            throw CommandFailure(
+                message: "there is no \(kind) \"\(text)\"; `safelight \(kind) list` lists them",
+                name: "identifier_not_found"
+            )
+        }
+        guard found.count == 1 else {
+            throw CommandFailure(
+                message: "more than one \(kind) has the title \"\(text)\"; use one of their identifiers: "
+                    + found.map(\.id.text).joined(separator: ", "),
+                name: "multiple_identifiers"
+            )
+        }
+        return first
+    }
+
+    private static func folders(_ text: String, in library: PhotoLibrary) async throws -> [CollectionList] {
+        var fetch = FetchDescription(.lists)
+        if let id = ObjectID(text), id.kind == .collectionList {
+            fetch.ids = [id]
+        } else {
+            fetch.collectionType = ListType.folder.rawValue
+            fetch.predicate = ["key": "title", "op": "==", "value": .string(text)]
+        }
+        return try await library.lists(fetch, count: 10).lists
+    }
+
+    /// Returns the first albums with this title, at most ten.
+    static func titled(_ title: String, in library: PhotoLibrary) async throws -> [AssetCollection] {
+        let predicate = try Predicate(format: "title == %@", arguments: [.string(title)], of: .assetCollection)
+        let fetch = try Fetch(.collections(type: .album, subtype: nil), predicate: predicate)
+        return try await library.collections(fetch.wireForm, count: 10).collections
+    }
+}
+
+/// An entity with an identifier.
+private protocol Identified {
+    var id: ObjectID { get }
+}
+
+extension AssetCollection: Identified {}
+extension CollectionList: Identified {}
+
+/// `--in`: the parent folder of a new album or folder.
+struct FolderOption: ParsableArguments {
+    @Option(name: .customLong("in"), help: ArgumentHelp("Parent folder. Default: the root.", valueName: "id|title"))
+    var folder: String?
+
+    /// Returns the folder, or nil for the root.
+    func reference(in library: PhotoLibrary) async throws -> ObjectReference? {
+        guard let folder else { return nil }
+        return .id(try await AlbumLookup.folder(folder, in: library).id)
+    }
+}

@@ -1,0 +1,110 @@
+import Hosting
+import Synchronization
+import SystemPackage
+
+/// Runs the four services: starts them in order, restarts them, and stops them in reverse order.
+final class ServiceSupervisor: Sendable {
+    /// Requests that all services stop.
+    let stop = StopRequest()
+    private let programs: FilePath
+    private let variables: [String: String]
+    private let output: Output
+    /// The result of the start of each service, or the task that waits for it.
+    private let starts = Mutex<[ServiceName: StartResult]>([:])
+
+    private enum StartResult {
+        case waiting(CheckedContinuation<Bool, Never>)
+        case over(isReady: Bool)
+    }
+
+    init(programs: FilePath, variables: [String: String], output: Output) {
+        self.programs = programs
+        self.variables = variables
+        self.output = output
+    }
+
+    /// Runs the services until a stop is requested.
+    ///
+    /// - Parameter whenUp: called once, when all services accept requests
+    /// - Returns: false if a service could not be started
+    func run(whenUp: () -> Void) async -> Bool {
+        let runners = UpCommand.order.map { name in
+            ServiceRunner(name, executable: programs.appending(name.rawValue), variables: variables) { runner, event in
+                self.handle(event, of: runner)
+            }
+        }
+        return await withTaskGroup(of: ServiceName?.self) { group in
+            var isUp = true
+            var started: [ServiceRunner] = []
+            for runner in runners where isUp && !stop.isRequested {
+                started.append(runner)
+                group.addTask {
+                    await runner.run()
+                    return runner.name
+                }
+                isUp = await hasArrived(runner)
+            }
+            if isUp && !stop.isRequested {
+                whenUp()
+                await stop.wait()
+            }
+            let wasAsked = stop.isRequested
+            // The services stop in reverse order, each after the previous one has ended.
+            var gone: Set<ServiceName> = []
+            for runner in started.reversed() {
+                runner.stop.request()
+                while !gone.contains(runner.name), let name = await group.next() {
+                    if let name { gone.insert(name) }
+                }
+            }
+            return isUp || wasAsked
+        }
+    }
+
+    private func hasArrived(_ runner: ServiceRunner) async -> Bool {
+        let watch = Task {
+            await stop.wait()
+            if stop.isRequested { self.didStart(runner.name, isReady: false) }
+        }
+        defer { watch.cancel() }
+        return await withCheckedContinuation { continuation in
+            let known: Bool? = starts.withLock { starts in
+                if case .over(let isReady) = starts[runner.name] { return isReady }
+                starts[runner.name] = .waiting(continuation)
+                return nil
+            }
+            if let known { continuation.resume(returning: known) }
+        }
+    }
+
+    private func didStart(_ name: ServiceName, isReady: Bool) {
+        let waiter: CheckedContinuation<Bool, Never>? = starts.withLock { starts in
+            switch starts[name] {
+            case .over: return nil
+            case .waiting(let continuation):
+                starts[name] = .over(isReady: isReady)
+                return continuation
+            case nil:
+                starts[name] = .over(isReady: isReady)
+                return nil
+            }
+        }
+        waiter?.resume(returning: isReady)
+    }
+
+    private func handle(_ event: ServiceRunner.Event, of runner: ServiceRunner) {
+        let name = runner.name.rawValue
+        switch event {
+        case .ready:
+            didStart(runner.name, isReady: true)
+        case .log(let line):
+            output.note("\(name) | \(line.printable)")
+        case .exited(let how, let pause):
+            let when = pause == .zero ? "restarting it" : "restarting it in \(pause)"
+            output.note("safelight: the \(name) \(how); \(when)")
+        case .abandoned(let how):
+            output.note("safelight: the \(name) \(how) repeatedly; see its log above (not_started)")
+            didStart(runner.name, isReady: false)
+        }
+    }
+}

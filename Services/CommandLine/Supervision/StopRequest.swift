@@ -1,0 +1,76 @@
+import Dispatch
+import Glibc
+import Messaging
+import Synchronization
+
+/// A one-time request to stop that any number of tasks can wait for.
+final class StopRequest: Sendable {
+    private struct State {
+        var isRequested = false
+        var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
+        var next = 0
+    }
+
+    private let state = Mutex(State())
+
+    var isRequested: Bool { state.withLock { $0.isRequested } }
+
+    func request() {
+        let waiters = state.withLock { state in
+            state.isRequested = true
+            defer { state.waiters = [:] }
+            return state.waiters.values
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    /// Returns when the stop is requested or the task is cancelled.
+    func wait() async {
+        let number = state.withLock { state in
+            state.next += 1
+            return state.next
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isOver = state.withLock { state in
+                    if state.isRequested || Task.isCancelled { return true }
+                    state.waiters[number] = continuation
+                    return false
+                }
+                if isOver { continuation.resume() }
+            }
+        } onCancel: {
+            state.withLock { $0.waiters.removeValue(forKey: number) }?.resume()
+        }
+    }
+
+    /// Waits for the request with a time limit.
+    ///
+    /// - Returns: whether the stop was requested
+    func wait(withTimeout time: Duration) async -> Bool {
+        await TaskDelay.withTimeout(time) { await self.wait() }
+        return isRequested
+    }
+}
+
+/// Turns SIGINT, SIGTERM and SIGHUP into a ``StopRequest``.
+final class StopSignals {
+    private let sources: [any DispatchSourceSignal]
+
+    /// Handles the signals: the first one requests the stop, a second one ends the program at once.
+    init(_ request: StopRequest, _ numbers: [Int32] = [SIGINT, SIGTERM, SIGHUP]) {
+        sources = numbers.map { number in
+            // The default action would end the process before the dispatch source is called.
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+            source.setEventHandler {
+                if request.isRequested { _exit(128 + number) }
+                request.request()
+            }
+            source.resume()
+            return source
+        }
+    }
+
+    deinit { for source in sources { source.cancel() } }
+}

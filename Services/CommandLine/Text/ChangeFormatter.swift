@@ -1,0 +1,116 @@
+import PhotoModel
+
+/// Formats change records as text.
+enum ChangeFormatter {
+    /// Returns one line for each changed asset, album, folder and edit.
+    static func lines(_ record: ChangeRecord) -> [String] {
+        let titles = titles(of: record)
+        return record.assets.map { "\(name($0)): \(describe($0, titles: titles))" }
+            + record.collections.map { "album \(title($0.after ?? $0.before)): \(describe($0))" }
+            + record.lists.map { "folder \(($0.after ?? $0.before)?.title?.printable ?? $0.id.text): \(describe($0))" }
+            + record.edits.map { "edit \($0.id.printable) of \($0.asset): \(describe($0))" }
+    }
+
+    /// Returns the heading of a change: date, sequence and origin.
+    static func heading(_ record: ChangeRecord) -> String {
+        let who = [record.origin.identity, record.origin.client].compactMap { $0 }.filter { !$0.isEmpty }
+        let behalf = record.origin.onBehalfOf.map { " for \($0.printable)" } ?? ""
+        let origin = who.map(\.printable).joined(separator: "/")
+        return "\(QuantityFormatter.moment(record.date))  #\(record.sequence)  \(origin)\(behalf)"
+    }
+
+    private static func name(_ change: EntityChange<Asset>) -> String {
+        let name = (change.after ?? change.before)?.originalFilename
+        return name.map { "\($0.printable) (\(change.id))" } ?? change.id.text
+    }
+
+    private static func titles(of record: ChangeRecord) -> [ObjectID: String] {
+        Dictionary(record.collections.map { ($0.id, title($0.after ?? $0.before)) }) { first, _ in first }
+    }
+
+    private static func title(_ collection: AssetCollection?) -> String {
+        collection?.title.map { "\"\($0.printable)\"" } ?? collection?.id.text ?? ""
+    }
+
+    static func describe(_ change: EntityChange<Asset>, titles: [ObjectID: String]) -> String {
+        guard let after = change.after else { return "deleted" }
+        guard let before = change.before else {
+            return (["added"] + memberships(from: [], to: after.memberships, titles)).joined(separator: ", ")
+        }
+        var words: [String] = []
+        func say(_ isSaid: Bool, _ word: @autoclosure () -> String) { if isSaid { words.append(word()) } }
+        if change.isContentChanged {
+            switch (before.hasAdjustments, after.hasAdjustments) {
+            case (true, false): words.append("reverted to the original")
+            case (_, true): words.append("edited")
+            default: words.append("content changed")
+            }
+            say(
+                (before.pixelWidth, before.pixelHeight) != (after.pixelWidth, after.pixelHeight),
+                "now \(after.pixelWidth) x \(after.pixelHeight)"
+            )
+        }
+        say(before.isFavorite != after.isFavorite, after.isFavorite ? "favorite" : "no longer a favorite")
+        say(before.isHidden != after.isHidden, after.isHidden ? "hidden" : "no longer hidden")
+        say(
+            before.creationDate != after.creationDate || before.creationOffset != after.creationOffset,
+            after.creationDate.map { "date is \(QuantityFormatter.moment($0, offset: after.creationOffset))" }
+                ?? "no date"
+        )
+        say(
+            before.location != after.location,
+            after.location.map { "location is \(QuantityFormatter.location($0))" } ?? "no location"
+        )
+        say(before.caption != after.caption, after.caption.map { "caption is \"\($0.printable)\"" } ?? "no caption")
+        say(before.rating != after.rating, "rating is \(after.rating)")
+        say(
+            before.keywords != after.keywords,
+            "keywords are \(after.keywords.map(\.printable).joined(separator: ", "))"
+        )
+        say(
+            before.trashedDate != after.trashedDate,
+            after.trashedDate == nil ? "restored from the trash" : "moved to the trash"
+        )
+        words += memberships(from: before.memberships, to: after.memberships, titles)
+        return words.isEmpty ? "changed" : words.joined(separator: ", ")
+    }
+
+    private static func memberships(
+        from before: [Membership],
+        to after: [Membership],
+        _ titles: [ObjectID: String]
+    ) -> [String] {
+        let (old, new) = (Set(before.map(\.collection)), Set(after.map(\.collection)))
+        func title(_ id: ObjectID) -> String { titles[id] ?? id.text }
+        let added = new.subtracting(old).sorted().map { "added to \(title($0))" }
+        let removed = old.subtracting(new).sorted().map { "removed from \(title($0))" }
+        let isMoved = old == new && Set(before) != Set(after)
+        return added + removed + (isMoved ? ["moved in an album"] : [])
+    }
+
+    static func describe(_ change: EntityChange<AssetCollection>) -> String {
+        guard let after = change.after else { return "deleted" }
+        guard let before = change.before else { return "created" }
+        var words: [String] = []
+        if before.title != after.title { words.append("renamed from \(title(before))") }
+        if before.estimatedAssetCount != after.estimatedAssetCount, let count = after.estimatedAssetCount {
+            words.append("now \(QuantityFormatter.count(count, "photo"))")
+        }
+        if before.keyAsset != after.keyAsset { words.append("new cover") }
+        return words.isEmpty ? "changed" : words.joined(separator: ", ")
+    }
+
+    static func describe(_ change: EntityChange<CollectionList>) -> String {
+        guard let after = change.after else { return "deleted" }
+        guard let before = change.before else { return "created" }
+        if before.title != after.title { return "renamed from \(before.title?.printable ?? "nothing")" }
+        return before.childCount != after.childCount ? "now \(after.childCount) albums and folders" : "changed"
+    }
+
+    static func describe(_ edit: PublishedEdit) -> String {
+        switch edit.state {
+        case .accepted, .applied: edit.state.rawValue
+        case .failed: "failed: \((edit.errorMessage ?? "").printable) (\((edit.errorName ?? "error").printable))"
+        }
+    }
+}

@@ -1,0 +1,57 @@
+import JSONValue
+import SystemPackage
+
+/// The progress of a command that processes many items: a bar on a terminal, and a line for each result.
+struct ProgressReporter {
+    private let output: Output
+    private let clock = ContinuousClock()
+    private let start: ContinuousClock.Instant
+    private var meter = ProgressMeter(total: 0)
+    private var lastDrawn = Duration.zero
+    private(set) var failed = 0
+
+    private static let timePerDrawing = Duration.milliseconds(100)
+
+    init(output: Output) {
+        self.output = output
+        start = clock.now
+    }
+
+    mutating func begin(total: Int) { meter = ProgressMeter(total: total) }
+
+    /// Counts one item.
+    mutating func step(isDone: Bool) {
+        if !isDone { failed += 1 }
+        meter.step(at: clock.now - start)
+        draw()
+    }
+
+    /// Advances to a number of finished items, for work that is done by a service.
+    mutating func update(_ done: Int) {
+        while meter.done < min(done, meter.total) { meter.step(at: clock.now - start) }
+        draw()
+    }
+
+    private mutating func draw() {
+        guard output.showsProgress, meter.elapsed - lastDrawn >= Self.timePerDrawing || meter.done == meter.total else {
+            return
+        }
+        lastDrawn = meter.elapsed
+        try? Output.write("\r\u{1B}[K" + meter.bar(width: 30), to: .standardError)
+    }
+
+    /// Prints a result. A write error is ignored.
+    func write(_ json: JSON, _ line: String) {
+        clear()
+        try? output.result(json) { [line] }
+    }
+
+    func report(_ failure: CommandFailure) {
+        clear()
+        output.report(failure)
+    }
+
+    func clear() {
+        if output.showsProgress { try? Output.write("\r\u{1B}[K", to: .standardError) }
+    }
+}

@@ -1,0 +1,75 @@
+import PhotoModel
+
+/// Formats dates, sizes and durations for output.
+enum QuantityFormatter {
+    /// Returns an instant in local time with its offset, "2024-05-01 14:30:00.25 +02:00", or in UTC, marked as such, if
+    /// no offset is known.
+    ///
+    /// - Parameters:
+    ///   - microseconds: since 1970-01-01T00:00:00Z
+    ///   - offset: seconds east of UTC
+    static func moment(_ microseconds: Int64, offset: Int? = nil) -> String {
+        let shifted = microseconds.addingReportingOverflow(Int64(offset ?? 0) * 1_000_000)
+        var text = Timestamp.text(shifted.overflow ? microseconds : shifted.partialValue)
+        text.removeLast()
+        if text.contains(".") { while text.last == "0" { text.removeLast() } }
+        return text.replacing("T", with: " ", maxReplacements: 1) + " " + (offset.map(Self.offset) ?? "UTC")
+    }
+
+    /// Returns an instant to the second and without offset, for lists.
+    static func shortMoment(_ microseconds: Int64, offset: Int? = nil) -> String {
+        String(moment(microseconds, offset: offset).prefix(19))
+    }
+
+    /// "+02:00"
+    static func offset(_ seconds: Int) -> String {
+        let minutes = abs(seconds) / 60
+        return (seconds < 0 ? "-" : "+") + twoDigits(minutes / 60) + ":" + twoDigits(minutes % 60)
+    }
+
+    /// "1.5 MB", with powers of ten (SI prefixes).
+    static func bytes(_ count: Int64) -> String {
+        var value = Double(count)
+        for unit in ["bytes", "kB", "MB", "GB"] {
+            if value < 1000 { return unit == "bytes" ? "\(count) bytes" : "\(oneDigit(value)) \(unit)" }
+            value /= 1000
+        }
+        return "\(oneDigit(value)) TB"
+    }
+
+    /// "0:07", "12:30", "1:02:03"
+    static func clock(_ duration: Duration) -> String {
+        let seconds = max(0, duration.components.seconds)
+        let rest = twoDigits(Int(seconds % 60))
+        guard seconds >= 3600 else { return "\(seconds / 60):\(rest)" }
+        return "\(seconds / 3600):\(twoDigits(Int(seconds / 60 % 60))):\(rest)"
+    }
+
+    /// "0.8", "12.3", "140"
+    static func rate(_ perSecond: Double) -> String {
+        perSecond.isFinite ? (perSecond < 100 ? oneDigit(perSecond) : "\(Int(perSecond.rounded()))") : "-"
+    }
+
+    /// "52.50000 N 13.40000 E, 34 m"
+    static func location(_ location: Location) -> String {
+        let latitude = fiveDigits(abs(location.latitude)) + (location.latitude < 0 ? " S" : " N")
+        let longitude = fiveDigits(abs(location.longitude)) + (location.longitude < 0 ? " W" : " E")
+        return "\(latitude) \(longitude)" + (location.altitude.map { ", \(Int($0.rounded())) m" } ?? "")
+    }
+
+    /// "1 file", "2 files"
+    static func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
+
+    private static func twoDigits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+
+    private static func oneDigit(_ value: Double) -> String {
+        let tenths = Int64((value * 10).rounded())
+        return "\(tenths / 10).\(tenths % 10)"
+    }
+
+    private static func fiveDigits(_ value: Double) -> String {
+        let units = Int64((value * 100_000).rounded())
+        let digits = String(units % 100_000)
+        return "\(units / 100_000)." + String(repeating: "0", count: 5 - digits.count) + digits
+    }
+}

@@ -1,0 +1,105 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+
+/// Writes an asset's metadata and edit history as an XMP sidecar, so that other programs can read them (P-28).
+enum XMPSidecar {
+    /// The namespace of the properties that are not part of XMP.
+    static let namespace = "urn:org.safelight:edits#"
+
+    /// Returns the sidecar of an asset; requests its adjustment data and history from the services.
+    static func text(of asset: Asset, in library: PhotoLibrary) async throws(RPCError) -> String {
+        var data: [UInt8] = []
+        if asset.resource(.adjustmentData) != nil {
+            for try await chunk in library.resource(asset: asset.id, type: .adjustmentData) { data += chunk }
+        }
+        let history = try await library.editor.ask(EditHistory(asset: asset.id)).result
+        return packet(asset, adjustmentData: data, history: history)
+    }
+
+    static func packet(_ asset: Asset, adjustmentData: [UInt8], history: EditHistory.Result) -> String {
+        var attributes: [(String, String)] = [("xmp:Rating", String(asset.rating))]
+        if let date = asset.creationDate {
+            let offset = asset.creationOffset ?? 0
+            let local = Timestamp.text(date + Int64(offset) * 1_000_000).dropLast()
+            let moment = asset.creationOffset == nil ? String(local) : local + QuantityFormatter.offset(offset)
+            attributes += [("exif:DateTimeOriginal", moment), ("photoshop:DateCreated", moment)]
+        }
+        if let place = asset.location {
+            attributes.append(("exif:GPSLatitude", degrees(place.latitude, "N", "S")))
+            attributes.append(("exif:GPSLongitude", degrees(place.longitude, "E", "W")))
+        }
+        if let make = asset.cameraMake { attributes.append(("tiff:Make", make)) }
+        if let model = asset.cameraModel { attributes.append(("tiff:Model", model)) }
+        attributes.append(("safelight:asset", asset.id.text))
+        attributes.append(("safelight:original", asset.originalResource?.digest ?? ""))
+        if let identifier = asset.adjustmentFormatIdentifier {
+            attributes.append(("safelight:formatIdentifier", identifier))
+            attributes.append(("safelight:formatVersion", asset.adjustmentFormatVersion ?? ""))
+            attributes.append(("safelight:adjustmentData", base64(adjustmentData)))
+        }
+        attributes.append(("safelight:history", JSON.array(history.steps.map(\.json)).text))
+        let written = attributes.map { "\n    \($0.0)=\"\(escaped($0.1))\"" }.joined()
+        let words = asset.keywords.map { "<rdf:li>\(escaped($0))</rdf:li>" }.joined()
+        let caption = asset.caption.map {
+            "<dc:description><rdf:Alt><rdf:li xml:lang=\"x-default\">\(escaped($0))</rdf:li></rdf:Alt></dc:description>"
+        }
+        return """
+            <?xpacket begin="\u{FEFF}" id="W5M0MpCehiHzreSzNTczkc9d"?>
+            <x:xmpmeta xmlns:x="adobe:ns:meta/">
+             <rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
+              <rdf:Description rdf:about="" xmlns:xmp="http://ns.adobe.com/xap/1.0/"
+                xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:exif="http://ns.adobe.com/exif/1.0/"
+                xmlns:tiff="http://ns.adobe.com/tiff/1.0/" xmlns:photoshop="http://ns.adobe.com/photoshop/1.0/"
+                xmlns:safelight="\(namespace)"\(written)>
+               <dc:subject><rdf:Bag>\(words)</rdf:Bag></dc:subject>\(caption ?? "")
+              </rdf:Description>
+             </rdf:RDF>
+            </x:xmpmeta>
+            <?xpacket end="w"?>
+
+            """
+    }
+
+    /// "52,30.5N", XMP's format of coordinates.
+    private static func degrees(_ value: Double, _ positive: String, _ negative: String) -> String {
+        let size = abs(value)
+        let whole = Int(size)
+        let minutes = ((size - Double(whole)) * 60 * 1_000_000).rounded() / 1_000_000
+        return "\(whole),\(minutes)\(value < 0 ? negative : positive)"
+    }
+
+    private static func escaped(_ text: String) -> String {
+        var result = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "&": result += "&amp;"
+            case "<": result += "&lt;"
+            case ">": result += "&gt;"
+            case "\"": result += "&quot;"
+            case "\n": result += "&#10;"
+            case "\t": result += "&#9;"
+            // XML 1.0 allows no other control characters, not even as character references.
+            case _ where scalar.value < 0x20: continue
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result
+    }
+
+    private static func base64(_ bytes: [UInt8]) -> String {
+        let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+        var text = ""
+        for start in stride(from: 0, to: bytes.count, by: 3) {
+            let part = bytes[start..<min(start + 3, bytes.count)]
+            var number = part.reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+            number <<= 8 * UInt32(3 - part.count)
+            for index in 0..<4 {
+                text.append(index <= part.count ? digits[Int(number >> UInt32(18 - 6 * index)) & 63] : "=")
+            }
+        }
+        return text
+    }
+}

@@ -1,0 +1,93 @@
+import ArgumentParser
+import JSONValue
+import PhotoClient
+import PhotoModel
+
+/// Follows the feed until a stop is requested: prints each change or runs a program for it, and stores the last token.
+struct ChangeWatcher: Sendable {
+    /// The program to run; nil to print the changes.
+    let program: ChangeHook?
+    /// True if a failing program ends the watch with the program's status.
+    let stopsAtFailure: Bool
+    /// The number of changes after which the watch ends.
+    let count: Int
+    let output: Output
+
+    func run(_ feed: ChangeFeed, tokens: TokenFile?) async throws {
+        try await StopRequest.untilStopped { stop in try await follow(feed, tokens, stop) }
+    }
+
+    private func follow(_ feed: ChangeFeed, _ tokens: TokenFile?, _ stop: StopRequest) async throws {
+        var tokens = tokens
+        var left = count
+        for try await event in feed {
+            // A separate task is not cancelled by Ctrl-C: the event is completed, so that the token matches the work.
+            let task = Task {
+                if let program {
+                    try await perform(program, event)
+                } else {
+                    try handle(event)
+                }
+            }
+            try await task.value
+            try tokens?.write(event.token)
+            if case .change = event { left -= 1 }
+            if left == 0 || stop.isRequested { return }
+        }
+    }
+
+    // MARK: Running
+
+    private func perform(_ program: ChangeHook, _ event: FeedEvent) async throws {
+        let end: ChangeHook.End
+        switch event {
+        case .change(let record): end = try await program.run(for: record)
+        case .expired(let head, let oldest): end = try await program.runExpired(head: head, oldest: oldest)
+        case .caughtUp: return
+        }
+        guard end != .done else { return }
+        output.note("safelight: the command for change \(event.token.sequence) \(end.words)")
+        if stopsAtFailure { throw ExitCode(end.status) }
+    }
+
+    // MARK: Printing
+
+    private func handle(_ event: FeedEvent) throws {
+        switch event {
+        case .change(let record):
+            var json = record.json.objectValue ?? [:]
+            json["token"] = .string(record.token.description)
+            try output.result(.object(json)) {
+                [output.bold(ChangeFormatter.heading(record))] + ChangeFormatter.lines(record).map { "    \($0)" }
+            }
+        case .expired(let head, let oldest):
+            if output.isJSON {
+                try output.json([
+                    "expired": ["token": .string(head.description), "oldest": .string(oldest.description)]
+                ])
+            } else {
+                output.note(
+                    "safelight: the history does not reach back to that token; continuing with new changes only, "
+                        + "fetch everything else again (token_expired)"
+                )
+            }
+        case .caughtUp: break
+        }
+    }
+}
+
+extension StopRequest {
+    /// Runs endless work until Ctrl-C cancels it.
+    static func untilStopped(_ work: @escaping @Sendable (StopRequest) async throws -> Void) async throws {
+        let stop = StopRequest()
+        let signals = StopSignals(stop)
+        let working = Task { try await work(stop) }
+        let stopping = Task {
+            await stop.wait()
+            working.cancel()
+        }
+        defer { stopping.cancel() }
+        try await working.value
+        withExtendedLifetime(signals) {}
+    }
+}

@@ -1,0 +1,147 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+
+/// The idempotency key of a client's edit, and a digest of the request.
+struct EditTransaction: Sendable {
+    /// The identity of the client that the editor acts for.
+    var identity: String
+    var client: String
+    /// Nil for a published edit: its state in the catalog records if it was applied.
+    var transaction: String?
+    /// The digest of the request; see ``EditDigest``.
+    var digest: String?
+}
+
+/// The editor's requests to the catalog, which makes all decisions and holds all state.
+struct CatalogConnection: Sendable {
+    let library: PhotoLibrary
+    /// The largest render sent with its transaction, in bytes; a larger one is uploaded before it.
+    let largestAttachment: Int
+
+    /// How often a transaction is sent again after the connection broke.
+    private static let attempts = 5
+
+    /// An asset as it is now, and the page it was read from.
+    struct FetchedAsset: Sendable {
+        let asset: Asset
+        let page: FetchAssets.Result
+
+        /// - Throws: `quarantined` if the resource with this digest must not be opened
+        func requireOpen(_ digest: String) throws(RPCError) {
+            guard let entry = page.quarantine(of: digest) else { return }
+            throw entry.rpcError(of: asset.originalFilename ?? asset.id.text)
+        }
+    }
+
+    /// Returns the asset as it is now.
+    func asset(_ id: ObjectID) async throws(RPCError) -> FetchedAsset {
+        var fetch = FetchDescription(.assets)
+        fetch.ids = [id]
+        let page = try await library.catalog.ask(FetchAssets(fetch: fetch, count: 1)).result
+        guard let asset = page.assets.first else {
+            throw ErrorCode.identifierNotFound.error("there is no asset \(id)", ["id": .string(id.text)])
+        }
+        return FetchedAsset(asset: asset, page: page)
+    }
+
+    /// Returns the outcome of an earlier commit of the transaction; nil if there was none.
+    ///
+    /// - Throws: `id_reused` if the transaction id was used with other content
+    func storedOutcome(_ transaction: EditTransaction) async throws(RPCError) -> PerformChanges.Result? {
+        do throws(RPCError) {
+            return try await perform([], attachments: [], transaction, recall: true)
+        } catch  where error.errorCode == .identifierNotFound {
+            return nil
+        }
+    }
+
+    /// Commits a render as one change, together with the state of the published edit that it carries out, if any.
+    ///
+    /// - Throws: `conflict` if the asset's pixels are not those of the plan, or if the published edit is already
+    ///   finished
+    func commit(
+        _ render: Render,
+        of plan: EditPlan,
+        asset: ObjectID,
+        as transaction: EditTransaction,
+        publishedEdit: String? = nil
+    ) async throws(RPCError) -> PerformChanges.Result {
+        let data = plan.adjustments.json.bytes
+        let source: ResourceSource
+        var attachments = [data]
+        if render.bytes.count <= largestAttachment {
+            source = .attachment(1)
+            attachments.append(render.bytes)
+        } else {
+            source = .upload(try await library.upload(render.bytes))
+        }
+        let edit = ChangeRequest.EditAsset(
+            id: asset,
+            render: NewResource(type: .fullSizePhoto, source: source),
+            adjustmentData: AdjustmentData(
+                formatIdentifier: AdjustmentList.formatIdentifier,
+                formatVersion: AdjustmentList.formatVersion,
+                attachment: 0
+            ),
+            ifContentRevision: plan.contentRevision,
+            publishedEdit: publishedEdit
+        )
+        var requests: [ChangeRequest] = [.editAsset(edit)]
+        if plan.revertsFirst {
+            requests.insert(
+                .revertAsset(ChangeRequest.RevertAsset(id: asset, ifContentRevision: plan.contentRevision)),
+                at: 0
+            )
+        }
+        if let revision = plan.ifRevision {
+            // Changes nothing, and is refused if the asset has changed in any way.
+            let guarding = ChangeRequest.UpdateAsset(id: .id(asset), set: AssetPatch(), ifRevision: revision)
+            requests.insert(.updateAsset(guarding), at: 0)
+        }
+        return try await perform(requests, attachments: attachments, transaction)
+    }
+
+    /// Reverts an asset to its original, together with the state of the published edit that requests it, if any.
+    func revert(
+        _ revert: RevertEdit,
+        as transaction: EditTransaction,
+        publishedEdit: String? = nil
+    ) async throws(RPCError) -> PerformChanges.Result {
+        let request = ChangeRequest.RevertAsset(
+            id: revert.asset,
+            ifContentRevision: revert.ifContentRevision,
+            base: revert.base,
+            publishedEdit: publishedEdit
+        )
+        return try await perform([.revertAsset(request)], attachments: [], transaction)
+    }
+
+    /// Sends a transaction. If the connection breaks before the response, sends it again under the same id.
+    func perform(
+        _ requests: [ChangeRequest],
+        attachments: [Bytes] = [],
+        _ transaction: EditTransaction,
+        recall: Bool = false
+    ) async throws(RPCError) -> PerformChanges.Result {
+        let request = PerformChanges(
+            requests: requests,
+            client: transaction.client,
+            transaction: transaction.transaction,
+            onBehalfOf: transaction.identity,
+            requestDigest: transaction.digest,
+            recall: recall
+        )
+        for _ in 1..<Self.attempts {
+            do throws(RPCError) {
+                return try await library.catalog.ask(request, attachments: attachments).result
+            } catch  where error.errorCode == .connectionLost {
+                // The next attempt waits until the catalog is reachable.
+                continue
+            }
+        }
+        return try await library.catalog.ask(request, attachments: attachments).result
+    }
+}

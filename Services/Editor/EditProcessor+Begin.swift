@@ -1,0 +1,127 @@
+import Contracts
+import Hosting
+import JSONValue
+import Messaging
+import PhotoModel
+import Storage
+
+/// Content editing by other programs: the input they need to make an edit of their own.
+extension EditProcessor {
+    /// Handles `editing.begin`; the editor keeps no state of it.
+    func begin(_ begin: BeginEditing) async throws(RPCError) -> Reply {
+        let found = try await catalog.asset(begin.asset)
+        let (asset, sequence) = (found.asset, found.page.sequence)
+        guard
+            var (base, resource, hasData) = asset.editingInput(handles: { identifier, version in
+                begin.canHandle.contains { $0.includes(identifier, version) }
+            })
+        else {
+            throw ErrorCode.missingResource.error("\(asset.id) has no original", ["asset": .string(asset.id.text)])
+        }
+        if let choice = begin.originalChoice { (base, resource, hasData) = try chosen(choice, asset) }
+        var result = BeginEditing.Result(
+            version: base,
+            resource: resource,
+            inputToken: EditInputToken(
+                asset: asset.id,
+                contentRevision: asset.contentRevision,
+                base: base,
+                digest: resource.digest
+            ),
+            contentRevision: asset.contentRevision,
+            previousAvailable: asset.keepsPreviousVersion,
+            supportedRenderTypes: RenderType.supported(for: asset.mediaType),
+            sequence: sequence
+        )
+        var attachments: [Bytes] = []
+        if hasData, let data = try adjustmentData(of: asset) {
+            result.formatIdentifier = asset.adjustmentFormatIdentifier
+            result.formatVersion = asset.adjustmentFormatVersion
+            result.adjustmentData = attachments.count
+            attachments.append(data)
+        }
+        var remainingBytes = largestAttachment
+        if !begin.skipsInput, resource.size <= Int64(remainingBytes) {
+            result.input = attachments.count
+            let bytes = try read(resource, of: asset)
+            remainingBytes -= bytes.count
+            attachments.append(bytes)
+        }
+        try found.requireOpen(resource.digest)
+        // For a video, examining the frames is left to the program.
+        guard asset.mediaType == .image else { return Reply(result.json, attachments: attachments) }
+        result.orientation = try await orientation(of: resource)
+        if !begin.skipsDisplaySizeImage {
+            let plan = RenderPlan(
+                digest: resource.digest,
+                adjustments: AdjustmentList(),
+                maximumSide: begin.displaySize
+            )
+            let image = try await render(plan, .high)
+            if image.bytes.count <= remainingBytes {
+                result.displaySizeImage = attachments.count
+                attachments.append(image.bytes)
+            }
+        }
+        return Reply(result.json, attachments: attachments)
+    }
+
+    /// Handles `edits.compare`.
+    func compare(_ compare: CompareEdit) async throws(RPCError) -> Reply {
+        let found = try await catalog.asset(compare.asset)
+        let (asset, sequence) = (found.asset, found.page.sequence)
+        let (original, shown) = (try EditPlan.original(of: asset).digest, asset.currentResource?.digest ?? "")
+        for digest in [original, shown] { try found.requireOpen(digest) }
+        let (before, after) = (try resources.open(original), try resources.open(shown))
+        let job = WorkerJob(
+            method: EditWorker.compareMethod,
+            params: ["maximumSide": JSON(compare.maximumSide)],
+            files: [before.descriptor, after.descriptor]
+        )
+        let render = try await answer(job, shown, .high)
+        let result = PreviewEdit.Result(
+            mimeType: render.mimeType,
+            pixelWidth: render.pixelWidth,
+            pixelHeight: render.pixelHeight,
+            sequence: sequence
+        )
+        return withExtendedLifetime((before, after)) { Reply(result.json, attachments: [render.bytes]) }
+    }
+
+    /// Returns the chosen original of an asset that has two (T-49).
+    private func chosen(
+        _ choice: OriginalChoice,
+        _ asset: Asset
+    ) throws(RPCError) -> (EditBase, AssetResource, Bool) {
+        guard let resource = asset.originalChoices[choice] else {
+            throw ErrorCode.invalidOptions.error(
+                "\(asset.id) does not have both a RAW and a compressed original: omit originalChoice",
+                ["asset": .string(asset.id.text)]
+            )
+        }
+        return (.original, resource, false)
+    }
+
+    private func read(_ resource: AssetResource, of asset: Asset) throws(RPCError) -> Bytes {
+        let file = try resources.open(resource.digest)
+        do throws(StorageError) {
+            return try file.readAll(limit: resource.size)
+        } catch {
+            throw ErrorCode.resourceChanged.error(
+                "the \(resource.type.rawValue) of \(asset.id) cannot be read (\(error.name)); restore the file from a"
+                    + " backup"
+            )
+        }
+    }
+
+    private func orientation(of resource: AssetResource) async throws(RPCError) -> Int {
+        let file = try resources.open(resource.digest)
+        let job = WorkerJob(method: EditWorker.inspectMethod, files: [file.descriptor])
+        do throws(WorkerFailure) {
+            let result = try await workers.run(job, over: resource.digest, priority: .high)
+            return withExtendedLifetime(file) { Int(result.result["orientation"]?.intValue ?? 1) }
+        } catch {
+            throw error.rpcError
+        }
+    }
+}

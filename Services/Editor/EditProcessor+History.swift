@@ -1,0 +1,142 @@
+import Contracts
+import Hosting
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+import Storage
+
+/// The history of an asset's edits, reconstructed from the catalog's change log; the editor keeps no state.
+extension EditProcessor {
+    /// Handles `edits.history`.
+    func history(_ request: EditHistory) async throws(RPCError) -> EditHistory.Result {
+        let asset = try await catalog.asset(request.asset).asset
+        var steps: [EditStep] = []
+        var isComplete = false
+        var token: ChangeToken?
+        while true {
+            let page = try await catalog.library.catalog.ask(
+                ChangesSince(token: token, limit: ChangesSince.maxRecords, topics: [FeedTopic.object(asset.id)])
+            ).result
+            for json in page.records {
+                guard let record = try? ChangeRecord(json: json) else {
+                    throw ErrorCode.internalError.error("a change record of the history is invalid")
+                }
+                guard let change = record.assets.first(where: { $0.id == asset.id }) else { continue }
+                if change.before == nil { isComplete = true }
+                guard change.isContentChanged, let after = change.after else { continue }
+                guard steps.count < EditHistory.Result.maxSteps else {
+                    throw ErrorCode.limitExceeded.error(
+                        "\(asset.id) has more than \(EditHistory.Result.maxSteps) edits",
+                        ["limit": JSON(EditHistory.Result.maxSteps)]
+                    )
+                }
+                steps.append(step(steps.count + 1, record, after))
+            }
+            guard page.hasMore, page.token != token else { break }
+            token = page.token
+        }
+        return EditHistory.Result(
+            asset: asset.id,
+            contentRevision: asset.contentRevision,
+            steps: steps,
+            isComplete: isComplete
+        )
+    }
+
+    private func step(_ number: Int, _ record: ChangeRecord, _ asset: Asset) -> EditStep {
+        var step = EditStep(
+            step: number,
+            kind: asset.hasAdjustments ? .edit : .revert,
+            sequence: record.sequence,
+            date: record.date,
+            identity: record.origin.onBehalfOf ?? record.origin.identity
+        )
+        step.client = record.origin.client
+        guard asset.hasAdjustments else { return step }
+        step.formatIdentifier = asset.adjustmentFormatIdentifier
+        step.formatVersion = asset.adjustmentFormatVersion
+        if asset.keepsPreviousVersion {
+            step.base = (asset.resource(.adjustmentBasePhoto) ?? asset.originalResource)?.digest
+        }
+        step.render = asset.currentResource?.digest
+        let data = asset.resource(.adjustmentData)
+        step.adjustmentData = data?.digest
+        if asset.adjustmentFormatIdentifier == AdjustmentList.formatIdentifier, let data {
+            // The data of earlier steps may have been collected; then the step is listed without it.
+            let bytes = try? resources.open(data.digest).readAll(limit: Int64(AdjustmentData.maxBytes))
+            step.adjustments = bytes.flatMap { try? JSON(parsing: $0) }
+        }
+        return step
+    }
+
+    /// Handles `edits.undo`.
+    func undo(_ undo: UndoEdits, for identity: String) async throws(RPCError) -> EditOutcome {
+        let transaction = EditTransaction(
+            identity: identity,
+            client: undo.client,
+            transaction: undo.transaction ?? PhotoLibrary.randomTransaction(),
+            digest: EditDigest.of(undo)
+        )
+        if undo.transaction != nil, let known = try await catalog.storedOutcome(transaction) {
+            return EditOutcome(asset: undo.asset, token: known.token, isChanged: known.isChanged)
+        }
+        let history = try await history(EditHistory(asset: undo.asset))
+        if let expected = undo.ifContentRevision, expected != history.contentRevision {
+            throw EditPlan.conflict(try await catalog.asset(undo.asset).asset, expected: expected)
+        }
+        guard let step = try Self.step(undo.step ?? max(0, history.steps.count - 1), in: history) else {
+            let revert = RevertEdit(asset: undo.asset, ifContentRevision: history.contentRevision)
+            let result = try await serializer.run(undo.asset) { () async throws(RPCError) in
+                try await catalog.revert(revert, as: transaction)
+            }
+            metrics.reverted.add()
+            return EditOutcome(asset: undo.asset, token: result.token, isChanged: result.isChanged)
+        }
+        let edit = ApplyEdit(
+            asset: undo.asset,
+            adjustments: try await list(of: step, undo.asset),
+            ifContentRevision: history.contentRevision
+        )
+        let result = try await serializer.run(undo.asset) { () async throws(RPCError) in
+            try await renderAndCommit(edit, transaction)
+        }
+        metrics.applied.add()
+        return EditOutcome(asset: undo.asset, token: result.token, isChanged: result.isChanged)
+    }
+
+    /// Returns a step of an asset's history; nil if it shows the original.
+    func step(_ wanted: Int, of asset: ObjectID) async throws(RPCError) -> EditStep? {
+        try Self.step(wanted, in: try await history(EditHistory(asset: asset)))
+    }
+
+    private static func step(_ wanted: Int, in history: EditHistory.Result) throws(RPCError) -> EditStep? {
+        guard wanted <= history.steps.count else {
+            throw ErrorCode.rangeError.error(
+                "\(history.asset) has \(history.steps.count) steps; there is no step \(wanted)",
+                ["steps": JSON(history.steps.count)]
+            )
+        }
+        guard wanted > 0, history.steps[wanted - 1].kind == .edit else { return nil }
+        return history.steps[wanted - 1]
+    }
+
+    func list(of step: EditStep, _ id: ObjectID) async throws(RPCError) -> AdjustmentList {
+        let asset = try await catalog.asset(id).asset
+        guard step.formatIdentifier == AdjustmentList.formatIdentifier, step.base == asset.originalResource?.digest
+        else {
+            throw ErrorCode.requestNotSupported.error(
+                "step \(step.step) of \(id) was made by another program or on top of its edit; only that program can"
+                    + " repeat it",
+                ["step": JSON(step.step), "formatIdentifier": .string(step.formatIdentifier ?? "")]
+            )
+        }
+        guard let json = step.adjustments, let list = try? AdjustmentList(json: json) else {
+            throw ErrorCode.missingResource.error(
+                "the adjustment data of step \(step.step) of \(id) is no longer kept",
+                ["step": JSON(step.step)]
+            )
+        }
+        return list
+    }
+}

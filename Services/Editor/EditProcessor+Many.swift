@@ -1,0 +1,279 @@
+import Contracts
+import Hosting
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+import Storage
+
+extension ApplyEdit {
+    /// True if the edit may be rendered again from the asset as another client has changed it meanwhile.
+    var isUnconditional: Bool { ifContentRevision == nil && ifRevision == nil }
+}
+
+extension EditPriority {
+    var ofWorkers: WorkerPriority {
+        switch self {
+        case .high: .high
+        case .normal: .normal
+        case .low: .low
+        }
+    }
+}
+
+/// Edits of one asset, of several, or of all assets of a fetch. Each is its own transaction, so that completed edits
+/// persist if later ones fail.
+extension EditProcessor {
+    /// The notification sent after each part of the work: `{done, failed, total}`.
+    static let progress = "edits.progress"
+
+    /// Handles `edits.apply`. The response for one asset is an ``EditOutcome``, for several ``EditOutcomes``.
+    func apply(_ edits: ApplyEdits, for identity: String, _ notifier: Notifier) async throws(RPCError) -> JSON {
+        guard [edits.asset != nil, !edits.assets.isEmpty, edits.fetch != nil].count(where: { $0 }) == 1 else {
+            throw ErrorCode.invalidParams.error(
+                "edits.apply: give exactly one of asset, assets and fetch",
+                ["parameter": "asset"]
+            )
+        }
+        if let asset = edits.asset {
+            let edit = try await edit(edits, asset)
+            guard !edits.dryRun else { return try await validate(edit) }
+            return try await apply(edit, for: identity, priority: edits.priority.ofWorkers).json
+        }
+        guard edits.ifRevision == nil, edits.ifContentRevision == nil else {
+            throw ErrorCode.invalidOptions.error("a revision applies to one asset: use it with asset only")
+        }
+        let assets = try await assets(edits.assets, edits.fetch)
+        return try await each(assets, dryRun: edits.dryRun, notifier) { asset throws(RPCError) in
+            let edit = try await edit(edits, asset)
+            guard !edits.dryRun else { return try await validate(edit) }
+            return try await apply(edit, for: identity, priority: edits.priority.ofWorkers).json
+        }
+    }
+
+    /// Handles `edits.copy`.
+    func copy(_ copy: CopyEdits, for identity: String, _ notifier: Notifier) async throws(RPCError) -> JSON {
+        guard copy.to.isEmpty != (copy.fetch == nil) else {
+            throw ErrorCode.invalidParams.error("edits.copy: give either to or fetch", ["parameter": "to"])
+        }
+        let assets = try await assets(copy.to, copy.fetch).filter { $0 != copy.from }
+        let found: Result<AdjustmentList, RPCError>
+        do throws(RPCError) { found = .success(try await list(of: copy.from)) } catch { found = .failure(error) }
+        if copy.transaction == nil { _ = try found.get() }
+        return try await each(assets, dryRun: copy.dryRun, notifier) { asset throws(RPCError) in
+            let name = copy.transaction.map { "\($0).\(asset.text)" }
+            // A repeated copy matches the earlier one even if the asset it was copied from has changed since.
+            let asked = EditDigest.of(copy, asset)
+            if let name {
+                let transaction = EditTransaction(
+                    identity: identity,
+                    client: copy.client,
+                    transaction: name,
+                    digest: asked
+                )
+                if let outcome = try await storedOutcome(asset, transaction) { return outcome.json }
+            }
+            var list = try found.get()
+            if !copy.geometry { list.operations.removeAll(where: \.kind.isGeometric) }
+            let edit = ApplyEdit(
+                asset: asset,
+                adjustments: list,
+                mode: copy.mode,
+                client: copy.client,
+                transaction: name
+            )
+            guard !copy.dryRun else { return try await validate(edit) }
+            return try await apply(edit, for: identity, priority: copy.priority.ofWorkers, asked: asked).json
+        }
+    }
+
+    /// Handles `edits.suggest`.
+    func suggest(_ suggest: SuggestEdit) async throws(RPCError) -> SuggestEdit.Result {
+        SuggestEdit.Result(adjustments: try await suggestion(for: suggest.asset))
+    }
+
+    // MARK: - Parts
+
+    /// Returns the request for one asset, with all values explicit.
+    private func edit(_ edits: ApplyEdits, _ asset: ObjectID) async throws(RPCError) -> ApplyEdit {
+        var adjustments = edits.adjustments
+        if edits.enhance {
+            adjustments.operations = try await suggestion(for: asset).operations + adjustments.operations
+        }
+        let isOne = edits.asset != nil
+        return ApplyEdit(
+            asset: asset,
+            adjustments: adjustments,
+            mode: edits.mode,
+            ifContentRevision: edits.ifContentRevision,
+            ifRevision: edits.ifRevision,
+            client: edits.client,
+            transaction: edits.transaction.map { isOne ? $0 : "\($0).\(asset.text)" }
+        )
+    }
+
+    /// Returns the request of a published edit with all values explicit; nil to revert to the original.
+    func explicit(_ published: PublishEdit) async throws(RPCError) -> ApplyEdit? {
+        var edit = published.request
+        if published.revert { return nil }
+        if let source = published.source { edit.adjustments = try await list(of: source) }
+        if let wanted = published.step {
+            guard let step = try await step(wanted, of: published.asset) else { return nil }
+            edit.adjustments = try await list(of: step, published.asset)
+        }
+        if published.enhance {
+            edit.adjustments.operations =
+                try await suggestion(for: published.asset).operations + edit.adjustments.operations
+        }
+        return edit
+    }
+
+    private func suggestion(for id: ObjectID) async throws(RPCError) -> AdjustmentList {
+        let found = try await catalog.asset(id)
+        let original = try EditPlan.original(of: found.asset)
+        try found.requireOpen(original.digest)
+        let file = try resources.open(original.digest)
+        let job = WorkerJob(method: EditWorker.suggestMethod, files: [file.descriptor])
+        let result: WorkerResult
+        do throws(WorkerFailure) { result = try await workers.run(job, over: original.digest, priority: .high) } catch {
+            throw error.rpcError
+        }
+        guard let list = try? withExtendedLifetime(file, { try AdjustmentList(json: result.result) }) else {
+            throw ErrorCode.internalError.error("a worker's result is not a list of adjustments")
+        }
+        return list
+    }
+
+    /// Returns the adjustments of the last edit if this editor made it.
+    func list(of id: ObjectID) async throws(RPCError) -> AdjustmentList {
+        let asset = try await catalog.asset(id).asset
+        guard asset.hasAdjustments else {
+            throw ErrorCode.requestNotSupported.error(
+                "\(id) has no edit to copy",
+                ["asset": .string(id.text)]
+            )
+        }
+        return try EditPlan.presentList(of: asset, data: adjustmentData(of: asset))
+    }
+
+    private func assets(_ named: [ObjectID], _ fetch: FetchDescription?) async throws(RPCError) -> [ObjectID] {
+        guard let fetch else { return named }
+        var found: [ObjectID] = []
+        for try await asset in catalog.library.allAssets(fetch) {
+            found.append(asset.id)
+            guard found.count <= ApplyEdits.maxAssets else {
+                throw ErrorCode.limitExceeded.error(
+                    "the fetch has more than \(ApplyEdits.maxAssets) assets; use a limit and repeat",
+                    ["limit": JSON(ApplyEdits.maxAssets)]
+                )
+            }
+        }
+        return found
+    }
+
+    /// Returns what an edit would do, without doing it.
+    private func validate(_ edit: ApplyEdit) async throws(RPCError) -> JSON {
+        let asset = try await catalog.asset(edit.asset).asset
+        let data = EditPlan.needsAdjustmentData(edit.mode, of: asset) ? try adjustmentData(of: asset) : nil
+        let plan = try EditPlan(edit, of: asset, adjustmentData: data)
+        return [
+            "asset": .string(asset.id.text), "dryRun": true,
+            "contentRevision": .string(plan.contentRevision.description),
+            "source": .string(plan.source.digest), "adjustments": plan.adjustments.json,
+        ]
+    }
+
+    /// Runs work for each asset, a few at a time, and sends progress notifications.
+    ///
+    /// - Throws: `user_cancelled` with the number of completed assets, if the request is cancelled
+    private func each(
+        _ assets: [ObjectID],
+        dryRun: Bool,
+        _ notifier: Notifier,
+        _ body: @escaping @Sendable (ObjectID) async throws(RPCError) -> JSON
+    ) async throws(RPCError) -> JSON {
+        var tally = Tally(assets)
+        let step = max(1, assets.count / 100)
+        await withTaskGroup(of: (Int, Result<JSON, RPCError>).self) { group in
+            var next = 0
+            func start() {
+                guard next < assets.count, !Task.isCancelled else { return }
+                let index = next
+                next += 1
+                group.addTask {
+                    do throws(RPCError) { return (index, .success(try await body(assets[index]))) } catch {
+                        return (index, .failure(error))
+                    }
+                }
+            }
+            for _ in 0..<Self.width { start() }
+            while let (index, result) = await group.next() {
+                tally.add(result, of: index)
+                if tally.finished % step == 0 || tally.finished == assets.count {
+                    // The client may not accept notifications.
+                    _ = try? await notifier.notify(Self.progress, tally.progress)
+                }
+                start()
+            }
+        }
+        guard !Task.isCancelled else {
+            throw ErrorCode.userCancelled.error(
+                "cancelled after \(tally.done) of \(assets.count) assets; those are kept",
+                tally.progress
+            )
+        }
+        return tally.outcomes(dryRun: dryRun).json
+    }
+
+    /// The results of one request so far.
+    private struct Tally {
+        private let assets: [ObjectID]
+        private var results: [JSON]
+        private var isChanged = false
+        private var last: ChangeToken?
+        private(set) var done = 0
+        private var failed = 0
+
+        init(_ assets: [ObjectID]) {
+            self.assets = assets
+            results = [JSON](repeating: .null, count: assets.count)
+        }
+
+        var finished: Int { done + failed }
+
+        var progress: JSONObject {
+            ["done": JSON(done), "failed": JSON(failed), "total": JSON(assets.count)]
+        }
+
+        mutating func add(_ result: Result<JSON, RPCError>, of index: Int) {
+            switch result {
+            case .success(let outcome):
+                done += 1
+                results[index] = outcome
+                if outcome["isChanged"]?.boolValue == true { isChanged = true }
+                let token = outcome["token"]?.stringValue.flatMap { ChangeToken($0) }
+                if let token, token.sequence > last?.sequence ?? -1 { last = token }
+            case .failure(let error):
+                failed += 1
+                results[index] = [
+                    "asset": .string(assets[index].text),
+                    "error": ["name": .string(error.name), "message": .string(error.message)],
+                ]
+            }
+        }
+
+        func outcomes(dryRun: Bool) -> EditOutcomes {
+            EditOutcomes(
+                token: last,
+                isChanged: isChanged,
+                done: done,
+                failed: failed,
+                dryRun: dryRun,
+                results: results
+            )
+        }
+    }
+
+    /// The most assets of one request processed at a time.
+    private static let width = 4
+}

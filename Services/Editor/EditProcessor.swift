@@ -1,0 +1,179 @@
+import Contracts
+import Hosting
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+import Storage
+
+/// Renders edits and commits them to the catalog; keeps no state.
+struct EditProcessor: Sendable {
+    let catalog: CatalogConnection
+    let resources: ResourceFolder
+    let workers: ResourceJobRunner
+    let serializer: PerAssetSerializer
+    let metrics: EditorMetrics
+    /// The most bytes of one attachment.
+    let largestAttachment: Int
+
+    /// How often an edit without a precondition is rendered before it fails because other clients keep changing the
+    /// asset.
+    static let renders = 3
+
+    /// Applies an edit as one change, once for each transaction id.
+    ///
+    /// - Parameters:
+    ///   - identity: the requesting client
+    ///   - asked: the digest of its request, if that differs from the edit itself
+    func apply(
+        _ edit: ApplyEdit,
+        for identity: String,
+        priority: WorkerPriority = .normal,
+        asked: String? = nil
+    ) async throws(RPCError) -> EditOutcome {
+        let transaction = EditTransaction(
+            identity: identity,
+            client: edit.client,
+            transaction: edit.transaction ?? PhotoLibrary.randomTransaction(),
+            digest: asked ?? EditDigest.of(edit)
+        )
+        return try await serializer.run(edit.asset) { () async throws(RPCError) in
+            if edit.transaction != nil, let outcome = try await storedOutcome(edit.asset, transaction) {
+                return outcome
+            }
+            var render = 1
+            while true {
+                do throws(RPCError) {
+                    let result = try await renderAndCommit(edit, transaction, priority: priority)
+                    metrics.applied.add()
+                    return EditOutcome(asset: edit.asset, token: result.token, isChanged: result.isChanged)
+                } catch  where error.errorCode == .conflict && edit.isUnconditional && render < Self.renders {
+                    metrics.conflicts.add()
+                    render += 1
+                }
+            }
+        }
+    }
+
+    /// Applies a published edit once, at a lower priority than requests; the catalog records if it was applied.
+    ///
+    /// - Throws: `conflict` if the asset has changed meanwhile, or if the edit is already finished
+    func apply(_ queued: QueuedEdit) async throws(RPCError) {
+        let transaction = EditTransaction(identity: queued.key.publisher, client: Self.publishing)
+        _ = try await serializer.run(queued.edit.asset) { () async throws(RPCError) in
+            guard let edit = try await explicit(queued.edit) else {
+                let revert = RevertEdit(asset: queued.edit.asset, ifContentRevision: queued.edit.ifContentRevision)
+                return try await catalog.revert(revert, as: transaction, publishedEdit: queued.key.id)
+            }
+            return try await renderAndCommit(edit, transaction, publishedEdit: queued.key.id, priority: .low)
+        }
+    }
+
+    /// The `client` of transactions that carry out published edits.
+    static let publishing = "edits"
+
+    /// Handles `edits.preview`: renders an edit without committing it.
+    func preview(_ preview: PreviewEdit) async throws(RPCError) -> Reply {
+        let found = try await catalog.asset(preview.asset)
+        let (asset, sequence) = (found.asset, found.page.sequence)
+        let plan = RenderPlan(
+            digest: try EditPlan.original(of: asset).digest,
+            adjustments: preview.adjustments,
+            maximumSide: preview.maximumSide
+        )
+        try found.requireOpen(plan.digest)
+        let render = try await render(plan, .high)
+        guard render.bytes.count <= largestAttachment else {
+            throw ErrorCode.limitExceeded.error(
+                "the preview has \(render.bytes.count) bytes and a response carries \(largestAttachment); request a"
+                    + " smaller maximumSide",
+                ["limit": JSON(largestAttachment), "bytes": JSON(render.bytes.count)]
+            )
+        }
+        metrics.previews.add()
+        let result = PreviewEdit.Result(
+            mimeType: render.mimeType,
+            pixelWidth: render.pixelWidth,
+            pixelHeight: render.pixelHeight,
+            sequence: sequence
+        )
+        return Reply(result.json, attachments: [render.bytes])
+    }
+
+    /// Reverts an asset to its original as one change, once for each transaction id.
+    func revert(_ revert: RevertEdit, for identity: String) async throws(RPCError) -> EditOutcome {
+        let transaction = EditTransaction(
+            identity: identity,
+            client: revert.client,
+            transaction: revert.transaction ?? PhotoLibrary.randomTransaction(),
+            digest: EditDigest.of(revert)
+        )
+        return try await serializer.run(revert.asset) { () async throws(RPCError) in
+            let result = try await catalog.revert(revert, as: transaction)
+            metrics.reverted.add()
+            return EditOutcome(asset: revert.asset, token: result.token, isChanged: result.isChanged)
+        }
+    }
+
+    /// Returns the outcome of the same edit if it was committed before, without rendering.
+    ///
+    /// Called before anything else: the asset may have changed or been deleted since, and the outcome stays the same.
+    func storedOutcome(_ asset: ObjectID, _ transaction: EditTransaction) async throws(RPCError) -> EditOutcome? {
+        guard let result = try await catalog.storedOutcome(transaction) else { return nil }
+        metrics.recalled.add()
+        return EditOutcome(asset: asset, token: result.token, isChanged: result.isChanged)
+    }
+
+    func renderAndCommit(
+        _ edit: ApplyEdit,
+        _ transaction: EditTransaction,
+        publishedEdit: String? = nil,
+        priority: WorkerPriority = .normal
+    ) async throws(RPCError) -> PerformChanges.Result {
+        let found = try await catalog.asset(edit.asset)
+        let asset = found.asset
+        let data = EditPlan.needsAdjustmentData(edit.mode, of: asset) ? try adjustmentData(of: asset) : nil
+        let plan = try EditPlan(edit, of: asset, adjustmentData: data)
+        try found.requireOpen(plan.source.digest)
+        let render = try await render(RenderPlan(digest: plan.source.digest, adjustments: plan.adjustments), priority)
+        return try await catalog.commit(
+            render,
+            of: plan,
+            asset: asset.id,
+            as: transaction,
+            publishedEdit: publishedEdit
+        )
+    }
+
+    func adjustmentData(of asset: Asset) throws(RPCError) -> Bytes? {
+        guard let resource = asset.resource(.adjustmentData) else { return nil }
+        let file = try resources.open(resource.digest)
+        do throws(StorageError) {
+            return try file.readAll(limit: Int64(AdjustmentData.maxBytes))
+        } catch {
+            throw ErrorCode.invalidResource.error("the adjustment data of \(asset.id) cannot be read (\(error.name))")
+        }
+    }
+
+    func render(_ plan: RenderPlan, _ priority: WorkerPriority) async throws(RPCError) -> Render {
+        let file = try resources.open(plan.digest)
+        let job = WorkerJob(method: EditWorker.renderMethod, params: plan.json, files: [file.descriptor])
+        let render = try await metrics.timing { () async throws(RPCError) in
+            try await answer(job, plan.digest, priority)
+        }
+        // The worker uses the descriptor until here.
+        return withExtendedLifetime(file) { render }
+    }
+
+    func answer(_ job: WorkerJob, _ digest: String, _ priority: WorkerPriority) async throws(RPCError) -> Render {
+        let result: WorkerResult
+        do throws(WorkerFailure) { result = try await workers.run(job, over: digest, priority: priority) } catch {
+            throw error.rpcError
+        }
+        guard var render = try? Render(json: result.result), let bytes = result.attachments.first else {
+            throw ErrorCode.internalError.error("a worker's result is not an image")
+        }
+        render.bytes = bytes
+        return render
+    }
+}

@@ -1,0 +1,184 @@
+import Contracts
+import Hosting
+import Imaging
+import JSONValue
+import Metadata
+import PhotoModel
+import Storage
+
+/// A render to be made by a worker.
+struct RenderPlan: Sendable, Equatable, JSONTabled {
+    /// SHA-256 of the image that the operations apply to.
+    var digest: String
+    /// The adjustment list as JSON.
+    var adjustments: JSON
+    /// The longer side of a preview, in pixels; nil for the full size, with metadata.
+    var maximumSide: Int?
+
+    init(digest: String, adjustments: AdjustmentList, maximumSide: Int? = nil) {
+        self.digest = digest
+        self.adjustments = adjustments.json
+        self.maximumSide = maximumSide
+    }
+
+    static let table = JSONTable(
+        "RenderPlan",
+        "A render to make.",
+        unknown: .refused,
+        blank: RenderPlan(digest: "", adjustments: AdjustmentList()),
+        [
+            .required("digest", \.digest, .text(maxBytes: 64), "SHA-256 of the source."),
+            .required("adjustments", \.adjustments, .any, "The adjustments."),
+            .optional("maximumSide", \.maximumSide, .count(1...65_500), "The longer side of a preview."),
+        ]
+    )
+}
+
+/// A finished render.
+struct Render: Sendable, Equatable, JSONTabled {
+    var bytes: [UInt8] = []
+    var mimeType = ""
+    var pixelWidth = 0
+    var pixelHeight = 0
+
+    static let table = JSONTable(
+        "Render",
+        "A finished render.",
+        unknown: .ignored,
+        blank: Render(),
+        [
+            .required("mimeType", \.mimeType, .text(maxBytes: 64), "Media type of the bytes."),
+            .required("pixelWidth", \.pixelWidth, .count(1...1_000_000), "Width."),
+            .required("pixelHeight", \.pixelHeight, .count(1...1_000_000), "Height."),
+        ]
+    )
+}
+
+/// The work of an editor's worker process: the only code that opens the bytes of images.
+enum EditWorker {
+    static let renderMethod = "render"
+    /// The JPEG quality of renders, high because they are viewed at full size and edited again.
+    static let renderQuality = 92
+    static let previewQuality = 85
+    /// The largest file that is opened, in bytes.
+    static let largestSource = 512 << 20
+
+    static let suggestMethod = "suggest"
+    static let inspectMethod = "look"
+    static let compareMethod = "compare"
+
+    /// Runs a job. Equal jobs give equal bytes.
+    static func handle(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
+        switch job.method {
+        case renderMethod: try render(job)
+        case suggestMethod: try suggest(job)
+        case inspectMethod: try inspect(job)
+        case compareMethod: try compare(job)
+        default: throw WorkerJobError(name: "invalid_request", message: "unknown worker job \(job.method)")
+        }
+    }
+
+    /// Returns operations that would improve an image.
+    private static func suggest(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
+        let source = try job.contents(ofFile: 0, limit: largestSource)
+        do throws(ImagingError) {
+            return WorkerResult(result: AdjustmentList(operations: try AutoEnhance.suggest(for: source)).json)
+        } catch {
+            throw WorkerJobError(name: error.name, message: error.message)
+        }
+    }
+
+    /// Draws two images side by side in one.
+    private static func compare(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
+        let before = try job.contents(ofFile: 0, limit: largestSource)
+        let after = try job.contents(ofFile: 1, limit: largestSource)
+        do throws(ImagingError) {
+            let side = Int(job.params["maximumSide"]?.intValue ?? 1024)
+            let image = try ComparisonImage.render(before, after, maximumSide: side)
+            let render = Render(
+                mimeType: image.format.mimeType,
+                pixelWidth: image.pixelWidth,
+                pixelHeight: image.pixelHeight
+            )
+            return WorkerResult(result: render.json, attachments: [image.bytes])
+        } catch {
+            throw WorkerJobError(name: error.name, message: error.message)
+        }
+    }
+
+    /// Returns the orientation of an image's pixels.
+    private static func inspect(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
+        let source = try job.contents(ofFile: 0, limit: largestSource)
+        do throws(ImagingError) {
+            let info = try ImageProbe.info(of: source)
+            return WorkerResult(result: ["orientation": JSON(info.format.turnsItself ? 1 : info.orientation)])
+        } catch {
+            throw WorkerJobError(name: error.name, message: error.message)
+        }
+    }
+
+    private static func render(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
+        let (plan, list) = try read(job.params)
+        let source = try job.contents(ofFile: 0, limit: largestSource)
+        guard ResourceDigest(of: source).text == plan.digest else {
+            throw WorkerJobError(
+                name: ErrorCode.resourceChanged.rawValue,
+                message: "the stored bytes do not match \(plan.digest); restore the file from a backup"
+            )
+        }
+        var render = try picture(of: source, list, plan)
+        let bytes = render.bytes
+        render.bytes = []
+        return WorkerResult(result: render.json, attachments: [bytes])
+    }
+
+    private static func picture(
+        of source: [UInt8],
+        _ list: AdjustmentList,
+        _ plan: RenderPlan
+    ) throws(WorkerJobError) -> Render {
+        let image: RenderedImage
+        do throws(ImagingError) {
+            image = try AdjustmentRendering.render(
+                source,
+                list,
+                format: .jpeg,
+                quality: plan.maximumSide == nil ? renderQuality : previewQuality,
+                maximumSide: plan.maximumSide
+            )
+        } catch {
+            throw WorkerJobError(name: error.name, message: error.message)
+        }
+        var render = Render(
+            bytes: image.bytes,
+            mimeType: image.format.mimeType,
+            pixelWidth: image.pixelWidth,
+            pixelHeight: image.pixelHeight
+        )
+        // A preview is temporary and carries no metadata, so it does not reveal a location.
+        guard plan.maximumSide == nil else { return render }
+        // The metadata are copied from the source.
+        WorkerProcess.enter(.reading)
+        do throws(MetadataError) {
+            render.bytes = try MetadataWriter.transfer(
+                from: source,
+                to: image.bytes,
+                width: image.pixelWidth,
+                height: image.pixelHeight
+            )
+        } catch {
+            throw WorkerJobError(name: ErrorCode.invalidResource.rawValue, message: "\(error)")
+        }
+        return render
+    }
+
+    private static func read(_ json: JSON) throws(WorkerJobError) -> (RenderPlan, AdjustmentList) {
+        let plan: RenderPlan
+        do throws(JSONProblem) { plan = try RenderPlan(json: json) } catch {
+            throw WorkerJobError(name: "invalid_request", message: error.description)
+        }
+        do throws(AdjustmentError) { return (plan, try AdjustmentList(json: plan.adjustments)) } catch {
+            throw WorkerJobError(name: ErrorCode.invalidParams.rawValue, message: error.description)
+        }
+    }
+}

@@ -1,0 +1,81 @@
+import Hosting
+import JSONValue
+import Messaging
+
+/// Metrics of published edits since the start.
+struct PublishMetrics: Sendable {
+    private let all = Metrics()
+    /// Messages read.
+    let received: Metrics.Counter
+    /// Messages that do not identify an edit, so that no failure can be recorded.
+    let unreadable: Metrics.Counter
+    /// Edits accepted, resumed at the start, and received again.
+    let accepted: Metrics.Counter
+    let resumed: Metrics.Counter
+    let repeated: Metrics.Counter
+    /// Ids received again with other content.
+    let reused: Metrics.Counter
+    let applied: Metrics.Counter
+    let failed: Metrics.Counter
+    /// Edits that the catalog neither accepted nor ended. If they were accepted, they are tried again at the next
+    /// start.
+    let setAside: Metrics.Counter
+
+    init() {
+        received = all.counter("received")
+        unreadable = all.counter("unreadable")
+        accepted = all.counter("accepted")
+        resumed = all.counter("takenUp")
+        repeated = all.counter("repeated")
+        reused = all.counter("reused")
+        applied = all.counter("applied")
+        failed = all.counter("failed")
+        setAside = all.counter("setAside")
+    }
+
+    var json: JSONObject {
+        [
+            "received": .int(received.total), "unreadable": .int(unreadable.total), "accepted": .int(accepted.total),
+            "takenUp": .int(resumed.total), "repeated": .int(repeated.total), "reused": .int(reused.total),
+            "applied": .int(applied.total), "failed": .int(failed.total), "setAside": .int(setAside.total),
+        ]
+    }
+}
+
+/// The editor's metrics.
+final class EditorMetrics: Sendable {
+    let all = Metrics()
+    let applied: Metrics.Counter
+    let reverted: Metrics.Counter
+    let previews: Metrics.Counter
+    let recalled: Metrics.Counter
+    let conflicts: Metrics.Counter
+    let renderFailures: Metrics.Counter
+    let published = PublishMetrics()
+    private let renderMicroseconds: Histogram
+    private let clock: MonotonicClock
+
+    init(clock: MonotonicClock = .system) {
+        self.clock = clock
+        applied = all.counter("applied")
+        reverted = all.counter("reverted")
+        previews = all.counter("previews")
+        recalled = all.counter("recalled")
+        conflicts = all.counter("conflicts")
+        renderFailures = all.counter("renderFailures")
+        renderMicroseconds = all.histogram("renderMicroseconds")
+    }
+
+    /// Counts and times one render.
+    func timing<Value>(_ body: () async throws(RPCError) -> Value) async throws(RPCError) -> Value {
+        let start = clock.nowMicroseconds()
+        do throws(RPCError) {
+            let value = try await body()
+            renderMicroseconds.record(clock.nowMicroseconds() - start)
+            return value
+        } catch {
+            renderFailures.add()
+            throw error
+        }
+    }
+}

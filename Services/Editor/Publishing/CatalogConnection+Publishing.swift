@@ -1,0 +1,75 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+
+/// The editor's requests to the catalog about published edits. All of them are idempotent.
+extension CatalogConnection {
+    /// Records a published edit as accepted.
+    ///
+    /// - Throws: `id_reused` if the id was used with other content
+    func accept(_ queued: QueuedEdit, content: JSON) async throws(RPCError) -> PerformChanges.Result {
+        let request = ChangeRequest.AcceptEdit(
+            id: queued.key.id,
+            asset: queued.edit.asset,
+            predecessor: queued.edit.predecessor,
+            digest: queued.digest,
+            content: content
+        )
+        return try await perform(
+            [.acceptEdit(request)],
+            EditTransaction(identity: queued.key.publisher, client: EditProcessor.publishing)
+        )
+    }
+
+    /// Records the failure of an edit, once for each content of its id.
+    ///
+    /// - Throws: `conflict` if it was applied
+    func fail(
+        _ key: EditKey,
+        asset: ObjectID,
+        after predecessor: String?,
+        digest: String,
+        _ error: RPCError
+    ) async throws(RPCError) {
+        let request = ChangeRequest.FailEdit(
+            id: key.id,
+            asset: asset,
+            predecessor: predecessor,
+            digest: digest,
+            errorName: error.name.cut(to: 64),
+            errorMessage: error.message.cut(to: PublishedEdit.maxMessageBytes)
+        )
+        // For an id with other content only the change record is kept; this transaction id prevents a second record on
+        // repeats.
+        let transaction = EditTransaction(
+            identity: key.publisher,
+            client: EditProcessor.publishing,
+            transaction: "failed \(key.id) \(digest.prefix(32))",
+            digest: digest
+        )
+        _ = try await perform([.failEdit(request)], transaction)
+    }
+
+    /// Returns the state of an edit; nil if the catalog does not know it.
+    func state(of key: EditKey) async throws(RPCError) -> PublishedEditState? {
+        let request = EditsStatus(ids: [key.id], onBehalfOf: key.publisher)
+        return try await library.catalog.ask(request).result.edits.first?.edit.state
+    }
+
+    /// Returns a page of the edits that are accepted and not finished.
+    func pending(after position: Int64?) async throws(RPCError) -> EditsPending.Result {
+        try await library.catalog.ask(EditsPending(after: position)).result
+    }
+}
+
+extension String {
+    /// Returns the longest prefix of at most this many bytes of UTF-8.
+    func cut(to bytes: Int) -> String {
+        guard utf8.count > bytes else { return self }
+        var end = utf8.index(startIndex, offsetBy: bytes)
+        while end > startIndex, end.samePosition(in: unicodeScalars) == nil { end = utf8.index(before: end) }
+        return String(self[..<end])
+    }
+}

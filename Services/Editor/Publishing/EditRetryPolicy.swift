@@ -1,0 +1,50 @@
+import Contracts
+import Messaging
+
+/// The retry policy of published edits: try again, or end the edit. Pure; the caller keeps the time.
+///
+/// Temporary conditions (an unreachable service, a full disk) are retried without limit, because the edit was accepted.
+/// Faults of the edit or its image are retried a few times at most, so that it does not delay other edits.
+struct EditRetryPolicy: Sendable {
+    enum Step: Sendable, Equatable {
+        /// Try again after a pause.
+        case again(Duration)
+        case fails
+    }
+
+    /// A timeout may be due to a busy machine, so it is retried once. A worker that crashed has been tried twice
+    /// already.
+    static let timeouts = 2
+    /// Conflicts because other clients changed the pixels meanwhile.
+    static let conflicts = 20
+    /// Internal errors of a service.
+    static let faults = 3
+
+    private static let longestPause = Duration.seconds(2)
+
+    private var timeouts = 0
+    private var conflicts = 0
+    private var faults = 0
+    private var pause = Duration.milliseconds(20)
+
+    /// - Parameter isConditional: true if the edit names the revision it applies to, so that a conflict ends it
+    mutating func next(after error: RPCError, isConditional: Bool) -> Step {
+        switch error.errorCode {
+        case .busy, .connectionLost, .unavailable, .deadlineExceeded, .behind, .interrupted, .userCancelled,
+            .notEnoughSpace, .libraryOffline:
+            defer { pause = min(pause * 2, Self.longestPause) }
+            return .again(pause)
+        case .workerTimeout:
+            timeouts += 1
+            return timeouts < Self.timeouts ? .again(.zero) : .fails
+        case .conflict where !isConditional:
+            conflicts += 1
+            return conflicts < Self.conflicts ? .again(.zero) : .fails
+        case .internalError, nil:
+            faults += 1
+            defer { pause = min(pause * 2, Self.longestPause) }
+            return faults < Self.faults ? .again(pause) : .fails
+        default: return .fails
+        }
+    }
+}

@@ -1,0 +1,376 @@
+import Contracts
+import Hosting
+import JSONValue
+import Logging
+import Messaging
+import PhotoClient
+import PhotoModel
+
+/// Receives the edits that are pushed to the editor, and applies them.
+///
+/// An edit is first committed to the catalog as accepted; from then on the catalog holds it, and a restarted editor
+/// resumes it from there. This actor carries out the decisions of ``EditQueue`` and keeps no state that must survive.
+/// While its queue is full it reads nothing, and publishers wait.
+actor PublishedEditProcessor {
+    private let catalog: CatalogConnection
+    private let processor: EditProcessor
+    private let inboxes: [Puller]
+    private let limit: Int
+    private let width: Int
+    private let metrics: PublishMetrics
+    private let logger: Logger
+    private let throttledLog: ThrottledLog
+    private let clock: MonotonicClock
+
+    private var queue: EditQueue
+    /// Short requests to the catalog.
+    private var catalogTasks: [CatalogTask] = []
+    private var running = (renders: 0, catalogTasks: 0)
+    private var accepting = 0
+
+    private let wakeup = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    private let deadlines = AsyncStream.makeStream(of: Int64.self)
+    private let capacitySignals: [(stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)]
+
+    private static let maxConcurrentAccepts = 32
+    private static let maxCatalogTasks = 32
+
+    private enum CatalogTask: Sendable {
+        case ask(EditKey, predecessor: EditKey)
+        case end(EditQueue.Failure)
+    }
+
+    init(
+        catalog: CatalogConnection,
+        processor: EditProcessor,
+        inboxes: [Puller],
+        limit: Int,
+        width: Int,
+        rules: EditQueue.Limits,
+        metrics: PublishMetrics,
+        clock: MonotonicClock = .system,
+        logger: Logger
+    ) {
+        self.catalog = catalog
+        self.processor = processor
+        self.inboxes = inboxes
+        self.limit = limit
+        self.width = width
+        self.queue = EditQueue(limits: rules)
+        self.metrics = metrics
+        self.clock = clock
+        self.logger = logger
+        self.throttledLog = ThrottledLog(logger, clock: clock)
+        self.capacitySignals = inboxes.map { _ in
+            AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        }
+    }
+
+    /// Processes edits until cancelled; edits in progress are resumed at the next start.
+    func run() async {
+        await withDiscardingTaskGroup { group in
+            group.addTask { await self.receive() }
+            group.addTask { await self.expireOverdue() }
+            for await _ in wakeup.stream {
+                while running.catalogTasks < Self.maxCatalogTasks, let catalogTask = catalogTasks.first {
+                    catalogTasks.removeFirst()
+                    running.catalogTasks += 1
+                    group.addTask { await self.perform(catalogTask) }
+                }
+                while running.renders < width, let edit = queue.next() {
+                    running.renders += 1
+                    group.addTask { await self.perform(edit) }
+                }
+            }
+            group.cancelAll()
+        }
+        for inbox in inboxes { await inbox.close() }
+    }
+
+    /// The queue's metrics as JSON; times in milliseconds.
+    func json() async -> JSONObject {
+        let present = queue.metrics
+        var json = metrics.json
+        json["waiting"] = JSON(present.waiting)
+        json["ready"] = JSON(present.ready)
+        json["running"] = JSON(present.running)
+        json["oldestMilliseconds"] = .int(present.oldest.map { (clock.nowMicroseconds() - $0) / 1000 } ?? 0)
+        json["limit"] = JSON(limit)
+        for (name, inbox) in zip(["local", "tcp"], inboxes) { json[name] = .object(await inbox.metrics()) }
+        return json
+    }
+
+    // MARK: Receiving
+
+    private func receive() async {
+        await resumeAllPending()
+        await withDiscardingTaskGroup { group in
+            for index in inboxes.indices { group.addTask { await self.read(index) } }
+        }
+    }
+
+    /// Loads the edits that an earlier editor process accepted and did not finish.
+    private func resumeAllPending() async {
+        var position: Int64?
+        var tries = EditRetryPolicy()
+        while !Task.isCancelled {
+            do throws(RPCError) {
+                let page = try await catalog.pending(after: position)
+                for pending in page.edits { resumePending(pending) }
+                guard let next = page.next else { return }
+                position = next
+            } catch {
+                // Without them the order cannot be kept, so no message is read before.
+                throttledLog.warning("accepted edits could not be loaded; trying again", ["error": "\(error.message)"])
+                var pause = Duration.seconds(2)
+                if case .again(let short) = tries.next(after: error, isConditional: false) { pause = short }
+                await TaskDelay.retryDelay(pause)
+            }
+        }
+    }
+
+    private func resumePending(_ pending: PendingEdit) {
+        let accepted = pending.accepted
+        let key = EditKey(publisher: pending.publisher, id: accepted.id)
+        do throws(JSONProblem) {
+            let edit = try PublishEdit(json: accepted.content)
+            metrics.resumed.add()
+            add(QueuedEdit(key: key, edit: edit, digest: accepted.digest))
+        } catch {
+            let blank = PublishEdit(id: key.id, asset: accepted.asset, adjustments: AdjustmentList())
+            catalogTasks.append(
+                .end(
+                    EditQueue.Failure(
+                        edit: QueuedEdit(key: key, edit: blank, digest: accepted.digest),
+                        errorCode: .invalidParams,
+                        message: "the edit was accepted by another version of the editor: \(error.description)"
+                    )
+                )
+            )
+            wakeup.continuation.yield()
+        }
+    }
+
+    private func read(_ index: Int) async {
+        var capacitySignal = capacitySignals[index].stream.makeAsyncIterator()
+        await withTaskGroup(of: Void.self) { group in
+            var underWay = 0
+            for await message in inboxes[index].messages {
+                metrics.received.add()
+                while queue.count + accepting >= limit {
+                    guard await capacitySignal.next(isolation: #isolation) != nil else { return }
+                }
+                if underWay == Self.maxConcurrentAccepts {
+                    await group.next()
+                    underWay -= 1
+                }
+                underWay += 1
+                accepting += 1
+                group.addTask { await self.receive(message) }
+            }
+        }
+    }
+
+    private func receive(_ message: PulledMessage) async {
+        switch PublishedMessage(frames: message.frames) {
+        case .edit(let edit, let params):
+            let key = EditKey(publisher: message.identity, id: edit.id)
+            await accept(QueuedEdit(key: key, edit: edit, digest: EditDigest.of(published: params)), params)
+        case .broken(let broken):
+            let key = EditKey(publisher: message.identity, id: broken.id)
+            let blank = PublishEdit(
+                id: broken.id,
+                asset: broken.asset,
+                adjustments: AdjustmentList(),
+                after: broken.predecessor
+            )
+            let digest = EditDigest.of(published: broken.params)
+            if let state = await end(QueuedEdit(key: key, edit: blank, digest: digest), broken.error) {
+                // The id may belong to another edit, which then continues.
+                if !queue.contains(key) { finish(key, state) }
+            }
+        case .unreadable(let error):
+            metrics.unreadable.add()
+            throttledLog.warning(
+                "a pushed message is not a valid edit and has no id to fail",
+                ["identity": "\(message.identity)", "error": "\(error.message)"]
+            )
+        }
+        accepting -= 1
+        signalCapacity()
+    }
+
+    private func accept(_ queued: QueuedEdit, _ params: JSON) async {
+        // Received again while queued: the catalog need not be asked.
+        if queue.digest(of: queued.key) == queued.digest { return metrics.repeated.add() }
+        var tries = EditRetryPolicy()
+        while !Task.isCancelled {
+            do throws(RPCError) {
+                if try await catalog.accept(queued, content: params.canonical).isChanged {
+                    metrics.accepted.add()
+                    add(queued)
+                } else {
+                    metrics.repeated.add()
+                    // Accepted by an attempt whose response was lost, or finished long ago.
+                    if try await catalog.state(of: queued.key) == .accepted { add(queued) }
+                }
+                return
+            } catch {
+                if error.errorCode == .idReused {
+                    metrics.reused.add()
+                    _ = await end(queued, error)
+                    return
+                }
+                guard case .again(let pause) = tries.next(after: error, isConditional: true) else {
+                    metrics.setAside.add()
+                    throttledLog.warning("a published edit was not accepted", metadata(of: queued, error))
+                    return
+                }
+                await TaskDelay.retryDelay(pause)
+            }
+        }
+    }
+
+    private func add(_ queued: QueuedEdit) {
+        switch queue.add(queued, now: clock.nowMicroseconds()) {
+        case .known: return
+        case .queued: break
+        case .asks(let predecessor): catalogTasks.append(.ask(queued.key, predecessor: predecessor))
+        case .fails(let failure): catalogTasks.append(.end(failure))
+        }
+        wakeup.continuation.yield()
+    }
+
+    // MARK: Applying
+
+    private func perform(_ queued: QueuedEdit) async {
+        var tries = EditRetryPolicy()
+        while !Task.isCancelled {
+            do throws(RPCError) {
+                try await processor.apply(queued)
+                metrics.applied.add()
+                finish(queued.key, .applied)
+                break
+            } catch {
+                if Task.isCancelled { break }
+                // The response may have been lost, not the change; or the library was replaced by another one.
+                if let ended = await ending(of: queued.key) {
+                    if ended == .applied { metrics.applied.add() }
+                    finish(queued.key, ended)
+                    break
+                }
+                switch tries.next(after: error, isConditional: queued.edit.ifContentRevision != nil) {
+                case .again(let pause):
+                    logger.debug("a published edit failed; trying again", metadata: metadata(of: queued, error))
+                    await TaskDelay.retryDelay(pause)
+                    continue
+                case .fails:
+                    if let state = await end(queued, error) { finish(queued.key, state) }
+                }
+                break
+            }
+        }
+        running.renders -= 1
+        wakeup.continuation.yield()
+    }
+
+    /// Returns how an edit ended; nil if it is not known to have ended.
+    private func ending(of key: EditKey) async -> PublishedEditState? {
+        do throws(RPCError) {
+            let state = try await catalog.state(of: key)
+            return state == .accepted ? nil : state ?? .failed
+        } catch {
+            return nil
+        }
+    }
+
+    private func perform(_ catalogTask: CatalogTask) async {
+        switch catalogTask {
+        case .ask(let key, let predecessor):
+            var tries = EditRetryPolicy()
+            while !Task.isCancelled {
+                do throws(RPCError) {
+                    let state = try await catalog.state(of: predecessor)
+                    answer(key, state)
+                    break
+                } catch {
+                    guard case .again(let pause) = tries.next(after: error, isConditional: true) else {
+                        answer(key, nil)
+                        break
+                    }
+                    await TaskDelay.retryDelay(pause)
+                }
+            }
+        case .end(let failure):
+            if let state = await end(failure.edit, failure.errorCode.error(failure.message)) {
+                finish(failure.edit.key, state)
+            }
+        }
+        running.catalogTasks -= 1
+        wakeup.continuation.yield()
+    }
+
+    private func answer(_ key: EditKey, _ state: PublishedEditState?) {
+        let failure = queue.answer(key, predecessor: state, now: clock.nowMicroseconds())
+        if let failure { catalogTasks.append(.end(failure)) }
+        if let deadline = queue.deadline(of: key) { deadlines.continuation.yield(deadline) }
+    }
+
+    /// Records in the catalog that an edit has failed.
+    ///
+    /// - Returns: how it ended; nil if the editor stops
+    private func end(_ queued: QueuedEdit, _ error: RPCError) async -> PublishedEditState? {
+        var tries = EditRetryPolicy()
+        while !Task.isCancelled {
+            do throws(RPCError) {
+                try await catalog.fail(
+                    queued.key,
+                    asset: queued.edit.asset,
+                    after: queued.edit.predecessor,
+                    digest: queued.digest,
+                    error
+                )
+                metrics.failed.add()
+                throttledLog.warning("a published edit failed", metadata(of: queued, error))
+                return .failed
+            } catch {
+                if error.errorCode == .conflict { return .applied }
+                guard case .again(let pause) = tries.next(after: error, isConditional: true) else {
+                    metrics.setAside.add()
+                    throttledLog.warning("the failure of an edit was not recorded", metadata(of: queued, error))
+                    return .failed
+                }
+                await TaskDelay.retryDelay(pause)
+            }
+        }
+        return nil
+    }
+
+    private func finish(_ key: EditKey, _ state: PublishedEditState) {
+        catalogTasks += queue.finish(key, state).map { .end($0) }
+        signalCapacity()
+        wakeup.continuation.yield()
+    }
+
+    private func signalCapacity() {
+        guard queue.count + accepting < limit else { return }
+        for capacitySignal in capacitySignals { capacitySignal.continuation.yield() }
+    }
+
+    /// All edits wait equally long, so their deadlines are in the order of arrival.
+    private func expireOverdue() async {
+        for await deadline in deadlines.stream {
+            await TaskDelay.until(deadline, of: clock)
+            if Task.isCancelled { return }
+            catalogTasks += queue.expire(now: clock.nowMicroseconds()).map { .end($0) }
+            wakeup.continuation.yield()
+        }
+    }
+
+    private nonisolated func metadata(of queued: QueuedEdit, _ error: RPCError) -> Logger.Metadata {
+        [
+            "edit": "\(queued.key.id)", "publisher": "\(queued.key.publisher)", "asset": "\(queued.edit.asset)",
+            "error": "\(error.name)", "message": "\(error.message)",
+        ]
+    }
+}

@@ -1,0 +1,45 @@
+import Storage
+
+/// A check that a disk cache's folder contains valid renditions and nothing else.
+///
+/// Only for a cache that no service uses: a running service adds and removes files.
+struct CacheAudit: Sendable {
+    /// The number of valid renditions.
+    private(set) var entries = 0
+    /// Their size on disk in bytes, counted in whole blocks as ``RenditionDiskCache`` does.
+    private(set) var bytes: Int64 = 0
+    /// One description for each invalid file; empty for a valid cache.
+    private(set) var problems: [String] = []
+
+    /// Reads and checks every file: its name must equal the key in its header, the key must be the hash of the plan in
+    /// its header, and the checksum must match the content.
+    ///
+    /// - Parameter mayHoldPartial: accepts files half-written by a killed process, which the next start removes
+    init(root: String, mayHoldPartial: Bool = false) {
+        for folder in RenditionDiskCache.folders(of: root) {
+            for name in RenditionDiskCache.names(in: folder.path) {
+                let path = "\(folder.path)/\(name)"
+                if name.hasSuffix(".part") {
+                    if !mayHoldPartial { problems.append("\(path): left over from an interrupted write") }
+                    continue
+                }
+                guard let key = RenditionKey(name), name.hasPrefix(folder.prefix) else {
+                    problems.append("\(path): not the name of a rendition in this folder")
+                    continue
+                }
+                guard let file = RenditionDiskCache.read(path, isUse: false),
+                    RenditionFile.decode(file, key: key) != nil
+                else {
+                    problems.append("\(path): damaged, or the content of another key")
+                    continue
+                }
+                guard let made = RenditionFile.canonical(file), RenditionKey(canonical: made) == key else {
+                    problems.append("\(path): the name is not the hash of the plan in its header")
+                    continue
+                }
+                entries += 1
+                bytes += RenditionDiskCache.blocks(Int64(file.count))
+            }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+import Glibc
+import Messaging
+import Synchronization
+
+/// The disk cache: renditions as files within a byte budget; the least recently used are evicted.
+///
+/// A file gets its name by a rename, so it is complete or absent; damage after a power failure is found by the checksum
+/// and counts as a miss. No fsync is needed, because every rendition can be made again. The accounting is kept in
+/// memory and rebuilt from the files at start, so it cannot drift from the disk.
+final class RenditionDiskCache: Sendable {
+    let root: String
+    private let state: Mutex<State>
+
+    private struct State {
+        var accounting: LRUIndex<RenditionKey>
+        var temporaries: UInt64 = 0
+        var damaged = 0
+        var evicted = 0
+    }
+
+    /// Opens the cache and evicts renditions until it is within its budget.
+    ///
+    /// The caller holds the lock that keeps other processes out of the folder, so temporary files of an earlier run can
+    /// be removed.
+    ///
+    /// - Parameters:
+    ///   - root: the folder, created if missing
+    ///   - budget: the most bytes that the files may take, counted in whole disk blocks
+    init(root: String, budget: Int64) throws(CacheError) {
+        self.root = root
+        try Self.makeFolder(root)
+        var found: [(key: RenditionKey, cost: Int64, used: Int64)] = []
+        for folder in Self.folders(of: root) {
+            for name in Self.names(in: folder.path) {
+                let path = "\(folder.path)/\(name)"
+                guard let key = RenditionKey(name), name.hasPrefix(folder.prefix), let status = Self.status(path) else {
+                    // A temporary file left behind by a killed process, or a file that does not belong to the cache.
+                    unlink(path)
+                    continue
+                }
+                found.append((key, status.cost, status.used))
+            }
+        }
+        found.sort { ($0.used, $0.key.text) < ($1.used, $1.key.text) }
+        var accounting = LRUIndex<RenditionKey>(budget: budget)
+        for entry in found {
+            for gone in accounting.insert(entry.key, cost: entry.cost) { unlink(Self.path(root, gone)) }
+        }
+        self.state = Mutex(State(accounting: accounting))
+    }
+
+    /// Returns the rendition if it is cached. A damaged file is removed and counts as a miss.
+    func rendition(_ key: RenditionKey) -> StoredRendition? {
+        guard state.withLock({ $0.accounting.touch(key) }) else { return nil }
+        let path = Self.path(root, key)
+        if let file = Self.read(path), let rendition = RenditionFile.decode(file, key: key) { return rendition }
+        state.withLock { state in
+            // Another request may have written it again meanwhile; then the new file is checked at its next use.
+            guard state.accounting.remove(key) != nil else { return }
+            state.damaged += 1
+            unlink(path)
+        }
+        return nil
+    }
+
+    /// Records that the rendition was served from memory, so that it is not the first to be evicted from disk.
+    func touch(_ key: RenditionKey) {
+        // The file's time is set too, so that the order of use is the same after a restart.
+        if state.withLock({ $0.accounting.touch(key) }) { utimensat(AT_FDCWD, Self.path(root, key), nil, 0) }
+    }
+
+    /// Writes a rendition. If the disk is full or fails, the rendition is just not cached.
+    ///
+    /// - Returns: the reason for the log if it could not be written; nil if it was, or if it exceeds the whole budget
+    func insert(_ rendition: StoredRendition, _ key: RenditionKey) -> String? {
+        let file = RenditionFile.encode(rendition, key: key)
+        let cost = Self.blocks(Int64(file.count))
+        guard state.withLock({ $0.accounting.fits(cost) }) else { return nil }
+        let path = Self.path(root, key)
+        let number = state.withLock { state in
+            state.temporaries += 1
+            return state.temporaries
+        }
+        let temporary = "\(path).\(number).part"
+        if let problem = Self.write(file, to: temporary, key: key, root: root) {
+            unlink(temporary)
+            return problem
+        }
+        return state.withLock { state in
+            guard rename(temporary, path) == 0 else {
+                let problem = errno
+                unlink(temporary)
+                return "rename \(temporary): \(String(cString: strerror(problem)))"
+            }
+            for gone in state.accounting.insert(key, cost: cost) {
+                unlink(Self.path(root, gone))
+                state.evicted += 1
+            }
+            return nil
+        }
+    }
+
+    /// The cache's content and the counts of damaged and evicted files.
+    var metrics: (count: Int, bytes: Int64, damaged: Int, evicted: Int) {
+        state.withLock { ($0.accounting.count, $0.accounting.total, $0.damaged, $0.evicted) }
+    }
+
+    // MARK: Names
+
+    /// Returns the folders that hold files, each with the prefix of the names in it.
+    static func folders(of root: String) -> [(path: String, prefix: String)] {
+        let digits = Array("0123456789abcdef")
+        return digits.flatMap { first in
+            digits.map { second in ("\(root)/\(first)/\(second)", "\(first)\(second)") }
+        }
+    }
+
+    /// Returns a file's path. Two levels of sixteen folders each keep every folder below some thousands of names.
+    static func path(_ root: String, _ key: RenditionKey) -> String {
+        let digits = Array(key.text.prefix(2))
+        return "\(root)/\(digits[0])/\(digits[1])/\(key.text)"
+    }
+
+    /// Returns the size of a file on disk in bytes, rounded up to whole blocks.
+    static func blocks(_ bytes: Int64) -> Int64 { (bytes + 4095) / 4096 * 4096 }
+}
+
+/// The reason why the cache's folder cannot be used.
+struct CacheError: Error, Sendable, CustomStringConvertible {
+    let description: String
+}
+
+// MARK: - System calls
+
+extension RenditionDiskCache {
+    private static let largestFile: Int64 = 256 << 20
+
+    private static func makeFolder(_ path: String) throws(CacheError) {
+        if mkdir(path, 0o750) == 0 || errno == EEXIST { return }
+        throw CacheError(description: "the cache folder \(path) cannot be created: \(String(cString: strerror(errno)))")
+    }
+
+    static func names(in folder: String) -> [String] {
+        guard let stream = opendir(folder) else { return [] }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while let entry = readdir(stream) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names
+    }
+
+    /// Returns the bytes of the file's blocks and the time of its last use in microseconds; nil if it is not a regular
+    /// file.
+    private static func status(_ path: String) -> (cost: Int64, used: Int64)? {
+        var status = stat()
+        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        let used = Int64(status.st_mtim.tv_sec).multipliedReportingOverflow(by: 1_000_000).partialValue
+        return (blocks(Int64(status.st_size)), used &+ Int64(status.st_mtim.tv_nsec / 1000))
+    }
+
+    /// Reads the whole file. With `isUse` its time is set to now, so that the order of use survives a restart.
+    static func read(_ path: String, isUse: Bool = true) -> Bytes? {
+        let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        var status = stat()
+        guard fstat(file, &status) == 0, Int64(status.st_size) <= largestFile else { return nil }
+        if isUse { futimens(file, nil) }
+        return Bytes(unsafeUninitializedCapacity: Int(status.st_size)) { buffer, used in
+            while used < buffer.count {
+                let count = Glibc.read(file, buffer.baseAddress?.advanced(by: used), buffer.count - used)
+                if count > 0 { used += count } else if count == 0 || errno != EINTR { break }
+            }
+        }
+    }
+
+    /// Writes a new file, creating its folders. Returns the reason if it could not be written.
+    private static func write(_ bytes: Bytes, to path: String, key: RenditionKey, root: String) -> String? {
+        let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC
+        var file = open(path, flags, 0o640)
+        if file < 0, errno == ENOENT {
+            let digits = Array(key.text.prefix(2))
+            mkdir("\(root)/\(digits[0])", 0o750)
+            mkdir("\(root)/\(digits[0])/\(digits[1])", 0o750)
+            file = open(path, flags, 0o640)
+        }
+        guard file >= 0 else { return "open \(path): \(String(cString: strerror(errno)))" }
+        defer { close(file) }
+        var done = 0
+        while done < bytes.count {
+            let count = bytes[done...].withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
+            if count > 0 {
+                done += count
+            } else if errno != EINTR {
+                return "write \(path): \(String(cString: strerror(errno)))"
+            }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,70 @@
+import Synchronization
+
+/// The memory cache: recently used renditions within a byte budget.
+final class RenditionMemoryCache<Key: Hashable & Sendable>: Sendable {
+    private let state: Mutex<State>
+
+    private struct State {
+        var accounting: LRUIndex<Key>
+        var entries: [Key: Entry] = [:]
+    }
+
+    private struct Entry {
+        let rendition: StoredRendition
+        /// The time when a use was last reported, in microseconds.
+        var reported: Int64
+    }
+
+    /// The interval at which uses of one rendition are reported, in microseconds.
+    private static var interval: Int64 { 10_000_000 }
+
+    init(budget: Int64) {
+        state = Mutex(State(accounting: LRUIndex(budget: budget)))
+    }
+
+    func rendition(_ key: Key) -> StoredRendition? {
+        state.withLock { state in
+            guard state.accounting.touch(key) else { return nil }
+            return state.entries[key]?.rendition
+        }
+    }
+
+    /// Returns the rendition, and whether its use should be reported to the disk cache, which happens once per
+    /// interval.
+    ///
+    /// - Parameter mayReport: if false, a rendition whose use is due to be reported is not returned, so that a caller
+    ///   that can report it does
+    func use(
+        _ key: Key,
+        now: Int64,
+        mayReport: Bool = true
+    ) -> (rendition: StoredRendition, isToBeReported: Bool)? {
+        state.withLock { state in
+            guard let entries = state.entries[key] else { return nil }
+            let isToBeReported = now - entries.reported >= Self.interval
+            guard mayReport || !isToBeReported, state.accounting.touch(key) else { return nil }
+            if isToBeReported { state.entries[key]?.reported = now }
+            return (entries.rendition, isToBeReported)
+        }
+    }
+
+    /// - Parameter now: the time when its use was last reported
+    func insert(_ rendition: StoredRendition, _ key: Key, now: Int64 = 0) {
+        state.withLock { state in
+            state.entries[key] = Entry(rendition: rendition, reported: now)
+            for gone in state.accounting.insert(key, cost: rendition.cost) { state.entries[gone] = nil }
+        }
+    }
+
+    func remove(_ key: Key) {
+        state.withLock { state in
+            state.accounting.remove(key)
+            state.entries[key] = nil
+        }
+    }
+
+    /// The number of entries and their size in bytes.
+    var size: (count: Int, bytes: Int64) {
+        state.withLock { ($0.accounting.count, $0.accounting.total) }
+    }
+}

@@ -1,0 +1,302 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+
+/// The lists of images that caching managers keep prepared (S-53 to S-58).
+///
+/// Pure: time is passed in, and the work to do is returned. Every operation takes constant time per image.
+struct CachingManagerTable: Sendable {
+    /// The options an image is prepared with: everything in `cache.start` but the assets. A request hits only if its
+    /// options are equal.
+    typealias CachingOptions = CachedImages
+
+    struct Entry: Sendable, Hashable {
+        var asset: ObjectID
+        var options: CachingOptions
+    }
+
+    /// The state of a requested image in a manager's list.
+    enum PreparationState: Sendable {
+        case prepared
+        /// On the list, not prepared yet.
+        case waiting
+        /// The asset is on the list, but with other options.
+        case differs
+    }
+
+    /// Images of one asset that are prepared together.
+    struct PrefetchTask: Sendable {
+        let number: UInt64
+        let asset: ObjectID
+        let optionSets: [CachingOptions]
+        let allowsHighQuality: Bool
+    }
+
+    /// Work to stop and renditions to release after images were removed from a list.
+    struct Removal: Sendable {
+        /// Tasks whose images are no longer on any list.
+        var tasks: [UInt64] = []
+        /// Renditions that are no longer on any list and may leave the memory cache.
+        var plans: [RenditionPlan] = []
+    }
+
+    private enum Stage: Sendable {
+        case waiting
+        case working(UInt64)
+        case prepared(RenditionPlan?)
+    }
+
+    private struct Manager: Sendable {
+        var owner: String
+        var allowsHighQuality: Bool
+        var expires: Int64
+        var entries: [Entry: Stage] = [:]
+        var optionSets: [ObjectID: Set<CachingOptions>] = [:]
+        /// Images not prepared yet, oldest first; taken from the end. May contain entries that were removed meanwhile.
+        var waiting: [Entry] = []
+        var waitingCount = 0
+        /// All images of the list, oldest first. May contain entries that were removed meanwhile.
+        var order: [Entry] = []
+        /// The number of the last task taken from this manager, for round-robin scheduling.
+        var lastServed: UInt64 = 0
+    }
+
+    static let mostPerOwner = 16
+    static let most = 256
+    static let leaseMicroseconds: Int64 = 600_000_000
+
+    /// The most images on one list; the oldest are dropped above it.
+    let limit: Int
+    private var managers: [String: Manager] = [:]
+    private var tasks: [UInt64: (manager: String, wanted: Set<Entry>)] = [:]
+    private var planReferences: [RenditionPlan: Int] = [:]
+    private var lastTask: UInt64 = 0
+    private(set) var dropped = 0
+
+    init(limit: Int = 10_000) {
+        self.limit = limit
+    }
+
+    var metrics: (managers: Int, entries: Int, waiting: Int, working: Int) {
+        (
+            managers.count, managers.values.reduce(0) { $0 + $1.entries.count },
+            managers.values.reduce(0) { $0 + $1.waitingCount }, tasks.count
+        )
+    }
+
+    // MARK: Managers
+
+    mutating func open(_ name: String, owner: String, allowsHighQuality: Bool, now: Int64) throws(RPCError) {
+        guard managers.count < Self.most, managers.values.count(where: { $0.owner == owner }) < Self.mostPerOwner else {
+            throw ErrorCode.limitExceeded.error(
+                "\(Self.mostPerOwner) caching managers per client or \(Self.most) in all are open; close one",
+                ["limit": .int(Int64(Self.mostPerOwner))]
+            )
+        }
+        managers[name] = Manager(
+            owner: owner,
+            allowsHighQuality: allowsHighQuality,
+            expires: now + Self.leaseMicroseconds
+        )
+    }
+
+    /// Renews the manager's lease.
+    ///
+    /// - Throws: `handle_expired` if the manager does not exist or belongs to another client
+    mutating func use(_ name: String, owner: String, now: Int64) throws(RPCError) {
+        guard let manager = managers[name], manager.owner == owner, manager.expires > now else {
+            throw ErrorCode.handleExpired.error(
+                "you have no caching manager of this name: its lease of ten minutes expired or the service was "
+                    + "restarted; open a new one"
+            )
+        }
+        managers[name]?.expires = now + Self.leaseMicroseconds
+    }
+
+    mutating func configure(_ name: String, allowsHighQuality: Bool) {
+        managers[name]?.allowsHighQuality = allowsHighQuality
+    }
+
+    mutating func close(_ name: String) -> Removal {
+        let leaving = stopAll(name)
+        managers[name] = nil
+        return leaving
+    }
+
+    /// Closes the managers whose lease has expired.
+    mutating func expire(now: Int64) -> Removal {
+        var leaving = Removal()
+        for (name, manager) in managers where manager.expires <= now {
+            let part = close(name)
+            leaving.tasks += part.tasks
+            leaving.plans += part.plans
+        }
+        return leaving
+    }
+
+    // MARK: Lists
+
+    /// Adds images to the list. They are prepared before all earlier ones, the first asset first: the images requested
+    /// last are the ones now on the screen.
+    mutating func start(_ name: String, _ assets: [ObjectID], _ options: CachingOptions) -> Removal {
+        guard managers[name] != nil else { return Removal() }
+        for asset in assets.reversed() {
+            let entry = Entry(asset: asset, options: options)
+            guard managers[name]?.entries[entry] == nil else { continue }
+            managers[name]?.entries[entry] = .waiting
+            managers[name]?.optionSets[asset, default: []].insert(options)
+            managers[name]?.waiting.append(entry)
+            managers[name]?.order.append(entry)
+            managers[name]?.waitingCount += 1
+        }
+        compact(name)
+        return trim(name)
+    }
+
+    mutating func stop(_ name: String, _ assets: [ObjectID], _ options: CachingOptions) -> Removal {
+        var leaving = Removal()
+        for asset in assets { remove(Entry(asset: asset, options: options), from: name, &leaving) }
+        compact(name)
+        return leaving
+    }
+
+    mutating func stopAll(_ name: String) -> Removal {
+        var leaving = Removal()
+        for entry in managers[name].map({ Array($0.entries.keys) }) ?? [] { remove(entry, from: name, &leaving) }
+        managers[name]?.waiting = []
+        managers[name]?.order = []
+        return leaving
+    }
+
+    func preparationState(_ entry: Entry, in name: String) -> PreparationState? {
+        guard let manager = managers[name] else { return nil }
+        switch manager.entries[entry] {
+        case .prepared: return .prepared
+        case .waiting, .working: return .waiting
+        case nil: return manager.optionSets[entry.asset] == nil ? nil : .differs
+        }
+    }
+
+    /// Returns the progress of a manager.
+    func status(_ name: String) -> CacheStatus.Result {
+        var status = CacheStatus.Result()
+        for stage in managers[name]?.entries.values.map({ $0 }) ?? [] {
+            switch stage {
+            case .waiting: status.waiting += 1
+            case .working: status.preparing += 1
+            case .prepared(nil): status.failed += 1
+            case .prepared: status.prepared += 1
+            }
+        }
+        return status
+    }
+
+    // MARK: Work
+
+    /// Returns the next images to prepare: all waiting images of the asset added last, from the manager that has been
+    /// served least recently.
+    mutating func next(most: Int) -> PrefetchTask? {
+        let waiting = managers.lazy.filter { $0.value.waitingCount > 0 }
+        guard let name = waiting.min(by: { $0.value.lastServed < $1.value.lastServed })?.key else { return nil }
+        while let entry = managers[name]?.waiting.popLast() {
+            guard case .waiting? = managers[name]?.entries[entry] else { continue }
+            lastTask += 1
+            let optionSets = (managers[name]?.optionSets[entry.asset] ?? []).filter { options in
+                if case .waiting? = managers[name]?.entries[Entry(asset: entry.asset, options: options)] {
+                    true
+                } else {
+                    false
+                }
+            }
+            let taken = Array(([entry.options] + optionSets.filter { $0 != entry.options }).prefix(max(1, most)))
+            for options in taken {
+                managers[name]?.entries[Entry(asset: entry.asset, options: options)] = .working(lastTask)
+            }
+            managers[name]?.waitingCount -= taken.count
+            managers[name]?.lastServed = lastTask
+            tasks[lastTask] = (name, Set(taken.map { Entry(asset: entry.asset, options: $0) }))
+            return PrefetchTask(
+                number: lastTask,
+                asset: entry.asset,
+                optionSets: taken,
+                allowsHighQuality: managers[name]?.allowsHighQuality ?? true
+            )
+        }
+        managers[name]?.waitingCount = 0
+        return nil
+    }
+
+    /// Ends a task.
+    ///
+    /// - Parameter plans: the prepared renditions by shape; a missing shape failed and is not tried again
+    mutating func finish(_ task: PrefetchTask, plans: [CachingOptions: RenditionPlan]) -> Removal {
+        var leaving = Removal()
+        guard let (name, wanted) = tasks.removeValue(forKey: task.number) else {
+            leaving.plans = plans.values.filter { planReferences[$0] == nil }
+            return leaving
+        }
+        for options in task.optionSets {
+            let entry = Entry(asset: task.asset, options: options)
+            let plan = plans[options]
+            guard wanted.contains(entry), managers[name]?.entries[entry] != nil else {
+                if let plan, planReferences[plan] == nil { leaving.plans.append(plan) }
+                continue
+            }
+            managers[name]?.entries[entry] = .prepared(plan)
+            if let plan { planReferences[plan, default: 0] += 1 }
+        }
+        return leaving
+    }
+
+    private mutating func remove(_ entry: Entry, from name: String, _ leaving: inout Removal) {
+        guard let stage = managers[name]?.entries.removeValue(forKey: entry) else { return }
+        managers[name]?.optionSets[entry.asset]?.remove(entry.options)
+        if managers[name]?.optionSets[entry.asset]?.isEmpty == true { managers[name]?.optionSets[entry.asset] = nil }
+        switch stage {
+        case .waiting: managers[name]?.waitingCount -= 1
+        case .working(let number):
+            tasks[number]?.wanted.remove(entry)
+            if tasks[number]?.wanted.isEmpty == true {
+                tasks[number] = nil
+                leaving.tasks.append(number)
+            }
+        case .prepared(let plan):
+            guard let plan, let count = planReferences[plan] else { return }
+            planReferences[plan] = count > 1 ? count - 1 : nil
+            if count == 1 { leaving.plans.append(plan) }
+        }
+    }
+
+    /// Drops the oldest images, prepared or not, if the list is longer than its limit.
+    private mutating func trim(_ name: String) -> Removal {
+        var leaving = Removal()
+        guard let manager = managers[name], manager.entries.count > limit else { return leaving }
+        var excess = manager.entries.count - limit
+        for entry in manager.order where excess > 0 && managers[name]?.entries[entry] != nil {
+            remove(entry, from: name, &leaving)
+            dropped += 1
+            excess -= 1
+        }
+        compact(name)
+        return leaving
+    }
+
+    /// Compacts the arrays before entries that were removed outnumber the present ones.
+    private mutating func compact(_ name: String) {
+        guard let manager = managers[name] else { return }
+        if manager.order.count > 64 + 2 * manager.entries.count {
+            var seen: Set<Entry> = []
+            let kept = manager.order.reversed().filter { manager.entries[$0] != nil && seen.insert($0).inserted }
+            managers[name]?.order = kept.reversed()
+        }
+        if manager.waiting.count > 64 + 2 * manager.waitingCount {
+            var seen: Set<Entry> = []
+            let kept = manager.waiting.reversed().filter { entry in
+                guard case .waiting? = manager.entries[entry] else { return false }
+                return seen.insert(entry).inserted
+            }
+            managers[name]?.waiting = kept.reversed()
+        }
+    }
+}

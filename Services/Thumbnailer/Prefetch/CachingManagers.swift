@@ -1,0 +1,244 @@
+import Basics
+import Contracts
+import Hosting
+import JSONValue
+import Messaging
+import PhotoModel
+import Synchronization
+
+/// Prepares images ahead of time for caching managers, at a lower priority than interactive requests.
+final class CachingManagers: Sendable {
+    private let source: AssetResolver
+    private let renditions: RenditionProvider
+    private let width: Int
+    private let clock: MonotonicClock
+    private let state: Mutex<State>
+    private let ticks: AsyncStream<Void>
+    private let ticking: AsyncStream<Void>.Continuation
+
+    private typealias Work = Task<[CachingManagerTable.CachingOptions: RenditionPlan], Never>
+
+    private struct State {
+        var table = CachingManagerTable()
+        var running: [UInt64: Work] = [:]
+        var underWay = 0
+        /// Tasks stopped before they were registered as running.
+        var stoppedEarly: Set<UInt64> = []
+        var failed = 0
+    }
+
+    /// The interval at which expired leases are removed.
+    private static let sweep = Duration.seconds(15)
+
+    init(
+        source: AssetResolver,
+        renditions: RenditionProvider,
+        workers: Int,
+        metrics: ThumbnailerMetrics,
+        clock: MonotonicClock = .system
+    ) {
+        self.source = source
+        self.renditions = renditions
+        self.clock = clock
+        // One asset is looked up while another is rendered.
+        width = workers + 1
+        state = Mutex(State())
+        (ticks, ticking) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        metrics.all.section("caching") { [self] in
+            state.withLock { state in
+                let metrics = state.table.metrics
+                return [
+                    "managers": JSON(metrics.managers), "images": JSON(metrics.entries),
+                    "waiting": JSON(metrics.waiting),
+                    "preparing": JSON(metrics.working), "dropped": JSON(state.table.dropped),
+                    "failed": JSON(state.failed),
+                ]
+            }
+        }
+    }
+
+    // MARK: Requests
+
+    func open(_ request: OpenCache, owner: String) throws(RPCError) -> OpenCache.Result {
+        var random = SystemRandomNumberGenerator()
+        let name = "c" + random.nextHexadecimal(byteCount: 8)
+        let now = clock.nowMicroseconds()
+        return try change { table throws(RPCError) in
+            try table.open(name, owner: owner, allowsHighQuality: request.allowsHighQuality, now: now)
+            return OpenCache.Result(cache: name, limit: table.limit)
+        }
+    }
+
+    func configure(_ request: ConfigureCache, owner: String) throws(RPCError) {
+        try using(request.cache, owner) { table in
+            table.configure(request.cache, allowsHighQuality: request.allowsHighQuality)
+            return .init()
+        }
+    }
+
+    func start(_ request: StartCaching, owner: String) throws(RPCError) {
+        for asset in request.images.assets.prefix(1) { try RenditionPlan.check(request.images.request(asset)) }
+        try using(request.cache, owner) { $0.start(request.cache, request.images.assets, request.images.options) }
+        ticking.yield()
+    }
+
+    func stop(_ request: StopCaching, owner: String) throws(RPCError) {
+        try using(request.cache, owner) { $0.stop(request.cache, request.images.assets, request.images.options) }
+    }
+
+    func stopAll(_ request: StopAllCaching, owner: String) throws(RPCError) {
+        try using(request.cache, owner) { $0.stopAll(request.cache) }
+    }
+
+    func status(_ request: CacheStatus, owner: String) throws(RPCError) -> CacheStatus.Result {
+        let now = clock.nowMicroseconds()
+        return try change { table throws(RPCError) in
+            try table.use(request.cache, owner: owner, now: now)
+            return table.status(request.cache)
+        }
+    }
+
+    func close(_ request: CloseCache, owner: String) throws(RPCError) {
+        try using(request.cache, owner) { $0.close(request.cache) }
+    }
+
+    /// Returns the state of a requested image in the list of the caching manager that the request names.
+    func preparationState(of request: ImageRequest, in name: String, owner: String) throws(RPCError)
+        -> CachingManagerTable.PreparationState?
+    {
+        let now = clock.nowMicroseconds()
+        let entry = CachingManagerTable.Entry(asset: request.asset, options: CachedImages(request).options)
+        return try change { table throws(RPCError) in
+            try table.use(name, owner: owner, now: now)
+            return table.preparationState(entry, in: name)
+        }
+    }
+
+    private func using(
+        _ name: String,
+        _ owner: String,
+        _ body: (inout CachingManagerTable) -> CachingManagerTable.Removal
+    ) throws(RPCError) {
+        let now = clock.nowMicroseconds()
+        let leaving = try change { table throws(RPCError) in
+            try table.use(name, owner: owner, now: now)
+            return body(&table)
+        }
+        perform(leaving)
+    }
+
+    private func change<Value>(
+        _ body: (inout CachingManagerTable) throws(RPCError) -> Value
+    ) throws(RPCError) -> Value {
+        try state.withLock { state throws(RPCError) in try body(&state.table) }
+    }
+
+    private func perform(_ leaving: CachingManagerTable.Removal) {
+        let tasks = state.withLock { state in
+            leaving.tasks.compactMap { number -> Work? in
+                guard let task = state.running[number] else {
+                    state.stoppedEarly.insert(number)
+                    return nil
+                }
+                return task
+            }
+        }
+        for task in tasks { task.cancel() }
+        for plan in leaving.plans { renditions.release(plan) }
+    }
+
+    // MARK: Work
+
+    /// Prepares images until the task is cancelled.
+    func run() async {
+        await withDiscardingTaskGroup { group in
+            group.addTask {
+                for await _ in TaskDelay.ticks(every: Self.sweep) {
+                    let now = self.clock.nowMicroseconds()
+                    self.perform(self.state.withLock { $0.table.expire(now: now) })
+                }
+            }
+            for await _ in ticks {
+                while let task = begin() { group.addTask { await self.perform(task) } }
+            }
+            group.cancelAll()
+        }
+    }
+
+    private func begin() -> CachingManagerTable.PrefetchTask? {
+        state.withLock { state in
+            guard state.underWay < width, let task = state.table.next(most: RenditionProvider.batch) else { return nil }
+            state.underWay += 1
+            return task
+        }
+    }
+
+    private func perform(_ task: CachingManagerTable.PrefetchTask) async {
+        // An unstructured task, so that it can be cancelled by its number.
+        let work = Task { await self.prepare(task) }
+        let isStopped = state.withLock { state in
+            state.running[task.number] = work
+            return state.stoppedEarly.remove(task.number) != nil
+        }
+        if isStopped { work.cancel() }
+        let prepared = await withTaskCancellationHandler {
+            await work.value
+        } onCancel: {
+            work.cancel()
+        }
+        let leaving = state.withLock { state in
+            state.underWay -= 1
+            state.running[task.number] = nil
+            state.stoppedEarly.remove(task.number)
+            if !work.isCancelled { state.failed += task.optionSets.count - prepared.count }
+            return state.table.finish(task, plans: prepared)
+        }
+        perform(leaving)
+        ticking.yield()
+    }
+
+    private func prepare(_ task: CachingManagerTable.PrefetchTask) async -> [CachingManagerTable.CachingOptions:
+        RenditionPlan]
+    {
+        guard let answer = try? await source.assets([task.asset], atLeast: nil), let asset = answer.assets[task.asset]
+        else { return [:] }
+        var plans: [(options: CachingManagerTable.CachingOptions, plan: RenditionPlan)] = []
+        for options in task.optionSets {
+            guard let plan = try? RenditionPlan(options.request(task.asset), of: asset),
+                answer.rpcError(of: plan, asset) == nil
+            else { continue }
+            plans.append((options, plan))
+        }
+        var prepared: [CachingManagerTable.CachingOptions: RenditionPlan] = [:]
+        if task.allowsHighQuality {
+            let failures = await renditions.prepare(plans.map(\.plan))
+            for (entry, failure) in zip(plans, failures) where failure == nil { prepared[entry.options] = entry.plan }
+        } else {
+            for entry in plans {
+                if await renditions.degraded(entry.plan) == nil { _ = await renditions.fastDecode(entry.plan) }
+                prepared[entry.options] = entry.plan
+            }
+        }
+        return prepared
+    }
+}
+
+extension CachedImages {
+    /// The options that must be equal, without the assets.
+    var options: CachedImages {
+        var options = self
+        options.assets = []
+        return options
+    }
+
+    /// The options of a request, for comparison with prepared images.
+    init(_ request: ImageRequest) {
+        self.init(assets: [request.asset], targetSize: request.targetSize)
+        contentMode = request.contentMode
+        resizeMode = request.resizeMode
+        normalizedCropRect = request.normalizedCropRect
+        version = request.version
+        format = request.format
+        quality = request.quality
+    }
+}

@@ -1,0 +1,138 @@
+import Contracts
+import Hosting
+import JSONValue
+import Messaging
+import Storage
+
+/// Renders images of stored bytes in worker processes.
+///
+/// Quick jobs have a worker of their own, so that a degraded image never waits behind a large one.
+struct Renderer: Sendable {
+    let resources: ResourceFolder
+    let workers: WorkerPool
+    let fastWorkers: WorkerPool
+    /// Reports bytes that made a worker crash or hang.
+    let report: @Sendable (ResourceJobRunner.WorkerFault) async -> Void
+
+    /// Renders several images from one decode of one file and returns an outcome for each.
+    ///
+    /// If one of them exceeds the time limit, each is rendered on its own, so that the others do not fail with it.
+    func renditions(_ plans: [RenditionPlan]) async -> [Result<StoredRendition, RPCError>] {
+        do throws(WorkerFailure) {
+            let result = try await rendered(plans)
+            do throws(RPCError) { return try result.get() } catch { return plans.map { _ in .failure(error) } }
+        } catch {
+            guard error.isOfRequest, plans.count > 1 else { return plans.map { _ in .failure(error.rpcError) } }
+            var outcomes: [Result<StoredRendition, RPCError>] = []
+            for plan in plans { outcomes += await renditions([plan]) }
+            return outcomes
+        }
+    }
+
+    private func rendered(
+        _ plans: [RenditionPlan]
+    ) async throws(WorkerFailure) -> Result<[Result<StoredRendition, RPCError>], RPCError> {
+        guard let digest = plans.first?.digest else { return .success([]) }
+        let file: ResourceFile
+        do throws(RPCError) { file = try resources.open(digest) } catch { return .failure(error) }
+        let job = WorkerJob(
+            method: ThumbnailWorker.renditionMethod,
+            params: RenditionBatch(plans: plans).json,
+            files: [file.descriptor]
+        )
+        let result = try await ResourceJobRunner(workers, report: report).run(job, over: digest)
+        // The worker uses the descriptor until here.
+        return withExtendedLifetime(file) {
+            do throws(RPCError) { return .success(try Self.outcomes(result, count: plans.count)) } catch {
+                return .failure(error)
+            }
+        }
+    }
+
+    /// Returns the preview embedded in the file, or with `isFast` a cheap decode; nil if there is none.
+    func degraded(_ plan: RenditionPlan, isFast: Bool) async throws(RPCError) -> StoredRendition? {
+        let file = try resources.open(plan.digest)
+        let job = WorkerJob(
+            method: isFast ? ThumbnailWorker.quickMethod : ThumbnailWorker.previewMethod,
+            params: plan.json,
+            files: [file.descriptor]
+        )
+        let result = try await run(
+            job,
+            over: plan.digest,
+            on: fastWorkers,
+            priority: isFast ? .normal : .high
+        )
+        guard withExtendedLifetime(file, { !result.attachments.isEmpty }) else { return nil }
+        return try Self.rendition(result.result, result.attachments.first)
+    }
+
+    func inspect(_ digest: String) async throws(RPCError) -> ImageFileInfo {
+        let file = try resources.open(digest)
+        let job = WorkerJob(method: ThumbnailWorker.inspectMethod, files: [file.descriptor])
+        let result = try await run(job, over: digest, on: fastWorkers)
+        guard let facts = withExtendedLifetime(file, { try? ImageFileInfo(json: result.result) }) else {
+            throw ErrorCode.internalError.error("a worker's result does not describe the image")
+        }
+        return facts
+    }
+
+    func sheet(_ plan: ContactSheetPlan, _ bytes: Bytes) async throws(RPCError) -> StoredRendition {
+        let job = WorkerJob(method: ThumbnailWorker.sheetMethod, params: plan.json, attachments: [bytes])
+        let result: WorkerResult
+        do throws(WorkerFailure) { result = try await workers.run(job) } catch { throw error.rpcError }
+        return try Self.rendition(result.result, result.attachments.first)
+    }
+
+    func metrics() -> JSONObject {
+        var metrics = workers.metrics()
+        let quick = fastWorkers.metrics()
+        metrics["quick"] = .object(quick)
+        // The process ids of both pools belong to the service.
+        metrics["pids"] = .array((metrics["pids"]?.arrayValue ?? []) + (quick["pids"]?.arrayValue ?? []))
+        return metrics
+    }
+
+    private func run(
+        _ job: WorkerJob,
+        over digest: String,
+        on workers: WorkerPool,
+        priority: WorkerPriority = .normal
+    ) async throws(RPCError) -> WorkerResult {
+        do throws(WorkerFailure) {
+            return try await ResourceJobRunner(workers, report: report).run(job, over: digest, priority: priority)
+        } catch {
+            throw error.rpcError
+        }
+    }
+
+    /// Reads a worker's result: an object for each image, and the bytes of those that could be made.
+    private static func outcomes(
+        _ result: WorkerResult,
+        count: Int
+    ) throws(RPCError) -> [Result<StoredRendition, RPCError>] {
+        let entries = result.result["pictures"]?.arrayValue ?? []
+        guard entries.count == count else {
+            throw ErrorCode.internalError.error("a worker returned \(entries.count) images instead of \(count)")
+        }
+        var next = result.attachments.makeIterator()
+        var outcomes: [Result<StoredRendition, RPCError>] = []
+        for entry in entries {
+            if let name = entry["error"]?["name"]?.stringValue {
+                let message = entry["error"]?["message"]?.stringValue ?? ""
+                outcomes.append(.failure(WorkerFailure.refused(name: name, message: message).rpcError))
+            } else {
+                outcomes.append(.success(try rendition(entry, next.next())))
+            }
+        }
+        return outcomes
+    }
+
+    private static func rendition(_ facts: JSON, _ bytes: Bytes?) throws(RPCError) -> StoredRendition {
+        guard var rendition = try? StoredRendition(json: facts), let bytes else {
+            throw ErrorCode.internalError.error("a worker's result is not an image")
+        }
+        rendition.bytes = bytes
+        return rendition
+    }
+}

@@ -1,0 +1,91 @@
+import Contracts
+import Imaging
+import JSONValue
+import PhotoModel
+
+extension RenditionPlan {
+    /// The plan's options as Imaging takes them.
+    var options: RenditionOptions {
+        get throws(ImagingError) {
+            guard let format = ImageFormat(rawValue: format.rawValue) else {
+                throw .invalidOptions("\(format.rawValue) cannot be encoded")
+            }
+            let target: RenditionOptions.Target =
+                switch targetSize {
+                case .maximum: .maximum
+                case .size(let width, let height): .size(width: width, height: height)
+                }
+            let resize: RenditionOptions.ResizeMode =
+                switch resizeMode {
+                case .none: .none
+                case .fast: .fast
+                case .exact: .exact
+                }
+            return RenditionOptions(
+                target: target,
+                contentMode: contentMode == .aspectFit ? .aspectFit : .aspectFill,
+                resizeMode: resize,
+                crop: crop,
+                format: format,
+                quality: max(1, quality)
+            )
+        }
+    }
+}
+
+/// Images to render from one file.
+struct RenditionBatch: Sendable, JSONTabled {
+    var plans: [RenditionPlan]
+
+    static let table = JSONTable(
+        "RenditionPlans",
+        "Images to render from one file.",
+        unknown: .refused,
+        blank: RenditionBatch(plans: []),
+        [
+            .required(
+                "plans",
+                \.plans,
+                .list(of: .object(RenditionPlan.self), limit: RenditionProvider.batch),
+                "One plan for each image."
+            )
+        ]
+    )
+}
+
+/// The type, orientation and size of a file, as read by a worker.
+struct ImageFileInfo: Sendable, JSONTabled {
+    var contentType: String
+    var mimeType: String
+    /// EXIF orientation 1...8; 1 if the decoder already applies it.
+    var orientation: Int
+    var pixelWidth: Int
+    var pixelHeight: Int
+
+    static let table = JSONTable(
+        "PictureFacts",
+        "The type, orientation and size of a file.",
+        unknown: .ignored,
+        blank: ImageFileInfo(contentType: "", mimeType: "", orientation: 1, pixelWidth: 0, pixelHeight: 0),
+        [
+            .required("contentType", \.contentType, .text(maxBytes: 128), "Uniform type identifier."),
+            .required("mimeType", \.mimeType, .text(maxBytes: 64), "Media type."),
+            .required("orientation", \.orientation, .count(1...8), "EXIF orientation."),
+            .required("pixelWidth", \.pixelWidth, .count(1...1_000_000), "Pixels as displayed."),
+            .required("pixelHeight", \.pixelHeight, .count(1...1_000_000), "Pixels as displayed."),
+        ]
+    )
+}
+
+extension StoredRendition {
+    /// Describes a rendered image, without its bytes.
+    init(_ image: RenderedImage) {
+        self.init(
+            bytes: [],
+            mimeType: image.format.mimeType,
+            pixelWidth: image.pixelWidth,
+            pixelHeight: image.pixelHeight,
+            isUpscaled: image.isUpscaled
+        )
+    }
+}

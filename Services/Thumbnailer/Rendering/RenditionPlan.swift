@@ -1,0 +1,88 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+
+/// One rendition to make: its source and every option that can change a pixel.
+///
+/// Requests that must give the same pixels have equal plans: options without effect are normalized.
+struct RenditionPlan: Sendable, Hashable {
+    /// SHA-256 of the resource. New pixels are new bytes, so a plan never finds the rendition of an older edit.
+    var digest: String
+    var targetSize: TargetSize
+    var contentMode: ImageContentMode
+    var resizeMode: ImageResizeMode
+    /// Part of the displayed image; nil for all of it.
+    var crop: UnitRect?
+    var format: DeliveredFormat
+    /// 1...100; 0 for lossless formats.
+    var quality: Int
+
+    /// - Throws: `invalid_options` for options that contradict each other, `missing_resource` for an asset without an
+    ///   image
+    init(_ request: ImageRequest, of asset: AssetSummary) throws(RPCError) {
+        try Self.check(request)
+        let resource = try Self.resource(of: asset, version: request.version)
+        self.digest = resource.digest
+        self.format = request.format
+        self.quality = request.format == .png ? 0 : request.quality
+        if request.targetSize == .maximum || request.resizeMode == .none {
+            targetSize = .maximum
+            contentMode = .aspectFit
+            resizeMode = .none
+        } else {
+            targetSize = request.targetSize
+            contentMode = request.contentMode
+            resizeMode = request.resizeMode
+            crop = request.normalizedCropRect == .full ? nil : request.normalizedCropRect
+        }
+    }
+
+    /// Checks the options that do not depend on the asset.
+    static func check(_ request: ImageRequest) throws(RPCError) {
+        if case .size(let width, let height) = request.targetSize, width < 1 || height < 1 {
+            throw ErrorCode.invalidOptions.error(
+                "targetSize is \(width) x \(height), but each side needs at least one pixel; use \"max\" for all",
+                ["parameter": "targetSize"]
+            )
+        }
+        guard let crop = request.normalizedCropRect else { return }
+        guard request.resizeMode == .exact, request.targetSize != .maximum else {
+            throw ErrorCode.invalidOptions.error(
+                "normalizedCropRect needs resizeMode \"exact\" and a targetSize in pixels",
+                ["parameter": "normalizedCropRect"]
+            )
+        }
+        guard crop.isValid else {
+            throw ErrorCode.invalidOptions.error(
+                "normalizedCropRect must have an area and lie within the image: x + width and y + height at most 1",
+                ["parameter": "normalizedCropRect"]
+            )
+        }
+    }
+
+    /// Returns the resource that a version is rendered from (S-49).
+    static func resource(of asset: AssetSummary, version: ImageVersion) throws(RPCError) -> AssetResource {
+        let photo = asset.resource(.photo)
+        let alternate = asset.resource(.alternatePhoto)
+        let pair = [photo, alternate].compactMap { $0 }
+        let chosen: AssetResource? =
+            switch version {
+            case .current: asset.resource(.fullSizePhoto) ?? pair.first { !$0.isRaw } ?? photo
+            case .unadjusted: pair.first { !$0.isRaw } ?? photo
+            case .original: pair.first(where: \.isRaw) ?? photo
+            }
+        guard let chosen else {
+            throw ErrorCode.missingResource.error(
+                "\(asset.id) is of type \(asset.mediaType.rawValue) and has no image",
+                ["asset": .string(asset.id.text), "mediaType": .string(asset.mediaType.rawValue)]
+            )
+        }
+        return chosen
+    }
+}
+
+extension AssetResource {
+    /// True for camera raw data: all its type identifiers end this way.
+    var isRaw: Bool { contentType.hasSuffix("raw-image") }
+}

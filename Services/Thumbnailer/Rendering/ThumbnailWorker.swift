@@ -1,0 +1,168 @@
+import Contracts
+import Hosting
+import Imaging
+import JSONValue
+import PhotoModel
+import Storage
+
+/// The work of a thumbnailer's worker process: the only code that opens the bytes of images.
+enum ThumbnailWorker {
+    static let renditionMethod = "rendition"
+    static let previewMethod = "preview"
+    static let quickMethod = "quick"
+    static let inspectMethod = "inspect"
+    static let sheetMethod = "sheet"
+    static let aboutMethod = "about"
+
+    /// The largest file that is opened, in bytes.
+    static let largestSource = 512 << 20
+
+    private static let previewHead = 256 << 10
+
+    static func handle(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
+        switch job.method {
+        case renditionMethod: try renditions(job)
+        case previewMethod: try preview(job)
+        case quickMethod: try quick(job)
+        case inspectMethod: try inspect(job)
+        case sheetMethod: try sheet(job)
+        case aboutMethod: about()
+        default: throw WorkerJobError(name: "invalid_request", message: "unknown worker job \(job.method)")
+        }
+    }
+
+    /// Renders several images from one decode. If that fails, each is rendered on its own, so that one impossible image
+    /// does not make the others fail.
+    private static func renditions(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
+        let plans = try decoded(RenditionBatch.self, job.params).plans
+        guard let digest = plans.first?.digest, plans.allSatisfy({ $0.digest == digest }) else {
+            throw WorkerJobError(name: "invalid_request", message: "the images of a job must come from one file")
+        }
+        let bytes = try job.contents(ofFile: 0, limit: largestSource)
+        guard ResourceDigest(of: bytes).text == digest else {
+            throw WorkerJobError(
+                name: ErrorCode.resourceChanged.rawValue,
+                message: "the stored bytes do not match \(digest); restore the file from a backup"
+            )
+        }
+        var result = WorkerResult()
+        var entries: [JSON] = []
+        for outcome in images(plans, bytes) {
+            switch outcome {
+            case .success(let image):
+                entries.append(StoredRendition(image).json)
+                result.attachments.append(image.bytes)
+            case .failure(let error):
+                entries.append(["error": ["name": .string(error.name), "message": .string(error.message)]])
+            }
+        }
+        result.result = ["pictures": .array(entries)]
+        return result
+    }
+
+    private static func images(_ plans: [RenditionPlan], _ bytes: [UInt8]) -> [Result<RenderedImage, ImagingError>] {
+        do throws(ImagingError) {
+            var options: [RenditionOptions] = []
+            for plan in plans { options.append(try plan.options) }
+            var limits = PixelLimits()
+            limits.seconds = Double(WorkerProcess.limits.wallSeconds)
+            return try Rendition.renderAll(bytes, options, limits: limits).map { .success($0) }
+        } catch {
+            guard plans.count > 1 else { return [.failure(error)] }
+            return plans.flatMap { images([$0], bytes) }
+        }
+    }
+
+    private static func preview(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
+        let plan = try decoded(RenditionPlan.self, job.params)
+        // A camera's JPEG has its preview at the beginning: the rest need not be read for it.
+        let head = try job.contents(ofFile: 0, limit: largestSource, first: previewHead)
+        if ImageFormat.sniff(head) == .jpeg {
+            do throws(ImagingError) {
+                guard let image = try Preview.embedded(in: head, try plan.options) else { return WorkerResult() }
+                return WorkerResult(result: StoredRendition(image).json, attachments: [image.bytes])
+            } catch {
+                // The preview may extend beyond the first part.
+            }
+        }
+        return try degraded(job) { bytes throws(ImagingError) in try Preview.embedded(in: bytes, try plan.options) }
+    }
+
+    private static func quick(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
+        let plan = try decoded(RenditionPlan.self, job.params)
+        return try degraded(job) { bytes throws(ImagingError) in try Preview.quick(bytes, try plan.options) }
+    }
+
+    /// Makes a preview. The file's hash is not checked here: the preview is replaced when the image itself is ready.
+    private static func degraded(
+        _ job: WorkerJob,
+        _ make: ([UInt8]) throws(ImagingError) -> RenderedImage?
+    ) throws(WorkerJobError) -> WorkerResult {
+        let bytes = try job.contents(ofFile: 0, limit: largestSource)
+        return try imaging { () throws(ImagingError) in
+            guard let image = try make(bytes) else { return WorkerResult() }
+            return WorkerResult(result: StoredRendition(image).json, attachments: [image.bytes])
+        }
+    }
+
+    private static func inspect(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
+        let bytes = try job.contents(ofFile: 0, limit: largestSource)
+        return try imaging { () throws(ImagingError) in
+            let info = try ImageProbe.info(of: bytes)
+            return WorkerResult(
+                result: ImageFileInfo(
+                    contentType: info.format.contentType,
+                    mimeType: info.format.mimeType,
+                    orientation: info.obeysOrientation ? info.orientation : 1,
+                    pixelWidth: info.pixelWidth,
+                    pixelHeight: info.pixelHeight
+                ).json
+            )
+        }
+    }
+
+    private static func imaging<Value>(
+        _ body: () throws(ImagingError) -> Value
+    ) throws(WorkerJobError) -> Value {
+        do throws(ImagingError) {
+            return try body()
+        } catch {
+            throw WorkerJobError(name: error.name, message: error.message)
+        }
+    }
+
+    /// Returns this process's libraries and limits.
+    private static func about() -> WorkerResult {
+        let policy = ImagingLibrary.policyInForce
+        var json: JSONObject = ["largestSide": JSON(policy.largestSide), "open": JSON(policy.open)]
+        for (name, version) in ImagingLibrary.versions { json[name] = .string(version) }
+        return WorkerResult(result: .object(json))
+    }
+
+    private static func sheet(_ job: WorkerJob) throws(WorkerJobError) -> WorkerResult {
+        let plan = try decoded(ContactSheetPlan.self, job.params)
+        let bytes = job.attachments.first ?? []
+        var offset = 0
+        var cells: [ContactSheet.Cell] = []
+        for (index, label) in plan.labels.enumerated() {
+            let length = index < plan.lengths.count ? plan.lengths[index] : 0
+            guard length <= bytes.count - offset else {
+                throw WorkerJobError(name: "invalid_request", message: "the images of the sheet are incomplete")
+            }
+            cells.append(
+                ContactSheet.Cell(bytes: length == 0 ? nil : Array(bytes[offset..<(offset + length)]), label: label)
+            )
+            offset += length
+        }
+        return try imaging { () throws(ImagingError) in
+            let image = try ContactSheet.render(cells, columns: plan.columns, cellSide: plan.cell)
+            return WorkerResult(result: StoredRendition(image).json, attachments: [image.bytes])
+        }
+    }
+
+    private static func decoded<Plan: JSONTabled>(_: Plan.Type, _ json: JSON) throws(WorkerJobError) -> Plan {
+        do throws(JSONProblem) { return try Plan(json: json) } catch {
+            throw WorkerJobError(name: "invalid_request", message: error.description)
+        }
+    }
+}

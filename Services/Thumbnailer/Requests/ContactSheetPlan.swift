@@ -1,0 +1,70 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+
+/// A contact sheet to draw from rendered images.
+struct ContactSheetPlan: Sendable, Equatable, JSONTabled {
+    var columns: Int
+    /// The side of a cell, in pixels.
+    var cell: Int
+    /// One label for each cell.
+    var labels: [String]
+    /// The length of each cell's image in the one attachment, in bytes; 0 for a cell without one.
+    var lengths: [Int]
+
+    /// The most pixels of a sheet; a larger one would not fit into a response.
+    static let largestArea = 60_000_000
+
+    static let table = JSONTable(
+        "SheetPlan",
+        "A contact sheet to draw.",
+        unknown: .refused,
+        blank: ContactSheetPlan(columns: 1, cell: 16, labels: [], lengths: []),
+        [
+            .required("columns", \.columns, .count(1...100), "Images in a row."),
+            .required("cell", \.cell, .count(16...2048), "Side of a cell, in pixels."),
+            .required("labels", \.labels, .list(of: .text(maxBytes: 4096), limit: ImageSheet.maxAssets), "Labels."),
+            .required(
+                "lengths",
+                \.lengths,
+                .list(of: .count(0...Int.max), limit: ImageSheet.maxAssets),
+                "Bytes of each image."
+            ),
+        ]
+    )
+
+    /// Checks the options that do not depend on the assets.
+    static func check(_ sheet: ImageSheet) throws(RPCError) {
+        guard !sheet.assets.isEmpty else {
+            throw ErrorCode.invalidOptions.error("a sheet needs at least one asset", ["parameter": "assets"])
+        }
+        guard sheet.labels.isEmpty || sheet.labels.count == sheet.assets.count else {
+            throw ErrorCode.invalidOptions.error(
+                "give one label for each asset or none: \(sheet.labels.count) labels for \(sheet.assets.count) assets",
+                ["parameter": "labels"]
+            )
+        }
+        let columns = min(sheet.columns, sheet.assets.count)
+        let rows = (sheet.assets.count + sheet.columns - 1) / sheet.columns
+        guard columns * rows * sheet.cell * sheet.cell <= largestArea else {
+            throw ErrorCode.limitExceeded.error(
+                "\(columns) by \(rows) cells of \(sheet.cell) pixels exceed the \(largestArea) pixels that a"
+                    + " sheet may have; use smaller cells or several sheets",
+                ["limit": JSON(largestArea)]
+            )
+        }
+    }
+
+    /// Returns the request for the image of one cell, never enlarged.
+    static func image(_ asset: ObjectID, in sheet: ImageSheet) -> ImageRequest {
+        ImageRequest(
+            asset: asset,
+            targetSize: .size(width: sheet.cell, height: sheet.cell),
+            contentMode: .aspectFit,
+            resizeMode: .fast,
+            version: sheet.version,
+            quality: 85
+        )
+    }
+}

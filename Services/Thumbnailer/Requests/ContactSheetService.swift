@@ -1,0 +1,104 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+
+/// Handles requests for contact sheets.
+struct ContactSheetService: Sendable {
+    let source: AssetResolver
+    let renditions: RenditionProvider
+    /// The most bytes of one attachment.
+    let largestAttachment: Int
+
+    /// Handles `image.sheet`. Assets without an image get a grey cell, and the response says why.
+    func sheet(_ request: ImageSheet) async throws(RPCError) -> Reply {
+        try ContactSheetPlan.check(request)
+        let page = try await source.assets(request.assets, atLeast: request.atLeast)
+        let assets = page.assets
+        let images = try await images(for: request, page)
+        var failed = JSONObject()
+        for (id, outcome) in zip(request.assets, images) {
+            if case .failure(let error) = outcome {
+                failed[id.text] = ["name": .string(error.name), "message": .string(error.message)]
+            }
+        }
+        let labels =
+            request.labels.isEmpty
+            ? request.assets.map { assets[$0]?.filename ?? $0.text } : request.labels
+        let sheet = try await renditions.sheet(
+            images.map { try? $0.get() },
+            columns: request.columns,
+            cell: request.cell,
+            labels: labels
+        )
+        guard sheet.bytes.count <= largestAttachment else {
+            throw ErrorCode.limitExceeded.error(
+                "the sheet has \(sheet.bytes.count) bytes and a response carries \(largestAttachment); use smaller "
+                    + "cells or several sheets",
+                ["limit": JSON(largestAttachment), "bytes": JSON(sheet.bytes.count)]
+            )
+        }
+        let result = ImageSheet.Result(
+            mimeType: sheet.mimeType,
+            pixelWidth: sheet.pixelWidth,
+            pixelHeight: sheet.pixelHeight,
+            sequence: page.sequence,
+            failed: failed
+        )
+        return Reply(result.json, attachments: [sheet.bytes])
+    }
+
+    /// The most images of one sheet requested at a time: enough to keep the workers busy, and a small part of the queue
+    /// that all requests share.
+    private static let sheetWidth = 8
+
+    /// Returns the image of each cell, or the error that prevented it.
+    private func images(
+        for request: ImageSheet,
+        _ answer: AssetResolver.Answer
+    ) async throws(RPCError) -> [Result<StoredRendition, RPCError>] {
+        typealias Outcome = (index: Int, result: Result<StoredRendition, RPCError>)
+        let ids = request.assets
+        let outcomes = await withTaskGroup(of: Outcome.self) { group in
+            var outcomes = [Result<StoredRendition, RPCError>?](repeating: nil, count: ids.count)
+            var next = 0
+            func begin() {
+                guard next < ids.count else { return }
+                let index = next
+                next += 1
+                group.addTask { (index, await picture(of: ids[index], answer, in: request)) }
+            }
+            for _ in 0..<Self.sheetWidth { begin() }
+            for await outcome in group {
+                outcomes[outcome.index] = outcome.result
+                if case .failure(let error) = outcome.result, error.concernsService {
+                    group.cancelAll()
+                } else {
+                    begin()
+                }
+            }
+            return outcomes.compactMap { $0 }
+        }
+        // A sheet with grey cells because the service was busy would be misleading.
+        for outcome in outcomes {
+            if case .failure(let error) = outcome, error.concernsService { throw error }
+        }
+        return outcomes
+    }
+
+    private func picture(
+        of id: ObjectID,
+        _ answer: AssetResolver.Answer,
+        in sheet: ImageSheet
+    ) async -> Result<StoredRendition, RPCError> {
+        do throws(RPCError) {
+            let asset = try ImageRequestService.asset(id, of: answer)
+            let plan = try RenditionPlan(ContactSheetPlan.image(id, in: sheet), of: asset)
+            if let held = renditions.cached(plan) { return .success(held.rendition) }
+            if let refusal = answer.rpcError(of: plan, asset) { throw refusal }
+            return .success(try await renditions.rendered(plan).rendition)
+        } catch {
+            return .failure(error)
+        }
+    }
+}

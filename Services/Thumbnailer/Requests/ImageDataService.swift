@@ -1,0 +1,92 @@
+import Contracts
+import Hosting
+import JSONValue
+import Messaging
+import PhotoModel
+import Storage
+
+/// Handles `image.data`: the stored bytes unchanged, with the type and orientation needed to show them (S-52).
+struct ImageDataService: Sendable {
+    let source: AssetResolver
+    let renditions: RenditionProvider
+    let crew: BlockingIOExecutor
+
+    func data(
+        _ request: ImageData,
+        _ incoming: IncomingRequest,
+        _ notifier: Notifier
+    ) async throws(RPCError) -> Reply {
+        let answer = try await source.assets([request.asset], atLeast: request.atLeast)
+        let asset = try ImageRequestService.asset(request.asset, of: answer)
+        let resource = try RenditionPlan.resource(of: asset, version: request.version)
+        let facts = try await facts(of: resource)
+        let file = try renditions.open(resource.digest)
+        let result = ImageData.Result(
+            asset: asset.id,
+            contentRevision: asset.contentRevision,
+            sequence: answer.sequence,
+            digest: resource.digest,
+            size: file.size,
+            // For raw files the catalog's type names the manufacturer; the decoder's does not.
+            contentType: resource.isRaw ? resource.contentType : facts.contentType,
+            mimeType: facts.mimeType,
+            orientation: facts.orientation,
+            pixelWidth: facts.pixelWidth,
+            pixelHeight: facts.pixelHeight
+        ).json
+        let (crew, client) = (crew, BlockingIOExecutor.Source.connection(incoming.connection))
+        if file.size <= Int64(ImageDelivery.inReply) {
+            let bytes = try await Self.storage {
+                try await crew.run(for: client) { try file.readAll(limit: Int64(ImageDelivery.inReply)) }
+            }
+            return try await ImageReplyBuilder.send(result, bytes, incoming, notifier)
+        }
+        guard incoming.acceptsNotifications else { throw ImageReplyBuilder.tooLarge(file.size) }
+        try await Self.storage { try await crew.verify(file, for: client) }
+        var offset: Int64 = 0
+        while offset < file.size {
+            let (start, count) = (offset, ImageDelivery.chunkBytes)
+            let bytes = try await Self.storage {
+                try await crew.run(for: client) { try file.read(offset: start, count: count) }
+            }
+            guard !bytes.isEmpty else { throw Self.changed }
+            try await notifier.notify(ImageDelivery.chunk, ["offset": .int(offset)], attachments: [bytes])
+            offset += Int64(bytes.count)
+        }
+        return Reply(result)
+    }
+
+    /// Returns the file's type and orientation. A file that cannot be decoded is delivered too: the client may know its
+    /// format.
+    private func facts(of resource: AssetResource) async throws(RPCError) -> ImageFileInfo {
+        do throws(RPCError) {
+            return try await renditions.inspect(resource.digest)
+        } catch  where error.errorCode == .unsupportedFormat || error.errorCode == .invalidResource {
+            return ImageFileInfo(
+                contentType: resource.contentType,
+                mimeType: "application/octet-stream",
+                orientation: 1,
+                pixelWidth: resource.pixelWidth,
+                pixelHeight: resource.pixelHeight
+            )
+        }
+    }
+
+    private static let changed = ErrorCode.resourceChanged.error(
+        "the stored bytes are damaged; restore the file from a backup"
+    )
+
+    private static func storage<Value>(_ body: () async throws -> Value) async throws(RPCError) -> Value {
+        do {
+            return try await body()
+        } catch let error as RPCError {
+            throw error
+        } catch StorageError.resourceChanged {
+            throw changed
+        } catch let error as StorageError {
+            throw ErrorCode.missingResource.error("the stored bytes cannot be read (\(error.name))")
+        } catch {
+            throw ErrorCode.userCancelled.error("the request was cancelled")
+        }
+    }
+}

@@ -1,0 +1,110 @@
+import Contracts
+import JSONValue
+import Messaging
+import PhotoModel
+
+/// Builds the messages that describe and deliver an image.
+struct ImageReplyBuilder: Sendable {
+    let asset: AssetSummary
+    /// The sequence at which the asset was read.
+    let sequence: Int64
+    /// The image's state in the caching manager that the request names.
+    let preparationState: CachingManagerTable.PreparationState?
+
+    /// Sends the bytes and returns the response.
+    func send(
+        _ delivery: RenditionProvider.Delivery,
+        index: Int,
+        isDegraded: Bool = false,
+        _ incoming: IncomingRequest,
+        _ notifier: Notifier
+    ) async throws(RPCError) -> Reply {
+        let result = result(delivery, index: index, isDegraded: isDegraded, isFinal: true)
+        return try await Self.send(result.json, delivery.rendition.bytes, incoming, notifier)
+    }
+
+    /// Returns the response for bytes that fit in one attachment.
+    func reply(_ delivery: RenditionProvider.Delivery) -> Reply {
+        let result = result(delivery, index: 0, isDegraded: false, isFinal: true)
+        return Reply(result.json, attachments: [delivery.rendition.bytes])
+    }
+
+    /// Sends a degraded image as a notification before the response.
+    func notify(_ delivery: RenditionProvider.Delivery, index: Int, _ notifier: Notifier) async throws(RPCError) {
+        let result = result(delivery, index: index, isDegraded: true, isFinal: false)
+        try await notifier.notify(
+            ImageDelivery.degraded,
+            result.json.objectValue ?? [:],
+            attachments: [delivery.rendition.bytes]
+        )
+    }
+
+    private func result(
+        _ delivery: RenditionProvider.Delivery,
+        index: Int,
+        isDegraded: Bool,
+        isFinal: Bool
+    ) -> ImageRequest.Result {
+        let rendition = delivery.rendition
+        var result = ImageRequest.Result(
+            asset: asset.id,
+            contentRevision: asset.contentRevision,
+            sequence: sequence,
+            mimeType: rendition.mimeType,
+            pixelWidth: rendition.pixelWidth,
+            pixelHeight: rendition.pixelHeight,
+            isDegraded: isDegraded,
+            isUpscaled: rendition.isUpscaled,
+            isCacheHit: delivery.isCacheHit
+        )
+        result.isFinal = isFinal
+        result.index = index
+        result.size = Int64(rendition.bytes.count)
+        result.cacheReason = reason(delivery)
+        return result
+    }
+
+    private func reason(_ delivery: RenditionProvider.Delivery) -> CacheReason {
+        switch (preparationState, delivery.reason) {
+        case (.prepared, .memory), (.prepared, .disk): .prepared
+        case (.waiting, .rendered), (.waiting, .shared): .notPreparedYet
+        case (.differs, .rendered): .optionsDiffer
+        default: delivery.reason
+        }
+    }
+
+    /// Returns the attachments of the response. Bytes that do not fit in one message are sent before it, in
+    /// notifications, limited by the client's credit.
+    static func send(
+        _ result: JSON,
+        _ bytes: Bytes,
+        _ incoming: IncomingRequest,
+        _ notifier: Notifier
+    ) async throws(RPCError) -> Reply {
+        let limit = ReadResource.maxReplyBytes
+        if bytes.count <= limit { return Reply(result, attachments: [bytes]) }
+        if bytes.count <= ImageDelivery.inReply {
+            let parts = stride(from: 0, to: bytes.count, by: limit).map {
+                Array(bytes[$0..<min($0 + limit, bytes.count)])
+            }
+            return Reply(result, attachments: parts)
+        }
+        guard incoming.acceptsNotifications else { throw tooLarge(Int64(bytes.count)) }
+        for start in stride(from: 0, to: bytes.count, by: ImageDelivery.chunkBytes) {
+            try await notifier.notify(
+                ImageDelivery.chunk,
+                ["offset": JSON(start)],
+                attachments: [Array(bytes[start..<min(start + ImageDelivery.chunkBytes, bytes.count)])]
+            )
+        }
+        return Reply(result)
+    }
+
+    static func tooLarge(_ size: Int64) -> RPCError {
+        ErrorCode.limitExceeded.error(
+            "the image has \(size) bytes and a response carries \(ImageDelivery.inReply); use a DEALER socket, which "
+                + "receives it in parts, or request a smaller size, JPEG or a lower quality",
+            ["limit": JSON(ImageDelivery.inReply), "bytes": .int(size)]
+        )
+    }
+}

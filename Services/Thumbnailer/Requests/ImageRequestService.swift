@@ -1,0 +1,175 @@
+import Contracts
+import Imaging
+import JSONValue
+import Messaging
+import PhotoModel
+
+/// Handles requests for single images: looks up the asset, then finds or makes its rendition.
+///
+/// Existence and revision are checked first, whatever is cached: images of deleted assets or earlier edits are never
+/// served.
+struct ImageRequestService: Sendable {
+    let source: AssetResolver
+    let renditions: RenditionProvider
+    let caches: CachingManagers
+
+    /// Handles `image.request`: every path ends in one response, and no degraded image follows the final one.
+    func image(
+        _ request: ImageRequest,
+        _ incoming: IncomingRequest,
+        _ notifier: Notifier
+    ) async throws(RPCError) -> Reply {
+        let cached = try preparationState(of: request, incoming)
+        let answer = try await source.assets([request.asset], atLeast: request.atLeast)
+        let asset = try Self.asset(request.asset, of: answer)
+        let plan = try RenditionPlan(request, of: asset)
+        renditions.previews.note(plan)
+        let reply = ImageReplyBuilder(asset: asset, sequence: answer.sequence, preparationState: cached)
+        if let held = renditions.cached(plan) {
+            return try await reply.send(held, index: 0, incoming, notifier)
+        }
+        if let refusal = answer.rpcError(of: plan, asset) { throw refusal }
+        switch request.effectiveDeliveryMode(acceptsNotifications: incoming.acceptsNotifications) {
+        case .highQualityFormat:
+            return try await reply.send(try await renditions.rendered(plan), index: 0, incoming, notifier)
+        case .fastFormat:
+            if let degraded = await degraded(plan) {
+                return try await reply.send(degraded, index: 0, isDegraded: true, incoming, notifier)
+            }
+            return try await reply.send(try await renditions.rendered(plan), index: 0, incoming, notifier)
+        case .opportunistic:
+            let (delivery, before) = try await opportunistic(request, plan, reply, notifier)
+            return try await reply.send(delivery, index: before, incoming, notifier)
+        }
+    }
+
+    /// Returns the response if the rendition is in memory and the asset's cache entry is valid.
+    func cachedImage(_ request: ImageRequest, _ incoming: IncomingRequest) -> Reply? {
+        do throws(RPCError) {
+            let cached = try preparationState(of: request, incoming)
+            guard let answer = source.known([request.asset], atLeast: request.atLeast) else { return nil }
+            let asset = try Self.asset(request.asset, of: answer)
+            let plan = try RenditionPlan(request, of: asset)
+            guard let held = renditions.cachedInMemory(plan, maxBytes: ReadResource.maxReplyBytes) else { return nil }
+            renditions.previews.note(plan)
+            return ImageReplyBuilder(asset: asset, sequence: answer.sequence, preparationState: cached).reply(held)
+        } catch {
+            // Errors are reported by the ordinary path.
+            return nil
+        }
+    }
+
+    /// Checks the request. Returns the image's state in the caching manager that it names.
+    private func preparationState(
+        of request: ImageRequest,
+        _ incoming: IncomingRequest
+    ) throws(RPCError) -> CachingManagerTable.PreparationState? {
+        try RenditionPlan.check(request)
+        try Self.check(request.format)
+        guard let name = request.cache else { return nil }
+        return try caches.preparationState(of: request, in: name, owner: incoming.identity)
+    }
+
+    private enum Step: Sendable {
+        case final(Result<RenditionProvider.Delivery, RPCError>)
+        /// The number of degraded images sent.
+        case degraded(Int)
+    }
+
+    /// Returns the final image and the number of degraded images sent before it.
+    private func opportunistic(
+        _ request: ImageRequest,
+        _ plan: RenditionPlan,
+        _ reply: ImageReplyBuilder,
+        _ notifier: Notifier
+    ) async throws(RPCError) -> (RenditionProvider.Delivery, Int) {
+        let (final, count) = await withTaskGroup(of: Step.self) { group in
+            group.addTask {
+                do throws(RPCError) { return .final(.success(try await renditions.rendered(plan))) } catch {
+                    return .final(.failure(error))
+                }
+            }
+            group.addTask { .degraded(await sendDegraded(request, plan, reply, notifier)) }
+            var final: Result<RenditionProvider.Delivery, RPCError>?
+            var count = 0
+            // The response is sent after both have ended, so no degraded image can follow it.
+            for await step in group {
+                switch step {
+                case .final(let outcome):
+                    final = outcome
+                    group.cancelAll()
+                case .degraded(let sent): count = sent
+                }
+            }
+            return (final, count)
+        }
+        guard let final else { throw ErrorCode.internalError.error("a rendition was neither made nor refused") }
+        return (try final.get(), count)
+    }
+
+    private func sendDegraded(
+        _ request: ImageRequest,
+        _ plan: RenditionPlan,
+        _ reply: ImageReplyBuilder,
+        _ notifier: Notifier
+    ) async -> Int {
+        var largest = 0
+        var sent = 0
+        func send(_ degraded: RenditionProvider.Delivery?) async {
+            guard let degraded, degraded.rendition.area > largest, !Task.isCancelled else { return }
+            // A client that cannot receive notifications gets the response only.
+            guard (try? await reply.notify(degraded, index: sent, notifier)) != nil else { return }
+            largest = degraded.rendition.area
+            sent += 1
+        }
+        await send(await degraded(plan))
+        if request.allowsSecondaryDegradedImage, !Task.isCancelled { await send(await renditions.fastDecode(plan)) }
+        return sent
+    }
+
+    private func degraded(_ plan: RenditionPlan) async -> RenditionProvider.Delivery? {
+        await renditions.degraded(plan)
+    }
+
+    static func asset(_ id: ObjectID, of answer: AssetResolver.Answer) throws(RPCError) -> AssetSummary {
+        guard let asset = answer.assets[id] else { throw notFound(id) }
+        return asset
+    }
+
+    static func notFound(_ id: ObjectID) -> RPCError {
+        ErrorCode.identifierNotFound.error("there is no asset \(id)", ["id": .string(id.text)])
+    }
+
+    /// Throws if this build cannot encode the format, before any work is done.
+    private static func check(_ format: DeliveredFormat) throws(RPCError) {
+        let offered = DeliveredFormat.allCases.filter { ImageFormat(rawValue: $0.rawValue)?.canEncode == true }
+        guard offered.contains(format) else {
+            throw ErrorCode.unsupportedFormat.error(
+                "\(format.rawValue) cannot be encoded here; request \(offered.map(\.rawValue).joined(separator: ", "))",
+                ["formats": JSON(offered.map(\.rawValue))]
+            )
+        }
+    }
+}
+
+extension ImageRequest {
+    /// A synchronous request gets the one high-quality image (D5); so does a client that cannot receive notifications.
+    func effectiveDeliveryMode(acceptsNotifications: Bool) -> ImageDeliveryMode {
+        if isSynchronous { return .highQualityFormat }
+        return deliveryMode == .opportunistic && !acceptsNotifications ? .highQualityFormat : deliveryMode
+    }
+}
+
+extension StoredRendition {
+    var area: Int { pixelWidth * pixelHeight }
+}
+
+extension RPCError {
+    /// The error concerns the service, not the asset.
+    var concernsService: Bool {
+        switch errorCode {
+        case .busy, .unavailable, .userCancelled, .deadlineExceeded, .interrupted, .connectionLost: true
+        default: false
+        }
+    }
+}

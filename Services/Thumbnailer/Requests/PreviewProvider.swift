@@ -1,0 +1,117 @@
+import Contracts
+import Hosting
+import Messaging
+import PhotoModel
+import Synchronization
+
+/// Provides degraded images quickly: previews embedded in files, and cheap decodes.
+final class PreviewProvider: Sendable {
+    /// The key of a preview; a cheap decode differs from the embedded preview.
+    private struct PreviewRequest: Sendable, Hashable {
+        var plan: RenditionPlan
+        var isFast: Bool
+    }
+
+    private let memory = RenditionMemoryCache<PreviewRequest>(budget: PreviewProvider.budget)
+    private let work: CoalescingWorkQueue<PreviewRequest, PreviewRequest, StoredRendition?>
+    private let state: Mutex<State>
+
+    private struct State {
+        /// The digests of files known to contain no preview.
+        var without = LRUIndex<String>(budget: 20_000)
+        /// Plans of recent requests without their digest.
+        var recentPlans: [RenditionPlan] = []
+    }
+
+    private static let budget: Int64 = 16 << 20
+    private static let mostShapes = 8
+
+    init(renderer: Renderer, limit: Int, metrics: ThumbnailerMetrics) {
+        state = Mutex(State())
+        work = CoalescingWorkQueue(limit: limit, width: 2, group: { $0 }) { wanted in
+            // Not cancelled when the last waiter has gone: it takes a moment, and replacing a killed worker takes
+            // longer.
+            await Task {
+                var outcomes: [Result<StoredRendition?, RPCError>] = []
+                for one in wanted {
+                    metrics.previews.add()
+                    do throws(RPCError) {
+                        outcomes.append(.success(try await renderer.degraded(one.plan, isFast: one.isFast)))
+                    } catch {
+                        outcomes.append(.failure(error))
+                    }
+                }
+                return outcomes
+            }.value
+        }
+    }
+
+    func run() async { await work.run() }
+
+    /// Returns the preview embedded in the file in the plan's form, never enlarged.
+    func embedded(_ plan: RenditionPlan) async -> StoredRendition? {
+        guard state.withLock({ !$0.without.contains(plan.digest) }) else { return nil }
+        return await degraded(PreviewRequest(plan: plan, isFast: false))
+    }
+
+    /// Returns a rendition from a cheap decode.
+    func fastDecode(_ plan: RenditionPlan) async -> StoredRendition? {
+        await degraded(PreviewRequest(plan: plan, isFast: true))
+    }
+
+    private func degraded(_ wanted: PreviewRequest) async -> StoredRendition? {
+        if let rendition = memory.rendition(wanted) { return rendition }
+        // A missing preview is not an error: the rendition itself follows and reports what is wrong.
+        guard case .success(let answer)? = await outcome(of: wanted) else { return nil }
+        if let answer {
+            memory.insert(answer, wanted)
+        } else if !wanted.isFast {
+            _ = state.withLock { $0.without.insert(wanted.plan.digest, cost: 1) }
+        }
+        return answer
+    }
+
+    private func outcome(of wanted: PreviewRequest) async -> Result<StoredRendition?, RPCError>? {
+        do throws(RPCError) { return .success(try await work.value(wanted)) } catch { return nil }
+    }
+
+    // MARK: Shapes
+
+    /// Records the options of a request, so that smaller cached renditions can be found when a larger one is requested.
+    func note(_ plan: RenditionPlan) {
+        guard plan.isWhole else { return }
+        var shape = plan
+        shape.digest = ""
+        state.withLock { state in
+            if state.recentPlans.first == shape { return }
+            state.recentPlans.removeAll { $0 == shape }
+            state.recentPlans.insert(shape, at: 0)
+            if state.recentPlans.count > Self.mostShapes { state.recentPlans.removeLast() }
+        }
+    }
+
+    /// Returns plans of the same file with recently requested, smaller options, the largest first.
+    func smaller(_ plan: RenditionPlan) -> [RenditionPlan] {
+        guard plan.isWhole else { return [] }
+        let recentPlans = state.withLock { $0.recentPlans }
+        return recentPlans.filter { $0.format == plan.format && $0.longestSide < plan.longestSide }
+            .sorted { $0.longestSide > $1.longestSide }
+            .map { shape in
+                var smaller = shape
+                smaller.digest = plan.digest
+                return smaller
+            }
+    }
+}
+
+extension RenditionPlan {
+    /// True if the whole image is shown, so that another size of it has the same content.
+    var isWhole: Bool { crop == nil && !(resizeMode == .exact && contentMode == .aspectFill) }
+
+    var longestSide: Int {
+        switch targetSize {
+        case .maximum: .max
+        case .size(let width, let height): max(width, height)
+        }
+    }
+}

@@ -1,0 +1,175 @@
+import Contracts
+import Hosting
+import JSONValue
+import Logging
+import Messaging
+import PhotoModel
+import Storage
+
+/// Provides renditions from memory, from disk, or from a worker, in this order, and renders each only once.
+final class RenditionProvider: Sendable {
+    /// The version of the rendering code, part of every cache key: renditions made by an older version are never
+    /// served.
+    static let renderer = "3"
+    /// The most renditions made from one decode.
+    static let batch = 8
+
+    /// A rendition and where it was found.
+    struct Delivery: Sendable {
+        var rendition: StoredRendition
+        var reason: CacheReason
+
+        var isCacheHit: Bool { reason == .memory || reason == .disk }
+    }
+
+    private let renderer: Renderer
+    private let memory: RenditionMemoryCache<RenditionPlan>
+    private let clock: MonotonicClock
+    private let disk: RenditionDiskCache
+    private let work: CoalescingWorkQueue<RenditionPlan, String, StoredRendition>
+    private let metrics: ThumbnailerMetrics
+    let previews: PreviewProvider
+
+    init(
+        renderer: Renderer,
+        memory: RenditionMemoryCache<RenditionPlan>,
+        disk: RenditionDiskCache,
+        limit: Int,
+        workers: Int,
+        metrics: ThumbnailerMetrics,
+        clock: MonotonicClock = .system,
+        logger: Logger
+    ) {
+        self.renderer = renderer
+        self.memory = memory
+        self.disk = disk
+        self.metrics = metrics
+        self.clock = clock
+        previews = PreviewProvider(renderer: renderer, limit: limit, metrics: metrics)
+        work = CoalescingWorkQueue(limit: limit, width: workers, batch: Self.batch, group: \.digest) { plans in
+            let outcomes = await metrics.timing { await renderer.renditions(plans) }
+            for (plan, outcome) in zip(plans, outcomes) {
+                guard case .success(let rendition) = outcome else { continue }
+                memory.insert(rendition, plan, now: clock.nowMicroseconds())
+                if let problem = disk.insert(rendition, RenditionKey(plan, renderer: Self.renderer)) {
+                    logger.warning("a rendition was not written to the disk cache", metadata: ["reason": "\(problem)"])
+                }
+            }
+            return outcomes
+        }
+        metrics.all.section("cache") { [memory, disk, work] in
+            let held = memory.size
+            let kept = disk.metrics
+            let workMetrics = work.metrics
+            return [
+                "memoryEntries": JSON(held.count), "memoryBytes": .int(held.bytes), "diskEntries": JSON(kept.count),
+                "diskBytes": .int(kept.bytes), "diskDamaged": JSON(kept.damaged), "diskEvicted": JSON(kept.evicted),
+                "underWay": JSON(workMetrics.count), "due": JSON(workMetrics.due),
+                "shared": JSON(workMetrics.joinCount),
+            ]
+        }
+        metrics.all.section("workers") { [renderer] in renderer.metrics() }
+    }
+
+    /// Renders queued requests until the service stops.
+    func run() async {
+        await withDiscardingTaskGroup { group in
+            group.addTask { await self.work.run() }
+            group.addTask { await self.previews.run() }
+        }
+    }
+
+    /// Returns the rendition if it is cached in memory or on disk.
+    func cached(_ plan: RenditionPlan, priority: WorkPriority = .interactive) -> Delivery? {
+        let now = clock.nowMicroseconds()
+        if let (rendition, isToBeReported) = memory.use(plan, now: now) {
+            if isToBeReported { disk.touch(RenditionKey(plan, renderer: Self.renderer)) }
+            if priority == .interactive { metrics.memoryHits.add() }
+            return Delivery(rendition: rendition, reason: .memory)
+        }
+        if let rendition = disk.rendition(RenditionKey(plan, renderer: Self.renderer)) {
+            memory.insert(rendition, plan, now: now)
+            if priority == .interactive { metrics.diskHits.add() }
+            return Delivery(rendition: rendition, reason: .disk)
+        }
+        if priority == .interactive { metrics.misses.add() }
+        return nil
+    }
+
+    /// Returns the rendition if it is in memory, has at most `maxBytes`, and its use need not be reported to the disk
+    /// cache.
+    func cachedInMemory(_ plan: RenditionPlan, maxBytes: Int) -> Delivery? {
+        guard let (rendition, _) = memory.use(plan, now: clock.nowMicroseconds(), mayReport: false),
+            rendition.bytes.count <= maxBytes
+        else { return nil }
+        metrics.memoryHits.add()
+        return Delivery(rendition: rendition, reason: .memory)
+    }
+
+    /// Returns a rendition, cached or rendered.
+    ///
+    /// The caller has checked that the asset exists and that the plan is of its current content revision.
+    func rendition(_ plan: RenditionPlan, priority: WorkPriority = .interactive) async throws(RPCError) -> Delivery {
+        if let held = cached(plan, priority: priority) { return held }
+        return try await rendered(plan, priority: priority)
+    }
+
+    /// Renders a rendition that is not cached.
+    func rendered(_ plan: RenditionPlan, priority: WorkPriority = .interactive) async throws(RPCError) -> Delivery {
+        let isShared = work.isUnderWay(plan)
+        let rendition = try await work.value(plan, priority: priority)
+        return Delivery(rendition: rendition, reason: isShared ? .shared : .rendered)
+    }
+
+    /// Makes sure that renditions of one asset are cached, from one decode.
+    func prepare(_ plans: [RenditionPlan]) async -> [RPCError?] {
+        let missing = plans.filter { cached($0, priority: .prefetch) == nil }
+        let outcomes = await work.values(missing)
+        var failures: [RenditionPlan: RPCError] = [:]
+        for (plan, outcome) in zip(missing, outcomes) {
+            if case .failure(let error) = outcome { failures[plan] = error }
+        }
+        return plans.map { failures[$0] }
+    }
+
+    /// Removes a rendition that was prepared but not requested from memory.
+    func release(_ plan: RenditionPlan) { memory.remove(plan) }
+
+    // MARK: Degraded images
+
+    /// Returns a degraded image to show meanwhile: a smaller cached rendition, or the preview embedded in the file.
+    func degraded(_ plan: RenditionPlan) async -> Delivery? {
+        for shape in previews.smaller(plan) {
+            let rendition =
+                memory.rendition(shape) ?? disk.rendition(RenditionKey(shape, renderer: Self.renderer))
+            if let rendition {
+                return Delivery(rendition: rendition, reason: .smaller)
+            }
+        }
+        return await previews.embedded(plan).map { Delivery(rendition: $0, reason: .preview) }
+    }
+
+    /// Returns a rendition from a cheap decode; nil if the format has none.
+    func fastDecode(_ plan: RenditionPlan) async -> Delivery? {
+        await previews.fastDecode(plan).map { Delivery(rendition: $0, reason: .quick) }
+    }
+
+    /// Returns a file's type, orientation and size without decoding it.
+    func inspect(_ digest: String) async throws(RPCError) -> ImageFileInfo { try await renderer.inspect(digest) }
+
+    /// Opens the stored bytes.
+    func open(_ digest: String) throws(RPCError) -> ResourceFile { try renderer.resources.open(digest) }
+
+    /// Draws a contact sheet from renditions, in the order of the labels.
+    func sheet(_ pictures: [StoredRendition?], columns: Int, cell: Int, labels: [String]) async throws(RPCError)
+        -> StoredRendition
+    {
+        let plan = ContactSheetPlan(
+            columns: columns,
+            cell: cell,
+            labels: labels,
+            lengths: pictures.map { $0?.bytes.count ?? 0 }
+        )
+        return try await renderer.sheet(plan, pictures.flatMap { $0?.bytes ?? [] })
+    }
+}

@@ -1,0 +1,209 @@
+public import ArgumentParser
+public import Messaging
+
+/// The addresses of the services: a flag, an environment variable and a default for each endpoint.
+public struct EndpointOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Folder of the services' sockets.",
+            discussion: "SAFELIGHT_RUN, else $XDG_RUNTIME_DIR/safelight, else /tmp/safelight-<uid>."
+        )
+    )
+    public var run: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Host of services on another machine. (SAFELIGHT_HOST)",
+            discussion: "With a port, the six endpoints use that port and the five after it; else 5571 to 5576.",
+            valueName: "address[:port]"
+        )
+    )
+    public var host: String?
+
+    @Option(help: ArgumentHelp("Public key of the services, for TCP. (SAFELIGHT_SERVER_KEY)", valueName: "file"))
+    public var serverKey: String?
+
+    @Option(
+        help: ArgumentHelp("Secret key of this client, for TCP. (SAFELIGHT_CLIENT_KEY)", valueName: "file")
+    )
+    public var clientKey: String?
+
+    @Flag(
+        help: ArgumentHelp(
+            "Allow TCP on loopback addresses without keys. (SAFELIGHT_TRUST_LOOPBACK=true)",
+            discussion: "Every local user can then connect to the services and read and change the whole library."
+        )
+    )
+    public var trustLoopback = false
+
+    @Option(help: "Address of the catalog. (SAFELIGHT_CATALOG, else catalog.sock in the run folder)")
+    public var catalog: String?
+
+    @Option(help: "Address of the thumbnailer. (SAFELIGHT_THUMBNAILER, else thumbnailer.sock in the run folder)")
+    public var thumbnailer: String?
+
+    @Option(help: "Address of the editor. (SAFELIGHT_EDITOR, else editor.sock in the run folder)")
+    public var editor: String?
+
+    @Option(help: "Address of the change-broker. (SAFELIGHT_BROKER, else change-broker.sock in the run folder)")
+    public var broker: String?
+
+    @Option(help: "Address of the change feed. (SAFELIGHT_FEED, else feed.sock in the run folder)")
+    public var feed: String?
+
+    @Option(help: "Address for published edits. (SAFELIGHT_EDITS, else edits.sock in the run folder)")
+    public var edits: String?
+
+    /// Creates options without flags, resolved from environment variables and defaults.
+    public init() {}
+
+    /// Returns the addresses; nothing is created or checked on disk.
+    ///
+    /// Throws ``HostingError/badSetting(source:reason:)``, which names the flag or the variable.
+    public func resolve(environment: (String) -> String? = { Environment[$0] }) throws(HostingError) -> Endpoints {
+        let folder = RunFolder(flag: run, environment: environment)
+        var remote: TCPHost?
+        if let text = host ?? environment("SAFELIGHT_HOST") {
+            remote = try TCPHost(text, source: host == nil ? "SAFELIGHT_HOST" : "--host")
+        }
+        let local = try localSecurity(environment)
+        return try Endpoints(
+            folder: folder,
+            security: try security(environment) ?? local,
+            localSecurity: local
+        ) { name throws(HostingError) in
+            let flag = flag(for: name)
+            do throws(MessagingError) {
+                if let text = flag ?? environment(name.variable) { return try EndpointAddress(text) }
+                if let remote { return try remote.address(of: name) }
+                return try EndpointAddress("ipc://\(folder.path)/\(name.file)")
+            } catch {
+                throw .badSetting(source: flag == nil ? name.variable : "--\(name.flag)", reason: "\(error)")
+            }
+        }
+    }
+
+    private func localSecurity(_ environment: (String) -> String?) throws(HostingError) -> SocketSecurity {
+        if trustLoopback { return .trustedLoopback }
+        switch environment("SAFELIGHT_TRUST_LOOPBACK") {
+        case nil, "false", "0": return .none
+        case "true", "1": return .trustedLoopback
+        case let text?:
+            throw .badSetting(
+                source: "SAFELIGHT_TRUST_LOOPBACK",
+                reason: "\(text.prefix(80)) is neither true nor false"
+            )
+        }
+    }
+
+    /// Returns the security of connections over TCP; nil if no keys are configured.
+    private func security(_ environment: (String) -> String?) throws(HostingError) -> SocketSecurity? {
+        func file(_ flag: String?, _ name: String, _ variable: String) -> (path: String, source: String)? {
+            if let flag { return (flag, name) }
+            return environment(variable).map { ($0, variable) }
+        }
+        func read(_ file: (path: String, source: String), isSecret: Bool) throws(HostingError) -> Certificate {
+            do throws(KeyError) {
+                return try KeyFile.read(file.path, isSecret: isSecret)
+            } catch {
+                throw .badSetting(source: file.source, reason: "\(error)")
+            }
+        }
+        let server = file(serverKey, "--server-key", "SAFELIGHT_SERVER_KEY")
+        let client = file(clientKey, "--client-key", "SAFELIGHT_CLIENT_KEY")
+        guard let server else {
+            guard let client else { return nil }
+            throw .badSetting(source: client.source, reason: "the services' public key is also required: --server-key")
+        }
+        guard let client else {
+            throw .badSetting(source: server.source, reason: "this client's secret key is also required: --client-key")
+        }
+        let serverKey = try read(server, isSecret: false).publicKey
+        guard let keys = try read(client, isSecret: true).pair else {
+            throw .badSetting(source: client.source, reason: "\(client.path) has no secret-key: use NAME.key_secret")
+        }
+        return .curveClient(serverPublicKey: serverKey, keys: keys)
+    }
+
+    private func flag(for name: EndpointName) -> String? {
+        switch name {
+        case .catalog: catalog
+        case .thumbnailer: thumbnailer
+        case .editor: editor
+        case .broker: broker
+        case .feed: feed
+        case .edits: edits
+        }
+    }
+}
+
+/// The addresses of a library's services.
+public struct Endpoints: Sendable, Equatable {
+    /// The folder of the default addresses.
+    public let folder: RunFolder
+    /// Security of client connections over TCP.
+    public let security: SocketSecurity
+    /// Security of the addresses that a service binds, other than those of its ``NetworkListener``: `.none`, which refuses
+    /// TCP, or `.trustedLoopback`, which allows TCP without keys on loopback addresses.
+    public let localSecurity: SocketSecurity
+    private let catalog, thumbnailer, editor, broker, feed, edits: EndpointAddress
+
+    init(
+        folder: RunFolder,
+        security: SocketSecurity,
+        localSecurity: SocketSecurity,
+        address: (EndpointName) throws(HostingError) -> EndpointAddress
+    ) throws(HostingError) {
+        self.folder = folder
+        self.security = security
+        self.localSecurity = localSecurity
+        catalog = try address(.catalog)
+        thumbnailer = try address(.thumbnailer)
+        editor = try address(.editor)
+        broker = try address(.broker)
+        feed = try address(.feed)
+        edits = try address(.edits)
+    }
+
+    /// The address of an endpoint.
+    public subscript(name: EndpointName) -> EndpointAddress {
+        switch name {
+        case .catalog: catalog
+        case .thumbnailer: thumbnailer
+        case .editor: editor
+        case .broker: broker
+        case .feed: feed
+        case .edits: edits
+        }
+    }
+
+    /// Returns the security of a connection to an endpoint: none for `ipc://`, which the run folder protects.
+    public func security(of name: EndpointName) -> SocketSecurity { self[name].transport == .tcp ? security : .none }
+
+    /// Returns whether an endpoint's socket is in the run folder.
+    public func usesFolder(_ name: EndpointName) -> Bool {
+        self[name].path?.hasPrefix(folder.path + "/") ?? false
+    }
+
+    /// Prepares a service: creates and checks the run folder if it is used, and locks each of its addresses.
+    ///
+    /// - Parameter service: the service whose endpoints are locked.
+    /// - Returns: the locks, to be held while serving.
+    /// - Throws: ``HostingError``.
+    public func claim(for service: ServiceName) throws(HostingError) -> [EndpointLock] {
+        let names = EndpointName.allCases.filter { $0.service == service }
+        if names.contains(where: usesFolder) { try folder.prepare() }
+        var locks: [EndpointLock] = []
+        for name in names {
+            if let lock = try EndpointLock.acquire(self[name], for: service) { locks.append(lock) }
+        }
+        return locks
+    }
+
+    /// Prepares a client: checks the run folder if it is used.
+    ///
+    /// Throws ``HostingError``.
+    public func checkForCalling(_ names: [EndpointName] = EndpointName.allCases) throws(HostingError) {
+        if names.contains(where: usesFolder) { try folder.check() }
+    }
+}

@@ -1,0 +1,79 @@
+import Glibc
+import Logging
+import Messaging
+import Synchronization
+
+/// The key lists of a key folder, cached and read again when a folder has changed.
+final class KeyRegistry: Sendable {
+    private struct List {
+        var names: [String: String] = [:]
+        /// The state of the folder when it was read; nil to read it again.
+        var stamp: Stamp?
+    }
+
+    /// The last change of a folder. A change that is more recent than the resolution of the file system's clock is not
+    /// cached, because another change may have the same time.
+    private struct Stamp: Equatable {
+        var inode: UInt64
+        var seconds: Int
+        var nanoseconds: Int
+    }
+
+    private let folder: KeyFolder
+    private let logger: Logger
+    private let lists = Mutex<[KeyList: List]>([:])
+
+    init(folder: KeyFolder, logger: Logger) {
+        self.folder = folder
+        self.logger = logger
+    }
+
+    /// Returns the name of a key on a list; nil if it is not on the list, or if the list cannot be read.
+    func name(of publicKey: String, on list: KeyList) -> String? {
+        lists.withLock { lists in
+            var current = lists[list] ?? List()
+            refresh(&current, list)
+            lists[list] = current
+            return current.names[publicKey]
+        }
+    }
+
+    /// Returns whether a name has the same single key on two lists.
+    func isSame(_ name: String, on one: KeyList, and other: KeyList) -> Bool {
+        lists.withLock { lists in
+            let keys = [one, other].map { list in
+                var current = lists[list] ?? List()
+                refresh(&current, list)
+                lists[list] = current
+                return Set(current.names.filter { $0.value == name }.keys)
+            }
+            return keys[0].count == 1 && keys[0] == keys[1]
+        }
+    }
+
+    private func refresh(_ current: inout List, _ list: KeyList) {
+        var status = stat()
+        guard lstat(folder.folder(of: list), &status) == 0, status.st_uid == geteuid(), status.st_mode & 0o022 == 0
+        else {
+            current = List()
+            return
+        }
+        let stamp = Stamp(
+            inode: UInt64(status.st_ino),
+            seconds: status.st_mtim.tv_sec,
+            nanoseconds: status.st_mtim.tv_nsec
+        )
+        guard current.stamp != stamp else { return }
+        do throws(KeyError) {
+            let (keys, problems) = try folder.read(list)
+            for problem in problems { logger.warning("key ignored", metadata: ["reason": "\(problem)"]) }
+            current.names = Dictionary(keys.map { ($0.key.text, $0.name) }) { first, _ in first }
+            var now = timespec()
+            clock_gettime(CLOCK_REALTIME, &now)
+            current.stamp = now.tv_sec - stamp.seconds > 1 ? stamp : nil
+        } catch {
+            logger.error("key list cannot be read, all of its keys are refused", metadata: ["reason": "\(error)"])
+            current = List()
+        }
+    }
+}

@@ -1,0 +1,45 @@
+import Dispatch
+import Glibc
+import Logging
+
+/// Ends a service that exceeds its memory limit, so that its supervisor restarts it.
+///
+/// All memory of the services themselves is bounded. libzmq, however, keeps the parts of a multipart message until its
+/// last part arrives, and has no option to limit them. A service is safe to kill at any time, so it is ended.
+enum MemoryGuard {
+    static let variable = "SAFELIGHT_SERVICE_MEMORY_MIB"
+    static let usualMebibytes = 2048
+    /// `EX_TEMPFAIL`: the service works again after a restart.
+    static let status: Int32 = 75
+    private static let interval = DispatchTimeInterval.milliseconds(100)
+
+    /// Checks resident memory ten times a second until the source is cancelled.
+    static func watch(_ logger: Logger) throws(HostingError) -> any DispatchSourceTimer {
+        let limit = try limit { Environment[$0] }
+        let timer = DispatchSource.makeTimerSource(queue: .global(qos: .userInitiated))
+        timer.schedule(deadline: .now() + interval, repeating: interval, leeway: .milliseconds(20))
+        timer.setEventHandler {
+            let resident = ProcessMetrics.residentBytes()
+            guard resident > limit else { return }
+            logger.critical(
+                "service terminated immediately",
+                metadata: [
+                    "service.reason": "its memory exceeds \(variable)",
+                    "memory.bytes": "\(resident)", "memory.limit": "\(limit)",
+                ]
+            )
+            _exit(status)
+        }
+        timer.resume()
+        return timer
+    }
+
+    /// Returns the limit in bytes.
+    static func limit(environment: (String) -> String?) throws(HostingError) -> Int64 {
+        guard let text = environment(variable) else { return Int64(usualMebibytes) << 20 }
+        guard let value = Int64(text), (64...(1 << 30)).contains(value) else {
+            throw .badSetting(source: variable, reason: "\(text) is not a number of MiB, at least 64")
+        }
+        return value << 20
+    }
+}

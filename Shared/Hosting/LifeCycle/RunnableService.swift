@@ -1,0 +1,36 @@
+public import Logging
+public import ServiceLifecycle
+
+/// A service whose components are created and whose addresses are bound, ready to run.
+public protocol RunnableService: Sendable {
+    static var name: ServiceName { get }
+    /// The bound addresses, for the start message of the log.
+    var addresses: [String] { get }
+    /// The components, each after those it depends on; they stop last to first.
+    var parts: [any Service] { get }
+    /// Locks that are held until all components have stopped.
+    var locks: [any Sendable] { get }
+    var logger: Logger { get }
+}
+
+extension RunnableService {
+    public var locks: [any Sendable] { [] }
+
+    /// Runs the service until SIGTERM or SIGINT.
+    public func run(ready: ReadySignal) async throws {
+        try await ServiceHost.run(
+            name: Self.name,
+            logger: logger,
+            endpoints: addresses,
+            ready: ready,
+            parts: parts
+        )
+        withExtendedLifetime(locks) {}
+    }
+
+    /// Runs the service until the task is cancelled; for tests.
+    public func serve() async throws {
+        try await ServiceGroup(services: parts, logger: logger).run()
+        withExtendedLifetime(locks) {}
+    }
+}

@@ -1,0 +1,77 @@
+public import Contracts
+public import JSONValue
+public import Messaging
+
+/// The results of a service's `rpc.discover`, `health` and `metrics`.
+public struct ServiceState: Sendable {
+    /// The reasons why the service is unhealthy, empty if it is healthy, and the newest sequence it has seen.
+    public typealias Condition = (problems: [String], sequence: Int64)
+
+    /// The OpenRPC document.
+    public let document: JSON
+    private let name: ServiceName
+    private let metrics: Metrics
+    private let condition: @Sendable () async -> Condition
+
+    /// - Parameters:
+    ///   - methods: descriptions of the service's methods
+    ///   - metrics: the service's counters and gauges
+    ///   - condition: called for each `health` request
+    public init(
+        _ name: ServiceName,
+        methods: [MethodDescription],
+        metrics: Metrics,
+        condition: @escaping @Sendable () async -> Condition
+    ) {
+        self.name = name
+        self.metrics = metrics
+        self.condition = condition
+        document = openRPCDocument(service: name.rawValue, version: ServiceVersion.current, methods: methods)
+    }
+
+    /// Returns the health of the service: it is healthy if it has no problems.
+    public func health() async -> Health.Result {
+        let (problems, sequence) = await condition()
+        return Health.Result(
+            service: name.rawValue,
+            version: ServiceVersion.current,
+            isHealthy: problems.isEmpty,
+            problems: problems,
+            sequence: sequence
+        )
+    }
+
+    /// Returns all counters and gauges.
+    public func counts() async -> JSON { .object(await metrics.json()) }
+}
+
+extension ServiceState {
+    /// Creates the state of a service that decodes images of the library. It is healthy if the catalog is healthy, the
+    /// resource folder is accessible and workers can be started.
+    ///
+    /// - Parameter catalog: requests the catalog's health
+    public init(
+        _ name: ServiceName,
+        methods: [MethodDescription],
+        metrics: Metrics,
+        resources: ResourceFolder,
+        workers: WorkerPool,
+        catalog: @escaping @Sendable () async throws(RPCError) -> Health.Result
+    ) {
+        self.init(name, methods: methods, metrics: metrics) {
+            var problems: [String] = []
+            var sequence: Int64 = 0
+            do throws(RPCError) {
+                let health = try await catalog()
+                sequence = health.sequence
+                if !health.isHealthy { problems.append("the catalog is not healthy: see its health") }
+            } catch {
+                problems.append("the catalog does not respond: \(error.message)")
+            }
+            do throws(RPCError) { try resources.check() } catch { problems.append(error.message) }
+            let slots = workers.metrics()
+            if slots["workers"] == slots["backingOff"] { problems.append("no worker can be started; see the log") }
+            return (problems, sequence)
+        }
+    }
+}

@@ -1,0 +1,58 @@
+import Contracts
+import JSONValue
+public import Messaging
+public import Storage
+import Synchronization
+
+/// Read access to the catalog's resource store. It is opened on first use, because the catalog may start later.
+public final class ResourceFolder: Sendable {
+    /// Path of the resource store.
+    public let path: String
+    private let store = Mutex<ResourceStore?>(nil)
+
+    /// - Parameter library: the library's folder
+    public init(library: String) {
+        path = library + "/resources"
+    }
+
+    /// Opens the file with the bytes of a digest.
+    ///
+    /// - Throws: `library_offline` if the folder cannot be accessed, `missing_resource` if it does not have the bytes,
+    ///   `resource_changed` if a referenced file has changed
+    public func open(_ digest: String) throws(RPCError) -> ResourceFile {
+        guard let name = ResourceDigest(digest) else {
+            throw ErrorCode.internalError.error("the catalog named a resource by an invalid digest")
+        }
+        let store = try opened()
+        do throws(StorageError) { return try store.open(name) } catch {
+            if case .resourceChanged(let message) = error {
+                throw ErrorCode.resourceChanged.error(message, ["digest": .string(digest)])
+            }
+            throw ErrorCode.missingResource.error(
+                "the bytes \(digest) are not in the library's folder, or cannot be read (\(error.name))",
+                ["digest": .string(digest)]
+            )
+        }
+    }
+
+    /// Checks that the folder can be accessed.
+    ///
+    /// - Throws: `library_offline`
+    public func check() throws(RPCError) { _ = try opened() }
+
+    private func opened() throws(RPCError) -> ResourceStore {
+        do throws(StorageError) {
+            return try store.withLock { (store) throws(StorageError) in
+                if let store { return store }
+                let opened = try ResourceStore(root: path, isReadOnly: true)
+                store = opened
+                return opened
+            }
+        } catch {
+            throw ErrorCode.libraryOffline.error(
+                "the library's resources cannot be accessed (\(error.name)); check that this service has the catalog's"
+                    + " --library, and that the catalog was started once"
+            )
+        }
+    }
+}

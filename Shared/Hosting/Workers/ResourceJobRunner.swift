@@ -1,0 +1,72 @@
+/// Runs worker jobs on stored bytes, and reports bytes that crash or hang workers.
+///
+/// A worker that ends in the middle of a job may have been killed for another reason (the system was short of memory),
+/// so the job is run once more by another worker. Only failures while the bytes are read are attributed to the bytes:
+/// a request that needs too much work fails alone, and other requests still get the image.
+public struct ResourceJobRunner: Sendable {
+    /// The failure that bytes caused, and the number of consecutive failures.
+    public struct WorkerFault: Sendable, Equatable {
+        public var digest: String
+        public var failure: WorkerFailure
+        public var failures: Int
+    }
+
+    /// Number of attempts of a job before its failure is final.
+    public static let attempts = 2
+
+    private let pool: WorkerPool
+    private let report: @Sendable (WorkerFault) async -> Void
+
+    /// - Parameters:
+    ///   - pool: the workers
+    ///   - report: called before the job's error is thrown, so that the next request finds the fault recorded
+    public init(_ pool: WorkerPool, report: @escaping @Sendable (WorkerFault) async -> Void) {
+        self.pool = pool
+        self.report = report
+    }
+
+    /// Runs a job.
+    ///
+    /// - Parameters:
+    ///   - job: the job
+    ///   - digest: digest of the bytes that the job opens
+    ///   - priority: the job's priority in the queue
+    /// - Throws: ``WorkerFailure``, as ``WorkerPool/run(_:priority:wallSeconds:)``
+    public func run(_ job: WorkerJob, over digest: String, priority: WorkerPriority = .normal)
+        async throws(WorkerFailure) -> WorkerResult
+    {
+        var (ends, failures) = (0, 0)
+        while true {
+            do throws(WorkerFailure) {
+                return try await pool.run(job, priority: priority)
+            } catch {
+                ends += error.isEnd ? 1 : 0
+                failures += error.isWorkerFault ? 1 : 0
+                if error.isEnd, ends < Self.attempts { continue }
+                guard failures > 0 else { throw error }
+                await report(WorkerFault(digest: digest, failure: error, failures: failures))
+                throw error
+            }
+        }
+    }
+}
+
+extension WorkerFailure {
+    /// Whether the worker ended in the middle of the job, by itself or by a signal.
+    fileprivate var isEnd: Bool {
+        switch self {
+        case .crashed, .killed, .exited, .malformedResult: true
+        default: false
+        }
+    }
+
+    /// Whether the worker crashed or hung while reading the bytes. A job's own error, or a result that is too large,
+    /// does not count.
+    var isWorkerFault: Bool {
+        switch self {
+        case .timedOut(_, let phase), .crashed(_, let phase), .exited(_, let phase), .malformedResult(_, let phase):
+            phase == .reading
+        default: false
+        }
+    }
+}

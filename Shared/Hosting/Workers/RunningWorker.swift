@@ -1,0 +1,260 @@
+import CProcess
+import Glibc
+import JSONValue
+import Logging
+
+/// The reason why a worker process could not be started.
+struct WorkerStartError: Error {
+    let reason: String
+}
+
+/// A worker process, from its start to its end. It is confined to the thread of its slot.
+///
+/// It is started with a small C function instead of swift-subprocess, because limits, no_new_privs and the parent death
+/// signal must be set before the program's first instruction, and the death signal depends on the *thread* that started
+/// the process.
+final class RunningWorker {
+    /// The outcome of a job.
+    enum Outcome {
+        case answered(Result<WorkerResult, WorkerFailure>)
+        /// The worker had ended before any of the job was sent.
+        case notBegun
+        case cancelled
+        case outOfTime
+        case broken(WorkerChannelError)
+    }
+
+    enum Status: Equatable {
+        case code(Int32)
+        case signal(Int32)
+    }
+
+    let pid: Int32
+    /// The exit status; nil while it runs.
+    private(set) var status: Status?
+    /// Whether this process killed it.
+    private(set) var wasKilled = false
+    /// The confinement that the worker reported; nil if it reported none.
+    private(set) var confinement: Confinement?
+
+    /// The phase of the present job.
+    private var phase = WorkerPhase.received
+    /// Whether the present job has reached ``WorkerPhase/working``; after that, reading does not explain its duration.
+    private var hasWorked = false
+    /// CPU time used before the present job, in nanoseconds.
+    private var usedBefore: Int64 = 0
+
+    private let limits: WorkerLimits
+    private let logger: Logger
+    private var socket: Int32
+    private var output: WorkerOutput
+    private var reader: WorkerFrameReader
+
+    init(_ command: WorkerLaunch, logger: Logger) throws(WorkerStartError) {
+        var ends: [Int32] = [-1, -1]
+        var pipes: [Int32] = [-1, -1]
+        guard safelight_socket_pair(&ends) == 0 else { throw Self.failed("a socket") }
+        guard safelight_pipe(&pipes) == 0 else {
+            let error = Self.failed("a pipe")
+            for end in ends { close(end) }
+            throw error
+        }
+        _ = fcntl(ends[0], F_SETFL, O_NONBLOCK)
+        _ = fcntl(pipes[0], F_SETFL, O_NONBLOCK)
+        let pid = command.spawn(input: ends[1], output: pipes[1])
+        let problem = errno
+        close(ends[1])
+        close(pipes[1])
+        guard pid > 0 else {
+            close(ends[0])
+            close(pipes[0])
+            throw WorkerStartError(reason: "\(command.executable): \(String(cString: strerror(problem)))")
+        }
+        self.pid = pid
+        self.limits = command.limits
+        self.logger = logger
+        self.socket = ends[0]
+        self.output = WorkerOutput(pipe: pipes[0])
+        self.reader = WorkerFrameReader(limit: command.limits.resultBytes)
+    }
+
+    private static func failed(_ what: String) -> WorkerStartError {
+        WorkerStartError(reason: "\(what) cannot be made: \(String(cString: strerror(errno)))")
+    }
+
+    deinit { end() }
+
+    /// How long a worker that closed its socket may take to exit, in milliseconds; the socket closes shortly before.
+    private static let dyingMilliseconds: Int32 = 200
+
+    /// Kills the process and all processes it started, and reads its status. It may be called repeatedly.
+    ///
+    /// A worker has no state, so it is killed without notice. `isDying` is for a worker that closed its socket: its
+    /// exit status determines the job's error.
+    func end(isDying: Bool = false) {
+        guard socket >= 0 else { return }
+        wasKilled = !isDying || safelight_await_end(pid, Self.dyingMilliseconds) == 0
+        kill(-pid, SIGKILL)
+        kill(pid, SIGKILL)
+        var code: Int32 = 0
+        var signal: Int32 = 0
+        if safelight_wait(pid, &code, &signal) == 0 {
+            status = signal != 0 ? .signal(signal) : .code(code)
+        }
+        output.finish(logger, pid: pid)
+        close(socket)
+        socket = -1
+    }
+
+    /// Ends the process if necessary and returns a description of its exit status.
+    func describeEnd() -> String {
+        end(isDying: true)
+        return switch status {
+        case .code(let code)?: "exited with code \(code)"
+        case .signal(let number)?: "ended by signal \(number)"
+        case nil: "ended"
+        }
+    }
+
+    // MARK: Waiting
+
+    private struct Events {
+        var hasInput = false, canSend = false, wasRung = false
+    }
+
+    private func wait(_ wakeup: WorkerWakeup, until: MonotonicTime?, sending: Bool = false) -> Events {
+        var polled = [
+            pollfd(fd: socket, events: Int16(POLLIN) | (sending ? Int16(POLLOUT) : 0), revents: 0),
+            pollfd(fd: wakeup.descriptor, events: Int16(POLLIN), revents: 0),
+            // poll ignores negative descriptors.
+            pollfd(fd: output.isOpen ? output.pipe : -1, events: Int16(POLLIN), revents: 0),
+        ]
+        guard poll(&polled, nfds_t(polled.count), until?.pollTimeout ?? -1) > 0 else { return Events() }
+        if polled[2].revents != 0 { output.drain(logger, pid: pid) }
+        if polled[1].revents != 0 { wakeup.clear() }
+        let ended = Int16(POLLHUP) | Int16(POLLERR)
+        return Events(
+            hasInput: polled[0].revents & (Int16(POLLIN) | ended) != 0,
+            canSend: polled[0].revents & (Int16(POLLOUT) | ended) != 0,
+            wasRung: polled[1].revents != 0
+        )
+    }
+
+    /// Waits for the worker's first frame.
+    func awaitReady(until deadline: MonotonicTime, wakeup: WorkerWakeup, isStopping: () -> Bool)
+        throws(WorkerStartError)
+    {
+        while true {
+            if isStopping() { throw WorkerStartError(reason: "the service is stopping") }
+            guard MonotonicTime.now() < deadline else {
+                throw WorkerStartError(reason: "it did not report that it is ready")
+            }
+            guard wait(wakeup, until: deadline).hasInput else { continue }
+            let progress: WorkerFrameReader.Progress
+            do throws(WorkerChannelError) {
+                progress = try reader.receive(from: socket)
+            } catch {
+                throw WorkerStartError(reason: error == .closed ? describeEnd() : "\(error)")
+            }
+            guard case .frame(let frame) = progress else { continue }
+            guard frame.header["worker"]?.intValue == 1 else {
+                throw WorkerStartError(reason: "its first frame is not {\"worker\": 1}")
+            }
+            confinement = Confinement(json: frame.header["confinement"])
+            return
+        }
+    }
+
+    /// Waits for the wakeup; returns false if the worker ended, or sent anything without a job.
+    func waitForWakeup(_ wakeup: WorkerWakeup) -> Bool {
+        while true {
+            let events = wait(wakeup, until: nil)
+            if events.hasInput { return false }
+            if events.wasRung { return true }
+        }
+    }
+
+    // MARK: A job
+
+    /// Sends a job to the worker and waits for its response; `interruption` is called after each wakeup.
+    func perform(
+        _ job: WorkerJob,
+        until wallDeadline: MonotonicTime,
+        wakeup: WorkerWakeup,
+        interruption: () -> (isCancelled: Bool, deadline: MonotonicTime)
+    ) -> Outcome {
+        var deadline = wallDeadline
+        allowProcessorTime()
+        phase = .received
+        hasWorked = false
+        output.begin()
+        var writer = WorkerFrameWriter(
+            WorkerFrame(
+                header: ["method": .string(job.method), "params": job.params, "files": JSON(job.files.count)],
+                attachments: job.attachments
+            ),
+            files: job.files
+        )
+        do throws(WorkerChannelError) {
+            while true {
+                let now = MonotonicTime.now()
+                let (isCancelled, stop) = interruption()
+                if isCancelled { return .cancelled }
+                deadline = min(deadline, stop)
+                guard now < deadline else { return .outOfTime }
+                if !writer.isDone { try writer.send(to: socket) }
+                let events = wait(wakeup, until: deadline, sending: !writer.isDone)
+                guard events.hasInput else { continue }
+                while case .frame(let frame) = try reader.receive(from: socket) {
+                    guard writer.isDone else { throw .malformed("a response before the whole job was sent") }
+                    guard let phase = frame.header["phase"] else { return try answer(frame) }
+                    try enter(phase)
+                }
+            }
+        } catch {
+            return error == .closed && !writer.hasBegun ? .notBegun : .broken(error)
+        }
+    }
+
+    private func enter(_ name: JSON) throws(WorkerChannelError) {
+        guard let next = name.stringValue.flatMap(WorkerPhase.init(rawValue:)) else {
+            throw .malformed("there is no phase \(name.text)")
+        }
+        phase = next
+        if next == .working { hasWorked = true }
+    }
+
+    /// The phase to which the end of the worker is attributed.
+    var phaseOfEnd: WorkerPhase { phase }
+
+    /// Returns the phase to which a timeout is attributed. It is ``WorkerPhase/reading`` only if reading used at least
+    /// half of the time in CPU time; otherwise the worker waited for a CPU or was stopped.
+    func phaseOfDelay(seconds: Int) -> WorkerPhase {
+        guard !hasWorked else { return .working }
+        let used = max(0, safelight_cpu_nanoseconds(pid) - usedBefore)
+        return phase == .reading && used >= Int64(seconds) * 500_000_000 ? .reading : .received
+    }
+
+    /// The phase to which the end is attributed if the system killed the worker because of its CPU time.
+    var phaseOfExhaustion: WorkerPhase { hasWorked ? .working : phase }
+
+    private func answer(_ frame: WorkerFrame) throws(WorkerChannelError) -> Outcome {
+        for file in reader.receivedFiles() { close(file) }
+        if let result = frame.header["result"] {
+            return .answered(.success(WorkerResult(result: result, attachments: frame.attachments)))
+        }
+        guard let error = frame.header["error"], let name = error["name"]?.stringValue,
+            let message = error["message"]?.stringValue
+        else { throw .malformed("a response has a result or an error") }
+        return .answered(
+            .failure(.refused(name: String(name.prefix(64)), message: String(message.prefix(1000))))
+        )
+    }
+
+    // The kernel counts CPU time over the life of the process, so the limit is raised for each job.
+    private func allowProcessorTime() {
+        usedBefore = max(0, safelight_cpu_nanoseconds(pid))
+        let used = usedBefore / 1_000_000_000
+        _ = safelight_limit_cpu(pid, UInt64(used) + UInt64(max(1, limits.cpuSeconds)) + 1)
+    }
+}

@@ -1,0 +1,285 @@
+public import JSONValue
+public import Logging
+import Synchronization
+
+/// A fixed number of worker processes that decode untrusted bytes, which must not happen in a service.
+///
+/// A worker that crashes, hangs or is killed fails only its job, with a named error, and is replaced at once. Blocking
+/// calls run on the pool's own threads, one per worker, never on those of Swift concurrency. A started pool runs until
+/// ``stop(graceSeconds:)``.
+public final class WorkerPool: Sendable {
+    /// The executable of this process.
+    public static let ownExecutable = "/proc/self/exe"
+
+    let logger: Logger
+    let limits: WorkerLimits
+    /// Number of workers.
+    let count: Int
+    let command: WorkerLaunch
+    let state: Mutex<State>
+
+    struct Ticket {
+        let id: UInt64
+        let job: WorkerJob
+        let priority: WorkerPriority
+        let wallSeconds: Int
+        let continuation: CheckedContinuation<Result<WorkerResult, WorkerFailure>, Never>
+        /// How often its worker had already ended: at most once for each slot, if all are killed at the same time.
+        var requeueCount = 0
+    }
+
+    struct State: ~Copyable {
+        enum Stage { case idle, running, stopping, stopped }
+        var stage = Stage.idle
+        var queue: WorkerQueue<Ticket>
+        var slots: [SlotState]
+        var nextID: UInt64 = 0
+        /// Ids of jobs that were cancelled before they reached the queue.
+        var cancelledEarly: Set<UInt64> = []
+        var stopDeadline = Int64.max
+        var startWaiter: CheckedContinuation<Void, Never>?
+        var stopWaiters: [CheckedContinuation<Void, Never>] = []
+        var counts = Counts()
+        /// The confinement reported by the most recently started worker.
+        var confinement: Confinement?
+    }
+
+    struct SlotState {
+        enum Stage: Equatable { case starting, idle, busy(UInt64), backingOff, ended }
+        var stage = Stage.starting
+        var wakeup: WorkerWakeup
+        var pid: Int32 = 0
+        var isCancelled = false
+        /// Whether the outcome of the first start is known.
+        var isKnown = false
+        var failures = 0
+        var problem = ""
+    }
+
+    struct Counts {
+        var started = 0, completed = 0, refused = 0, crashed = 0, timedOut = 0, cancelled = 0
+        var retired = 0, startFailures = 0, rejected = 0
+    }
+
+    /// Creates a pool without starting it.
+    ///
+    /// - Parameters:
+    ///   - executable: path of the program, by default this one.
+    ///   - arguments: its arguments, by default the hidden subcommand `worker`.
+    ///   - environment: variables in addition to the inherited ones (paths, locale, ImageMagick's and Swift's).
+    ///   - count: number of workers, 1...64.
+    ///   - limits: limits of each worker.
+    ///   - queueLimit: maximum number of waiting jobs; further jobs are refused.
+    ///   - logger: receives starts, ends, and the standard output and error of workers.
+    public init(
+        executable: String = WorkerPool.ownExecutable,
+        arguments: [String] = ["worker"],
+        environment: [String: String] = [:],
+        count: Int,
+        limits: WorkerLimits = WorkerLimits(),
+        queueLimit: Int = 256,
+        logger: Logger
+    ) {
+        self.logger = logger
+        self.limits = limits
+        self.command = WorkerLaunch(
+            executable: executable,
+            arguments: arguments,
+            additions: environment,
+            limits: limits
+        )
+        let slots = (0..<min(max(1, count), 64)).map { _ in SlotState(wakeup: WorkerWakeup()) }
+        self.count = slots.count
+        self.state = Mutex(State(queue: WorkerQueue(limit: max(1, queueLimit)), slots: slots))
+    }
+
+    /// Starts all workers and waits until each is ready or has failed.
+    ///
+    /// Throws ``WorkerFailure/unavailable(_:)`` if none could be started; the pool is then stopped.
+    public func start() async throws(WorkerFailure) {
+        let count = state.withLock { state -> Int in
+            guard state.stage == .idle else { return 0 }
+            state.stage = .running
+            return state.slots.count
+        }
+        guard count > 0 else { throw .unavailable("the pool was started before") }
+        for index in 0..<count {
+            let wakeup = state.withLock { $0.slots[index].wakeup }
+            if !WorkerSlot.start(pool: self, index: index, wakeup: wakeup) {
+                slotDidFail(index, failures: 1, problem: "no thread can be started")
+                slotDidEnd(index)
+            }
+        }
+        await withCheckedContinuation { continuation in
+            let isKnown = state.withLock { state in
+                if state.allKnown { return true }
+                state.startWaiter = continuation
+                return false
+            }
+            if isKnown { continuation.resume() }
+        }
+        let problem = state.withLock { state -> String? in
+            state.slots.contains { $0.failures == 0 } ? nil : state.slots.first?.problem
+        }
+        if let problem {
+            await stop(graceSeconds: 0)
+            throw .unavailable(problem)
+        }
+    }
+
+    /// Runs a job on a worker.
+    ///
+    /// When it returns or throws, no part of the job is running any more and its descriptors may be closed. If the
+    /// calling task is cancelled, a waiting job is dropped and a running one ends with its worker.
+    ///
+    /// - Parameters:
+    ///   - job: the job.
+    ///   - priority: its priority in the queue.
+    ///   - wallSeconds: its time limit; nil for ``WorkerLimits/wallSeconds``.
+    /// - Returns: the worker's result.
+    /// - Throws: ``WorkerFailure``.
+    public func run(_ job: WorkerJob, priority: WorkerPriority = .normal, wallSeconds: Int? = nil)
+        async throws(WorkerFailure) -> WorkerResult
+    {
+        guard job.files.count <= 16, job.attachments.count <= WorkerFrame.mostAttachments else {
+            throw .refused(name: "invalid_request", message: "a job has at most 16 files and 64 attachments")
+        }
+        let id = state.withLock { state in
+            state.nextID += 1
+            return state.nextID
+        }
+        let seconds = max(1, wallSeconds ?? limits.wallSeconds)
+        let outcome = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                enqueue(
+                    Ticket(id: id, job: job, priority: priority, wallSeconds: seconds, continuation: continuation)
+                )
+            }
+        } onCancel: {
+            cancel(id)
+        }
+        state.withLock { _ = $0.cancelledEarly.remove(id) }
+        return try outcome.get()
+    }
+
+    /// The confinement of the workers; nil if none has reported it.
+    public var confinement: Confinement? { state.withLock { $0.confinement } }
+
+    /// Checks that a worker can be started, and ends it again; for `--check`.
+    ///
+    /// - Returns: a description of the worker's confinement.
+    public static func check(
+        executable: String = WorkerPool.ownExecutable,
+        limits: WorkerLimits,
+        logger: Logger
+    ) async throws -> String {
+        let pool = WorkerPool(executable: executable, count: 1, limits: limits, logger: logger)
+        try await pool.start()
+        await pool.stop(graceSeconds: 1)
+        return pool.confinement?.description ?? "nothing"
+    }
+
+    /// Ends all workers and waits until they have exited.
+    ///
+    /// Waiting jobs fail with `worker_unavailable`; running ones have `graceSeconds` to finish.
+    public func stop(graceSeconds: Int = 5) async {
+        let deadline = MonotonicTime.now().after(seconds: max(0, graceSeconds))
+        let dropped = state.withLock { state -> [Ticket] in
+            guard state.stage == .running else {
+                if state.stage == .idle { state.stage = .stopped }
+                return []
+            }
+            state.stage = .stopping
+            state.stopDeadline = deadline.microseconds
+            for slot in state.slots { slot.wakeup.signal() }
+            return state.queue.removeAll()
+        }
+        for ticket in dropped {
+            ticket.continuation.resume(returning: .failure(.unavailable("the service is stopping")))
+        }
+        await withCheckedContinuation { continuation in
+            let isOver = state.withLock { state in
+                if state.stage == .stopped { return true }
+                state.stopWaiters.append(continuation)
+                return false
+            }
+            if isOver { continuation.resume() }
+        }
+    }
+
+    /// Returns the pool's counters and gauges, for the `metrics` method.
+    public func metrics() -> JSONObject {
+        state.withLock { state in
+            let counts = state.counts
+            func slots(_ isCounted: (SlotState.Stage) -> Bool) -> JSON {
+                JSON(state.slots.count { isCounted($0.stage) })
+            }
+            return [
+                "workers": JSON(state.slots.count),
+                "idle": slots { $0 == .idle },
+                "busy": slots { if case .busy = $0 { true } else { false } },
+                "backingOff": slots { $0 == .backingOff },
+                "queued": JSON(state.queue.count),
+                "queueLimit": JSON(state.queue.limit),
+                "started": JSON(counts.started),
+                "startFailures": JSON(counts.startFailures),
+                "completed": JSON(counts.completed),
+                "refused": JSON(counts.refused),
+                "crashed": JSON(counts.crashed),
+                "timedOut": JSON(counts.timedOut),
+                "cancelled": JSON(counts.cancelled),
+                "rejected": JSON(counts.rejected),
+                "retired": JSON(counts.retired),
+                "confinement": state.confinement.map { .string("\($0)") } ?? .null,
+                "pids": .array(state.slots.filter { $0.pid > 0 }.map { JSON(Int($0.pid)) }),
+            ]
+        }
+    }
+
+    // MARK: The queue
+
+    private func enqueue(_ ticket: Ticket) {
+        let failure = state.withLock { state -> WorkerFailure? in
+            if state.cancelledEarly.contains(ticket.id) { return .cancelled }
+            switch state.stage {
+            case .idle: return .unavailable("the pool was not started")
+            case .stopping, .stopped: return .unavailable("the service is stopping")
+            case .running: break
+            }
+            if let problem = state.startFailure { return .unavailable(problem) }
+            guard state.queue.append(ticket, id: ticket.id, priority: ticket.priority) else {
+                state.counts.rejected += 1
+                return .queueFull(limit: state.queue.limit)
+            }
+            state.slots.first { $0.stage == .idle }?.wakeup.signal()
+            return nil
+        }
+        if let failure { ticket.continuation.resume(returning: .failure(failure)) }
+    }
+
+    private func cancel(_ id: UInt64) {
+        let dropped = state.withLock { state -> Ticket? in
+            if let ticket = state.queue.remove(id) {
+                state.counts.cancelled += 1
+                return ticket
+            }
+            if let index = state.slots.firstIndex(where: { $0.stage == .busy(id) }) {
+                state.slots[index].isCancelled = true
+                state.slots[index].wakeup.signal()
+            } else {
+                state.cancelledEarly.insert(id)
+            }
+            return nil
+        }
+        dropped?.continuation.resume(returning: .failure(.cancelled))
+    }
+}
+
+extension WorkerPool.State {
+    var allKnown: Bool { slots.allSatisfy(\.isKnown) }
+
+    /// The reason why no job can run: every worker failed to start at least three times in a row; nil otherwise.
+    var startFailure: String? {
+        slots.allSatisfy { $0.failures >= 3 } ? slots.first?.problem : nil
+    }
+}

@@ -1,0 +1,197 @@
+/// Parses the boxes of a HEIC or AVIF file: the size of the primary item after its own rotation, and the ranges of EXIF
+/// and XMP.
+enum BMFFStructure {
+    struct Box {
+        let name: String
+        let content: ByteReader
+        /// True if the file contains all bytes that the box header announces.
+        let isWhole: Bool
+    }
+
+    private struct Item {
+        var type = ""
+        var contentType = ""
+        var extent: Range<Int>?
+    }
+
+    static func read(_ file: ByteReader, kind: ImageFileType) throws(ImageHeader.Failure) -> ImageHeader {
+        let outer = boxes(file)
+        guard let meta = outer.first(where: { $0.name == "meta" }) else { throw .truncated }
+        guard meta.isWhole else { throw .truncated }
+        let inner = boxes(meta.content, from: 4)
+        func content(_ name: String) -> ByteReader? { inner.first { $0.name == name }?.content }
+
+        guard let primary = content("pitm").flatMap(primaryItem), let properties = content("iprp") else {
+            throw .invalid("a \(kind.rawValue) file without a primary image")
+        }
+        var size: (width: Int, height: Int)?
+        var hasAlpha = false
+        for property in associated(properties, with: primary) {
+            switch property.name {
+            case "ispe":
+                if let width = property.content.big32(4), let height = property.content.big32(8) {
+                    size = (width, height)
+                }
+            case "clap":
+                if let cut = cleanAperture(property.content), let whole = size, cut.0 <= whole.width,
+                    cut.1 <= whole.height
+                {
+                    size = cut
+                }
+            case "irot":
+                if let turns = property.content.byte(0), turns & 1 == 1 { size = size.map { ($0.height, $0.width) } }
+            default: break
+            }
+        }
+        if let prop = boxes(properties).first(where: { $0.name == "ipco" }) {
+            hasAlpha = boxes(prop.content).contains { $0.name == "auxC" && $0.content.find("alpha") != nil }
+        }
+        guard let size else { throw .invalid("a \(kind.rawValue) file whose primary image has no size") }
+        var header = ImageHeader(kind: kind, storedWidth: size.width, storedHeight: size.height)
+        header.hasAlpha = hasAlpha
+        header.isComplete = outer.allSatisfy(\.isWhole)
+        let items = items(information: content("iinf"), locations: content("iloc"), data: content("idat"), file: file)
+        for (_, item) in items.sorted(by: { $0.key < $1.key }) {
+            guard let extent = item.extent else { continue }
+            if extent.upperBound > file.bytes.endIndex {
+                header.isComplete = false
+            } else if item.type == "Exif", header.exif == nil {
+                header.exif = exifBlock(file, extent)
+            } else if item.type == "mime", item.contentType == "application/rdf+xml", header.xmp == nil {
+                header.xmp = extent
+            }
+        }
+        return header
+    }
+
+    static func boxes(_ reader: ByteReader, from start: Int = 0) -> [Box] {
+        var result: [Box] = []
+        var offset = start
+        while result.count < 4096, var size = reader.big32(offset), let name = reader.text(offset + 4, 4) {
+            var head = 8
+            if size == 1 {
+                guard let large = reader.big(offset + 8, 8) else { break }
+                size = large
+                head = 16
+            } else if size == 0 {
+                size = reader.count - offset
+            }
+            guard size >= head else { break }
+            let isWhole = size <= reader.count - offset
+            guard let content = reader.slice(offset + head, min(size, reader.count - offset) - head) else { break }
+            result.append(Box(name: name, content: ByteReader(content), isWhole: isWhole))
+            guard isWhole else { break }
+            offset += size
+        }
+        return result
+    }
+
+    private static func primaryItem(_ box: ByteReader) -> Int? { box.byte(0) == 0 ? box.big16(4) : box.big32(4) }
+
+    /// Returns the properties of an item in the order in which they apply.
+    private static func associated(_ box: ByteReader, with item: Int) -> [Box] {
+        let parts = boxes(box)
+        guard let container = parts.first(where: { $0.name == "ipco" }) else { return [] }
+        let properties = boxes(container.content)
+        for part in parts where part.name == "ipma" {
+            let reader = part.content
+            guard let version = reader.byte(0), let flags = reader.byte(3), let count = reader.big32(4) else {
+                continue
+            }
+            var offset = 8
+            for _ in 0..<min(count, 65_536) {
+                let width = version < 1 ? 2 : 4
+                guard let id = reader.big(offset, width), let links = reader.byte(offset + width) else { break }
+                offset += width + 1
+                let step = flags & 1 == 1 ? 2 : 1
+                if id == item {
+                    return (0..<links).compactMap { index in
+                        guard let raw = reader.big(offset + index * step, step) else { return nil }
+                        let position = (step == 2 ? raw & 0x7FFF : raw & 0x7F) - 1
+                        return properties.indices.contains(position) ? properties[position] : nil
+                    }
+                }
+                offset += links * step
+            }
+        }
+        return []
+    }
+
+    private static func cleanAperture(_ box: ByteReader) -> (Int, Int)? {
+        guard let width = box.big32(0), let widthBy = box.big32(4), let height = box.big32(8),
+            let heightBy = box.big32(12),
+            widthBy > 0, heightBy > 0, width >= widthBy, height >= heightBy
+        else { return nil }
+        return (width / widthBy, height / heightBy)
+    }
+
+    private static func items(
+        information: ByteReader?,
+        locations: ByteReader?,
+        data: ByteReader?,
+        file: ByteReader
+    ) -> [Int: Item] {
+        var items: [Int: Item] = [:]
+        if let information, let version = information.byte(0) {
+            for entry in boxes(information, from: version == 0 ? 6 : 8) where entry.name == "infe" {
+                let reader = entry.content
+                guard let version = reader.byte(0), version >= 2 else { continue }
+                let width = version == 2 ? 2 : 4
+                guard let id = reader.big(4, width), let type = reader.text(6 + width, 4) else { continue }
+                var item = Item(type: type)
+                if type == "mime" {
+                    let strings = reader.bytes.dropFirst(10 + width).split(
+                        separator: 0,
+                        omittingEmptySubsequences: false
+                    )
+                    if strings.count > 1 { item.contentType = String(decoding: strings[1], as: UTF8.self) }
+                }
+                items[id] = item
+            }
+        }
+        if let locations { locate(&items, locations, data, file) }
+        return items
+    }
+
+    /// Sets the ranges of the items. Only items with one extent are located, which EXIF and XMP always are.
+    private static func locate(_ items: inout [Int: Item], _ box: ByteReader, _ data: ByteReader?, _ file: ByteReader) {
+        guard let version = box.byte(0), let sizes = box.big16(4) else { return }
+        let (offsetSize, lengthSize, baseSize) = (sizes >> 12, sizes >> 8 & 15, sizes >> 4 & 15)
+        let indexSize = version == 0 ? 0 : sizes & 15
+        guard [offsetSize, lengthSize, baseSize, indexSize].allSatisfy({ $0 == 0 || $0 == 4 || $0 == 8 }) else {
+            return
+        }
+        let idSize = version < 2 ? 2 : 4
+        guard let count = box.big(6, idSize) else { return }
+        var at = 6 + idSize
+        func take(_ width: Int) -> Int? {
+            guard let value = width == 0 ? 0 : box.big(at, width) else { return nil }
+            at += width
+            return value
+        }
+        for _ in 0..<min(count, 65_536) {
+            guard let id = take(idSize), let method = version == 0 ? 0 : take(2), take(2) != nil,
+                let base = take(baseSize), let extents = take(2)
+            else { return }
+            for index in 0..<extents {
+                guard take(indexSize) != nil, let offset = take(offsetSize), let length = take(lengthSize) else {
+                    return
+                }
+                guard index == 0, extents == 1, items[id] != nil else { continue }
+                let source = method & 15 == 1 ? data : file
+                guard let source, method & 15 <= 1 else { continue }
+                let (begin, overflowed) = base.addingReportingOverflow(offset)
+                let (start, beyond) = begin.addingReportingOverflow(source.bytes.startIndex)
+                let (end, farBeyond) = start.addingReportingOverflow(length)
+                if !overflowed, !beyond, !farBeyond, length > 0 { items[id]?.extent = start..<end }
+            }
+        }
+    }
+
+    /// Returns the range of the TIFF structure in an Exif item, which begins with the offset of that structure.
+    private static func exifBlock(_ file: ByteReader, _ extent: Range<Int>) -> Range<Int>? {
+        let item = ByteReader(file.bytes[extent])
+        guard let skip = item.big32(0), skip <= item.count - 4, item.count - 4 - skip > 8 else { return nil }
+        return extent.lowerBound + 4 + skip..<extent.upperBound
+    }
+}

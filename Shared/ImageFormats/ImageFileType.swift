@@ -1,0 +1,86 @@
+/// The supported image formats. They are detected by their first bytes only, because file names can be wrong.
+public enum ImageFileType: String, Sendable, Hashable, CaseIterable {
+    case jpeg, png, gif, webp, tiff, bmp, heic, avif, jxl
+    /// A camera's raw file. Its first bytes cannot be distinguished from TIFF, so ``sniff(_:)`` never returns it.
+    case raw
+
+    /// Returns the format of these bytes, or `nil` if they begin no supported format.
+    public static func sniff(_ bytes: some Collection<UInt8>) -> ImageFileType? {
+        let head = Array(bytes.prefix(512))
+        func has(_ text: StaticString, at offset: Int = 0) -> Bool {
+            let wanted = UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
+            return head.dropFirst(offset).starts(with: wanted)
+        }
+        if head.starts(with: [0xFF, 0xD8, 0xFF]) { return .jpeg }
+        if head.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) { return .png }
+        if has("GIF87a") || has("GIF89a") { return .gif }
+        if has("RIFF"), has("WEBP", at: 8) { return .webp }
+        if head.starts(with: [0x49, 0x49, 0x2A, 0x00]) || head.starts(with: [0x4D, 0x4D, 0x00, 0x2A]) { return .tiff }
+        if has("BM"), head.count >= 18, head[14] >= 12, head[15] == 0 { return .bmp }
+        if has("ftyp", at: 4) { return brand(head) }
+        if head.starts(with: [0xFF, 0x0A]) || head.starts(with: JPEGXLStructure.container) { return .jxl }
+        return nil
+    }
+
+    /// Returns HEIC or AVIF by the major brand, then by the compatible brands.
+    private static func brand(_ head: [UInt8]) -> ImageFileType? {
+        let reader = ByteReader(head)
+        guard let size = reader.big32(0), size >= 16, size % 4 == 0 else { return nil }
+        let offsets = [8] + Array(stride(from: 16, to: min(size, head.count - 3), by: 4))
+        let brands = offsets.compactMap { reader.text($0, 4) }
+        for brand in brands {
+            switch brand {
+            case "avif", "avis": return .avif
+            case "heic", "heix", "heim", "heis", "hevc", "hevx": return .heic
+            default: continue
+            }
+        }
+        return brands.contains("mif1") || brands.contains("msf1") ? .heic : nil
+    }
+
+    /// Describes the apparent type of the bytes for an error message. The bytes themselves are never included.
+    public static func describe(_ bytes: some Collection<UInt8>) -> String {
+        let head = Array(bytes.prefix(256))
+        if head.isEmpty { return "no bytes" }
+        if let kind = sniff(head) { return kind.rawValue }
+        let reader = ByteReader(head)
+        if reader.text(4, 4) == "ftyp" { return "an ISO media file (\(reader.text(8, 4) ?? "unknown brand"))" }
+        if head.starts(with: Array("8BPS".utf8)) { return "Photoshop" }
+        if head.starts(with: Array("%!".utf8)) { return "PostScript" }
+        if head.starts(with: Array("%PDF".utf8)) { return "PDF" }
+        let isText = head.allSatisfy { $0 >= 0x20 || $0 == 0x09 || $0 == 0x0A || $0 == 0x0D }
+        if isText,
+            let text = String(validating: head, as: UTF8.self) ?? String(validating: head.dropLast(3), as: UTF8.self)
+        {
+            let start = text.drop { $0.isWhitespace }
+            if start.hasPrefix("<svg") || text.contains("<svg") { return "SVG" }
+            return start.hasPrefix("<") ? "markup" : "text"
+        }
+        return "unknown bytes"
+    }
+
+    /// The names of the supported formats for error messages.
+    public static let supportedNames: [String] = allCases.filter { $0 != .raw }.map(\.rawValue)
+
+    /// True if decoders apply the file's own orientation, in which case the EXIF orientation is informational.
+    public var turnsItself: Bool { self == .heic || self == .avif || self == .jxl }
+
+    /// The media type, for example "image/jpeg".
+    public var mimeType: String { self == .raw ? "image/x-dcraw" : "image/\(rawValue)" }
+
+    /// The uniform type identifier.
+    public var contentType: String {
+        switch self {
+        case .jpeg: "public.jpeg"
+        case .png: "public.png"
+        case .gif: "com.compuserve.gif"
+        case .webp: "org.webmproject.webp"
+        case .tiff: "public.tiff"
+        case .bmp: "com.microsoft.bmp"
+        case .heic: "public.heic"
+        case .avif: "public.avif"
+        case .jxl: "public.jpeg-xl"
+        case .raw: "public.camera-raw-image"
+        }
+    }
+}

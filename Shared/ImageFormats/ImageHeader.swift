@@ -1,0 +1,76 @@
+/// The properties of an image file that can be read from its structure without decoding pixels.
+///
+/// Imaging uses them to refuse images that are too large before a decoder reads them, Metadata to get sizes that the
+/// metadata library reports wrongly or not at all.
+public struct ImageHeader: Sendable, Hashable {
+    public let kind: ImageFileType
+    /// The width in pixels as stored, before the EXIF orientation.
+    ///
+    /// For HEIC, AVIF and JPEG XL it is the width after the file's own rotation and mirroring, because every decoder
+    /// applies those.
+    public var storedWidth: Int
+    /// The height in pixels as stored; see ``storedWidth``.
+    public var storedHeight: Int
+    /// The EXIF orientation 1...8 as stored; 1 if it is missing or invalid.
+    public var orientation = 1
+    /// True if `orientation` has to be applied to the decoded pixels.
+    public var obeysOrientation: Bool { !kind.turnsItself }
+    /// The number of frames of a GIF, WebP or APNG; at least 1.
+    public var frameCount = 1
+    /// True if the file may contain transparency.
+    public var hasAlpha = false
+    /// True if the file contains its end marker; false if bytes are missing.
+    public var isComplete = true
+    /// The range of the EXIF block's TIFF structure in the file.
+    public var exif: Range<Int>?
+    /// The range of the XMP packet in the file.
+    public var xmp: Range<Int>?
+
+    /// Creates a header from values that were determined by other means than the file's structure.
+    public init(kind: ImageFileType, storedWidth: Int, storedHeight: Int) {
+        self.kind = kind
+        self.storedWidth = storedWidth
+        self.storedHeight = storedHeight
+    }
+
+    private var isTurned: Bool { obeysOrientation && orientation >= 5 }
+    /// The width in pixels as displayed.
+    public var pixelWidth: Int { isTurned ? storedHeight : storedWidth }
+    /// The height in pixels as displayed.
+    public var pixelHeight: Int { isTurned ? storedWidth : storedHeight }
+
+    /// The reason that a header could not be read.
+    public enum Failure: Error, Sendable, Hashable {
+        case unsupported(found: String)
+        /// The file ends inside its header.
+        case truncated
+        case invalid(String)
+    }
+
+    /// Parses the structure of an image file in at most one pass over its chunks.
+    public static func read(_ bytes: [UInt8]) throws(Failure) -> ImageHeader {
+        guard let kind = ImageFileType.sniff(bytes) else {
+            throw .unsupported(found: ImageFileType.describe(bytes))
+        }
+        let reader = ByteReader(bytes)
+        var header =
+            switch kind {
+            case .jpeg: try JPEGStructure.read(reader)
+            case .png: try PNGStructure.read(reader)
+            case .gif: try GIFStructure.read(reader)
+            case .webp: try WebPStructure.read(reader)
+            case .tiff: try TIFFStructure.read(reader)
+            case .bmp: try BMPStructure.read(reader)
+            case .heic, .avif: try BMFFStructure.read(reader, kind: kind)
+            case .jxl: try JPEGXLStructure.read(reader)
+            case .raw: throw .unsupported(found: kind.rawValue)
+            }
+        guard header.storedWidth > 0, header.storedHeight > 0 else {
+            throw .invalid("an image of \(header.storedWidth) by \(header.storedHeight) pixels")
+        }
+        let stored = header.exif.flatMap { TIFFStructure.orientation(ByteReader(bytes[$0])) }
+        let orientation = stored ?? header.xmp.flatMap { XMPText.orientation(ByteReader(bytes[$0])) }
+        if let orientation, (1...8).contains(orientation) { header.orientation = orientation }
+        return header
+    }
+}

@@ -1,0 +1,180 @@
+/// The contents of a video's container header: QuickTime and MPEG-4 files, detected by their first bytes.
+///
+/// Only the `moov` box is read, which may be at either end of a file of any size. Nothing is decoded.
+public struct MovieHeader: Sendable, Hashable {
+    /// The uniform type identifier.
+    public var contentType: String
+    /// Pixels of the first video track as displayed; 0 if there is no video track.
+    public var pixelWidth = 0
+    public var pixelHeight = 0
+    /// The duration in microseconds.
+    public var duration: Int64 = 0
+    /// Frames per second of the first video track; 0 if unknown.
+    public var frameRate = 0.0
+    /// The creation time from `mvhd` in microseconds since 1970, UTC by the standard; nil if the camera's clock was
+    /// never set.
+    public var created: Int64?
+    /// Apple's `com.apple.quicktime.` values by the rest of their key: `content.identifier`, `creationdate`, …
+    public var values: [String: String] = [:]
+
+    /// The largest `moov` box that is read, in bytes.
+    public static let longest = 64 << 20
+
+    /// Returns the uniform type identifier of a video from its first bytes (16 are enough); nil for anything else.
+    public static func sniff(_ bytes: some Collection<UInt8>) -> String? {
+        let reader = ByteReader(Array(bytes.prefix(16)))
+        guard let name = reader.text(4, 4) else { return nil }
+        // Old QuickTime files have no `ftyp` box.
+        if ["moov", "wide", "mdat"].contains(name) { return "com.apple.quicktime-movie" }
+        guard name == "ftyp", let brand = reader.text(8, 4) else { return nil }
+        if brand == "qt  " { return "com.apple.quicktime-movie" }
+        if brand.hasPrefix("M4V") { return "com.apple.m4v-video" }
+        if brand.hasPrefix("3gp") { return "public.3gpp" }
+        if brand.hasPrefix("3g2") { return "public.3gpp2" }
+        let known = ["isom", "iso2", "iso3", "iso4", "iso5", "iso6", "mp41", "mp42", "avc1", "MSNV", "dash", "XAVC"]
+        return known.contains(brand) ? "public.mpeg-4" : nil
+    }
+
+    /// Finds and parses the `moov` box of a file.
+    ///
+    /// - Parameters:
+    ///   - contentType: the result of ``sniff(_:)``
+    ///   - size: the size of the file in bytes
+    ///   - read: returns the bytes of a range; fewer at the end of the file
+    /// - Throws: errors of `read`, or a ``ImageHeader/Failure``: `truncated` if the file was cut off
+    public static func find(
+        contentType: String,
+        size: Int,
+        read: (_ offset: Int, _ count: Int) throws -> [UInt8]
+    ) throws -> MovieHeader {
+        var offset = 0
+        var found: MovieHeader?
+        for _ in 0..<4096 where offset < size {
+            let head = ByteReader(try read(offset, 16))
+            guard var length = head.big32(0), let name = head.text(4, 4) else { throw ImageHeader.Failure.truncated }
+            var start = 8
+            if length == 1 {
+                guard let large = head.big(8, 8) else { throw ImageHeader.Failure.truncated }
+                length = large
+                start = 16
+            } else if length == 0 {
+                length = size - offset
+            }
+            guard length >= start else { throw ImageHeader.Failure.invalid("a box of \(length) bytes") }
+            guard length <= size - offset else { throw ImageHeader.Failure.truncated }
+            if name == "moov" {
+                guard length <= longest else { throw ImageHeader.Failure.invalid("a moov of \(length) bytes") }
+                found = MovieHeader(contentType: contentType)
+                found?.read(ByteReader(try read(offset + start, length - start)))
+            }
+            offset += length
+        }
+        guard let found else { throw ImageHeader.Failure.truncated }
+        return found
+    }
+
+    private typealias Box = (name: String, content: ByteReader)
+
+    /// Returns the boxes inside a box, at most 1024.
+    private static func boxes(_ reader: ByteReader, from start: Int = 0) -> [Box] {
+        var result: [Box] = []
+        var offset = start
+        while result.count < 1024, let length = reader.big32(offset), let raw = reader.slice(offset + 4, 4),
+            length >= 8,
+            let content = reader.slice(offset + 8, length - 8)
+        {
+            result.append((String(raw.map { Character(Unicode.Scalar($0)) }), ByteReader(content)))
+            offset += length
+        }
+        return result
+    }
+
+    private mutating func read(_ moov: ByteReader) {
+        for box in Self.boxes(moov) {
+            switch box.name {
+            case "mvhd": readTimes(box.content)
+            case "trak": readSize(box.content)
+            case "meta": readValues(box.content)
+            default: continue
+            }
+        }
+    }
+
+    /// Seconds between 1904, the epoch of the format, and 1970.
+    private static let epoch: Int64 = 2_082_844_800
+
+    private mutating func readTimes(_ box: ByteReader) {
+        let isLong = box.byte(0) == 1
+        guard let made = isLong ? box.big(4, 8) : box.big32(4), let scale = box.big32(isLong ? 20 : 12), scale > 0,
+            let length = isLong ? box.big(24, 8) : box.big32(16)
+        else { return }
+        let seconds = Double(length) / Double(scale)
+        if length != 0xFFFF_FFFF, seconds < 10_000_000 { duration = Int64(seconds * 1_000_000) }
+        let date = Int64(made).subtractingReportingOverflow(Self.epoch)
+        // Cameras whose clock was never set write 1904, and some programs write 1970.
+        if !date.overflow, date.partialValue > 0, date.partialValue < 253_402_300_799 {
+            created = date.partialValue * 1_000_000
+        }
+    }
+
+    private mutating func readSize(_ track: ByteReader) {
+        let parts = Self.boxes(track)
+        guard pixelWidth == 0, let header = parts.first(where: { $0.name == "tkhd" })?.content,
+            let media = parts.first(where: { $0.name == "mdia" })?.content,
+            let handler = Self.boxes(media).first(where: { $0.name == "hdlr" })?.content, handler.has("vide", at: 8)
+        else { return }
+        let at = header.byte(0) == 1 ? 52 : 40
+        // Fixed-point numbers of 16.16 bits. The matrix rotates by 90 degrees if its first element is zero.
+        guard let width = header.big32(at + 36), let height = header.big32(at + 40), let first = header.big32(at) else {
+            return
+        }
+        let size = (width >> 16, height >> 16)
+        guard (1...65_535).contains(size.0), (1...65_535).contains(size.1) else { return }
+        (pixelWidth, pixelHeight) = first == 0 ? (size.1, size.0) : size
+        readRate(media)
+    }
+
+    /// Sets the frame rate from the sample times and the time scale of the track.
+    private mutating func readRate(_ media: ByteReader) {
+        let parts = Self.boxes(media)
+        guard let header = parts.first(where: { $0.name == "mdhd" })?.content,
+            let scale = header.big32(header.byte(0) == 1 ? 20 : 12), scale > 0,
+            let information = parts.first(where: { $0.name == "minf" })?.content,
+            let samples = Self.boxes(information).first(where: { $0.name == "stbl" })?.content,
+            let times = Self.boxes(samples).first(where: { $0.name == "stts" })?.content, let entries = times.big32(4)
+        else { return }
+        var (frames, ticks) = (0.0, 0.0)
+        for entry in 0..<min(entries, 100_000) {
+            guard let count = times.big32(8 + entry * 8), let each = times.big32(12 + entry * 8) else { break }
+            frames += Double(count)
+            ticks += Double(count) * Double(each)
+        }
+        if ticks > 0 { frameRate = frames * Double(scale) / ticks }
+    }
+
+    /// Reads QuickTime metadata: a list of keys, and values by the index of their key.
+    private mutating func readValues(_ meta: ByteReader) {
+        // In QuickTime files `meta` is a plain box; in MPEG-4 files it begins with a version.
+        let inner = [Self.boxes(meta), Self.boxes(meta, from: 4)].first { $0.contains { $0.name == "keys" } } ?? []
+        guard let keys = inner.first(where: { $0.name == "keys" })?.content,
+            let list = inner.first(where: { $0.name == "ilst" })?.content
+        else { return }
+        var names: [String] = []
+        for box in Self.boxes(keys, from: 8) {
+            names.append(box.content.text(0, box.content.count) ?? "")
+        }
+        let prefix = "com.apple.quicktime."
+        var offset = 0
+        for _ in 0..<1024 {
+            guard let length = list.big32(offset), length >= 8, let number = list.big32(offset + 4),
+                let content = list.slice(offset + 8, length - 8)
+            else { return }
+            offset += length
+            guard names.indices.contains(number - 1), names[number - 1].hasPrefix(prefix),
+                let data = Self.boxes(ByteReader(content)).first(where: { $0.name == "data" })?.content,
+                data.big32(0) == 1, data.count <= 4096, let text = data.text(8, data.count - 8)
+            else { continue }
+            values[String(names[number - 1].dropFirst(prefix.count))] = text
+        }
+    }
+}

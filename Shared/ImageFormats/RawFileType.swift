@@ -1,0 +1,31 @@
+/// Detects camera raw files, whose format depends on the camera's maker.
+public enum RawFileType {
+    /// Returns the uniform type identifier of a raw file, or nil for anything else.
+    ///
+    /// The type is detected by the bytes. The file extension is used only to tell apart the formats that are based on
+    /// TIFF.
+    ///
+    /// - Parameters:
+    ///   - bytes: the beginning of the file; 32 bytes are enough
+    ///   - ending: the file extension without the dot
+    public static func sniff(_ bytes: some Collection<UInt8>, ending: String?) -> String? {
+        let head = Array(bytes.prefix(32))
+        let reader = ByteReader(head)
+        if reader.has("FUJIFILMCCD-RAW", at: 0) { return "com.fuji.raw-image" }
+        if reader.has("II", at: 0), reader.has("CR", at: 8) { return "com.canon.cr2-raw-image" }
+        if reader.has("ftypcrx ", at: 4) { return "com.canon.cr3-raw-image" }
+        if reader.has("IIRO", at: 0) || reader.has("IIRS", at: 0) || reader.has("MMOR", at: 0) {
+            return "com.olympus.raw-image"
+        }
+        if head.starts(with: [0x49, 0x49, 0x55, 0x00]) { return "com.panasonic.rw2-raw-image" }
+        guard ImageFileType.sniff(head) == .tiff else { return nil }
+        return tiffKinds[ending?.lowercased() ?? ""]
+    }
+
+    private static let tiffKinds = [
+        "dng": "com.adobe.raw-image", "nef": "com.nikon.raw-image", "nrw": "com.nikon.nrw-raw-image",
+        "arw": "com.sony.arw-raw-image", "sr2": "com.sony.sr2-raw-image", "srf": "com.sony.raw-image",
+        "pef": "com.pentax.raw-image", "srw": "com.samsung.raw-image", "3fr": "com.hasselblad.3fr-raw-image",
+        "iiq": "com.phaseone.raw-image", "erf": "com.epson.raw-image",
+    ]
+}

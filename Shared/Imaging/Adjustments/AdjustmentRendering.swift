@@ -1,0 +1,261 @@
+import CMagickWand
+import CPixels
+import Foundation
+public import PhotoModel
+import ImageFormats
+
+/// Renders an adjustment list from the bytes of the original (S-85 to S-92).
+///
+/// The stages run in the order of `AdjustmentKind.Stage`. Geometry is composed into one resampling (none for crops,
+/// quarter turns and flips) and comes first, so that everything else works only on the pixels that are kept. Colour is
+/// composed into one pass on 16-bit pixels, together with the stage finish if there is no detail stage between them.
+public enum AdjustmentRendering {
+    /// Renders a list.
+    ///
+    /// The result has its orientation applied and contains no metadata; `MetadataWriter.transfer` of the module
+    /// Metadata adds it. If pixels are only moved they keep the colour space of the image, and its profile is embedded.
+    /// Everything else is computed in sRGB, or with the same formulas in Display P3 if the image has that profile,
+    /// which is then embedded.
+    ///
+    /// - Parameters:
+    ///   - bytes: the original
+    ///   - list: the adjustments; a neutral list re-encodes the original pixels
+    ///   - format: a format that can be encoded
+    ///   - quality: 1...100 for JPEG and WebP
+    ///   - maximumSide: the longest side of a preview in pixels; no more is decoded than the preview needs
+    ///   - limits: limits on the original
+    /// - Returns: the encoded image
+    /// - Throws: `ImagingError`
+    public static func render(
+        _ bytes: [UInt8],
+        _ list: AdjustmentList,
+        format: ImageFormat = .jpeg,
+        quality: Int = 92,
+        maximumSide: Int? = nil,
+        limits: PixelLimits = PixelLimits()
+    ) throws(ImagingError) -> RenderedImage {
+        try render(
+            bytes,
+            list,
+            format: format,
+            quality: quality,
+            maximumSide: maximumSide,
+            limits: limits,
+            inBands: true
+        )
+    }
+
+    /// Used by tests to render without `inBands`, through a whole raster.
+    static func render(
+        _ bytes: [UInt8],
+        _ list: AdjustmentList,
+        format: ImageFormat = .jpeg,
+        quality: Int = 92,
+        maximumSide: Int? = nil,
+        limits: PixelLimits = PixelLimits(),
+        inBands: Bool
+    ) throws(ImagingError) -> RenderedImage {
+        let side = maximumSide ?? format.longestSide
+        try RenditionOptions(target: .size(width: side, height: side), format: format, quality: quality).validate()
+        ImagingLibrary.enter(.reading)
+        let header = try ImageProbe.header(of: bytes, limits: limits)
+        let geometry = AdjustmentGeometry(list.operations, width: header.pixelWidth, height: header.pixelHeight)
+        let full = (width: geometry.width, height: geometry.height)
+        let longest = min(side, format.longestSide)
+        let output = max(full.width, full.height) > longest ? RenditionGeometry.fitted(full, longest, longest) : full
+        let shrink = max(Double(output.width) / Double(full.width), Double(output.height) / Double(full.height))
+        let scale = geometry.scale * shrink
+        let isSmaller = scale < 0.999
+        let eighths =
+            isSmaller && header.kind == .jpeg ? DecodeScale.eighthsOfPreview(ratio: 1 / scale) : DecodeScale.full
+        if inBands, header.kind == .jpeg, format == .jpeg, JPEGBandTranscoder.supports(list.operations, geometry) {
+            guard header.isComplete else { throw .truncated }
+            let job = JPEGBandTranscoder.Job(
+                header: header,
+                geometry: geometry,
+                work: list.operations.filter { $0.kind.stage != .geometry && !$0.isNeutral },
+                eighths: eighths,
+                output: output,
+                isSmaller: isSmaller,
+                quality: quality
+            )
+            if let image = try JPEGBandTranscoder.render(bytes, job, limits: limits) { return image }
+        }
+        let wand = try Decoder.decode(
+            bytes,
+            header,
+            eighths: eighths,
+            scale: isSmaller ? 2 * scale : 1,
+            limits: limits
+        )
+        ImagingLibrary.enter(.working)
+        return try render(
+            wand,
+            list.operations,
+            geometry,
+            Frame(header: header, output: output, scale: scale, isSmaller: isSmaller, shrink: shrink),
+            format: format,
+            quality: quality
+        )
+    }
+
+    /// The sizes of a render.
+    private struct Frame {
+        let header: ImageHeader
+        let output: (width: Int, height: Int)
+        /// Pixels of the output per pixel of the source.
+        let scale: Double
+        let isSmaller: Bool
+        /// Pixels of the output per pixel of the full result.
+        let shrink: Double
+    }
+
+    private static func render(
+        _ source: consuming Wand,
+        _ operations: [Adjustment],
+        _ geometry: AdjustmentGeometry,
+        _ frame: Frame,
+        format: ImageFormat,
+        quality: Int
+    ) throws(ImagingError) -> RenderedImage {
+        var wand = source
+        var isEightBit = MagickGetImageDepth(wand.pointer) <= 8 && !frame.isSmaller && !geometry.isResampled
+        if MagickGetImageColorspace(wand.pointer) == CMYKColorspace {
+            try ColourProfile.convertToSRGB(wand)
+            isEightBit = false
+        }
+        if !geometry.isResampled {
+            try moveWithoutLoss(wand, geometry, frame.header)
+            try wand.resize(frame.output.width, frame.output.height)
+        } else {
+            let across = max(1, Int((Double(frame.header.pixelWidth) * frame.scale).rounded()))
+            let down = max(1, Int((Double(frame.header.pixelHeight) * frame.scale).rounded()))
+            if frame.isSmaller { try wand.resize(across, down) }
+            wand = try resampled(wand, geometry, frame.header, frame.output)
+        }
+        let work = operations.filter { $0.kind.stage != .geometry && !$0.isNeutral }
+        var keepsProfile = work.isEmpty
+        if !work.isEmpty {
+            keepsProfile = wand.profile("icc").map(ColourProfile.isDisplayP3) ?? false
+            if !keepsProfile {
+                if let profile = wand.profile("icc"), !ColourProfile.isSRGB(profile) { isEightBit = false }
+                try ColourProfile.convertToSRGB(wand)
+            }
+            try wand.attempt("preparing", MagickTransformImageColorspace(wand.pointer, sRGBColorspace))
+            try recolour(wand, work, shrink: frame.shrink, isEightBit: isEightBit)
+        }
+        let data = try Encoder.encode(
+            wand,
+            format: format,
+            quality: quality,
+            keepsProfile: keepsProfile,
+            keepsDepth: true
+        )
+        return RenderedImage(
+            bytes: data,
+            format: format,
+            pixelWidth: wand.width,
+            pixelHeight: wand.height,
+            isUpscaled: false
+        )
+    }
+
+    /// Runs the stages after geometry.
+    private static func recolour(
+        _ wand: borrowing Wand,
+        _ operations: [Adjustment],
+        shrink: Double,
+        isEightBit: Bool
+    ) throws(ImagingError) {
+        let detail = AdjustmentDetail(operations, scale: shrink)
+        try detail.apply(.cleaning, to: wand)
+        let isExact = isEightBit && !detail.has(.cleaning)
+        if detail.has(.detail) {
+            try AdjustmentColour(operations.filter { $0.kind.stage == .colour }, isEightBit: isExact).apply(to: wand)
+            try detail.apply(.detail, to: wand)
+            try AdjustmentColour(operations.filter { $0.kind.stage == .finish }, isEightBit: false).apply(to: wand)
+        } else {
+            try AdjustmentColour(operations, isEightBit: isExact).apply(to: wand)
+        }
+        for operation in operations where operation.kind.stage == .overlay {
+            try AdjustmentOverlay.apply(operation, to: wand)
+        }
+    }
+
+    /// Crops, rotates by quarter turns and flips.
+    private static func moveWithoutLoss(
+        _ wand: borrowing Wand,
+        _ geometry: AdjustmentGeometry,
+        _ header: ImageHeader
+    ) throws(ImagingError) {
+        let shown = geometry.shown
+        let (fullWidth, fullHeight) = (Double(header.pixelWidth), Double(header.pixelHeight))
+        let unit = UnitRect(
+            x: Double(shown.x) / fullWidth,
+            y: Double(shown.y) / fullHeight,
+            width: Double(shown.width) / fullWidth,
+            height: Double(shown.height) / fullHeight
+        )
+        try wand.crop(RenditionGeometry.pixels(of: unit, width: wand.width, height: wand.height))
+        try wand.apply(orientation: geometry.orientation)
+    }
+
+    /// Creates an image of the output's size by mapping each pixel to the source.
+    private static func resampled(
+        _ source: borrowing Wand,
+        _ geometry: AdjustmentGeometry,
+        _ header: ImageHeader,
+        _ output: (width: Int, height: Int)
+    ) throws(ImagingError) -> Wand {
+        let map = geometry.scaled(
+            source: (
+                Double(source.width) / Double(header.pixelWidth), Double(source.height) / Double(header.pixelHeight)
+            ),
+            result: (Double(output.width) / Double(geometry.width), Double(output.height) / Double(geometry.height))
+        )
+        let result = try source.copy()
+        try result.attempt("extending", MagickExtentImage(result.pointer, output.width, output.height, 0, 0))
+        MagickResetImagePage(result.pointer, "")
+        let (width, height) = (source.width, source.height)
+        let hasAlpha: Int32 = source.hasAlpha ? 1 : 0
+        var failure: ImagingError?
+        try source.withPixels { from, _ in
+            let start = UInt(bitPattern: from)
+            do throws(ImagingError) {
+                try result.withPixels { to, _ in
+                    let end = UInt(bitPattern: to)
+                    RowBands.run(output.height, pixels: output.width * output.height) { first, rows in
+                        guard let from = UnsafePointer<UInt16>(bitPattern: start),
+                            let to = UnsafeMutablePointer<UInt16>(bitPattern: end)
+                        else { return }
+                        safelight_resample(
+                            from,
+                            width,
+                            height,
+                            to + 4 * output.width * first,
+                            output.width,
+                            rows,
+                            first,
+                            map,
+                            hasAlpha,
+                            lanczos
+                        )
+                    }
+                }
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw failure }
+        return result
+    }
+
+    /// The taps of a three-lobed Lanczos filter for each phase; each row sums to 1.
+    private static let lanczos: [Float] = (0...Int(SAFELIGHT_LANCZOS_PHASES)).flatMap { phase in
+        let taps = (0..<Int(SAFELIGHT_LANCZOS_TAPS)).map { tap in
+            LanczosTaps.lanczos(Double(phase) / Double(SAFELIGHT_LANCZOS_PHASES) + 2 - Double(tap))
+        }
+        let sum = taps.reduce(0, +)
+        return taps.map { Float($0 / sum) }
+    }
+}

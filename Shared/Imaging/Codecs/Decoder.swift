@@ -1,0 +1,97 @@
+import CMagickWand
+import ImageFormats
+
+/// Decodes image files into upright pixels.
+enum Decoder {
+    /// Returns the first frame, with orientation applied and with its colour profile.
+    ///
+    /// A JPEG is decoded at the given fraction in eighths. For a HEIC or raw file an embedded preview may be returned
+    /// that has at least the fraction `scale` of its size. In all other cases the size is that of the header.
+    /// `orientation`, if given, overrides that of the file.
+    static func decode(
+        _ bytes: [UInt8],
+        _ header: ImageHeader,
+        eighths: Int,
+        scale: Double,
+        limits: PixelLimits,
+        orientation: Int? = nil
+    ) throws(ImagingError) -> Wand {
+        guard header.isComplete else { throw .truncated }
+        // Images of only a few pixels are not scaled by the decoder.
+        let isScaled =
+            header.kind == .jpeg && eighths < DecodeScale.full && min(header.storedWidth, header.storedHeight) >= 16
+        let width = isScaled ? DecodeScale.side(header.storedWidth, eighths) : header.storedWidth
+        let height = isScaled ? DecodeScale.side(header.storedHeight, eighths) : header.storedHeight
+        guard width * height <= limits.decodedPixels else {
+            throw .tooLarge(width: header.pixelWidth, height: header.pixelHeight, limit: limits.decodedPixels)
+        }
+        if header.kind == .raw { return try RawDecoder.decode(bytes, header, scale: scale, limits: limits) }
+        if header.kind == .heic || header.kind == .avif {
+            return try HeifDecoder.decode(bytes, scale: scale, limits: limits)
+        }
+        if header.kind == .jxl {
+            let wand = try JPEGXLDecoder.decode(bytes, limits: limits)
+            try check(wand, header, isScaled: false, width, height)
+            return wand
+        }
+        let wand = try Wand()
+        if isScaled {
+            let divisor = DecodeScale.divisor(eighths)
+            let hint = "\(header.storedWidth / divisor)x\(header.storedHeight / divisor)"
+            MagickSetOption(wand.pointer, "jpeg:size", hint)
+        }
+        guard wand.read(bytes, by: ImageFormat(header.kind).coder), MagickGetNumberImages(wand.pointer) > 0,
+            wand.width * wand.height > 0
+        else {
+            throw wand.failure("decoding")
+        }
+        if wand.warnings.contains(where: { $0.lowercased().contains("premature end") }) { throw .truncated }
+        if header.kind == .gif { try layOnCanvas(wand, header) }
+        try check(wand, header, isScaled: isScaled, width, height)
+        if isScaled, wand.width != width || wand.height != height {
+            try wand.crop(PixelRect(x: 0, y: 0, width: width, height: height))
+        }
+        try wand.apply(orientation: orientation ?? header.orientation)
+        return wand
+    }
+
+    /// Checks that the decoded size agrees with the header, from which limits and sizes were computed.
+    private static func check(
+        _ wand: borrowing Wand,
+        _ header: ImageHeader,
+        isScaled: Bool,
+        _ width: Int,
+        _ height: Int
+    ) throws(ImagingError) {
+        let agrees =
+            isScaled
+            ? (width...width + 1).contains(wand.width) && (height...height + 1).contains(wand.height)
+            : wand.width == width && wand.height == height
+        guard agrees else {
+            throw .undecodable(
+                reason: "the header has \(header.storedWidth) by \(header.storedHeight) pixels, the data "
+                    + "\(wand.width) by \(wand.height)"
+            )
+        }
+    }
+
+    /// Extends a GIF frame that covers only part of the canvas.
+    private static func layOnCanvas(_ wand: borrowing Wand, _ header: ImageHeader) throws(ImagingError) {
+        var (width, height, x, y) = (0, 0, 0, 0)
+        MagickGetImagePage(wand.pointer, &width, &height, &x, &y)
+        guard x != 0 || y != 0 || wand.width != header.storedWidth || wand.height != header.storedHeight else { return }
+        try setBackground(wand, "none")
+        try wand.attempt(
+            "extending",
+            MagickExtentImage(wand.pointer, header.storedWidth, header.storedHeight, -x, -y)
+        )
+        MagickResetImagePage(wand.pointer, "")
+    }
+
+    static func setBackground(_ wand: borrowing Wand, _ colour: String) throws(ImagingError) {
+        guard let pixel = NewPixelWand() else { throw .undecodable(reason: "out of memory") }
+        defer { DestroyPixelWand(pixel) }
+        PixelSetColor(pixel, colour)
+        MagickSetImageBackgroundColor(wand.pointer, pixel)
+    }
+}

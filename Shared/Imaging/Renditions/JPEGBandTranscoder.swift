@@ -1,0 +1,172 @@
+import CPixels
+import Foundation
+import PhotoModel
+import ImageFormats
+
+/// Renders JPEG to JPEG in bands of rows, without a 16-bit raster.
+///
+/// For the most common lists, which only move pixels, scale down and change colours: decoding, the colour pass and
+/// encoding run in parallel, and a rotation or a preview keeps only the pixels it needs, in eight bits.
+enum JPEGBandTranscoder {
+    struct Job {
+        let header: ImageHeader
+        let geometry: AdjustmentGeometry
+        /// The operations of the stages colour and finish.
+        let work: [Adjustment]
+        /// The fraction that is decoded, in eighths.
+        let eighths: Int
+        let output: (width: Int, height: Int)
+        let isSmaller: Bool
+        let quality: Int
+    }
+
+    /// Returns true if every operation can be applied to bands independently.
+    static func supports(_ operations: [Adjustment], _ geometry: AdjustmentGeometry) -> Bool {
+        !geometry.isResampled
+            && operations.allSatisfy { $0.isNeutral || [.geometry, .colour, .finish].contains($0.kind.stage) }
+    }
+
+    /// Renders the image; nil if its colours need another path or the file does not match its header.
+    ///
+    /// - Throws: `tooLarge` beyond the limits on decoded images, although only a part is in memory at a time
+    static func render(_ bytes: [UInt8], _ job: Job, limits: PixelLimits) throws(ImagingError) -> RenderedImage? {
+        let width = DecodeScale.side(job.header.storedWidth, job.eighths)
+        let height = DecodeScale.side(job.header.storedHeight, job.eighths)
+        guard width * height <= limits.decodedPixels else {
+            throw .tooLarge(
+                width: job.header.pixelWidth,
+                height: job.header.pixelHeight,
+                limit: limits.decodedPixels
+            )
+        }
+        return try render(bytes, job, width: width, height: height)
+    }
+
+    private static func render(
+        _ bytes: [UInt8],
+        _ job: Job,
+        width: Int,
+        height: Int
+    ) throws(ImagingError) -> RenderedImage? {
+        try bytes.withUnsafeBufferPointer { (bytes) throws(ImagingError) -> RenderedImage? in
+            guard let reader = JPEGReader(bytes), reader.isPlain else { return nil }
+            var profile = reader.profile
+            if !job.work.isEmpty, !profile.isEmpty {
+                if ColourProfile.isSRGB(profile) {
+                    profile = []
+                } else if !ColourProfile.isDisplayP3(profile) {
+                    return nil
+                }
+            }
+            guard let decoded = reader.begin(eighths: job.eighths), (width...width + 1).contains(decoded.width),
+                (height...height + 1).contains(decoded.height)
+            else { return nil }
+            let mapping = OrientationMapping(job, width: width, height: height)
+            let writer = try JPEGWriter(
+                width: job.output.width,
+                height: job.output.height,
+                quality: job.quality,
+                profile: profile
+            )
+            let colour = AdjustmentColour(job.work)
+            let (across, down) = job.output
+            if !job.isSmaller, mapping.isStraight {
+                try colour.withPass(width: across, height: down) { (pass) throws(ImagingError) in
+                    try stream(reader, rowBytes: 3 * decoded.width, mapping, pass, writer, job.output)
+                }
+            } else {
+                let rowBytes = 3 * decoded.width
+                let source: Raster
+                let from: OrientationMapping
+                if job.isSmaller {
+                    let size = mapping.isTransposed ? (down, across) : (across, down)
+                    source = try reader.raster(
+                        rowBytes: rowBytes,
+                        height: decoded.height,
+                        mapping.region,
+                        reducedTo: size
+                    )
+                    from = OrientationMapping(orientations: mapping.orientations, width: size.0, height: size.1)
+                } else {
+                    source = try reader.raster(rowBytes: rowBytes, mapping.region)
+                    from = mapping
+                }
+                try colour.withPass(width: across, height: down) { (pass) throws(ImagingError) in
+                    try turn(source, from, pass, writer, job.output)
+                }
+            }
+            let data = try writer.finish()
+            return RenderedImage(
+                bytes: data,
+                format: .jpeg,
+                pixelWidth: across,
+                pixelHeight: down,
+                isUpscaled: false
+            )
+        }
+    }
+
+    /// Streams rows from the reader to the writer.
+    private static func stream(
+        _ reader: JPEGReader,
+        rowBytes: Int,
+        _ mapping: OrientationMapping,
+        _ pass: ColourPass,
+        _ writer: JPEGWriter,
+        _ output: (width: Int, height: Int)
+    ) throws(ImagingError) {
+        let region = mapping.region
+        let pipe = BandPipeline(height: output.height, rowBytes: rowBytes)
+        try pipe.run(
+            fill: { (rows) throws(ImagingError) in
+                var above = rows.band == 0 ? region.y : 0
+                while above > 0 {
+                    let count = min(above, rows.count)
+                    try reader.read(rows.pixels, rowBytes: rowBytes, count: count)
+                    above -= count
+                }
+                try reader.read(rows.pixels, rowBytes: rowBytes, count: rows.count)
+            },
+            change: { rows in
+                for row in 0..<rows.count {
+                    pass(rows.pixels + row * rowBytes + 3 * region.x, rows: 1, first: rows.first + row)
+                }
+            },
+            empty: { (rows) throws(ImagingError) in
+                try writer.write(rows.pixels + 3 * region.x, rowBytes: rowBytes, count: rows.count)
+            }
+        )
+    }
+
+    /// Writes the rows of a raster in the output orientation.
+    private static func turn(
+        _ raster: Raster,
+        _ mapping: OrientationMapping,
+        _ pass: ColourPass,
+        _ writer: JPEGWriter,
+        _ output: (width: Int, height: Int)
+    ) throws(ImagingError) {
+        let rowBytes = 3 * output.width
+        let pipe = BandPipeline(height: output.height, rowBytes: rowBytes)
+        let steps = mapping.steps(of: raster.width)
+        try pipe.run(
+            fill: { (rows) throws(ImagingError) in
+                raster.pixels.withUnsafeBufferPointer { pixels in
+                    guard let start = pixels.baseAddress else { return }
+                    safelight_gather_rgb(
+                        start + steps.start + rows.first * steps.y,
+                        steps.x,
+                        steps.y,
+                        rows.pixels,
+                        output.width,
+                        rows.count
+                    )
+                }
+            },
+            change: { rows in pass(rows.pixels, rows: rows.count, first: rows.first) },
+            empty: { (rows) throws(ImagingError) in
+                try writer.write(rows.pixels, rowBytes: rowBytes, count: rows.count)
+            }
+        )
+    }
+}

@@ -1,0 +1,128 @@
+import PhotoModel
+import ImageFormats
+
+/// The sizes of one rendition, computed before decoding.
+struct RenditionGeometry {
+    /// The region to show, as fractions of the upright image.
+    let crop: UnitRect
+    /// The size of the region in full-size pixels.
+    let region: (width: Int, height: Int)
+    /// The size of the region after resizing.
+    let resized: (width: Int, height: Int)
+    /// The size after cutting out the centre; smaller than `resized` only for aspect fill.
+    let output: (width: Int, height: Int)
+    /// The fraction at which a JPEG is decoded, in eighths.
+    let eighths: Int
+
+    var area: Int { output.width * output.height }
+    /// True if it shows the whole image.
+    var isWhole: Bool { crop == .full && output == resized }
+    var isUpscaled: Bool { resized.width > region.width || resized.height > region.height }
+    /// The smallest fraction of the image's size from which the rendition can be made. An embedded preview is good
+    /// enough for the fast mode at the wanted size, but for the exact mode only at twice the size, because phones
+    /// compress previews strongly.
+    ///
+    /// The preview of a raw file is the camera's own image and hardly compressed.
+    var scale: Double {
+        let wanted = max(Double(resized.width) / Double(region.width), Double(resized.height) / Double(region.height))
+        return isFast || isRaw ? wanted : 2 * wanted
+    }
+    private let isRaw: Bool
+    private let isFast: Bool
+
+    init(_ options: RenditionOptions, for header: ImageHeader) throws(ImagingError) {
+        try options.validate()
+        crop = options.crop ?? .full
+        let cut = Self.pixels(of: crop, width: header.pixelWidth, height: header.pixelHeight)
+        region = (cut.width, cut.height)
+        let isJPEG = header.kind == .jpeg
+        isRaw = header.kind == .raw
+        isFast = options.resizeMode == .fast
+        switch (options.target, options.resizeMode) {
+        case (.maximum, _), (_, .none):
+            resized = region
+            output = region
+            eighths = DecodeScale.full
+        case (.size(let width, let height), .exact):
+            let fits = options.contentMode == .aspectFit
+            resized = fits ? Self.fitted(region, width, height) : Self.covering(region, width, height)
+            output = fits ? resized : (width, height)
+            let ratio = min(
+                Double(region.width) / Double(resized.width),
+                Double(region.height) / Double(resized.height)
+            )
+            eighths = isJPEG ? DecodeScale.eighths(ratio: ratio) : DecodeScale.full
+        case (.size(let width, let height), .fast):
+            let scaled =
+                options.contentMode == .aspectFit
+                ? Self.fitted(region, width, height) : Self.covering(region, width, height)
+            let goal = scaled.width >= region.width || scaled.height >= region.height ? region : scaled
+            eighths =
+                isJPEG
+                ? DecodeScale.eighths(width: region.width, height: region.height, reaching: goal) : DecodeScale.full
+            let decoded = (
+                width: DecodeScale.side(region.width, eighths), height: DecodeScale.side(region.height, eighths)
+            )
+            let isFarLarger = decoded.width > 2 * goal.width && decoded.height > 2 * goal.height
+            resized = isFarLarger ? goal : decoded
+            output = resized
+        }
+        guard output.width <= options.format.longestSide, output.height <= options.format.longestSide else {
+            throw .invalidOptions(
+                "\(options.format.rawValue) supports at most \(options.format.longestSide) pixels a side"
+            )
+        }
+        guard !isUpscaled || resized.width * resized.height <= RenditionOptions.largestArea else {
+            throw .invalidOptions("an enlarged image may have at most \(RenditionOptions.largestArea) pixels")
+        }
+    }
+
+    /// Returns the region to cut from an image that was decoded to this size, and its size before the centre is cut
+    /// out.
+    func part(of width: Int, _ height: Int) -> (rect: PixelRect, size: (width: Int, height: Int)) {
+        let rect = Self.pixels(of: crop, width: width, height: height)
+        // Filling with a narrow strip would enlarge it to many times the target before its centre is cut: cut most of
+        // it first.
+        guard resized.width > 4 * output.width || resized.height > 4 * output.height else { return (rect, resized) }
+        let across = min(rect.width, max(1, rect.width * output.width / resized.width))
+        let down = min(rect.height, max(1, rect.height * output.height / resized.height))
+        let kept = PixelRect(
+            x: rect.x + (rect.width - across) / 2,
+            y: rect.y + (rect.height - down) / 2,
+            width: across,
+            height: down
+        )
+        return (kept, output)
+    }
+
+    /// Returns a rectangle in whole pixels, at least one.
+    static func pixels(of rect: UnitRect, width: Int, height: Int) -> PixelRect {
+        func span(_ start: Double, _ length: Double, _ side: Int) -> (Int, Int) {
+            let first = min(max(Int((start * Double(side)).rounded()), 0), side - 1)
+            let last = min(max(Int(((start + length) * Double(side)).rounded()), first + 1), side)
+            return (first, last - first)
+        }
+        let (x, across) = span(rect.x, rect.width, width)
+        let (y, down) = span(rect.y, rect.height, height)
+        return PixelRect(x: x, y: y, width: across, height: down)
+    }
+
+    /// Returns the largest size with the region's aspect ratio inside the target; one side equals the target's.
+    static func fitted(_ region: (width: Int, height: Int), _ width: Int, _ height: Int) -> (width: Int, height: Int) {
+        if width * region.height <= height * region.width {
+            return (width, min(height, max(1, rounded(region.height * width, by: region.width))))
+        }
+        return (min(width, max(1, rounded(region.width * height, by: region.height))), height)
+    }
+
+    /// Returns the smallest size with the region's aspect ratio around the target; one side equals the target's.
+    static func covering(_ region: (width: Int, height: Int), _ width: Int, _ height: Int) -> (width: Int, height: Int)
+    {
+        if width * region.height >= height * region.width {
+            return (width, max(height, rounded(region.height * width, by: region.width)))
+        }
+        return (max(width, rounded(region.width * height, by: region.height)), height)
+    }
+
+    private static func rounded(_ number: Int, by divisor: Int) -> Int { (2 * number + divisor) / (2 * divisor) }
+}

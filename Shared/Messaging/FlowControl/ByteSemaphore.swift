@@ -1,0 +1,140 @@
+import DequeModule
+import Synchronization
+
+/// A semaphore that counts bytes, with a first-in, first-out queue of waiters. It is used for byte credit and for the
+/// capacity of an outbox.
+///
+/// A message passes as soon as any bytes are left, and may take the count below zero: so a single message larger than
+/// the whole window still passes, and the overshoot is at most one message.
+final class ByteSemaphore: Sendable {
+    enum Outcome: Sendable {
+        case acquired
+        /// Too many bytes are already waiting in line.
+        case refused
+        /// The semaphore was closed; no more bytes will become available.
+        case closed
+        /// The waiting task was cancelled.
+        case cancelled
+    }
+
+    private struct Waiter {
+        let number: UInt64
+        let bytes: Int
+        let continuation: CheckedContinuation<Outcome, Never>
+    }
+
+    private struct State {
+        var available: Int
+        var waiters: Deque<Waiter> = []
+        var waitingBytes = 0
+        var isClosed = false
+        var lastNumber: UInt64 = 0
+    }
+
+    private let state: Mutex<State>
+    private let maxAvailable: Int
+    private let maxWaitingBytes: Int
+
+    /// - Parameters:
+    ///   - available: bytes that may be spent at once.
+    ///   - maxAvailable: releasing never raises the available bytes above this.
+    ///   - maxWaitingBytes: bytes that may wait in line before further waiters are refused.
+    init(available: Int, maxAvailable: Int = .max, maxWaitingBytes: Int = .max) {
+        self.state = Mutex(State(available: min(available, maxAvailable)))
+        self.maxAvailable = maxAvailable
+        self.maxWaitingBytes = maxWaitingBytes
+    }
+
+    var available: Int { state.withLock { $0.available } }
+
+    /// Bytes waiting in line.
+    var waitingBytes: Int { state.withLock { $0.waitingBytes } }
+
+    /// Acquires the bytes without waiting, even if none are left: for small messages that must be sent in any case.
+    func acquireWithoutWaiting(_ bytes: Int) {
+        state.withLock { $0.available = $0.available.addingClamped(-bytes) }
+    }
+
+    /// Acquires the bytes if that is possible without waiting.
+    func tryAcquire(_ bytes: Int) -> Bool {
+        state.withLock { state in
+            guard !state.isClosed, state.available > 0, state.waiters.isEmpty else { return false }
+            state.available -= bytes
+            return true
+        }
+    }
+
+    /// Acquires the bytes, waiting in line until some are available.
+    func acquire(_ bytes: Int) async -> Outcome {
+        enum Step { case done(Outcome), wait(UInt64) }
+        let step: Step = state.withLock { state in
+            if state.isClosed { return .done(.closed) }
+            if state.available > 0, state.waiters.isEmpty {
+                state.available -= bytes
+                return .done(.acquired)
+            }
+            if state.waitingBytes.addingClamped(bytes) > maxWaitingBytes { return .done(.refused) }
+            state.lastNumber += 1
+            return .wait(state.lastNumber)
+        }
+        guard case .wait(let number) = step else {
+            guard case .done(let outcome) = step else { return .closed }
+            return outcome
+        }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let waiter = Waiter(number: number, bytes: bytes, continuation: continuation)
+                let outcome: Outcome? = state.withLock { state in
+                    if Task.isCancelled { return .cancelled }
+                    if state.isClosed { return .closed }
+                    if state.available > 0, state.waiters.isEmpty {
+                        state.available -= bytes
+                        return .acquired
+                    }
+                    state.waiters.append(waiter)
+                    state.waitingBytes += bytes
+                    return nil
+                }
+                if let outcome { continuation.resume(returning: outcome) }
+            }
+        } onCancel: {
+            cancel(number)
+        }
+    }
+
+    private func cancel(_ number: UInt64) {
+        let waiter: Waiter? = state.withLock { state in
+            guard let index = state.waiters.firstIndex(where: { $0.number == number }) else { return nil }
+            let waiter = state.waiters.remove(at: index)
+            state.waitingBytes -= waiter.bytes
+            return waiter
+        }
+        waiter?.continuation.resume(returning: .cancelled)
+    }
+
+    /// Releases bytes, up to the ceiling, and resumes waiters in order.
+    func release(_ bytes: Int) {
+        let passing: [Waiter] = state.withLock { state in
+            state.available = min(state.available.addingClamped(max(bytes, 0)), maxAvailable)
+            var passing: [Waiter] = []
+            while state.available > 0, let next = state.waiters.popFirst() {
+                state.available -= next.bytes
+                state.waitingBytes -= next.bytes
+                passing.append(next)
+            }
+            return passing
+        }
+        for waiter in passing { waiter.continuation.resume(returning: .acquired) }
+    }
+
+    /// Resumes all waiters, present and future, with `closed`.
+    func close() {
+        let leaving = state.withLock { state in
+            state.isClosed = true
+            defer { state.waiters = [] }
+            state.waitingBytes = 0
+            return state.waiters
+        }
+        for waiter in leaving { waiter.continuation.resume(returning: .closed) }
+    }
+}

@@ -1,0 +1,123 @@
+import DequeModule
+import Synchronization
+
+/// A bounded queue from the poll thread to one reader.
+final class Mailbox<Element: Sendable>: Sendable {
+    enum TakeResult: Sendable {
+        case element(Element)
+        /// The mailbox was finished and is empty; the error is nil unless something failed.
+        case end(RPCError?)
+        /// The reading task was cancelled.
+        case cancelled
+    }
+
+    private struct Waiter {
+        let number: UInt64
+        let continuation: CheckedContinuation<TakeResult, Never>
+    }
+
+    private enum Step { case stored, refused, deliver(Waiter) }
+
+    private struct State {
+        var elements: Deque<(element: Element, bytes: Int)> = []
+        var bytes = 0
+        var waiters: Deque<Waiter> = []
+        var isFinished = false
+        var failure: RPCError?
+        var lastNumber: UInt64 = 0
+
+        /// Set while the mailbox is full; the next read clears it and calls the capacity callback.
+        var mustReportCapacity = false
+
+        mutating func next() -> TakeResult? {
+            if let (element, size) = elements.popFirst() {
+                bytes -= size
+                return .element(element)
+            }
+            return isFinished ? .end(failure) : nil
+        }
+    }
+
+    private let state = Mutex(State())
+    private let maxElements: Int
+    private let maxBytes: Int
+
+    private let onCapacity: (@Sendable () -> Void)?
+
+    init(maxElements: Int, maxBytes: Int, onCapacity: (@Sendable () -> Void)? = nil) {
+        self.maxElements = maxElements
+        self.maxBytes = maxBytes
+        self.onCapacity = onCapacity
+    }
+
+    /// Appends an element. Returns `false` if the mailbox is full or finished; the element is not appended then.
+    ///
+    /// With `always` it is appended even if the mailbox is full: for elements that must not be lost and occur once.
+    func enqueue(_ element: Element, bytes: Int, always: Bool = false) -> Bool {
+        let step: Step = state.withLock { state in
+            guard !state.isFinished else { return .refused }
+            if let waiter = state.waiters.popFirst() { return .deliver(waiter) }
+            guard always || (state.elements.count < maxElements && state.bytes.addingClamped(bytes) <= maxBytes) else {
+                return .refused
+            }
+            state.elements.append((element, bytes))
+            state.bytes += bytes
+            return .stored
+        }
+        switch step {
+        case .stored: return true
+        case .refused: return false
+        case .deliver(let waiter):
+            waiter.continuation.resume(returning: .element(element))
+            return true
+        }
+    }
+
+    /// Returns whether the mailbox is full; if so, the capacity callback is called as soon as there is space.
+    func isFull() -> Bool {
+        state.withLock { state in
+            state.mustReportCapacity = state.elements.count >= maxElements || state.bytes >= maxBytes
+            return state.mustReportCapacity
+        }
+    }
+
+    /// Finishes the mailbox. Queued elements can still be read; then readers get the end.
+    func finish(_ failure: RPCError? = nil) {
+        let waiters = state.withLock { state in
+            guard !state.isFinished else { return Deque<Waiter>() }
+            state.isFinished = true
+            state.failure = failure
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.continuation.resume(returning: .end(failure)) }
+    }
+
+    /// Removes and returns the next element, waiting for it if there is none.
+    func next() async -> TakeResult {
+        let (ready, number, makesRoom): (TakeResult?, UInt64, Bool) = state.withLock { state in
+            defer { state.mustReportCapacity = false }
+            state.lastNumber += 1
+            return (state.next(), state.lastNumber, state.mustReportCapacity)
+        }
+        if makesRoom { onCapacity?() }
+        if let ready { return ready }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let taken: TakeResult? = state.withLock { state in
+                    if let ready = state.next() { return ready }
+                    if Task.isCancelled { return .cancelled }
+                    state.waiters.append(Waiter(number: number, continuation: continuation))
+                    return nil
+                }
+                if let taken { continuation.resume(returning: taken) }
+            }
+        } onCancel: {
+            let waiter: Waiter? = state.withLock { state in
+                guard let index = state.waiters.firstIndex(where: { $0.number == number }) else { return nil }
+                return state.waiters.remove(at: index)
+            }
+            waiter?.continuation.resume(returning: .cancelled)
+        }
+    }
+}

@@ -1,0 +1,281 @@
+import CZeroMQ
+import Glibc
+import Synchronization
+
+/// What a socket owner waits for next, returned by each pass over it.
+struct PollInterest {
+    var wantsInput = true
+    var wantsOutput = false
+    /// There is more to do at once, after the other owners of this thread.
+    var hasMoreWork = false
+    /// Microseconds until the next pass, regardless of events.
+    var wakeAfter: Int64?
+}
+
+/// Wakes one socket owner on the poll thread; cheap if it is already awake.
+final class PollWakeup: Sendable {
+    private static let counter = Atomic<UInt64>(0)
+
+    fileprivate let isSignaled = Atomic(false)
+    /// Identifies the owner; an address could have been reused by the time it is read.
+    fileprivate let number = counter.add(1, ordering: .relaxed).newValue
+    private let loop: PollLoop
+
+    fileprivate init(_ loop: PollLoop) { self.loop = loop }
+
+    func signal() {
+        if !isSignaled.exchange(true, ordering: .sequentiallyConsistent) { loop.wake() }
+    }
+
+    fileprivate func clear() -> Bool { isSignaled.exchange(false, ordering: .sequentiallyConsistent) }
+}
+
+/// A registered socket owner.
+private struct PollClient: Sendable {
+    let wakeup: PollWakeup
+    let handles: PollHandles
+    /// Polls the owner once, on the thread; `nil` if the owner was deallocated.
+    let poll: @Sendable () -> PollInterest?
+    /// Asks the owner to close, when the thread closes everything.
+    let close: @Sendable () -> Void
+    /// Closes the sockets after the owner was removed; runs on the poll thread, regardless of which thread released the
+    /// owner.
+    let closeSocket: @Sendable () -> Void
+}
+
+/// The body of a ``PollThread``.
+///
+/// State outside of the lock is used by the thread alone.
+final class PollLoop: Sendable {
+    private struct Shared {
+        weak var executor: PollThread?
+        var jobs: [UnownedJob] = []
+        var registering: [PollClient] = []
+        var deregistering: Set<UInt64> = []
+        var closers: [CheckedContinuation<Void, Never>] = []
+        var isClosed = false
+        var isStopped = false
+
+        /// Whether there is work for which the thread must not sleep.
+        var isBusy: Bool {
+            !jobs.isEmpty || !registering.isEmpty || !deregistering.isEmpty || !closers.isEmpty || isStopped
+        }
+    }
+
+    private let shared = Mutex(Shared())
+    private let isAwake = Atomic(false)
+    private let thread = Atomic<UInt>(0)
+    private let wakeup: Int32
+
+    init() throws(MessagingError) {
+        let descriptor = eventfd(0, Int32(EFD_NONBLOCK | EFD_CLOEXEC))
+        guard descriptor >= 0 else { throw .noThread(reason: String(cString: strerror(errno))) }
+        wakeup = descriptor
+    }
+
+    deinit { Glibc.close(wakeup) }
+
+    var isCurrent: Bool { thread.load(ordering: .relaxed) == pthread_self() }
+
+    func setExecutor(_ executor: PollThread) { shared.withLock { $0.executor = executor } }
+
+    /// Starts the thread with all signals blocked: other threads handle them, and each would interrupt libzmq's calls.
+    func start(name: String) throws(MessagingError) {
+        var all = sigset_t()
+        var before = sigset_t()
+        sigfillset(&all)
+        pthread_sigmask(SIG_SETMASK, &all, &before)
+        defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+        var number = pthread_t()
+        let start = Unmanaged.passRetained(Start(loop: self, name: name))
+        let status = pthread_create(
+            &number,
+            nil,
+            { hint in
+                guard let hint else { return nil }
+                let start = Unmanaged<Start>.fromOpaque(hint).takeRetainedValue()
+                safelight_name_thread(String(decoding: start.name.utf8.prefix(15), as: UTF8.self))
+                start.loop.run()
+                return nil
+            },
+            start.toOpaque()
+        )
+        guard status == 0 else {
+            start.release()
+            throw .noThread(reason: String(cString: strerror(status)))
+        }
+        pthread_detach(number)
+    }
+
+    private final class Start {
+        let loop: PollLoop
+        let name: String
+
+        init(loop: PollLoop, name: String) {
+            self.loop = loop
+            self.name = name
+        }
+    }
+
+    // MARK: From any thread
+
+    func post(_ job: UnownedJob) {
+        shared.withLock { $0.jobs.append(job) }
+        wake()
+    }
+
+    func makeWakeup() -> PollWakeup { PollWakeup(self) }
+
+    /// Registers the owner of a socket; the last statement of the owner's initialiser.
+    ///
+    /// The owner is not retained: its `deinit` removes the registration, and then the socket is closed on this thread.
+    func add<Held: ~Copyable>(_ owner: some SocketOwner, _ holder: SocketBox<Held>, _ wakeup: PollWakeup) {
+        let client = PollClient(
+            wakeup: wakeup,
+            handles: holder.handles,
+            poll: { [weak owner] in owner.map { owner in owner.assumeIsolated { $0.poll() } } },
+            close: { [weak owner] in owner?.assumeIsolated { $0.closeNow() } },
+            closeSocket: { holder.close() }
+        )
+        shared.withLock { $0.registering.append(client) }
+        wakeup.signal()
+    }
+
+    func remove(_ wakeup: PollWakeup) {
+        shared.withLock { _ = $0.deregistering.insert(wakeup.number) }
+        wake()
+    }
+
+    func wake() {
+        guard !isAwake.exchange(true, ordering: .sequentiallyConsistent) else { return }
+        eventfd_write(wakeup, 1)
+    }
+
+    func closeAll() async {
+        await withCheckedContinuation { continuation in
+            shared.withLock {
+                $0.isClosed = true
+                $0.closers.append(continuation)
+            }
+            wake()
+        }
+    }
+
+    func stop() {
+        shared.withLock { $0.isStopped = true }
+        wake()
+    }
+
+    // MARK: On the thread
+
+    private struct Registration {
+        let client: PollClient
+        var interest = PollInterest()
+        var wakeAt: Int64?
+        var isReady = false
+    }
+
+    private func run() {
+        thread.store(pthread_self(), ordering: .relaxed)
+        var registrations: [Registration] = []
+        var items: [zmq_pollitem_t] = []
+        while true {
+            runJobs()
+            guard register(&registrations) else { return }
+            wait(&registrations, &items)
+            let now = MonotonicClock.system.nowMicroseconds()
+            for index in registrations.indices {
+                let isDue = registrations[index].wakeAt.map { $0 <= now } ?? false
+                let wasSignaled = registrations[index].client.wakeup.clear()
+                guard registrations[index].isReady || registrations[index].interest.hasMoreWork || isDue || wasSignaled
+                else { continue }
+                if let interest = registrations[index].client.poll() {
+                    registrations[index].interest = interest
+                    registrations[index].wakeAt = interest.wakeAfter.map { now.addingClamped(max($0, 0)) }
+                } else {
+                    registrations[index].interest = PollInterest(wantsInput: false)
+                    registrations[index].wakeAt = nil
+                }
+            }
+        }
+    }
+
+    private func runJobs() {
+        let (jobs, executor) = shared.withLock { shared in
+            defer { shared.jobs.removeAll(keepingCapacity: true) }
+            return (shared.jobs, shared.executor)
+        }
+        // A job retains its actor, and the actor its executor.
+        guard let executor else { return }
+        for job in jobs { job.runSynchronously(on: executor.asUnownedSerialExecutor()) }
+    }
+
+    /// Applies registrations and removals; returns `false` if the thread must end.
+    private func register(_ registrations: inout [Registration]) -> Bool {
+        let (registering, deregistering, closers, isClosed, isStopped) = shared.withLock { shared in
+            defer {
+                shared.registering = []
+                shared.deregistering = []
+                shared.closers = []
+            }
+            return (shared.registering, shared.deregistering, shared.closers, shared.isClosed, shared.isStopped)
+        }
+        registrations.append(contentsOf: registering.map { Registration(client: $0) })
+        if !deregistering.isEmpty {
+            for registration in registrations where deregistering.contains(registration.client.wakeup.number) {
+                registration.client.closeSocket()
+            }
+            registrations.removeAll { deregistering.contains($0.client.wakeup.number) }
+        }
+        if isClosed || isStopped, !registrations.isEmpty {
+            for registration in registrations {
+                registration.client.close()
+                registration.client.closeSocket()
+            }
+            registrations = []
+        }
+        for closer in closers { closer.resume() }
+        return !isStopped
+    }
+
+    private func wait(_ registrations: inout [Registration], _ items: inout [zmq_pollitem_t]) {
+        items.removeAll(keepingCapacity: true)
+        items.append(zmq_pollitem_t(socket: nil, fd: wakeup, events: Int16(ZMQ_POLLIN), revents: 0))
+        var nearest: Int64 = 1_000_000
+        let now = MonotonicClock.system.nowMicroseconds()
+        for registration in registrations {
+            let events =
+                (registration.interest.wantsInput ? ZMQ_POLLIN : 0)
+                | (registration.interest.wantsOutput ? ZMQ_POLLOUT : 0)
+            items.append(
+                zmq_pollitem_t(socket: registration.client.handles.socket, fd: 0, events: Int16(events), revents: 0)
+            )
+            if let monitor = registration.client.handles.monitor {
+                items.append(zmq_pollitem_t(socket: monitor, fd: 0, events: Int16(ZMQ_POLLIN), revents: 0))
+            }
+            if let wakeAt = registration.wakeAt { nearest = min(nearest, max(0, wakeAt - now)) }
+            if registration.interest.hasMoreWork { nearest = 0 }
+        }
+        isAwake.store(false, ordering: .sequentiallyConsistent)
+        let isBusy = shared.withLock(\.isBusy)
+        let isSignaled = registrations.contains { $0.client.wakeup.isSignaled.load(ordering: .sequentiallyConsistent) }
+        if isBusy || isSignaled { nearest = 0 }
+        // Wait at most a second: libzmq does some of its own work only when an idle socket is used (#4286).
+        let milliseconds = nearest == 0 ? 0 : Int((nearest + 999) / 1000)
+        let count = zmq_poll(&items, Int32(items.count), milliseconds)
+        isAwake.store(true, ordering: .sequentiallyConsistent)
+        if items[0].revents != 0 {
+            var value: eventfd_t = 0
+            eventfd_read(wakeup, &value)
+        }
+        var position = 1
+        for index in registrations.indices {
+            registrations[index].isReady = count > 0 && items[position].revents != 0
+            position += 1
+            if registrations[index].client.handles.monitor != nil {
+                if count > 0, items[position].revents != 0 { registrations[index].isReady = true }
+                position += 1
+            }
+        }
+    }
+}

@@ -1,0 +1,405 @@
+import CZeroMQ
+import Glibc
+public import JSONValue
+public import Logging
+import Synchronization
+
+/// Publishes messages to many subscribers: XPUB. Lossy by design; a subscriber that needs every message detects gaps
+/// and reads the missing changes again.
+///
+/// The publisher waits briefly for a subscriber whose queue is full (see ``SlowSubscriberPolicy``); then that subscriber loses what
+/// does not fit.
+public actor Publisher: SocketOwner {
+    /// Called when a topic is subscribed to and when its last subscriber leaves.
+    public typealias SubscriptionHook = @Sendable (_ topic: String, _ isSubscribed: Bool) -> Void
+
+    /// The longest topic in bytes. libzmq 4.3.4 corrupts topics from 246 bytes on.
+    public static let longestTopic = 64
+
+    private let thread: PollThread
+    private let limits: MessagingLimits
+    private let logger: Logger
+    private let wakeup: PollWakeup
+    private nonisolated let queue: PublishQueue
+    private nonisolated let hook = Mutex<SubscriptionHook?>(nil)
+    /// The registration for keys removed from the list; nil without CURVE.
+    private let listening: ZAPAuthenticator.RevocationSubscription?
+    /// Whether the socket is unbound at the moment, after all subscribers were disconnected.
+    private var isAway = false
+    private let socketBox: SocketBox<MonitoredSocket>
+    private var subscriptions = SubscriptionTable()
+    private var excesses = RejectionLog()
+    /// Messages removed from the queue, and how many of them have been sent.
+    private var leaving: [OutgoingMessage] = []
+    private var left = 0
+    private var slowSubscriberPolicy: SlowSubscriberPolicy
+    private var counts = (sent: 0, bytes: 0, unrecognized: 0, failed: 0, restarts: 0, ended: 0)
+
+    /// The bound address, with the actual port if the given one left it open.
+    public nonisolated let boundAddress: EndpointAddress
+
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+
+    /// Binds; from then on subscribers are served.
+    public init(
+        address: EndpointAddress,
+        thread: PollThread,
+        limits: MessagingLimits = .init(),
+        security: SocketSecurity = .none,
+        logger: Logger
+    ) throws(MessagingError) {
+        let plain = try Socket(ZMQ_XPUB, context: thread.context)
+        try plain.configure(
+            limits,
+            send: limits.publishHighWaterMark,
+            receive: limits.subscriptionHighWaterMark,
+            linger: .zero
+        )
+        try plain.set(ZMQ_MAXMSGSIZE, Int64(limits.subscriberMessageBytes))
+        // Reports every subscription and every unsubscription, not only the first and the last of a topic.
+        try plain.set(ZMQ_XPUB_VERBOSER, 1 as Int32)
+        // Makes `send` report full queues with EAGAIN, so that ``SlowSubscriberPolicy`` decides about them.
+        try plain.set(ZMQ_XPUB_NODROP, 1 as Int32)
+        let socket = try MonitoredSocket(plain, context: thread.context)
+        self.boundAddress = try socket.socket.bind(address, security: security)
+        self.thread = thread
+        self.limits = limits
+        self.slowSubscriberPolicy = SlowSubscriberPolicy(minimumWait: limits.publishWait)
+        self.logger = logger
+        self.wakeup = thread.loop.makeWakeup()
+        let queue = PublishQueue(maxBytes: limits.outboxBytes, wakeup: wakeup)
+        self.queue = queue
+        self.listening = security.domain.map { domain in
+            thread.context.authenticator.listen(to: domain) { _ in queue.askForRestart() }
+        }
+        self.socketBox = SocketBox(socket)
+        thread.loop.add(self, socketBox, wakeup)
+    }
+
+    deinit { thread.loop.remove(wakeup) }
+
+    /// Publishes a message to all subscribers of the topic.
+    ///
+    /// Never waits: a message that exceeds the queue's capacity is dropped and counted.
+    ///
+    /// - Parameters:
+    ///   - topic: at most ``longestTopic`` bytes; a message with a longer one is dropped and counted.
+    ///   - frames: the frames after the topic.
+    public nonisolated func publish(_ topic: String, _ frames: [Bytes]) {
+        let name = Bytes(topic.utf8)
+        let message = OutgoingMessage([name] + frames)
+        guard name.count <= Self.longestTopic, limits.violation(of: [name] + frames) == nil else {
+            queue.refuse()
+            return
+        }
+        queue.enqueue(message)
+    }
+
+    /// Waits while many bytes are queued for the subscribers. Used by publishers whose messages can wait, so that no
+    /// subscriber that reads loses any of them.
+    public nonisolated func waitForCapacity() async { await queue.waitForCapacity() }
+
+    /// Sets the hook that is called on the poll thread for each subscription and unsubscription; it must not block.
+    ///
+    /// It is called again if another subscriber subscribes to the same topic, and with `false` when the last one has
+    /// left.
+    public nonisolated func setOnSubscribe(_ hook: @escaping SubscriptionHook) {
+        self.hook.withLock { $0 = hook }
+    }
+
+    /// Returns the counters, by name.
+    public func metrics() -> JSONObject {
+        let (waiting, dropped, refused) = queue.metrics
+        return [
+            "published": JSON(counts.sent), "bytesOut": JSON(counts.bytes), "outboxBytes": JSON(waiting),
+            "dropped": JSON(dropped), "refused": JSON(refused), "subscriptions": JSON(subscriptions.total),
+            "connections": JSON(subscriptions.connectionCount), "connectionsEnded": JSON(counts.ended),
+            "maxTopics": JSON(limits.topics), "maxTopicsPerConnection": JSON(limits.topicsPerSubscriber),
+            "strangeMessages": JSON(counts.unrecognized), "sendFailures": JSON(counts.failed),
+            "sentWithoutSome": JSON(slowSubscriberPolicy.skippedCount),
+            "restarts": JSON(counts.restarts),
+        ]
+    }
+
+    /// Unbinds and closes the socket; messages that were not sent are lost.
+    public func close() async { closeNow() }
+
+    func closeNow() {
+        guard socketBox.socket != nil else { return }
+        thread.loop.remove(wakeup)
+        socketBox.close()
+        queue.close()
+    }
+
+    func poll() -> PollInterest {
+        guard socketBox.socket != nil else { return PollInterest(wantsInput: false) }
+        if queue.consumeRestart() { disconnectAll() }
+        if isAway { isAway = socketBox.socket?.socket.rebind(boundAddress) != true }
+        readEvents()
+        let isWaiting = !sendLeaving()
+        var wakeAfter = isAway ? Self.rebindPause : nil
+        if isWaiting { wakeAfter = Self.fullPause }
+        return PollInterest(hasMoreWork: readSubscriptions(), wakeAfter: wakeAfter)
+    }
+
+    /// Sends the queued messages.
+    ///
+    /// - Returns: false if it waits for a full queue
+    private func sendLeaving() -> Bool {
+        var bytes = 0
+        defer { queue.didSend(bytes) }
+        while true {
+            if left == leaving.count {
+                (leaving, left) = (queue.drain(), 0)
+                if leaving.isEmpty { return true }
+            }
+            let message = leaving[left]
+            switch socketBox.socket?.socket.send(message) {
+            case .sent:
+                slowSubscriberPolicy.didSend()
+                note(message, isSent: true)
+            case .full:
+                let now = MonotonicClock.system.nowMicroseconds()
+                if slowSubscriberPolicy.shouldWait(at: now, subscriptions: subscriptions.total) { return false }
+                note(message, isSent: sendToReadySubscribers(message))
+            default: note(message, isSent: false)
+            }
+            bytes += message.byteCount
+            left += 1
+        }
+    }
+
+    private func note(_ message: OutgoingMessage, isSent: Bool) {
+        guard isSent else {
+            counts.failed += 1
+            return
+        }
+        counts.sent += 1
+        counts.bytes += message.byteCount
+    }
+
+    /// Sends to the subscribers that have space. The others lose this message and everything until they have read half
+    /// of their queue; the publisher does not wait for them meanwhile.
+    private func sendToReadySubscribers(_ message: OutgoingMessage) -> Bool {
+        guard (try? socketBox.socket?.socket.set(ZMQ_XPUB_NODROP, 0 as Int32)) != nil else { return false }
+        defer { try? socketBox.socket?.socket.set(ZMQ_XPUB_NODROP, 1 as Int32) }
+        return socketBox.socket?.socket.send(message) == .sent
+    }
+
+    /// Pause in microseconds before a full queue is tried again.
+    private static let fullPause: Int64 = 1000
+    private static let rebindPause: Int64 = 2000
+
+    /// Disconnects all subscribers and binds again, because libzmq 4.3.4 cannot disconnect a single peer. All of them
+    /// reconnect on their own within their reconnect interval, except those whose key was removed from the list;
+    /// messages published meanwhile appear to them as a gap.
+    private func disconnectAll() {
+        guard !isAway, socketBox.socket?.socket.unbind(boundAddress) == true else { return }
+        // libzmq reports no end of connections that it closes by itself.
+        readEvents()
+        drop(subscriptions.closeAll())
+        counts.restarts += 1
+        isAway = true
+        logger.notice(
+            "all subscribers disconnected: a key was removed from the list; those still on it reconnect on their own",
+            metadata: ["address": "\(boundAddress)"]
+        )
+    }
+
+    // MARK: Subscriptions
+
+    private func readEvents() {
+        for event in socketBox.socket?.events() ?? [] {
+            switch event {
+            case .opened(let descriptor): subscriptions.open(descriptor)
+            case .closed(let descriptor): drop(subscriptions.close(descriptor))
+            case .ready, .refused: break
+            }
+        }
+    }
+
+    /// Reads subscriptions in every pass: an XPUB that is not read queues what peers send without a limit.
+    private func readSubscriptions() -> Bool {
+        for _ in 0..<limits.receiveBudget {
+            guard
+                let message = socketBox.socket?.socket.receive(
+                    maxFrames: 1,
+                    maxBytes: limits.subscriberMessageBytes,
+                    wantsPeer: true
+                )
+            else { return false }
+            guard message.violation == nil, let frame = message.frames.first, let kind = frame.first, kind <= 1 else {
+                counts.unrecognized += 1
+                continue
+            }
+            let topic = Bytes(frame.dropFirst())
+            if kind == 1 { subscribe(topic, message.descriptor) } else { unsubscribe(topic, message.descriptor) }
+        }
+        return true
+    }
+
+    private func subscribe(_ topic: Bytes, _ descriptor: Int32?) {
+        var outcome = subscriptions.add(topic, of: descriptor)
+        if outcome == .unknownConnection {
+            readEvents()
+            outcome = subscriptions.add(topic, of: descriptor)
+        }
+        guard outcome == .added else { return }
+        if let name = String(validating: topic, as: UTF8.self) {
+            hook.withLock { $0 }?(name, true)
+        } else {
+            counts.unrecognized += 1
+        }
+        if let descriptor {
+            if topic.count > Self.longestTopic {
+                end(descriptor, "a topic of more than \(Self.longestTopic) bytes")
+            } else if subscriptions.count(of: descriptor) > limits.topicsPerSubscriber {
+                end(descriptor, "more than \(limits.topicsPerSubscriber) topics")
+            }
+        }
+        if subscriptions.total > limits.topics, let largest = subscriptions.largest {
+            end(largest, "the most of more than \(limits.topics) topics of all subscribers")
+        }
+    }
+
+    private func unsubscribe(_ topic: Bytes, _ descriptor: Int32?) {
+        // libzmq reports the topics of a closed connection without a descriptor; the monitor has already reported them.
+        guard descriptor != nil || boundAddress.transport == .inproc else { return }
+        if subscriptions.remove(topic, of: descriptor) { drop([topic]) }
+    }
+
+    /// Notifies the hook that these topics have no subscribers any more.
+    private func drop(_ topics: [Bytes]) {
+        guard !topics.isEmpty, let hook = hook.withLock({ $0 }) else { return }
+        for topic in topics { if let name = String(validating: topic, as: UTF8.self) { hook(name, false) } }
+    }
+
+    /// Ends a connection with `shutdown(2)` on its descriptor: libzmq 4.3.4 has no call for that, but handles the end
+    /// of the stream like any other.
+    ///
+    /// The descriptor may be closed at any time and reused for another connection. libzmq reports the end of a
+    /// connection before it closes the descriptor: so if no end has been reported after the descriptor was duplicated,
+    /// the duplicate belongs to this connection.
+    private func end(_ descriptor: Int32, _ reason: String) {
+        guard let serial = subscriptions.serial(of: descriptor) else { return }
+        let duplicate = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+        guard duplicate >= 0 else { return }
+        defer { Glibc.close(duplicate) }
+        readEvents()
+        guard subscriptions.serial(of: descriptor) == serial else { return }
+        drop(subscriptions.markEnding(descriptor))
+        Glibc.shutdown(duplicate, Int32(SHUT_RDWR))
+        counts.ended += 1
+        guard let count = excesses.count(at: MonotonicClock.system.nowMicroseconds()) else { return }
+        logger.warning(
+            "subscriber disconnected: too many or too long topics",
+            metadata: ["address": "\(boundAddress)", "why": "\(reason)", "disconnected": "\(count)"]
+        )
+    }
+}
+
+/// The messages waiting to be passed to libzmq, bounded by bytes.
+private final class PublishQueue: Sendable {
+    private struct State {
+        var messages: [OutgoingMessage] = []
+        /// Bytes of these messages, and of those removed from the queue but not sent yet.
+        var bytes = 0
+        var waiting: [UInt64: CheckedContinuation<Void, Never>] = [:]
+        var lastWaiter: UInt64 = 0
+        var isClosed = false
+        var dropped = 0
+        var refused = 0
+        var wantsRestart = false
+    }
+
+    private let state = Mutex(State())
+    private let maxBytes: Int
+    private let wakeup: PollWakeup
+
+    init(maxBytes: Int, wakeup: PollWakeup) {
+        self.maxBytes = maxBytes
+        self.wakeup = wakeup
+    }
+
+    var metrics: (waiting: Int, dropped: Int, refused: Int) {
+        state.withLock { ($0.bytes, $0.dropped, $0.refused) }
+    }
+
+    func enqueue(_ message: OutgoingMessage) {
+        let bytes = message.byteCount
+        let isTaken = state.withLock { state in
+            guard state.bytes.addingClamped(bytes) <= maxBytes else {
+                state.dropped += 1
+                return false
+            }
+            state.messages.append(message)
+            state.bytes += bytes
+            return true
+        }
+        if isTaken { wakeup.signal() }
+    }
+
+    /// Requests that the publisher disconnects all subscribers.
+    func askForRestart() {
+        state.withLock { $0.wantsRestart = true }
+        wakeup.signal()
+    }
+
+    func consumeRestart() -> Bool {
+        state.withLock { state in
+            defer { state.wantsRestart = false }
+            return state.wantsRestart
+        }
+    }
+
+    func refuse() { state.withLock { $0.refused += 1 } }
+
+    func drain() -> [OutgoingMessage] {
+        state.withLock { state in
+            defer { state.messages = [] }
+            return state.messages
+        }
+    }
+
+    /// Queued bytes above which ``waitForCapacity()`` waits.
+    private static let comfortable = 4 << 20
+
+    func waitForCapacity() async {
+        guard state.withLock({ $0.bytes > Self.comfortable && !$0.isClosed }) else { return }
+        let number = state.withLock { state in
+            state.lastWaiter += 1
+            return state.lastWaiter
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isFree = state.withLock { state in
+                    if state.bytes > Self.comfortable, !state.isClosed, !Task.isCancelled {
+                        state.waiting[number] = continuation
+                        return false
+                    }
+                    return true
+                }
+                if isFree { continuation.resume() }
+            }
+        } onCancel: {
+            state.withLock { $0.waiting.removeValue(forKey: number) }?.resume()
+        }
+    }
+
+    /// Subtracts sent or dropped bytes, and resumes the waiting tasks once half of the comfortable amount is reached.
+    func didSend(_ bytes: Int) {
+        let freed: [CheckedContinuation<Void, Never>] = state.withLock { state in
+            state.bytes -= bytes
+            guard state.bytes <= Self.comfortable / 2 || state.isClosed else { return [] }
+            defer { state.waiting = [:] }
+            return Array(state.waiting.values)
+        }
+        for continuation in freed { continuation.resume() }
+    }
+
+    /// Closes the queue and resumes all waiting tasks: nothing will be sent any more.
+    func close() {
+        state.withLock { $0.isClosed = true }
+        didSend(0)
+    }
+}

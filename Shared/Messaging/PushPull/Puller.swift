@@ -1,0 +1,130 @@
+import CZeroMQ
+public import JSONValue
+
+/// A received message, with the identity of its sender.
+public struct PulledMessage: Sendable, Equatable {
+    /// The frames, as they were pushed.
+    public let frames: [Bytes]
+    /// As in ``IncomingRequest/identity``.
+    public let identity: String
+}
+
+/// Receives messages from pushers: PULL. It loses nothing it has read: if its reader is slow it stops reading from the
+/// socket, and the pushers wait.
+public actor Puller: SocketOwner {
+    private let thread: PollThread
+    /// The ZAP domain, whose list of keys applies; nil without CURVE.
+    private let domain: String?
+    private let limits: MessagingLimits
+    private let wakeup: PollWakeup
+    private nonisolated let inbox: Mailbox<PulledMessage>
+    private let socketBox: SocketBox<Socket>
+    private var counts = (received: 0, refused: 0, bytes: 0)
+
+    /// The bound address, with the actual port if the given one left it open.
+    public nonisolated let boundAddress: EndpointAddress
+
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+
+    /// Binds and begins to receive.
+    public init(
+        address: EndpointAddress,
+        thread: PollThread,
+        limits: MessagingLimits = .init(),
+        security: SocketSecurity = .none
+    ) throws(MessagingError) {
+        let socket = try Socket(ZMQ_PULL, context: thread.context)
+        try socket.configure(limits, send: 1, receive: limits.receiveHighWaterMark, linger: .zero, hasHeartbeat: false)
+        self.boundAddress = try socket.bind(address, security: security)
+        self.thread = thread
+        self.domain = security.domain
+        self.limits = limits
+        let wakeup = thread.loop.makeWakeup()
+        self.wakeup = wakeup
+        self.inbox = Mailbox(maxElements: limits.inboxMessages, maxBytes: limits.inboxBytes) { wakeup.signal() }
+        self.socketBox = SocketBox(socket)
+        thread.loop.add(self, socketBox, wakeup)
+    }
+
+    deinit {
+        thread.loop.remove(wakeup)
+        inbox.finish()
+    }
+
+    /// The received messages; for one reader.
+    ///
+    /// Ends when the puller is closed.
+    public nonisolated var messages: PulledMessages { PulledMessages(inbox: inbox) }
+
+    /// Returns the counters, by name.
+    public func metrics() -> JSONObject {
+        ["received": JSON(counts.received), "bytesIn": JSON(counts.bytes), "refused": JSON(counts.refused)]
+    }
+
+    /// Unbinds and closes the socket.
+    ///
+    /// Messages already received can still be read from ``messages``.
+    public func close() async { closeNow() }
+
+    func closeNow() {
+        guard socketBox.socket != nil else { return }
+        thread.loop.remove(wakeup)
+        socketBox.close()
+        inbox.finish()
+    }
+
+    /// Returns whether the sender's key is still on the list.
+    private func isAdmitted(_ curveIdentity: CurveIdentity?) -> Bool {
+        guard let domain else { return true }
+        return curveIdentity.map { thread.context.authenticator.isAdmitted($0, to: domain) } ?? false
+    }
+
+    func poll() -> PollInterest {
+        guard socketBox.socket != nil else { return PollInterest(wantsInput: false) }
+        for _ in 0..<limits.receiveBudget {
+            guard !inbox.isFull() else { return PollInterest(wantsInput: false) }
+            guard
+                let message = socketBox.socket?.receive(
+                    maxFrames: limits.maxFrames,
+                    maxBytes: limits.maxMessageBytes,
+                    wantsPeer: true
+                )
+            else { return PollInterest() }
+            let hasLarge = message.frames.dropFirst().contains { $0.count > limits.maxAttachmentBytes }
+            guard message.violation == nil, !hasLarge, isAdmitted(message.curveIdentity) else {
+                counts.refused += 1
+                continue
+            }
+            counts.received += 1
+            counts.bytes += message.totalBytes
+            let pulled = PulledMessage(
+                frames: message.frames,
+                identity: Connection.identity(of: message, over: boundAddress.transport)
+            )
+            // The inbox had space and this is its only writer, so it overshoots by one message at most.
+            _ = inbox.enqueue(pulled, bytes: message.totalBytes, always: true)
+        }
+        return PollInterest(hasMoreWork: true)
+    }
+}
+
+/// The sequence of a puller's messages.
+public struct PulledMessages: AsyncSequence, Sendable {
+    public typealias Element = PulledMessage
+    public typealias Failure = Never
+
+    let inbox: Mailbox<PulledMessage>
+
+    public func makeAsyncIterator() -> Iterator { Iterator(inbox: inbox) }
+
+    /// The iterator of a puller's messages.
+    public struct Iterator: AsyncIteratorProtocol {
+        let inbox: Mailbox<PulledMessage>
+
+        /// Returns the next message; `nil` if the puller is closed or the task cancelled.
+        public mutating func next(isolation actor: isolated (any Actor)? = #isolation) async -> PulledMessage? {
+            guard case .element(let message) = await inbox.next() else { return nil }
+            return message
+        }
+    }
+}

@@ -1,0 +1,111 @@
+import CZeroMQ
+import DequeModule
+public import JSONValue
+import Synchronization
+
+/// Pushes messages to a ``Puller``: PUSH. There is no acknowledgement: a sender that needs delivery repeats a message
+/// until it sees its effect.
+public actor Pusher: SocketOwner {
+    private let thread: PollThread
+    private let limits: MessagingLimits
+    private let wakeup: PollWakeup
+    private nonisolated let outboxSemaphore: ByteSemaphore
+    private nonisolated let arriving = Mutex<[OutgoingMessage]?>([])
+    private var queue: Deque<OutgoingMessage> = []
+    private let socketBox: SocketBox<Socket>
+    private var sent = 0
+
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+
+    /// Begins to connect; an absent puller is not an error.
+    public init(
+        address: EndpointAddress,
+        thread: PollThread,
+        limits: MessagingLimits = .init(),
+        security: SocketSecurity = .none
+    ) throws(MessagingError) {
+        let socket = try Socket(ZMQ_PUSH, context: thread.context)
+        try socket.configure(
+            limits,
+            send: limits.sendHighWaterMark,
+            receive: 1,
+            linger: limits.linger,
+            hasHeartbeat: false
+        )
+        try socket.set(ZMQ_IMMEDIATE, 1 as Int32)
+        try socket.connect(address, security: security)
+        self.thread = thread
+        self.limits = limits
+        self.wakeup = thread.loop.makeWakeup()
+        self.outboxSemaphore = ByteSemaphore(
+            available: limits.outboxBytesPerConnection,
+            maxAvailable: limits.outboxBytesPerConnection
+        )
+        self.socketBox = SocketBox(socket)
+        thread.loop.add(self, socketBox, wakeup)
+    }
+
+    deinit { thread.loop.remove(wakeup) }
+
+    /// Sends a message once there is a connection.
+    ///
+    /// Waits, cancellably, while more than ``MessagingLimits/outboxBytesPerConnection`` bytes are queued. Throws
+    /// `user_cancelled`, `connection_lost` if the pusher is closed, and `limit_exceeded` if the message exceeds the
+    /// limits.
+    public nonisolated func push(_ frames: [Bytes]) async throws(RPCError) {
+        if let violation = limits.violation(of: frames) { throw violation }
+        let bytes = frames.reduce(0) { $0 + $1.count }
+        switch await outboxSemaphore.acquire(bytes) {
+        case .acquired: break
+        case .cancelled: throw .cancelled("the waiting task was cancelled")
+        case .closed, .refused: throw .connectionLost("the pusher is closed")
+        }
+        let message = OutgoingMessage(frames, reservation: ByteReservation(bytes: bytes, semaphores: [outboxSemaphore]))
+        let isTaken = arriving.withLock { $0?.append(message) } != nil
+        guard isTaken else { throw .connectionLost("the pusher is closed") }
+        wakeup.signal()
+    }
+
+    /// Returns the counters, by name.
+    public func metrics() -> JSONObject {
+        ["sent": JSON(sent), "outboxBytes": JSON(limits.outboxBytesPerConnection - outboxSemaphore.available)]
+    }
+
+    /// Closes the connection. Messages that libzmq has accepted are sent within the linger time; the others are lost.
+    public func close() async { closeNow() }
+
+    func closeNow() {
+        guard socketBox.socket != nil else { return }
+        sendArriving()
+        _ = flush()
+        thread.loop.remove(wakeup)
+        arriving.withLock { $0 = nil }
+        outboxSemaphore.close()
+        socketBox.close()
+        queue = []
+    }
+
+    private func sendArriving() {
+        let batch = arriving.withLock { batch in
+            defer { if batch != nil { batch = [] } }
+            return batch ?? []
+        }
+        queue.append(contentsOf: batch)
+    }
+
+    /// - Returns: whether libzmq's queue is full.
+    private func flush() -> Bool {
+        while let message = queue.first {
+            if socketBox.socket?.send(message) == .full { return true }
+            queue.removeFirst()
+            sent += 1
+        }
+        return false
+    }
+
+    func poll() -> PollInterest {
+        guard socketBox.socket != nil else { return PollInterest(wantsInput: false) }
+        sendArriving()
+        return PollInterest(wantsOutput: flush())
+    }
+}

@@ -1,0 +1,83 @@
+import DequeModule
+
+/// The calls of one client between request and response. A plain value without sockets.
+struct CallTable {
+    /// Calls waiting to be sent, in order; cancelled ones are skipped.
+    private var waiting: Deque<OutgoingCall> = []
+    private var known: [Int64: OutgoingCall] = [:]
+    private var sent: Set<Int64> = []
+    /// Cancelled calls whose response has not arrived; the service still counts them as running.
+    private var abandoned: Set<Int64> = []
+    let window: Int
+
+    init(window: Int) { self.window = window }
+
+    var open: Int { known.count }
+
+    mutating func add(_ call: OutgoingCall) {
+        known[call.id] = call
+        waiting.append(call)
+    }
+
+    func isOpen(_ call: OutgoingCall) -> Bool { known[call.id] != nil }
+    func isSent(_ call: OutgoingCall) -> Bool { sent.contains(call.id) }
+
+    /// The next call that may be sent now.
+    mutating func nextToSend() -> OutgoingCall? {
+        guard sent.count + abandoned.count < window else { return nil }
+        while let first = waiting.first {
+            if known[first.id] != nil { return first }
+            waiting.removeFirst()
+        }
+        return nil
+    }
+
+    mutating func markSent(_ call: OutgoingCall) {
+        if waiting.first === call { waiting.removeFirst() }
+        sent.insert(call.id)
+    }
+
+    /// Cancels a call.
+    ///
+    /// - Returns: whether it was already sent, so that the service must be sent `rpc.cancel`.
+    mutating func cancel(_ call: OutgoingCall) -> Bool {
+        guard known.removeValue(forKey: call.id) != nil else { return false }
+        guard sent.remove(call.id) != nil else { return false }
+        abandoned.insert(call.id)
+        return true
+    }
+
+    /// Removes and returns the call that a response belongs to.
+    mutating func answered(_ id: Int64) -> OutgoingCall? {
+        if abandoned.remove(id) != nil { return nil }
+        guard sent.remove(id) != nil else { return nil }
+        return known.removeValue(forKey: id)
+    }
+
+    /// Returns the call that a notification belongs to.
+    func about(_ id: Int64) -> OutgoingCall? { sent.contains(id) ? known[id] : nil }
+
+    /// Removes and returns all sent calls: the connection is lost, so their responses will not arrive.
+    mutating func connectionLost() -> [OutgoingCall] {
+        let lost = sent.compactMap { known.removeValue(forKey: $0) }
+        sent = []
+        abandoned = []
+        return lost
+    }
+
+    mutating func removeAll() -> [OutgoingCall] {
+        let all = Array(known.values)
+        self = CallTable(window: window)
+        return all
+    }
+
+    /// Returns the calls whose deadline has passed, and the next deadline.
+    func expired(_ now: Int64) -> (calls: [OutgoingCall], next: Int64) {
+        var calls: [OutgoingCall] = []
+        var next = Int64.max
+        for call in known.values {
+            if call.deadline <= now { calls.append(call) } else { next = min(next, call.deadline) }
+        }
+        return (calls, next)
+    }
+}

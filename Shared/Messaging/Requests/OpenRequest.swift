@@ -1,0 +1,130 @@
+import JSONValue
+import Synchronization
+
+/// The reason for the end of a request's task.
+enum TerminationReason: Sendable {
+    case finished, cancelled, deadline, connectionLost, stopping
+}
+
+/// A one-shot signal that ends a request's task.
+final class CancellationSignal: Sendable {
+    private struct State {
+        var ending: TerminationReason?
+        var task: Task<Void, Never>?
+    }
+
+    private let state = Mutex(State())
+
+    var ending: TerminationReason? { state.withLock { $0.ending } }
+
+    /// Signals the end; only the first call has an effect.
+    func cancel(_ ending: TerminationReason) {
+        let task: Task<Void, Never>? = state.withLock { state in
+            guard state.ending == nil else { return nil }
+            state.ending = ending
+            defer { state.task = nil }
+            return state.task
+        }
+        if ending != .finished, let task { Self.cancel(task) }
+    }
+
+    /// Sets the task to cancel; cancels it at once if the signal was already fired.
+    func attach(_ task: Task<Void, Never>) {
+        let isOver = state.withLock { state in
+            if state.ending == nil { state.task = task }
+            return state.ending != nil && state.ending != .finished
+        }
+        if isOver { Self.cancel(task) }
+    }
+
+    /// Cancels on the pool instead of the caller's thread, because cancelling runs the handlers' cancellation code.
+    private static func cancel(_ task: Task<Void, Never>) { Task.detached { task.cancel() } }
+}
+
+/// An open request, shared by its task, its notifier and the poll thread.
+final class OpenRequest: Sendable {
+    let incoming: IncomingRequest
+    /// Frames that precede every message to the client: the routing id and REQ's envelope.
+    let prefix: [Bytes]
+    let signal = CancellationSignal()
+    /// The credit that notifications use; nil if the request was opened without credit.
+    let credit: ByteSemaphore?
+    /// Outbox capacity of the connection and of the server.
+    let semaphores: [ByteSemaphore]
+    /// Memory reserved for the request.
+    private let reservation: RequestReservation?
+
+    init(
+        _ incoming: IncomingRequest,
+        prefix: [Bytes],
+        credit: ByteSemaphore?,
+        semaphores: [ByteSemaphore],
+        reservation: RequestReservation?
+    ) {
+        self.incoming = incoming
+        self.prefix = prefix
+        self.credit = credit
+        self.semaphores = semaphores
+        self.reservation = reservation
+    }
+
+    /// Reserves capacity for a message in each outbox on its way, waiting if necessary.
+    ///
+    /// - Returns: the reservation that releases the capacity, or the outcome that prevented it.
+    func reserveBytes(_ bytes: Int) async -> Result<ByteReservation, ReservationRefused> {
+        var acquired: [ByteSemaphore] = []
+        for gate in semaphores {
+            let outcome = await gate.acquire(bytes)
+            guard outcome == .acquired else {
+                for gate in acquired { gate.release(bytes) }
+                return .failure(ReservationRefused(outcome: outcome))
+            }
+            acquired.append(gate)
+        }
+        return .success(ByteReservation(bytes: bytes, semaphores: acquired))
+    }
+
+    /// Reserves capacity without waiting: for small messages that must be sent in any case.
+    func reserveBytesWithoutWaiting(_ bytes: Int) -> ByteReservation {
+        for gate in semaphores { gate.acquireWithoutWaiting(bytes) }
+        return ByteReservation(bytes: bytes, semaphores: semaphores)
+    }
+}
+
+struct ReservationRefused: Error {
+    let outcome: ByteSemaphore.Outcome
+}
+
+/// An event that tasks send to the poll thread.
+enum ServerEvent: Sendable {
+    /// A notification about an open request; dropped if the request has been answered meanwhile.
+    case notification(OpenRequest, OutgoingMessage)
+    /// The response, and the end of the request's task; dropped if the request has been answered meanwhile.
+    case answer(OpenRequest, OutgoingMessage, failure: String?)
+    /// A large JSON frame has been parsed.
+    case parsed(ConnectionID, Envelope, IncomingMessage, prefix: [Bytes])
+    /// These public keys were removed from the list.
+    case revoked(Set<String>)
+    /// The server must not accept further requests.
+    case stop
+}
+
+/// The queue of events from tasks to the poll thread, read in batches.
+final class ServerOutbox: Sendable {
+    private let events = Mutex<[ServerEvent]>([])
+    private let wakeup: PollWakeup
+
+    init(wakeup: PollWakeup) { self.wakeup = wakeup }
+
+    func post(_ event: ServerEvent) {
+        events.withLock { $0.append(event) }
+        wakeup.signal()
+    }
+
+    func drain() -> [ServerEvent] {
+        events.withLock { events in
+            defer { events = [] }
+            return events
+        }
+    }
+}

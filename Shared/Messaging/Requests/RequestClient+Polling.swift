@@ -1,0 +1,202 @@
+import DequeModule
+import JSONValue
+import Logging
+
+/// The client's work on the poll thread.
+extension RequestClient {
+    func closeNow() {
+        guard socketBox.socket != nil else { return }
+        thread.loop.remove(wakeup)
+        socketBox.close()
+        var ended = calls.removeAll()
+        for case .open(let call) in outbox.close() { ended.append(call) }
+        for call in ended { call.inbox.finish(.connectionLost("the client was closed")) }
+    }
+
+    func poll() -> PollInterest {
+        guard socketBox.socket != nil else { return PollInterest(wantsInput: false) }
+        for event in socketBox.socket?.events() ?? [] { handle(event) }
+        for command in outbox.drain() { handle(command) }
+        let hasMoreWork = receive(budget: limits.receiveBudget)
+        expire()
+        sendWaiting()
+        var poll = PollInterest(wantsOutput: isFull, hasMoreWork: hasMoreWork)
+        if nextDeadline != .max {
+            poll.wakeAfter = max(0, nextDeadline - MonotonicClock.system.nowMicroseconds())
+        }
+        return poll
+    }
+
+    private func handle(_ event: ConnectionEvent) {
+        switch event {
+        case .closed:
+            // Responses received before the connection broke are read first.
+            while receive(budget: limits.receiveBudget) {}
+            counts.lost += 1
+            isReady = false
+            control = []
+            for call in calls.connectionLost() {
+                call.inbox.finish(
+                    .connectionLost(
+                        "the connection to \(address) broke; whether the request was carried out is unknown"
+                    )
+                )
+            }
+        case .ready:
+            counts.connections += 1
+            isReady = true
+        case .refused:
+            counts.refused += 1
+            guard hasKeys, let count = refusals.count(at: MonotonicClock.system.nowMicroseconds()) else { return }
+            logger.warning(
+                "the service refused the connection: check the server key given here and its list of keys",
+                metadata: ["address": "\(address)", "refusals": "\(count)"]
+            )
+        case .opened: break
+        }
+    }
+
+    private func handle(_ command: ClientCommand) {
+        switch command {
+        case .open(let call):
+            calls.add(call)
+            if call.wantsEncoded { hasEncodedCalls = true }
+            nextDeadline = min(nextDeadline, patience(with: call))
+        case .cancel(let call):
+            sendCancellation(call)
+        case .credit(let call, let bytes):
+            guard calls.isSent(call), calls.isOpen(call) else { return }
+            let params: JSONObject = ["id": .int(call.id), "bytes": JSON(bytes)]
+            control.append(OutgoingMessage([EnvelopeWriter.notification(method: "rpc.credit", params: params)]))
+        }
+    }
+
+    private func sendCancellation(_ call: OutgoingCall) {
+        guard calls.isOpen(call) else { return }
+        call.dropMessage()
+        guard calls.cancel(call) else { return }
+        let params: JSONObject = ["id": .int(call.id)]
+        control.append(OutgoingMessage([EnvelopeWriter.notification(method: "rpc.cancel", params: params)]))
+    }
+
+    /// Extra time in microseconds: the service answers at the deadline; the client gives up only if no answer arrives.
+    private static let grace: Int64 = 1_000_000
+
+    private func patience(with call: OutgoingCall) -> Int64 {
+        call.deadline.addingClamped(calls.isSent(call) ? Self.grace : 0)
+    }
+
+    private func expire() {
+        let now = MonotonicClock.system.nowMicroseconds()
+        guard now >= nextDeadline else { return }
+        let (due, later) = calls.expired(now)
+        nextDeadline = later
+        for call in due {
+            let moment = patience(with: call)
+            guard moment <= now else {
+                nextDeadline = min(nextDeadline, moment)
+                continue
+            }
+            let what = calls.isSent(call) ? "did not answer in time" : "could not be reached in time"
+            sendCancellation(call)
+            call.inbox.finish(.deadlineExceeded("\(address) \(what)"))
+        }
+    }
+
+    private func sendWaiting() {
+        isFull = false
+        guard isReady else { return }
+        while let message = control.first {
+            guard attempt(message) else { return }
+            control.removeFirst()
+        }
+        while let call = calls.nextToSend() {
+            guard attempt(call.pending ?? OutgoingMessage([])) else { return }
+            calls.markSent(call)
+            call.dropMessage()
+            counts.sent += 1
+        }
+    }
+
+    private func attempt(_ message: OutgoingMessage) -> Bool {
+        guard let outcome = socketBox.socket?.socket.send(message) else { return false }
+        if outcome == .full {
+            isFull = true
+            return false
+        }
+        return true
+    }
+
+    private func receive(budget: Int) -> Bool {
+        for _ in 0..<budget {
+            guard
+                let message = socketBox.socket?.socket.receive(
+                    maxFrames: limits.maxFrames,
+                    maxBytes: limits.maxMessageBytes
+                )
+            else {
+                return false
+            }
+            handle(message)
+        }
+        return true
+    }
+
+    private func handle(_ message: IncomingMessage) {
+        if hasEncodedCalls, handleEncoded(message) { return }
+        guard message.violation == nil, let frame = message.frames.first,
+            let json = try? JSON(parsing: frame, limits: limits.json), case .object(let object) = json
+        else {
+            counts.malformed += 1
+            return
+        }
+        let attachments = Array(message.frames.dropFirst())
+        if let method = object["method"]?.stringValue {
+            notify(method, object["params"] ?? [:], attachments, message.totalBytes)
+            return
+        }
+        guard case .int(let id) = object["id"], let call = calls.answered(id) else {
+            counts.strays += 1
+            return
+        }
+        counts.answers += 1
+        if let result = object["result"] {
+            _ = call.inbox.enqueue(
+                .reply(Reply(result, attachments: attachments)),
+                bytes: message.totalBytes,
+                always: true
+            )
+            call.inbox.finish()
+        } else {
+            let error = object["error"].flatMap(RPCError.init(json:))
+            call.inbox.finish(error ?? .internalError("the service answered with neither a result nor an error"))
+        }
+    }
+
+    private func notify(_ method: String, _ params: JSON, _ attachments: [Bytes], _ bytes: Int) {
+        guard case .int(let id) = params["id"], let call = calls.about(id) else {
+            counts.strays += 1
+            return
+        }
+        guard call.wantsNotifications else { return }
+        deliver(.notification(method: method, params: params, attachments: attachments, bytes: bytes), bytes, for: call)
+    }
+
+    /// Delivers a notification unparsed if its call wants that; returns false if the message has to be parsed.
+    private func handleEncoded(_ message: IncomingMessage) -> Bool {
+        guard message.violation == nil, message.frames.count == 1, let frame = message.frames.first,
+            let (id, notification) = EncodedNotification.outline(of: frame), let call = calls.about(id),
+            call.wantsEncoded
+        else { return false }
+        deliver(.encoded(notification, bytes: message.totalBytes), message.totalBytes, for: call)
+        return true
+    }
+
+    private func deliver(_ element: CallElement, _ bytes: Int, for call: OutgoingCall) {
+        if call.inbox.enqueue(element, bytes: bytes) { return }
+        sendCancellation(call)
+        call.inbox.finish(
+            .limitExceeded("notifications arrived faster than they were read; open the stream with credit")
+        )
+    }
+}

@@ -1,0 +1,221 @@
+import CZeroMQ
+import DequeModule
+public import JSONValue
+public import Logging
+
+/// A client of the service at one address. It connects when the service is reachable and reconnects when the connection
+/// breaks; requests that were not sent yet wait for a connection until their deadline.
+public actor RequestClient: SocketOwner {
+    let thread: PollThread
+    let limits: MessagingLimits
+    let logger: Logger
+    let outbox: ClientOutbox
+    let wakeup: PollWakeup
+    let socketBox: SocketBox<MonitoredSocket>
+    var calls: CallTable
+    /// `rpc.cancel` and `rpc.credit` messages that libzmq did not accept yet.
+    var control: Deque<OutgoingMessage> = []
+    var nextDeadline = Int64.max
+    var isFull = false
+    /// Whether any request with unparsed notifications was ever opened on this client.
+    var hasEncodedCalls = false
+    /// Whether the handshake with the service is complete: messages sent before can be lost in a socket that is being
+    /// closed.
+    ///
+    /// Always true over inproc, which has no handshake.
+    var isReady: Bool
+    var counts = (sent: 0, answers: 0, strays: 0, malformed: 0, lost: 0, connections: 0, refused: 0)
+    /// Whether CURVE is used: only then does a failed handshake mean a refused key.
+    let hasKeys: Bool
+    var refusals = RejectionLog()
+
+    /// The address of the service.
+    public nonisolated let address: EndpointAddress
+
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+
+    /// Begins to connect; an absent service is not an error.
+    public init(
+        address: EndpointAddress,
+        thread: PollThread,
+        limits: MessagingLimits = .init(),
+        security: SocketSecurity = .none,
+        logger: Logger
+    ) throws(MessagingError) {
+        let plain = try Socket(ZMQ_DEALER, context: thread.context)
+        try plain.configure(
+            limits,
+            send: limits.sendHighWaterMark,
+            receive: limits.receiveHighWaterMark,
+            linger: limits.linger
+        )
+        // Otherwise libzmq queues a thousand requests for a service that is not running.
+        try plain.set(ZMQ_IMMEDIATE, 1 as Int32)
+        let socket = try MonitoredSocket(plain, context: thread.context)
+        try socket.socket.connect(address, security: security)
+        self.address = address
+        self.isReady = address.transport == .inproc
+        self.hasKeys = security.hasKeys
+        self.thread = thread
+        self.limits = limits
+        self.logger = logger
+        self.calls = CallTable(window: limits.requestsPerConnection)
+        self.wakeup = thread.loop.makeWakeup()
+        self.outbox = ClientOutbox(wakeup: wakeup, bytes: limits.outboxBytesPerConnection)
+        self.socketBox = SocketBox(socket)
+        thread.loop.add(self, socketBox, wakeup)
+    }
+
+    deinit { thread.loop.remove(wakeup) }
+
+    // MARK: From any task
+
+    /// Sends a request and waits for its response.
+    ///
+    /// `params` is an object, or null for none. The deadline is sent as `deadlineMs`, from 1 ms to the longest that the
+    /// limits allow. Throws the service's error; `user_cancelled` if this task is cancelled; `connection_lost` if the
+    /// connection breaks meanwhile, and then it is unknown whether the request was carried out; `deadline_exceeded`.
+    public nonisolated func call(
+        _ method: String,
+        _ params: JSON = [:],
+        attachments: [Bytes] = [],
+        deadline: Duration = .seconds(30)
+    ) async throws(RPCError) -> Reply {
+        let inbox = Mailbox<CallElement>(maxElements: 1, maxBytes: .max)
+        let draft = try draft(method, params, attachments, deadline: deadline, credit: nil)
+        switch await outbox.outboxSemaphore.acquire(draft.byteCount) {
+        case .acquired: break
+        case .cancelled: throw .cancelled("the waiting task was cancelled")
+        case .closed, .refused: throw Self.closed
+        }
+        let call = try send(draft, inbox: inbox, isStream: false)
+        switch await inbox.next() {
+        case .element(.reply(let reply)): return reply
+        case .end(let failure?): throw failure
+        case .cancelled:
+            cancel(call)
+            throw .cancelled("the waiting task was cancelled")
+        case .element(.notification), .element(.encoded), .end(nil):
+            throw .internalError("the service answered without a result")
+        }
+    }
+
+    /// Sends a request that returns notifications before its response.
+    ///
+    /// Without a deadline the service decides: with credit the request lives as long as its connection, without credit
+    /// the service's default deadline applies. `credit` is the number of bytes of notifications that may be sent before
+    /// they are read; consumed bytes are credited again.
+    public nonisolated func stream(
+        _ method: String,
+        _ params: JSON = [:],
+        attachments: [Bytes] = [],
+        deadline: Duration?,
+        credit: Int? = nil
+    ) -> RequestStream {
+        RequestStream(
+            client: self,
+            method: method,
+            params: params,
+            attachments: attachments,
+            deadline: deadline,
+            credit: credit
+        )
+    }
+
+    /// Sends a request like ``stream(_:_:attachments:deadline:credit:)``, with unparsed notifications, for callers that
+    /// forward them.
+    public nonisolated func encodedStream(
+        _ method: String,
+        _ params: JSON = [:],
+        deadline: Duration? = nil,
+        credit: Int? = nil
+    ) -> EncodedStream {
+        EncodedStream(
+            stream: RequestStream(
+                client: self,
+                method: method,
+                params: params,
+                attachments: [],
+                deadline: deadline,
+                credit: credit,
+                isEncoded: true
+            )
+        )
+    }
+
+    /// A request before it has capacity in the outbox.
+    struct Draft {
+        let id: Int64
+        let frames: [Bytes]
+        let byteCount: Int
+        let deadline: Int64
+    }
+
+    nonisolated func draft(
+        _ method: String,
+        _ params: JSON,
+        _ attachments: [Bytes],
+        deadline: Duration?,
+        credit: Int?
+    ) throws(RPCError) -> Draft {
+        var members: JSONObject
+        switch params {
+        case .object(let object): members = object
+        case .null: members = [:]
+        default: throw .invalidParams("params must be an object with named members")
+        }
+        var end = Int64.max
+        let now = MonotonicClock.system.nowMicroseconds()
+        if let deadline {
+            let milliseconds = min(max(1, deadline.microseconds / 1000), limits.maxDeadline.microseconds / 1000)
+            members["deadlineMs"] = .int(milliseconds)
+            end = now.addingClamped(milliseconds * 1000)
+        } else if credit == nil {
+            end = now.addingClamped(limits.defaultDeadline.microseconds)
+        }
+        if let credit { members["credit"] = JSON(max(0, credit)) }
+        let id = outbox.nextID()
+        let frames = [EnvelopeWriter.request(id: .int(id), method: method, params: members)] + attachments
+        if let violation = limits.violation(of: frames) { throw violation }
+        return Draft(id: id, frames: frames, byteCount: frames.reduce(0) { $0 + $1.count }, deadline: end)
+    }
+
+    /// Sends a draft whose outbox capacity has been acquired.
+    nonisolated func send(
+        _ draft: Draft,
+        inbox: Mailbox<CallElement>,
+        isStream: Bool,
+        isEncoded: Bool = false
+    ) throws(RPCError) -> OutgoingCall {
+        let reservation = ByteReservation(bytes: draft.byteCount, semaphores: [outbox.outboxSemaphore])
+        let call = OutgoingCall(
+            id: draft.id,
+            message: OutgoingMessage(draft.frames, reservation: reservation),
+            inbox: inbox,
+            deadline: draft.deadline,
+            wantsNotifications: isStream,
+            wantsEncoded: isEncoded
+        )
+        guard outbox.post(.open(call)) else { throw Self.closed }
+        return call
+    }
+
+    private static let closed = RPCError.connectionLost("the client is closed")
+
+    nonisolated func cancel(_ call: OutgoingCall) { outbox.post(.cancel(call)) }
+
+    nonisolated func giveCredit(_ bytes: Int, to call: OutgoingCall) { outbox.post(.credit(call, bytes: bytes)) }
+
+    /// Closes the connection; open calls throw `connection_lost`.
+    public func close() async { closeNow() }
+
+    /// Returns the counters, by name.
+    public func metrics() -> JSONObject {
+        [
+            "open": JSON(calls.open), "sent": JSON(counts.sent), "answers": JSON(counts.answers),
+            "strayMessages": JSON(counts.strays), "malformedMessages": JSON(counts.malformed),
+            "connections": JSON(counts.connections), "connectionsLost": JSON(counts.lost),
+            "handshakesRefused": JSON(counts.refused),
+        ]
+    }
+}

@@ -1,0 +1,188 @@
+public import JSONValue
+import Logging
+import Synchronization
+
+/// Authenticates connections to the CURVE servers of this process: the handler of ZeroMQ's authentication protocol
+/// (ZAP, RFC 27).
+///
+/// There is one for each context. It fails closed: a key that is not on the domain's list is refused, and so is every
+/// connection to a domain without a list. Connections are checked when they are made. Admitted keys are checked again
+/// once a second, and the servers of a domain are notified of keys that were removed from its list.
+public final class ZAPAuthenticator: Sendable {
+    /// Returns the name of a key on the list of a domain, or nil if it is not listed.
+    ///
+    /// Called on the authenticator's own thread; it may read a small file.
+    public typealias Admission = @Sendable (_ domain: String, _ publicKey: String) -> String?
+    /// Called with the keys that were removed from the list; it must not block.
+    typealias RevocationHook = @Sendable (_ publicKeys: Set<String>) -> Void
+
+    /// A registration for keys removed from a list; it ends when this object is deallocated.
+    final class RevocationSubscription: Sendable {
+        private weak let authenticator: ZAPAuthenticator?
+        private let domain: String
+        private let number: UInt64
+
+        fileprivate init(_ authenticator: ZAPAuthenticator, _ domain: String, _ number: UInt64) {
+            self.authenticator = authenticator
+            self.domain = domain
+            self.number = number
+        }
+
+        deinit { authenticator?.removeHook(domain, number) }
+    }
+
+    private struct Domain {
+        let admission: Admission
+        let logger: Logger
+        /// Names of the keys that have connected since the start, by key.
+        var admitted: [String: String] = [:]
+        var admissions = 0
+        var refusals = 0
+        var revocations = 0
+        var log = RejectionLog()
+    }
+
+    private struct State {
+        var domains: [String: Domain] = [:]
+        /// Refused connections to domains that have no list.
+        var unknownDomainRefusals = 0
+        var lastHook: UInt64 = 0
+        var hooks: [String: [UInt64: RevocationHook]] = [:]
+    }
+
+    private let state = Mutex(State())
+    private let handler = Mutex<ZAPHandler?>(nil)
+    private let clock: MonotonicClock
+
+    init(clock: MonotonicClock = .system) { self.clock = clock }
+
+    /// The longest name in UTF-8 bytes; longer ones are refused, because libzmq could not carry them.
+    static let longestName = 128
+
+    /// Opens a domain; see ``MessagingContext/admit(to:logger:admission:)``.
+    func open(
+        _ domain: String,
+        context: MessagingContext,
+        logger: Logger,
+        admission: @escaping Admission
+    ) throws(MessagingError) {
+        try handler.withLock { handler throws(MessagingError) in
+            if handler == nil { handler = try ZAPHandler(authenticator: self, context: context, clock: clock) }
+        }
+        state.withLock { $0.domains[domain] = Domain(admission: admission, logger: logger) }
+    }
+
+    /// Returns the counters of each domain, by name.
+    public func metrics() -> JSONObject {
+        state.withLock { state in
+            var object = JSONObject()
+            for (name, domain) in state.domains.sorted(by: { $0.key < $1.key }) {
+                object[name] = [
+                    "admitted": JSON(domain.admissions), "refused": JSON(domain.refusals),
+                    "revoked": JSON(domain.revocations), "keys": JSON(domain.admitted.count),
+                ]
+            }
+            if state.unknownDomainRefusals > 0 { object["refusedElsewhere"] = JSON(state.unknownDomainRefusals) }
+            return object
+        }
+    }
+
+    // MARK: For sockets
+
+    /// Returns whether a connected key is still on the list under the same name.
+    func isAdmitted(_ curveIdentity: CurveIdentity, to domain: String) -> Bool {
+        state.withLock { $0.domains[domain]?.admitted[curveIdentity.key] == curveIdentity.name }
+    }
+
+    func listen(to domain: String, _ hook: @escaping RevocationHook) -> RevocationSubscription {
+        let number = state.withLock { state in
+            state.lastHook += 1
+            state.hooks[domain, default: [:]][state.lastHook] = hook
+            return state.lastHook
+        }
+        return RevocationSubscription(self, domain, number)
+    }
+
+    private func removeHook(_ domain: String, _ number: UInt64) {
+        state.withLock { _ = $0.hooks[domain]?.removeValue(forKey: number) }
+    }
+
+    // MARK: For the ZAP handler
+
+    /// Decides about one connection.
+    ///
+    /// - Returns: the user id for libzmq; nil if the connection is refused
+    func decide(domain name: String, key: CurvePublicKey?, address: String) -> String? {
+        let admission = state.withLock { $0.domains[name]?.admission }
+        var curveIdentity: CurveIdentity?
+        if let admission, let key, let identity = admission(name, key.text),
+            (1...Self.longestName).contains(identity.utf8.count)
+        {
+            curveIdentity = CurveIdentity(key: key.text, name: identity)
+        }
+        let now = clock.nowMicroseconds()
+        let report = state.withLock { state -> (Logger, Int)? in
+            guard var domain = state.domains[name] else {
+                state.unknownDomainRefusals += 1
+                return nil
+            }
+            defer { state.domains[name] = domain }
+            if let curveIdentity {
+                domain.admissions += 1
+                domain.admitted[curveIdentity.key] = curveIdentity.name
+                return nil
+            }
+            domain.refusals += 1
+            return domain.log.count(at: now).map { (domain.logger, $0) }
+        }
+        if let (logger, count) = report {
+            logger.warning(
+                "connection refused: its key is not on the list of this domain",
+                metadata: [
+                    "domain": "\(name)", "key": "\(key?.text ?? "none")", "address": "\(address)",
+                    "refusals": "\(count)",
+                ]
+            )
+        }
+        return curveIdentity?.userID
+    }
+
+    /// Checks again the keys that were admitted.
+    ///
+    /// - Returns: whether any admitted keys are left to check
+    func review() -> Bool {
+        let domains = state.withLock { $0.domains }
+        var isNeeded = false
+        for (name, domain) in domains {
+            let gone = Set(domain.admitted.filter { domain.admission(name, $0.key) != $0.value }.keys)
+            isNeeded = isNeeded || gone.count < domain.admitted.count
+            guard !gone.isEmpty else { continue }
+            let hooks = state.withLock { state -> [RevocationHook] in
+                for key in gone { state.domains[name]?.admitted[key] = nil }
+                state.domains[name]?.revocations += gone.count
+                return state.hooks[name].map { Array($0.values) } ?? []
+            }
+            domain.logger.notice(
+                "keys were removed from the list; their connections lose access",
+                metadata: ["domain": "\(name)", "keys": "\(gone.sorted())"]
+            )
+            for hook in hooks { hook(gone) }
+        }
+        return isNeeded
+    }
+}
+
+/// Limits a log line to one a second; the line reports how many events it counts.
+struct RejectionLog: Sendable {
+    private var lastLine: Int64?
+    private var since = 0
+
+    /// Counts one event. Returns the number of events since the last line if a line is due, otherwise nil.
+    mutating func count(at now: Int64) -> Int? {
+        since = since.addingClamped(1)
+        if let lastLine, now < lastLine.addingClamped(1_000_000) { return nil }
+        defer { since = 0 }
+        lastLine = now
+        return since
+    }
+}

@@ -1,0 +1,99 @@
+import CZeroMQ
+
+/// The socket of the ``ZAPAuthenticator``: answers libzmq's ZAP requests, on a thread of its own because lists are files.
+actor ZAPHandler: SocketOwner {
+    private weak let authenticator: ZAPAuthenticator?
+    private let thread: PollThread
+    private let clock: MonotonicClock
+    private let wakeup: PollWakeup
+    private let socketBox: SocketBox<Socket>
+    private var nextReview = Int64.max
+
+    /// The address to which libzmq sends ZAP requests (RFC 27).
+    static let address = "inproc://zeromq.zap.01"
+    private static let reviewInterval: Int64 = 1_000_000
+    private static let budget = 64
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
+
+    /// Binds; from then on ZAP requests are answered.
+    init(authenticator: ZAPAuthenticator, context: MessagingContext, clock: MonotonicClock) throws(MessagingError) {
+        let thread = try PollThread(name: "doorkeeper", context: context)
+        let socket = try Socket(ZMQ_ROUTER, context: context)
+        try socket.set(ZMQ_LINGER, 0 as Int32)
+        try socket.set(ZMQ_SNDHWM, 0 as Int32)
+        try socket.set(ZMQ_RCVHWM, 0 as Int32)
+        _ = try socket.bind(EndpointAddress(Self.address))
+        self.authenticator = authenticator
+        self.thread = thread
+        self.clock = clock
+        self.wakeup = thread.loop.makeWakeup()
+        self.socketBox = SocketBox(socket)
+        thread.loop.add(self, socketBox, wakeup)
+    }
+
+    deinit { thread.loop.remove(wakeup) }
+
+    func closeNow() {
+        guard socketBox.socket != nil else { return }
+        thread.loop.remove(wakeup)
+        socketBox.close()
+    }
+
+    func poll() -> PollInterest {
+        guard socketBox.socket != nil else { return PollInterest(wantsInput: false) }
+        var poll = PollInterest()
+        poll.hasMoreWork = answerRequests()
+        let now = clock.nowMicroseconds()
+        if now >= nextReview {
+            let isNeeded = authenticator?.review() ?? false
+            nextReview = isNeeded ? now.addingClamped(Self.reviewInterval) : .max
+        }
+        if nextReview != .max { poll.wakeAfter = max(0, nextReview.addingClamped(-now)) }
+        return poll
+    }
+
+    private func answerRequests() -> Bool {
+        for _ in 0..<Self.budget {
+            guard let message = socketBox.socket?.receive(maxFrames: 16, maxBytes: 4096, leadingFrames: 1) else {
+                return false
+            }
+            guard let question = ZAPRequest(message) else { continue }
+            let userID = authenticator?.decide(domain: question.domain, key: question.key, address: question.address)
+            if userID != nil, nextReview == .max {
+                nextReview = clock.nowMicroseconds().addingClamped(Self.reviewInterval)
+            }
+            _ = socketBox.socket?.send(question.answer(userID: userID))
+        }
+        return true
+    }
+}
+
+/// A ZAP request: libzmq asks whether a connection may be made.
+struct ZAPRequest {
+    private let routing: Bytes
+    private let id: Bytes
+    let domain: String
+    let address: String
+    /// The client's key; nil if the mechanism is not CURVE.
+    let key: CurvePublicKey?
+
+    /// Parses a request; nil if it is malformed and cannot be answered.
+    init?(_ message: IncomingMessage) {
+        let frames = message.frames
+        guard message.violation == nil, frames.count >= 8, frames[1].isEmpty, frames[2] == Bytes("1.0".utf8) else {
+            return nil
+        }
+        routing = frames[0]
+        id = frames[3]
+        domain = String(decoding: frames[4], as: UTF8.self)
+        address = String(decoding: frames[5], as: UTF8.self)
+        let isCurve = frames[7] == Bytes("CURVE".utf8) && frames.count == 9
+        key = isCurve ? CurvePublicKey(bytes: frames[8]) : nil
+    }
+
+    func answer(userID: String?) -> OutgoingMessage {
+        let texts = userID.map { ["200", "OK", $0] } ?? ["400", "this key is not on the list", ""]
+        return OutgoingMessage([routing, [], Bytes("1.0".utf8), id] + texts.map { Bytes($0.utf8) } + [[]])
+    }
+}

@@ -1,0 +1,27 @@
+import CJPEG
+import ImageFormats
+
+extension MetadataReader {
+    /// The processor time, in milliseconds, and the memory, in bytes, that a check may use. Beyond them the result is
+    /// unknown.
+    private static let damageLimits: (milliseconds: UInt32, memory: Int) = (2000, 512 << 20)
+
+    /// Returns a readable description of the damage to an image whose file has a beginning and an end.
+    ///
+    /// Only JPEG is checked. All its coded data is parsed up to the first damage, which takes about eight milliseconds
+    /// per megabyte; no pixels are computed. Harmless additions and omissions of cameras and programs are not damage.
+    ///
+    /// - Returns: `nil` if nothing is damaged, if it cannot be decided, or for another format
+    public static func damage(of bytes: [UInt8]) -> String? {
+        guard ImageFileType.sniff(bytes) == .jpeg else { return nil }
+        var report = safelight_jpeg_report()
+        safelight_jpeg_check(bytes, bytes.count, damageLimits.milliseconds, damageLimits.memory, &report)
+        let message = withUnsafeBytes(of: report.message) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+        return switch report.state {
+        case SAFELIGHT_JPEG_DAMAGED:
+            "damaged from row \(report.row) of \(report.height) on (\(message))"
+        case SAFELIGHT_JPEG_UNREADABLE: "the image cannot be read (\(message))"
+        default: nil
+        }
+    }
+}

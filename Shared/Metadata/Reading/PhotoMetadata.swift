@@ -1,0 +1,182 @@
+public import JSONValue
+import ImageFormats
+
+/// The metadata of a photo or video file.
+///
+/// Properties that the file does not contain, or contains in a broken form, are `nil` (S-30 to S-33, T-08).
+public struct PhotoMetadata: Sendable, Hashable {
+    /// Coordinates in degrees, and metres above sea level.
+    public struct Coordinates: Sendable, Hashable {
+        /// Degrees north, -90...90.
+        public var latitude: Double
+        /// Degrees east, -180...180.
+        public var longitude: Double
+        /// Metres above sea level; nil if unknown.
+        public var altitude: Double?
+
+        public init(latitude: Double, longitude: Double, altitude: Double? = nil) {
+            self.latitude = latitude
+            self.longitude = longitude
+            self.altitude = altitude
+        }
+    }
+
+    /// The uniform type identifier, such as "public.jpeg".
+    public var contentType: String
+    /// Pixels as displayed, with orientation applied.
+    public var pixelWidth: Int
+    public var pixelHeight: Int
+    /// The EXIF orientation 1...8 as stored. Informational for HEIC, AVIF and JPEG XL, whose decoders apply the file's
+    /// own orientation.
+    public var orientation = 1
+    /// The capture time in microseconds since 1970-01-01T00:00:00Z. For a file without a time zone it was computed with
+    /// the fallback offset.
+    public var captureDate: Int64?
+    /// Seconds east of UTC; `nil` if the file has none.
+    public var captureOffset: Int?
+    public var location: Coordinates?
+    public var cameraMake: String?
+    public var cameraModel: String?
+    public var lensModel: String?
+    /// PhotoKit's mask: panorama 1, HDR 2, screenshot 4, depth effect 16, animation 64.
+    ///
+    /// Live Photos (8) are pairs of files, which the catalog detects by `contentIdentifier`.
+    public var mediaSubtypes = 0
+    /// True if the file has more than one frame.
+    public var isAnimated = false
+    /// 0...5; 0 is unrated.
+    public var rating = 0
+    public var caption: String?
+    public var keywords: [String] = []
+    /// Apple's identifier shared by the still and the video of a Live Photo.
+    public var contentIdentifier: String?
+    /// Apple's identifier shared by the frames of a burst.
+    public var burstIdentifier: String?
+    /// True if the file is a video, of which only the container was read.
+    public var isVideo = false
+    /// The duration in microseconds; 0 for an image.
+    public var duration: Int64 = 0
+
+    public init(contentType: String, pixelWidth: Int, pixelHeight: Int) {
+        self.contentType = contentType
+        self.pixelWidth = pixelWidth
+        self.pixelHeight = pixelHeight
+    }
+
+    /// True if decoders apply the file's own orientation, in which case `orientation` is informational.
+    public var turnsItself: Bool {
+        ImageFileType.allCases.contains { $0.contentType == contentType && $0.turnsItself }
+    }
+
+    /// The bits of `mediaSubtypes`.
+    public enum Subtype {
+        public static let panorama = 1
+        public static let hdr = 2
+        public static let screenshot = 4
+        public static let live = 8
+        public static let depthEffect = 16
+        public static let animation = 64
+        public static let highFrameRate = 1 << 17
+    }
+}
+
+extension PhotoMetadata {
+    /// The JSON form in which a worker returns the metadata; `nil` values are omitted.
+    public var json: JSON {
+        var object: JSONObject = [
+            "contentType": .string(contentType), "pixelWidth": JSON(pixelWidth), "pixelHeight": JSON(pixelHeight),
+            "orientation": JSON(orientation),
+        ]
+        object["captureDate"] = captureDate.map(JSON.int)
+        object["captureOffset"] = captureOffset.map { JSON($0) }
+        if let location {
+            var place: JSONObject = ["latitude": .double(location.latitude), "longitude": .double(location.longitude)]
+            place["altitude"] = location.altitude.map(JSON.double)
+            object["location"] = .object(place)
+        }
+        object["cameraMake"] = cameraMake.map(JSON.string)
+        object["cameraModel"] = cameraModel.map(JSON.string)
+        object["lensModel"] = lensModel.map(JSON.string)
+        object["mediaSubtypes"] = JSON(mediaSubtypes)
+        object["isAnimated"] = .bool(isAnimated)
+        object["rating"] = JSON(rating)
+        object["caption"] = caption.map(JSON.string)
+        object["keywords"] = JSON(keywords)
+        object["contentIdentifier"] = contentIdentifier.map(JSON.string)
+        object["burstIdentifier"] = burstIdentifier.map(JSON.string)
+        if isVideo {
+            object["isFilm"] = true
+            object["duration"] = .int(duration)
+        }
+        return .object(object)
+    }
+
+    /// Decodes the metadata that a worker returned.
+    ///
+    /// A worker that opened a hostile file may be compromised, so sizes, dates and locations are checked again.
+    public init(json: JSON) throws(MetadataError) {
+        guard let contentType = json["contentType"]?.stringValue,
+            let width = json["pixelWidth"]?.intValue, let height = json["pixelHeight"]?.intValue,
+            (0...1_000_000).contains(width), (0...1_000_000).contains(height)
+        else { throw .invalidFacts("contentType, pixelWidth and pixelHeight are required") }
+        self.init(contentType: contentType, pixelWidth: Int(width), pixelHeight: Int(height))
+        guard let orientation = json["orientation"]?.intValue, (1...8).contains(orientation) else {
+            throw .invalidFacts("orientation must be 1...8")
+        }
+        self.orientation = Int(orientation)
+        captureDate = json["captureDate"]?.intValue
+        captureOffset = json["captureOffset"]?.intValue.flatMap { $0.magnitude <= 86_400 ? Int($0) : nil }
+        if let place = json["location"] {
+            guard let latitude = place["latitude"]?.doubleValue, let longitude = place["longitude"]?.doubleValue,
+                (-90...90).contains(latitude), (-180...180).contains(longitude)
+            else { throw .invalidFacts("location must have latitude and longitude in degrees") }
+            location = Coordinates(latitude: latitude, longitude: longitude, altitude: place["altitude"]?.doubleValue)
+        }
+        cameraMake = json["cameraMake"]?.stringValue
+        cameraModel = json["cameraModel"]?.stringValue
+        lensModel = json["lensModel"]?.stringValue
+        mediaSubtypes = Int(json["mediaSubtypes"]?.intValue ?? 0)
+        isAnimated = json["isAnimated"]?.boolValue ?? false
+        rating = Int(min(5, max(0, json["rating"]?.intValue ?? 0)))
+        caption = json["caption"]?.stringValue
+        keywords = (json["keywords"]?.arrayValue ?? []).compactMap(\.stringValue)
+        contentIdentifier = json["contentIdentifier"]?.stringValue
+        burstIdentifier = json["burstIdentifier"]?.stringValue
+        isVideo = json["isFilm"]?.boolValue ?? false
+        duration = min(10_000_000_000_000, max(0, json["duration"]?.intValue ?? 0))
+    }
+}
+
+/// The reason that metadata could not be read or written.
+public enum MetadataError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The bytes are not a supported image format.
+    case unsupported(found: String, supported: [String])
+    /// The file ends inside its header.
+    case truncated
+    /// The file's structure is broken beyond its metadata.
+    case invalid(String)
+    /// JSON that is not valid `PhotoMetadata`.
+    case invalidFacts(String)
+
+    /// The name of the error on the wire.
+    public var name: String {
+        switch self {
+        case .unsupported: "unsupported_format"
+        case .truncated, .invalid: "invalid_resource"
+        case .invalidFacts: "internal_error"
+        }
+    }
+
+    /// What is wrong and what to do.
+    public var message: String {
+        switch self {
+        case .unsupported(let found, let supported):
+            "the file is \(found); give one of \(supported.joined(separator: ", "))"
+        case .truncated: "the image file is truncated; copy it again from its source"
+        case .invalid(let reason): "the image file is damaged: \(reason)"
+        case .invalidFacts(let reason): reason
+        }
+    }
+
+    public var description: String { message }
+}

@@ -1,0 +1,90 @@
+import Glibc
+public import JSONValue
+
+/// The metadata of an XMP sidecar. Values that the sidecar does not contain are nil.
+public struct SidecarMetadata: Sendable, Hashable {
+    /// 0...5; a rejected image (-1) is 0.
+    public var rating: Int?
+    /// The description, or else the title.
+    public var caption: String?
+    public var keywords: [String]?
+    public var location: PhotoMetadata.Coordinates?
+    /// Microseconds since 1970-01-01T00:00:00Z.
+    public var captureDate: Int64?
+    /// Seconds east of UTC, if the date has an offset.
+    public var captureOffset: Int?
+
+    public init() {}
+
+    /// The maximum size of a sidecar in bytes. It is generous because some programs store whole edits in sidecars.
+    public static let maxBytes = 4 << 20
+
+    /// Parses a sidecar.
+    ///
+    /// The date is `exif:DateTimeOriginal`, or else `photoshop:DateCreated`, or else `xmp:CreateDate`.
+    ///
+    /// - Throws: `MetadataError.invalid` if it is not XMP
+    public init(xmp bytes: [UInt8], fallbackOffset: Int = 0) throws(MetadataError) {
+        guard let block = MetadataBlock(sidecar: bytes) else {
+            throw .invalid("the sidecar is not readable XMP")
+        }
+        self.init()
+        rating = block.number("Xmp.xmp.Rating").map { min(5, max(0, $0)) }
+        caption = Self.plain(block.texts("Xmp.dc.description").first) ?? Self.plain(block.texts("Xmp.dc.title").first)
+        let words = block.texts("Xmp.dc.subject")
+        if !words.isEmpty {
+            var seen: Set<String> = []
+            keywords = words.map { String($0.prefix(256)) }.filter { seen.insert($0).inserted }
+        }
+        location = LocationReader.location(block)
+        let time =
+            CaptureTime(xmp: block.text("Xmp.exif.DateTimeOriginal"))
+            ?? CaptureTime(xmp: block.text("Xmp.photoshop.DateCreated"))
+            ?? CaptureTime(xmp: block.text("Xmp.xmp.CreateDate"))
+        captureDate = time?.utc(fallbackOffset: fallbackOffset)
+        captureOffset = time?.offset
+    }
+
+    /// Returns text without the prefix that names its language.
+    private static func plain(_ text: String?) -> String? {
+        guard let text, !text.isEmpty else { return nil }
+        guard text.hasPrefix("lang=\""), let space = text.firstIndex(of: " ") else { return text }
+        let rest = String(text[text.index(after: space)...])
+        return rest.isEmpty ? nil : rest
+    }
+}
+
+extension SidecarMetadata {
+    /// The JSON form in which a worker returns the metadata.
+    public var json: JSON {
+        var object: JSONObject = [:]
+        object["rating"] = rating.map { JSON($0) }
+        object["caption"] = caption.map(JSON.string)
+        object["keywords"] = keywords.map { JSON($0) }
+        if let location {
+            var place: JSONObject = ["latitude": .double(location.latitude), "longitude": .double(location.longitude)]
+            place["altitude"] = location.altitude.map(JSON.double)
+            object["location"] = .object(place)
+        }
+        object["captureDate"] = captureDate.map(JSON.int)
+        object["captureOffset"] = captureOffset.map { JSON($0) }
+        return .object(object)
+    }
+
+    /// Decodes and checks the metadata that a worker returned.
+    public init(json: JSON) throws(MetadataError) {
+        guard json.objectValue != nil else { throw .invalidFacts("the metadata must be an object") }
+        self.init()
+        rating = json["rating"]?.intValue.map { Int(min(5, max(0, $0))) }
+        caption = json["caption"]?.stringValue
+        keywords = json["keywords"]?.arrayValue?.compactMap(\.stringValue)
+        if let place = json["location"], let latitude = place["latitude"]?.doubleValue,
+            let longitude = place["longitude"]?.doubleValue, (-90...90).contains(latitude),
+            (-180...180).contains(longitude)
+        {
+            location = .init(latitude: latitude, longitude: longitude, altitude: place["altitude"]?.doubleValue)
+        }
+        captureDate = json["captureDate"]?.intValue
+        captureOffset = json["captureOffset"]?.intValue.flatMap { $0.magnitude <= 86_400 ? Int($0) : nil }
+    }
+}

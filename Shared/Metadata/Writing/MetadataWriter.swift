@@ -1,0 +1,98 @@
+import ImageFormats
+
+/// Copies metadata from an original to an image rendered from it.
+public enum MetadataWriter {
+    /// Adds to a render the metadata of its source that still applies.
+    ///
+    /// Kept: capture dates with offsets, location, camera, lens and exposure, author, copyright, caption, keywords,
+    /// rating.
+    ///
+    /// Set: Orientation 1, PixelXDimension and PixelYDimension, and ColorSpace sRGB if the render has no profile.
+    ///
+    /// Dropped: the embedded thumbnail and maker notes, both of which may show the image before it was cropped;
+    /// everything that describes the original's pixels, gain maps (hdrgm), regions, panorama geometry and
+    /// raw-development settings.
+    ///
+    /// - Parameters:
+    ///   - source: the original
+    ///   - render: the rendered image with orientation applied: JPEG, PNG or WebP
+    ///   - width: the width of the render in pixels
+    ///   - height: the height of the render in pixels
+    /// - Returns: the render with metadata; unchanged if the source has no readable metadata
+    /// - Throws: `MetadataError.unsupported` for a render in another format
+    public static func transfer(
+        from source: [UInt8],
+        to render: [UInt8],
+        width: Int,
+        height: Int
+    ) throws(MetadataError) -> [UInt8] {
+        let target = try MetadataReader.header(of: render)
+        guard [.jpeg, .png, .webp].contains(target.kind) else {
+            throw .unsupported(found: target.kind.rawValue, supported: ["jpeg", "png", "webp"])
+        }
+        let origin = try MetadataReader.header(of: source)
+        guard let block = MetadataBlock(source, origin) else { return render }
+        let hasProfile = target.kind == .jpeg && JPEGStructure.hasProfile(render)
+        prepare(block, width: width, height: height, isSRGB: !hasProfile)
+        let exif = block.names(isXMP: false).isEmpty ? nil : block.exif()
+        let xmp = block.names(isXMP: true).isEmpty ? nil : block.xmp()
+        switch target.kind {
+        case .png: return PNGMetadataWriter.replacing(in: render, exif: exif, xmp: xmp)
+        case .webp:
+            return WebPMetadataWriter.replacing(
+                in: render,
+                exif: exif,
+                xmp: xmp,
+                width: target.storedWidth,
+                height: target.storedHeight,
+                hasAlpha: target.hasAlpha
+            )
+        default: return JPEGMetadataWriter.replacing(in: render, exif: exif, xmp: xmp)
+        }
+    }
+
+    private static let keptImageFields: Set<String> = [
+        "Make", "Model", "Software", "DateTime", "Artist", "Copyright", "ImageDescription", "HostComputer", "Rating",
+        "XPTitle", "XPComment", "XPAuthor", "XPKeywords", "XPSubject",
+    ]
+
+    private static let droppedPhotoFields: Set<String> = [
+        "MakerNote", "PixelXDimension", "PixelYDimension", "SubjectArea", "SubjectLocation", "InteroperabilityTag",
+        "ColorSpace", "ComponentsConfiguration", "CompressedBitsPerPixel", "RelatedSoundFile",
+    ]
+
+    private static let keptXMP: Set<String> = [
+        "dc", "photoshop", "iptc", "iptcExt", "xmpRights", "aux", "lr", "exifEX", "plus",
+    ]
+
+    private static let keptXMPFields: Set<String> = [
+        "Xmp.xmp.CreateDate", "Xmp.xmp.Rating", "Xmp.xmp.Label", "Xmp.xmp.CreatorTool", "Xmp.tiff.Make",
+        "Xmp.tiff.Model",
+        "Xmp.tiff.Artist", "Xmp.tiff.Copyright", "Xmp.exif.DateTimeOriginal", "Xmp.exif.DateTimeDigitized",
+        "Xmp.exif.GPSLatitude", "Xmp.exif.GPSLongitude", "Xmp.exif.GPSAltitude", "Xmp.exif.GPSAltitudeRef",
+    ]
+
+    private static func prepare(_ block: borrowing MetadataBlock, width: Int, height: Int, isSRGB: Bool) {
+        block.removeThumbnail()
+        for name in block.names(isXMP: false) {
+            let parts = name.split(separator: ".", maxSplits: 2).map(String.init)
+            guard parts.count == 3 else { continue }
+            let isKept =
+                switch parts[1] {
+                case "Image": keptImageFields.contains(parts[2])
+                case "Photo": !droppedPhotoFields.contains(parts[2])
+                case "GPSInfo": true
+                default: false
+                }
+            if !isKept { block.remove(name) }
+        }
+        for name in block.names(isXMP: true) where !keptXMPFields.contains(name) {
+            let group = name.split(separator: ".", maxSplits: 2).dropFirst().first.map(String.init) ?? ""
+            if !keptXMP.contains(group) || name.hasPrefix("Xmp.photoshop.DocumentAncestors") { block.remove(name) }
+        }
+        block.set("Exif.Image.Orientation", "1")
+        block.set("Exif.Photo.PixelXDimension", String(width))
+        block.set("Exif.Photo.PixelYDimension", String(height))
+        if isSRGB { block.set("Exif.Photo.ColorSpace", "1") }
+    }
+}

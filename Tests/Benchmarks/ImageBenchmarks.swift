@@ -1,0 +1,201 @@
+import Contracts
+import Foundation
+import Messaging
+import PhotoClient
+import PhotoModel
+
+/// Images end to end, from the request to the bytes in the client, against libvips on as many processors.
+enum ImageBenchmarks {
+    static func run(_ bench: BenchmarkContext) async throws {
+        guard bench.wants("pictures") else { return }
+        let album = try await PhotoSet(bench, count: bench.amount(12, quick: 3))
+        let vips = try await VipsThreadPool(bench)
+        let services = try await ImageServicesFixture(bench, album)
+        let photos = try await services.importFiles(album.photos)
+        for size in [256, 1024] {
+            try await throughput(
+                bench,
+                services,
+                vips,
+                Work(
+                    name: "pictures.\(size)",
+                    words: "\(photos.count) JPEGs of 8, 12 and 24 megapixels",
+                    assets: photos,
+                    files: album.photos,
+                    sizes: [size],
+                    aim: 1
+                )
+            )
+        }
+        try await throughput(
+            bench,
+            services,
+            vips,
+            Work(
+                name: "pictures.four-sizes",
+                words: "256, 512, 1024 and 2048 pixels of \(photos.count) JPEGs of 8, 12 and 24 megapixels",
+                assets: photos,
+                files: album.photos,
+                sizes: [256, 512, 1024, 2048],
+                aim: 2
+            )
+        )
+        if album.phones.isEmpty {
+            bench.gap("pictures.heic", "there is no HEIC file in the folder of photos")
+        } else {
+            try await throughput(
+                bench,
+                services,
+                vips,
+                Work(
+                    name: "pictures.heic",
+                    words: "\(album.phones.count) HEICs with an embedded preview",
+                    assets: try await services.importFiles(album.phones),
+                    files: album.phones,
+                    sizes: [256],
+                    resizeMode: .fast,
+                    aim: 1
+                )
+            )
+        }
+        await services.stop()
+    }
+
+    private struct Work {
+        var name: String
+        var words: String
+        var assets: [ObjectID]
+        var files: [String]
+        var sizes: [Int]
+        var resizeMode = ImageResizeMode.exact
+        var aim: Double
+    }
+
+    private static func throughput(
+        _ bench: BenchmarkContext,
+        _ services: ImageServicesFixture,
+        _ vips: VipsThreadPool,
+        _ work: Work
+    ) async throws {
+        guard bench.wants(work.name) else { return }
+        let images = Double(work.assets.count * work.sizes.count)
+        try await bench.compare(
+            [
+                Comparison(
+                    name: work.name,
+                    ours: "image.request by PhotoClient, \(work.words), nothing cached",
+                    peer: "vips_thumbnail in one process, \(vips.threads) threads",
+                    unit: "pictures/s",
+                    aim: .ratio(work.aim)
+                )
+            ],
+            ours: {
+                try await services.forget()
+                return [images / (try await services.seconds(work.assets, work.sizes, work.resizeMode))]
+            },
+            peer: { [images / (try await vips.seconds(work.files, sizes: work.sizes))] }
+        )
+        try await services.forget()
+        let own = services.process
+        let ours = try await peakBytes(
+            of: { ProcessTable.family(of: own) },
+            during: { _ = try await services.seconds(work.assets, work.sizes, work.resizeMode) }
+        )
+        let peer = vips.process
+        let theirs = try await peakBytes(
+            of: { [peer] },
+            during: { try await vips.run(work.files, sizes: work.sizes) }
+        )
+        for (name, bytes, words) in [
+            ("service", ours, "peak memory of service and workers together, PSS"),
+            ("vips", theirs, "peak memory of the peer, PSS, with Python's own"),
+        ] {
+            bench.remark(
+                ReportNote(name: "\(work.name).\(name)", text: words, value: Double(bytes) / 1_048_576, unit: "MiB")
+            )
+        }
+    }
+}
+
+/// The services with photos in their library.
+final class ImageServicesFixture {
+    let services: ServicesFixture
+    private let bench: BenchmarkContext
+    private var warmers: [ObjectID] = []
+    private var imports = 0
+    private let options: [String]
+
+    /// - Parameter options: further flags of the thumbnailer
+    init(_ bench: BenchmarkContext, _ album: PhotoSet, name: String = "pictures", options: [String] = []) async throws {
+        self.bench = bench
+        self.options = options
+        services = try ServicesFixture(bench.place, name)
+        try await services.start("catalog")
+        try await services.start("change-broker")
+        try await services.start("thumbnailer", options)
+        // Images of these at another size start the workers.
+        warmers = try await importFiles([album.photos[0], album.photos[0]])
+    }
+
+    var process: Int32 { services.process("thumbnailer") }
+    var address: String { services.client.thumbnailer.address.description }
+
+    /// Imports files, and returns the identifiers of their assets.
+    func importFiles(_ paths: [String]) async throws -> [ObjectID] {
+        var ids: [ObjectID] = []
+        for path in paths {
+            imports += 1
+            let result = try await services.client.perform(
+                [.createAsset(.init(ref: "a", resources: [NewResource(source: .path(path))]))],
+                transaction: "take-\(imports)"
+            )
+            guard let id = result.id("a") else { throw BenchmarkError("no asset was created from \(path)") }
+            ids.append(id)
+        }
+        return ids
+    }
+
+    /// Restarts the thumbnailer with an empty cache and running workers.
+    func forget() async throws {
+        await services.stop("thumbnailer")
+        try? FileManager.default.removeItem(atPath: services.run + "/cache")
+        try await services.start("thumbnailer", options)
+        let client = services.client
+        let warmers = self.warmers
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for (index, asset) in warmers.enumerated() {
+                group.addTask { _ = try await client.image(Self.request(asset, 31 + index, .exact)) }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    static func request(_ asset: ObjectID, _ size: Int, _ resizeMode: ImageResizeMode) -> ImageRequest {
+        ImageRequest(
+            asset: asset,
+            targetSize: .size(width: size, height: size),
+            resizeMode: resizeMode,
+            deliveryMode: .highQualityFormat
+        )
+    }
+
+    /// Returns the seconds until all images have arrived, all requested at once.
+    func seconds(_ assets: [ObjectID], _ sizes: [Int], _ resizeMode: ImageResizeMode) async throws -> Double {
+        let client = services.client
+        return try await Benchmarks.seconds {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for asset in assets {
+                    for size in sizes.sorted(by: >) {
+                        group.addTask {
+                            let image = try await client.image(Self.request(asset, size, resizeMode))
+                            guard !image.result.isCacheHit else { throw BenchmarkError("an image was cached") }
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+        }
+    }
+
+    func stop() async { await services.stop() }
+}

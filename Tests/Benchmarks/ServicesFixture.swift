@@ -1,0 +1,138 @@
+import Contracts
+import Foundation
+import Logging
+import Messaging
+import PhotoClient
+import TestSupport
+
+/// Real services on a library of their own, and a client.
+final class ServicesFixture {
+    let place: BenchmarkPaths
+    let run: String
+    let library: String
+    let client: PhotoLibrary
+    private(set) var running: [String: RunningProgram] = [:]
+
+    /// - Parameter library: the folder of an existing library; nil for a new one
+    init(_ place: BenchmarkPaths, _ name: String, library: String? = nil) throws {
+        self.place = place
+        run = try place.folder("\(name).run")
+        self.library = try library ?? place.folder("\(name).library")
+        client = try Self.connect(run)
+    }
+
+    /// Returns another client with connections of its own, which the caller closes.
+    func connect() throws -> PhotoLibrary { try Self.connect(run) }
+
+    private static func connect(_ run: String) throws -> PhotoLibrary {
+        try PhotoLibrary(
+            endpoints: endpoints(in: run),
+            client: "benchmark",
+            logger: Logger(label: "benchmark", factory: { _ in SwiftLogNoOpLogHandler() })
+        )
+    }
+
+    deinit { for program in running.values { program.signal(SIGKILL) } }
+
+    static func endpoints(in folder: String) throws -> ServiceEndpoints {
+        func address(_ file: String) throws -> EndpointAddress { try EndpointAddress("ipc://\(folder)/\(file).sock") }
+        return ServiceEndpoints(
+            catalog: try address("catalog"),
+            thumbnailer: try address("thumbnailer"),
+            editor: try address("editor"),
+            changeBroker: try address("change-broker"),
+            feed: try address("feed"),
+            edits: try address("edits")
+        )
+    }
+
+    /// Starts a service and waits until it answers.
+    ///
+    /// - Parameter options: further flags
+    func start(_ name: String, _ options: [String] = []) async throws {
+        let isKeeper = name == "catalog" || name == "up"
+        let program = try RunningProgram(
+            place.program(name == "up" ? "safelight" : name),
+            (name == "up" ? ["up"] : []) + ["--run", run, "--log", "warning"]
+                + (isKeeper ? ["--library", library] : []) + options,
+            // Generated records are years old, and trimming them would be measured too.
+            environment: [
+                "SAFELIGHT_LIBRARY": library, "SAFELIGHT_CACHE": run + "/cache",
+                "SAFELIGHT_HISTORY_DAYS": "36500", "SAFELIGHT_HISTORY_BYTES": "17179869184",
+            ]
+        )
+        running[name] = program
+        let services: [ServiceClient] =
+            switch name {
+            case "catalog": [client.catalog]
+            case "change-broker": [client.changeBroker]
+            case "thumbnailer": [client.thumbnailer]
+            case "up": [client.catalog, client.changeBroker, client.thumbnailer, client.editor]
+            default: []
+            }
+        for service in services {
+            do {
+                _ = try await service.health(deadline: .seconds(30))
+            } catch {
+                throw BenchmarkError("\(name) does not answer: \(error.message) \(program.errorText.suffix(500))")
+            }
+        }
+    }
+
+    /// Returns once the change-broker has published a sequence. A head message would show it only up to a second later.
+    func published(_ sequence: Int64) async throws {
+        while try await client.changeBroker.ask(FeedHeadRequest()).result.sequence < sequence {
+            await TaskDelay.pollInterval(.milliseconds(20))
+        }
+    }
+
+    /// Stops all services and waits until they have ended.
+    func stop() async {
+        await client.close()
+        for program in running.values {
+            program.signal(SIGTERM)
+            _ = await blocking { program.wait(seconds: 20) }
+        }
+        running = [:]
+    }
+
+    /// Stops one service and waits until it has ended.
+    func stop(_ name: String) async {
+        guard let program = running.removeValue(forKey: name) else { return }
+        program.signal(SIGTERM)
+        _ = await blocking { program.wait(seconds: 20) }
+    }
+
+    func process(_ name: String) -> Int32 { running[name]?.processIdentifier ?? 0 }
+}
+
+/// Libraries made by `catalog generate`, each once per run.
+actor GeneratedLibraries {
+    private let place: BenchmarkPaths
+    private var made: [Int: String] = [:]
+
+    init(_ place: BenchmarkPaths) { self.place = place }
+
+    static let seed = 7
+
+    /// Returns the folder of a library with `assets` assets. A benchmark that changes it passes a `purpose` of its own.
+    func folder(assets: Int, for purpose: String) async throws -> String {
+        if let folder = made[assets] { return try await copy(folder, purpose, assets) }
+        let folder = try place.folder("generated-\(assets)")
+        try await runProgram(
+            place.program("catalog"),
+            ["generate", "--assets", "\(assets)", "--seed", "\(Self.seed)", "--library", folder]
+        )
+        guard FileManager.default.subpaths(atPath: folder)?.isEmpty == false else {
+            throw BenchmarkError("catalog generate failed")
+        }
+        made[assets] = folder
+        return try await copy(folder, purpose, assets)
+    }
+
+    private func copy(_ folder: String, _ purpose: String, _ assets: Int) async throws -> String {
+        let target = place.scratch.file("\(purpose)-\(assets)")
+        try await runProgram("/bin/cp", ["-r", folder, target])
+        return target
+    }
+}

@@ -1,0 +1,124 @@
+import Contracts
+import JSONValue
+import Logging
+import Messaging
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+@testable import ChangeBroker
+
+/// A fake catalog and a real broker, each of which can be stopped for a while.
+struct BrokerFixture: Sendable {
+    let fixture: ClientFixture
+    let catalog = FakeCatalog()
+    /// Receives the broker's head messages.
+    private let heads: Subscriber
+    static let logger = ClientFixture.logger
+
+    var folder: TemporaryFolder { fixture.folder }
+    var endpoints: ServiceEndpoints { fixture.endpoints }
+    var library: PhotoLibrary { fixture.library }
+
+    static func with(_ body: (BrokerFixture) async throws -> Void) async throws {
+        try await ClientFixture.with { fixture in
+            let heads = try Subscriber(
+                address: fixture.endpoints.feed,
+                thread: try PollThread(name: "test-heads"),
+                limits: ClientFixture.limits,
+                logger: logger
+            )
+            await heads.subscribe([FeedTopic.head])
+            try await body(BrokerFixture(fixture: fixture, heads: heads))
+        }
+    }
+
+    var configuration: ChangeBrokerConfiguration {
+        var configuration = ChangeBrokerConfiguration(
+            catalog: endpoints.catalog,
+            requests: endpoints.changeBroker,
+            feed: endpoints.feed
+        )
+        configuration.headInterval = .milliseconds(200)
+        configuration.headSpacing = .milliseconds(10)
+        configuration.catalogPause = .milliseconds(50)
+        return configuration
+    }
+
+    /// Runs the catalog during the body.
+    func withCatalog<Value: Sendable>(_ body: @Sendable () async throws -> Value) async throws -> Value {
+        try await fixture.serving(endpoints.catalog, FakeCatalogHandler(catalog: catalog), while: body)
+    }
+
+    /// Runs the broker during the body.
+    func withBroker<Value: Sendable>(
+        _ change: @Sendable (inout ChangeBrokerConfiguration) -> Void = { _ in },
+        _ body: @Sendable (ChangeBrokerService) async throws -> Value
+    ) async throws -> Value {
+        var configuration = configuration
+        change(&configuration)
+        let broker = try ChangeBrokerService(configuration, logger: Self.logger)
+        return try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { await broker.runUntilCancelled() }
+            let result: Result<Value, any Error>
+            do { result = .success(try await body(broker)) } catch { result = .failure(error) }
+            await broker.feed.dismissFollowers()
+            group.cancelAll()
+            return try result.get()
+        }
+    }
+
+    /// Returns after the broker has published all records committed so far.
+    func caughtUp() async throws {
+        let wanted = await catalog.token
+        while let head = try await heads.head() { if head.token == wanted { return } }
+    }
+
+    /// Returns after the broker has noticed that the catalog is unreachable.
+    func unhealthy() async throws -> Health.Result {
+        while true {
+            let health = try await library.changeBroker.health(deadline: .seconds(30))
+            if !health.isHealthy { return health }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+    }
+
+    /// Returns a plain subscriber, as in a script, whose subscriptions have arrived.
+    func subscriber(_ topics: [String]) async throws -> Subscriber {
+        let subscriber = try Subscriber(
+            address: endpoints.feed,
+            thread: try PollThread(name: "test"),
+            logger: Self.logger
+        )
+        await subscriber.subscribe(topics)
+        await subscriber.subscribe([FeedTopic.head])
+        // A new subscriber of head receives one at once.
+        _ = try await subscriber.head()
+        return subscriber
+    }
+}
+
+extension Subscriber {
+    /// Returns the next messages other than heads.
+    nonisolated func changes(_ count: Int) async throws -> [(topic: String, json: JSON)] {
+        var found: [(String, JSON)] = []
+        var messages = messages.makeAsyncIterator()
+        while found.count < count, let message = await messages.next() {
+            if message.topic == FeedTopic.head { continue }
+            found.append((message.topic, try JSON(parsing: message.frames.first ?? [])))
+        }
+        return found
+    }
+
+    /// Returns the next head.
+    nonisolated func head() async throws -> FeedHead? {
+        var messages = messages.makeAsyncIterator()
+        while let message = await messages.next() {
+            if message.topic == FeedTopic.head {
+                return try FeedHead(json: try JSON(parsing: message.frames.first ?? []))
+            }
+        }
+        return nil
+    }
+}

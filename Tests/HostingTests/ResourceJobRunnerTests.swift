@@ -1,0 +1,135 @@
+import ArgumentParser
+import Glibc
+import JSONValue
+import Synchronization
+import Testing
+
+@testable import Hosting
+
+/// Jobs on stored bytes, and reports of bytes that crash or hang workers (fault F4).
+@Suite(.timeLimit(.minutes(5)))
+struct ResourceJobRunnerTests {
+    private final class FaultRecorder: Sendable {
+        private let lines = Mutex<[ResourceJobRunner.WorkerFault]>([])
+        var all: [ResourceJobRunner.WorkerFault] { lines.withLock { $0 } }
+        func write(_ harm: ResourceJobRunner.WorkerFault) { lines.withLock { $0.append(harm) } }
+    }
+
+    private func failure(of job: WorkerJob, by work: ResourceJobRunner) async -> WorkerFailure? {
+        do throws(WorkerFailure) {
+            _ = try await work.run(job, over: "d")
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test func `a job whose worker is killed is run once more by another worker`() async throws {
+        let book = FaultRecorder()
+        try await PythonPool(count: 2).run { pool in
+            let work = ResourceJobRunner(pool) { book.write($0) }
+            try await withThrowingTaskGroup { group in
+                group.addTask { try await work.run(WorkerJob(method: "sleep", params: ["seconds": 1]), over: "d") }
+                try await until(pool) { $0["busy"] == 1 }
+                let pids = pool.metrics()["pids"]?.arrayValue?.compactMap(\.intValue) ?? []
+                // Kills both: the worker that has the job, and one that never had any.
+                for pid in pids { kill(Int32(pid), SIGKILL) }
+                let result = try await group.next()
+                #expect(result?.result == [:])
+            }
+            #expect(pool.metrics()["completed"] == 1)
+            #expect(pool.metrics()["crashed"] == 1)
+        }
+        #expect(book.all.isEmpty)
+    }
+
+    @Test func `bytes that end two workers are reported and not tried again`() async throws {
+        let book = FaultRecorder()
+        try await PythonPool().run { pool in
+            let work = ResourceJobRunner(pool) { book.write($0) }
+            let crash = WorkerJob(method: "crash", params: ["signal": "SIGSEGV"])
+            #expect(await failure(of: crash, by: work) == .crashed(signal: SIGSEGV))
+            #expect(pool.metrics()["crashed"] == 2)
+            #expect(await failure(of: WorkerJob(method: "echo"), by: work) == nil)
+        }
+        #expect(book.all == [.init(digest: "d", failure: .crashed(signal: SIGSEGV), failures: 2)])
+    }
+
+    @Test func `bytes that hang a worker are reported at once, and job errors are not reported`() async throws {
+        let book = FaultRecorder()
+        var limits = WorkerLimits()
+        limits.cpuSeconds = 1
+        limits.resultBytes = 1000
+        try await PythonPool(limits: limits).run { pool in
+            let work = ResourceJobRunner(pool) { book.write($0) }
+            let hang = WorkerJob(method: "spin")
+            #expect(await failure(of: hang, by: work) == .timedOut(seconds: 1))
+            #expect(pool.metrics()["timedOut"] == 1)
+            #expect(await failure(of: WorkerJob(method: "refuse"), by: work)?.name == "unsupported_format")
+            let lots = WorkerJob(method: "lots", params: ["bytes": 1001])
+            #expect(await failure(of: lots, by: work) == .resultTooLarge(limit: 1000))
+        }
+        #expect(book.all == [.init(digest: "d", failure: .timedOut(seconds: 1), failures: 1)])
+    }
+
+    @Test(
+        .serialized,
+        arguments: [
+            (
+                "crash", ["signal": "SIGSEGV", "phases": ["reading", "working"]],
+                .crashed(signal: SIGSEGV, phase: .working)
+            ),
+            ("crash", ["signal": "SIGABRT", "phases": []], .crashed(signal: SIGABRT, phase: .received)),
+            ("crash", ["signal": "SIGKILL"], .killed),
+            ("exit", ["phases": ["reading", "working"]], .exited(code: 5, phase: .working)),
+            ("spin", ["phases": ["reading", "working"]], .timedOut(seconds: 1, phase: .working)),
+            ("spin", ["phases": ["reading", "working", "reading"]], .timedOut(seconds: 1, phase: .working)),
+            ("spin", ["phases": []], .timedOut(seconds: 1, phase: .received)),
+            ("sleep", ["seconds": 60], .timedOut(seconds: 4, phase: .received)),
+        ] as [(String, JSON, WorkerFailure)]
+    )
+    func `failures outside of reading are not attributed to the bytes`(
+        method: String,
+        params: JSON,
+        expected: WorkerFailure
+    ) async throws {
+        let book = FaultRecorder()
+        var limits = WorkerLimits()
+        limits.cpuSeconds = 1
+        // Longer than one second of CPU time takes on a busy machine, except for jobs that use none.
+        limits.wallSeconds = method == "sleep" ? 4 : 60
+        try await PythonPool(limits: limits).run { pool in
+            let work = ResourceJobRunner(pool) { book.write($0) }
+            #expect(await failure(of: WorkerJob(method: method, params: params), by: work) == expected)
+            // Another request on the same bytes.
+            #expect(await failure(of: WorkerJob(method: "echo"), by: work) == nil)
+        }
+        #expect(book.all.isEmpty)
+    }
+
+    @Test func `of two failures only the one while reading is attributed to the bytes`() async throws {
+        let book = FaultRecorder()
+        let folder = TemporaryFolder()
+        try await PythonPool().run { pool in
+            let work = ResourceJobRunner(pool) { book.write($0) }
+            let job = WorkerJob(method: "die", params: ["path": .string(folder.path + "/once")])
+            #expect(await failure(of: job, by: work) == .crashed(signal: SIGSEGV))
+        }
+        #expect(book.all.map(\.failures) == [1])
+    }
+
+    @Test func `worker limits are set by flag or variable and validated`() throws {
+        let plain = try WorkerOptions.parse([])
+        #expect(try plain.resolve(WorkerLimits()) { _ in nil }.wallSeconds == WorkerOptions.usualSeconds)
+        let set = try plain.resolve(WorkerLimits()) {
+            ["SAFELIGHT_JOB_SECONDS": "3", "SAFELIGHT_WORKER_MEMORY_MIB": "512"][$0]
+        }
+        #expect((set.wallSeconds, set.cpuSeconds, set.memoryBytes) == (3, 3, 512 << 20))
+        let flag = try WorkerOptions.parse(["--job-seconds", "7"]).resolve(WorkerLimits()) {
+            $0 == "SAFELIGHT_JOB_SECONDS" ? "9" : nil
+        }
+        #expect(flag.wallSeconds == 7)
+        #expect(throws: HostingError.self) { try plain.resolve(WorkerLimits()) { _ in "0" } }
+        #expect(throws: HostingError.self) { try plain.resolve(WorkerLimits()) { _ in "many" } }
+    }
+}

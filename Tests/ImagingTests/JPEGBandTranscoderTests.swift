@@ -1,0 +1,76 @@
+import Foundation
+import JSONValue
+import PhotoModel
+import TestSupport
+import Testing
+
+@testable import Imaging
+
+/// Rendering JPEG in bands gives the same images as rendering whole rasters.
+@Suite(.timeLimit(.minutes(5)))
+struct JPEGBandTranscoderTests {
+    private static let lists: [[Adjustment]] = [
+        [], [.crop(UnitRect(x: 0.1, y: 0.2, width: 0.61, height: 0.55))], [.rotate(.quarter)],
+        [.flip(.vertical), .crop(UnitRect(x: 0.3, y: 0, width: 0.5, height: 1)), .rotate(.threeQuarters)],
+        [.exposure(0.4), .contrast(0.2), .sepia(0.5), .crop(UnitRect(x: 0.05, y: 0.05, width: 0.9, height: 0.9))],
+    ]
+
+    private func both(
+        _ bytes: [UInt8],
+        _ operations: [Adjustment],
+        maximumSide: Int? = nil
+    ) throws -> (TestPixels, TestPixels) {
+        let list = AdjustmentList(operations: operations)
+        let images = try [true, false].map { inBands in
+            try AdjustmentRendering.render(bytes, list, maximumSide: maximumSide, inBands: inBands)
+        }
+        #expect(images[0].bytes != images[1].bytes, "the bands were taken")
+        return (try TestPixels(images[0].bytes), try TestPixels(images[1].bytes))
+    }
+
+    @Test(arguments: 1...8)
+    func `bands and rasters agree for every orientation`(orientation: Int) throws {
+        let bytes = TestImages.jpeg(width: 250, height: 171, orientation: orientation)
+        let vignette = [try Adjustment(.vignette, ["value": -0.6]), try Adjustment(.grain, ["value": 0.3])]
+        for operations in Self.lists + [vignette] {
+            let (bands, whole) = try both(bytes, operations)
+            #expect((bands.width, bands.height) == (whole.width, whole.height))
+            #expect(bands.psnr(whole) > 45, "\(operations): \(bands.psnr(whole)) dB")
+        }
+    }
+
+    @Test(arguments: [1, 3, 6])
+    func `previews agree for every decode fraction`(orientation: Int) throws {
+        let bytes = TestImages.jpeg(width: 640, height: 480, orientation: orientation)
+        for side in [40, 100, 200, 400, 600] {
+            for operations in Self.lists {
+                let (bands, whole) = try both(bytes, operations, maximumSide: side)
+                #expect((bands.width, bands.height) == (whole.width, whole.height), "\(operations) at \(side)")
+                #expect(bands.psnr(whole) > 34, "\(operations) at \(side): \(bands.psnr(whole)) dB")
+            }
+        }
+    }
+
+    @Test func `the result is the same every time, whatever the number of threads`() throws {
+        let bytes = TestImages.jpeg(width: 700, height: 530)
+        let list = AdjustmentList(operations: Self.lists[4])
+        let first = try AdjustmentRendering.render(bytes, list).bytes
+        for _ in 0..<8 { #expect(try AdjustmentRendering.render(bytes, list).bytes == first) }
+    }
+
+    @Test func `a truncated or damaged file is an error, and no thread keeps waiting`() throws {
+        let bytes = TestImages.jpeg(width: 400, height: 300)
+        for length in stride(from: 700, to: bytes.count - 2, by: 997) {
+            // The end marker is present, but data before it is missing.
+            let cut = Array(bytes.prefix(length)) + [0xFF, 0xD9]
+            let error = #expect(throws: ImagingError.self) { try AdjustmentRendering.render(cut, AdjustmentList()) }
+            #expect(error != nil, "cut at \(length)")
+        }
+        var random = SeededRandom(named: "damaged JPEG")
+        for _ in 0..<40 {
+            var damaged = bytes
+            for _ in 0..<4 { damaged[Int.random(in: 20..<damaged.count, using: &random)] = UInt8(random.next() & 255) }
+            _ = try? AdjustmentRendering.render(damaged, AdjustmentList(operations: [.exposure(1)]))
+        }
+    }
+}

@@ -1,0 +1,151 @@
+import Foundation
+import JSONValue
+import Testing
+
+@testable import Messaging
+
+@Suite(.timeLimit(.minutes(5)))
+struct ComponentTests {
+    @Test(arguments: [
+        "ipc:///tmp/safelight/catalog", "tcp://127.0.0.1:5571", "tcp://localhost:0", "tcp://127.0.0.1:*",
+        "tcp://[::1]:5571", "inproc://name", "tcp://0.0.0.0:5571", "tcp://example.org:5571",
+    ])
+    func `an address is formatted as it was parsed`(text: String) throws {
+        #expect(try EndpointAddress(text).description == text)
+    }
+
+    @Test(arguments: [
+        "", "catalog", "ipc://", "ipc://relative/path", "ipc://@abstract", "tcp://", "tcp://host", "tcp://:5571",
+        "tcp://127.0.0.1:", "tcp://127.0.0.1:65536", "tcp://127.0.0.1:-1", "tcp://127.0.0.1:+1", "udp://127.0.0.1:1",
+        "inproc://", "ipc:///a\u{0}b", "ipc:///" + String(repeating: "x", count: 106),
+    ])
+    func `an invalid address is refused with a reason`(text: String) {
+        let error = #expect(throws: MessagingError.self) { try EndpointAddress(text) }
+        #expect(error?.description.isEmpty == false)
+    }
+
+    @Test func `the longest path can be bound, and an address reachable from outside cannot`() async throws {
+        try await MessagingFixture.with { fixture in
+            let folder = fixture.folder.path
+            let name = String(repeating: "x", count: EndpointAddress.longestPath - folder.utf8.count - 1)
+            let longest = try EndpointAddress("ipc://\(folder)/\(name)")
+            let publisher = try Publisher(address: longest, thread: fixture.serverThread, logger: fixture.logger)
+            #expect(publisher.boundAddress == longest)
+            for text in ["tcp://0.0.0.0:0", "tcp://*:0", "tcp://127.0.0.1.example.org:0", "tcp://192.168.1.1:5571"] {
+                let address = try EndpointAddress(text)
+                #expect(throws: MessagingError.needsCurve(address)) {
+                    try Publisher(address: address, thread: fixture.serverThread, logger: fixture.logger)
+                }
+            }
+        }
+    }
+
+    @Test func `a stale socket file is replaced and a missing folder is an error`() async throws {
+        try await MessagingFixture.with { fixture in
+            let address = try fixture.address(.ipc)
+            _ = try Publisher(address: address, thread: fixture.serverThread, logger: fixture.logger)
+            _ = try Publisher(address: address, thread: fixture.serverThread, logger: fixture.logger)
+            let nowhere = try EndpointAddress("ipc://\(fixture.folder.path)/none/socket")
+            #expect(throws: MessagingError.self) {
+                try Publisher(address: nowhere, thread: fixture.serverThread, logger: fixture.logger)
+            }
+        }
+    }
+
+    @Test func `a client that is released closes its socket`() async throws {
+        try await MessagingFixture.with { fixture in
+            try await fixture.serving { server in
+                for _ in 0..<20 {
+                    let client = try fixture.client(server)
+                    _ = try await client.call("hello")
+                }
+                while await server.metrics()["connections"] != 0 { try await shortDelay() }
+                #expect(await server.metrics()["connectionsSeen"] == 20)
+            }
+        }
+    }
+
+    @Test func `after its thread was shut down every call fails and none waits`() async throws {
+        try await MessagingFixture.with { fixture in
+            let thread = try PollThread(name: "short")
+            let address = try fixture.address(.ipc)
+            let client = try RequestClient(address: address, thread: thread, logger: fixture.logger)
+            let subscriber = try Subscriber(address: address, thread: thread, logger: fixture.logger)
+            let pusher = try Pusher(address: address, thread: thread)
+            let server = try RequestServer(
+                address: address,
+                thread: thread,
+                logger: fixture.logger,
+                handler: EchoHandler()
+            )
+            let serving = Task { await server.run() }
+            let call = Task { try await client.call("hello", deadline: .seconds(50)) }
+            await thread.shutdown()
+            _ = await call.result
+            await serving.value
+            for await _ in subscriber.messages {}
+            let error = await #expect(throws: RPCError.self) { try await client.call("hello") }
+            #expect(error?.name == "connection_lost")
+            await #expect(throws: RPCError.self) { try await pusher.push([[1]]) }
+            await server.run()
+            await thread.shutdown()
+        }
+    }
+
+    @Test func `a byte semaphore admits waiters in order while bytes are left, up to its ceiling`() async throws {
+        let gate = ByteSemaphore(available: 10, maxAvailable: 20, maxWaitingBytes: 100)
+        #expect(await gate.acquire(15) == .acquired)
+        #expect(gate.available == -5)
+        #expect(await gate.acquire(101) == .refused)
+        let first = Task { await gate.acquire(8) }
+        while gate.waitingBytes != 8 { try await shortDelay() }
+        let second = Task { await gate.acquire(1) }
+        while gate.waitingBytes != 9 { try await shortDelay() }
+        let third = Task { await gate.acquire(2) }
+        while gate.waitingBytes != 11 { try await shortDelay() }
+        second.cancel()
+        #expect(await second.value == .cancelled)
+        gate.release(6)
+        #expect(await first.value == .acquired)
+        #expect(gate.available == -7)
+        gate.release(.max)
+        #expect(await third.value == .acquired)
+        #expect(gate.available == 18)
+        gate.acquireWithoutWaiting(100)
+        let last = Task { await gate.acquire(1) }
+        while gate.waitingBytes != 1 { try await shortDelay() }
+        gate.close()
+        #expect(await last.value == .closed)
+        #expect(await gate.acquire(0) == .closed)
+    }
+
+    @Test func `a mailbox is bounded and ordered, and ends after its last element`() async {
+        let fixture = Counter()
+        let mailbox = Mailbox<Int>(maxElements: 2, maxBytes: 100) { fixture.add() }
+        #expect(mailbox.enqueue(1, bytes: 60))
+        #expect(!mailbox.enqueue(2, bytes: 60))
+        #expect(mailbox.enqueue(3, bytes: 40))
+        #expect(!mailbox.enqueue(4, bytes: 0))
+        #expect(mailbox.isFull())
+        #expect(mailbox.enqueue(5, bytes: 0, always: true))
+        mailbox.finish(.busy("b"))
+        #expect(!mailbox.enqueue(6, bytes: 0))
+        var acquired: [Int] = []
+        while case .element(let element) = await mailbox.next() { acquired.append(element) }
+        #expect(acquired == [1, 3, 5])
+        #expect(fixture.count == 1)
+        guard case .end(let failure) = await mailbox.next() else {
+            Issue.record("the mailbox has not ended")
+            return
+        }
+        #expect(failure?.name == "busy")
+    }
+
+    @Test func `numbers from the wire never trap`() {
+        #expect(Int64.max.addingClamped(1) == .max)
+        #expect(Int64.min.addingClamped(-1) == .min)
+        #expect(Duration.seconds(Int64.max).microseconds == .max)
+        #expect(Duration.seconds(-1).microseconds == 0)
+        #expect(Duration.milliseconds(1500).microseconds == 1_500_000)
+    }
+}

@@ -1,0 +1,123 @@
+import Foundation
+import JSONValue
+import Metadata
+import TestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(2)))
+struct VideoAndSidecarTests {
+    private func facts(_ bytes: [UInt8]) throws -> PhotoMetadata? {
+        try MetadataReader.video(size: bytes.count) { offset, count in Array(bytes.dropFirst(offset).prefix(count)) }
+    }
+
+    @Test func `size, duration, time, location and identifier are read from a video's container`() throws {
+        let film = TestVideos.video(
+            duration: 2500,
+            isTurned: true,
+            created: 1_700_000_000,
+            values: [
+                ("content.identifier", "8A3C"), ("creationdate", "2024-06-01T12:30:00+0200"),
+                ("location.ISO6709", "+52.5000+013.4000+034.5/"), ("make", "Apple"),
+            ],
+            padding: 100_000
+        )
+        let facts = try #require(try facts(film))
+        #expect(facts.isVideo)
+        #expect((facts.pixelWidth, facts.pixelHeight) == (480, 640))
+        #expect(facts.duration == 2_500_000)
+        #expect(facts.captureDate == 1_717_237_800_000_000)
+        #expect(facts.captureOffset == 7200)
+        #expect(facts.location == .init(latitude: 52.5, longitude: 13.4, altitude: 34.5))
+        #expect((facts.contentIdentifier, facts.cameraMake) == ("8A3C", "Apple"))
+        #expect(facts.contentType == "com.apple.quicktime-movie")
+        #expect(try PhotoMetadata(json: facts.json) == facts)
+    }
+
+    @Test func `the header's time is UTC, and nil if the clock was never set`() throws {
+        let dated = try facts(TestVideos.video(brand: "mp42", created: 1_700_000_000))
+        #expect(dated?.captureDate == 1_700_000_000_000_000)
+        #expect(dated?.contentType == "public.mpeg-4")
+        #expect(try facts(TestVideos.video())?.captureDate == nil)
+    }
+
+    @Test func `images are not videos, and truncated or broken videos are refused by name`() throws {
+        #expect(try facts(TestImages.jpeg()) == nil)
+        #expect(try facts([]) == nil)
+        let film = TestVideos.video(values: [("make", "Apple")])
+        for count in stride(from: 16, to: film.count, by: 7) {
+            let error = #expect(throws: MetadataError.self) { try facts(Array(film.prefix(count))) }
+            #expect(error?.name == "invalid_resource")
+        }
+    }
+
+    @Test func `random bytes in a video are handled`() throws {
+        var random = SeededRandom(named: "films")
+        let film = TestVideos.video(values: [("make", "Apple"), ("content.identifier", "X")])
+        for _ in 0..<TestEnvironment.rounds(2000) {
+            var damaged = film
+            for _ in 0..<Int.random(in: 1...6, using: &random) {
+                damaged[Int.random(in: 0..<damaged.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
+            }
+            if let facts = try? facts(damaged) { _ = try PhotoMetadata(json: facts.json) }
+        }
+    }
+
+    private static let sidecar = """
+        <?xpacket begin="" id="W5M0MpCehiHzreSzNTczkc9d"?>
+        <x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">
+        <rdf:Description rdf:about="" xmlns:xmp="http://ns.adobe.com/xap/1.0/" xmlns:dc="http://purl.org/dc/elements/1.1/"
+          xmlns:exif="http://ns.adobe.com/exif/1.0/" xmp:Rating="4" exif:GPSLatitude="52,30.0N"
+          exif:GPSLongitude="13,24.0E" exif:DateTimeOriginal="2024-06-01T12:30:00+02:00">
+        <dc:title><rdf:Alt><rdf:li xml:lang="x-default">The title</rdf:li></rdf:Alt></dc:title>
+        DESCRIPTION
+        <dc:subject><rdf:Bag><rdf:li>sea</rdf:li><rdf:li>Küste</rdf:li><rdf:li>sea</rdf:li></rdf:Bag></dc:subject>
+        </rdf:Description></rdf:RDF></x:xmpmeta><?xpacket end="w"?>
+        """
+
+    @Test func `rating, keywords, caption, location and date are read from a sidecar`() throws {
+        let described = Self.sidecar.replacing(
+            "DESCRIPTION",
+            with: #"<dc:description><rdf:Alt><rdf:li xml:lang="x-default">Waves</rdf:li></rdf:Alt></dc:description>"#
+        )
+        let facts = try SidecarMetadata(xmp: Array(described.utf8))
+        #expect((facts.rating, facts.caption) == (4, "Waves"))
+        #expect(facts.keywords == ["sea", "Küste"])
+        #expect(facts.location.map { abs($0.latitude - 52.5) < 0.001 && abs($0.longitude - 13.4) < 0.001 } == true)
+        #expect((facts.captureDate, facts.captureOffset) == (1_717_237_800_000_000, 7200))
+        #expect(try SidecarMetadata(json: facts.json) == facts)
+        // Without a description the title is the caption.
+        #expect(
+            try SidecarMetadata(xmp: Array(Self.sidecar.replacing("DESCRIPTION", with: "").utf8)).caption == "The title"
+        )
+    }
+
+    @Test func `values missing from a sidecar are nil, and other text is refused`() throws {
+        let bare = try SidecarMetadata(xmp: Array(TestImages.xmpPacket("").utf8))
+        #expect(bare == SidecarMetadata())
+        for bytes in [Array("no XMP".utf8), [], [0, 1, 2]] {
+            #expect(throws: MetadataError.self) { try SidecarMetadata(xmp: bytes) }
+        }
+    }
+
+    @Test func `the burst identifier is found next to the content identifier`() throws {
+        func entry(_ tag: UInt8, _ text: String, at offset: UInt8) -> [UInt8] {
+            [0, tag, 0, 2, 0, 0, 0, UInt8(text.utf8.count + 1), 0, 0, 0, offset]
+        }
+        let (burst, content) = ("BURST-1", "CONTENT-2")
+        var note = Array("Apple iOS\0\0\u{1}MM".utf8) + [0, 2]
+        note += entry(0x0B, burst, at: 44) + entry(0x11, content, at: 52) + [0, 0, 0, 0]
+        note += Array(burst.utf8) + [0] + Array(content.utf8) + [0]
+        let picture = TestImages.appleImage(note: note)
+        let facts = try MetadataReader.facts(of: picture)
+        #expect((facts.burstIdentifier, facts.contentIdentifier) == (burst, content))
+    }
+
+    @Test func `raw files are detected by their bytes, and by extension if based on TIFF`() {
+        let tiff: [UInt8] = [0x49, 0x49, 0x2A, 0, 8, 0, 0, 0] + [UInt8](repeating: 0, count: 40)
+        #expect(MetadataReader.raw(tiff, ending: "NEF")?.contentType == "com.nikon.raw-image")
+        #expect(MetadataReader.raw(tiff, ending: "jpg") == nil)
+        let raf = Array("FUJIFILMCCD-RAW 0201FF383501".utf8) + [UInt8](repeating: 0, count: 100)
+        #expect(MetadataReader.raw(raf, ending: "anything")?.contentType == "com.fuji.raw-image")
+        #expect(MetadataReader.raw(TestImages.jpeg(), ending: "nef") == nil)
+    }
+}

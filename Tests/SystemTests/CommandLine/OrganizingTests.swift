@@ -1,0 +1,99 @@
+import Foundation
+import JSONValue
+import PhotoModel
+import TestSupport
+import Testing
+
+/// Fetching and arranging by the command line, as Shared/docs/fetching.md shows it.
+@Suite(.serialized, .timeLimit(.minutes(3)))
+struct OrganizingTests {
+    private struct Line {
+        let services: SafelightFixture
+
+        /// Runs `safelight … --json`, requires success, and returns the printed lines.
+        func json(_ words: String...) throws -> [JSON] {
+            let run = try services.safelight(words + ["--json"])
+            try #require(run.status == 0, "\(words): \(run.errors)")
+            return try run.output.split(separator: "\n").map { try JSON(parsing: String($0)) }
+        }
+
+        func text(_ words: String...) throws -> String {
+            let run = try services.safelight(words)
+            try #require(run.status == 0, "\(words): \(run.errors)")
+            return run.output
+        }
+
+        /// Returns the identifiers that a fetch prints.
+        func ids(_ words: String...) throws -> [String] {
+            let run = try services.safelight(["fetch", "--ids"] + words)
+            try #require(run.status == 0, "\(words): \(run.errors)")
+            return run.output.split(separator: "\n").map(String.init)
+        }
+    }
+
+    @Test(.spec("S-16", "S-18", "S-20", "S-80", "T-13"))
+    func `the command line offers albums, folders, smart albums, moments, the trash and predicates`() throws {
+        let services = try SafelightFixture("arranging")
+        for number in 1...5 {
+            let bytes = TestImages.jpeg(
+                width: 64,
+                height: 48,
+                date: number < 4 ? "2024:05:0\(number) 10:00:00" : "2023:01:01 0\(number):00:00",
+                latitude: 46.5,
+                longitude: 8,
+                seed: UInt64(number)
+            )
+            try services.folder.write(bytes, to: "photos/\(number).jpg")
+        }
+        try services.start([.catalog])
+        let line = Line(services: services)
+        _ = try line.text("import", services.folder.file("photos"))
+        let ids = try line.ids("--sort", "originalFilename")
+        try #require(ids.count == 5)
+
+        _ = try line.text("folder", "create", "Trips")
+        _ = try line.text("album", "create", "Alps", "--in", "Trips")
+        _ = try line.text("album", "add", "Alps", ids[0], ids[1], ids[2])
+        _ = try line.text("album", "move", "Alps", "1", "2", "--to", "0")
+        #expect(try line.ids("--album", "Alps") == [ids[1], ids[2], ids[0]])
+        #expect(try line.ids("--album", "Trips", "--sort", "originalFilename") == Array(ids.prefix(3)))
+        _ = try line.text("album", "remove", "Alps", ids[2])
+        _ = try line.text("album", "rename", "Alps", "Mountains")
+        #expect(try line.ids("--album", "Mountains") == [ids[1], ids[0]])
+        let tree = try line.text("folder", "list")
+        #expect(tree.contains("Trips/") && tree.contains("  Mountains"))
+
+        _ = try line.text("favorite", ids[0], ids[4])
+        #expect(try line.ids("--album", "Favorites", "--sort", "rating") == [ids[0], ids[4]].sorted())
+        let smart = try line.json("album", "list", "--smart")
+        let favorites = smart.first { $0["id"]?.stringValue == SmartAlbum.favorites.id.text }
+        #expect(smart.count == SmartAlbum.allCases.count && favorites?["count"] == 2)
+
+        #expect(try line.ids("--where", "isFavorite == YES AND creationDate < \"2024-01-01T00:00:00Z\"") == [ids[4]])
+        let between = "creationDate BETWEEN {\"2024-05-01\", \"2024-05-03\"}"
+        #expect(try line.ids("--album", "Favorites", "--where", between) == [ids[0]])
+        #expect(
+            try line.text("fetch", "--where", "(mediaSubtypes & 2) != 0 OR mediaType == \"video\"", "--count") == "0\n"
+        )
+        let sorted = try line.ids("--sort", "creationDate:desc", "--limit", "2", "--offset", "1")
+        #expect(sorted == [ids[1], ids[0]])
+        let refused = try services.safelight(["fetch", "--where", "shoeSize > 3"])
+        #expect(refused.status != 0 && refused.errors.contains("shoeSize"))
+
+        let years = try line.json("moments")
+        #expect(years.compactMap { $0["title"]?.stringValue } == ["2023", "2024"])
+        let moments = try line.json("moments", "2024")
+        #expect(moments.compactMap { $0["title"]?.stringValue } == ["2024-05-01", "2024-05-02", "2024-05-03"])
+        let day = try #require(moments.first?["id"]?.stringValue)
+        #expect(try line.ids("--album", day) == [ids[0]])
+
+        _ = try line.text("trash", ids[0])
+        #expect(try line.ids("--trash") == [ids[0]] && line.ids("--album", "Mountains") == [ids[1]])
+        _ = try line.text("untrash", ids[0])
+        #expect(try line.ids("--album", "Mountains") == [ids[1], ids[0]])
+
+        _ = try line.text("folder", "delete", "Trips", "--yes")
+        #expect(try line.json("album", "list").isEmpty && line.ids().count == 5)
+        #expect(services.stop() == [])
+    }
+}

@@ -1,0 +1,164 @@
+import Contracts
+import Foundation
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+/// Database files damaged below the database (fault F16): no acknowledged transaction is lost silently.
+///
+/// Each round works in place on the files that a killed catalog left: in a copy the library would begin a new history
+/// for that reason alone. `SAFELIGHT_SOAK` runs more random rounds.
+@Suite(.serialized, .timeLimit(.minutes(20)))
+struct DatabaseRecoveryTests {
+    private static let transactions = 12
+
+    /// The files of a catalog that was killed after its last acknowledgement, and what it acknowledged.
+    private struct Remains {
+        let folder: TemporaryFolder
+        let library: String
+        let tokens: [ChangeToken]
+    }
+
+    private static func remains() async throws -> Remains {
+        let services = try SafelightFixture("f16")
+        try services.start([.catalog])
+        let library = try services.library()
+        var tokens: [ChangeToken] = []
+        for number in 0..<transactions {
+            tokens.append(
+                try await library.perform([.createCollection(.init(ref: "a", title: "\(number)"))]).token
+            )
+        }
+        services.killHard(.catalog)
+        await library.close()
+        return Remains(folder: services.folder, library: services.folder.file("library"), tokens: tokens)
+    }
+
+    private static func log(_ remains: Remains) throws -> [UInt8] {
+        Array(try Data(contentsOf: URL(filePath: remains.library + "/library.sqlite-wal")))
+    }
+
+    /// Starts a catalog on damaged files, and compares its state with what was acknowledged.
+    ///
+    /// - Returns: whether the history continues
+    @discardableResult
+    private static func check(
+        _ what: String,
+        _ operate: (_ database: String, _ log: [UInt8]) throws -> Void
+    ) async throws -> Bool {
+        let remains = try await remains()
+        let copy = remains.library
+        let services = try SafelightFixture("f16-next", environment: ["SAFELIGHT_LIBRARY": copy])
+        try operate(copy + "/library.sqlite", try Self.log(remains))
+        try services.start([.catalog, .changeBroker])
+        let library = try services.library()
+        let last = try #require(remains.tokens.last)
+        let head = try await library.currentToken().token
+        let albums = try await library.collections(
+            Fetch(.collections(type: .album, subtype: nil)).wireForm,
+            count: 1000
+        ).collections
+        let titles = Set(albums.compactMap(\.title).compactMap { Int($0) })
+        // The remaining transactions are a prefix of the original ones: no hole, and none applied in part.
+        #expect(titles == Set(0..<titles.count), "\(what): \(titles.sorted())")
+        let goesOn = head.library == last.library
+        if goesOn {
+            #expect(head.sequence == last.sequence && titles.count == transactions, "\(what): acknowledged but lost")
+            let records = try await library.changeBroker.ask(FeedSince(token: remains.tokens[0])).result.records
+            #expect(records.count == transactions - 1, "\(what)")
+        } else {
+            #expect(head.sequence >= last.sequence, "\(what): a sequence would be assigned twice")
+            for token in [remains.tokens[0], last] {
+                let error = await #expect(throws: RPCError.self, "\(what)") {
+                    try await library.changeBroker.ask(FeedSince(token: token))
+                }
+                #expect(error?.errorCode == .tokenExpired, "\(what)")
+            }
+            // Subscribers are notified, and do not diverge silently.
+            var feed = library.changes(since: last).makeAsyncIterator()
+            guard case .expired = try await feed.next() else {
+                Issue.record("\(what): a subscriber was not notified")
+                return false
+            }
+        }
+        _ = try await library.perform([.createCollection(.init(ref: "a", title: "\(titles.count)"))])
+        await library.close()
+        #expect(services.stop() == [], "\(what)")
+        let sqlite = try Needed.program("sqlite3")
+        let run = try RunningProgram.run(sqlite, ["-readonly", copy + "/library.sqlite", "PRAGMA integrity_check"])
+        #expect(run.output == "ok\n", "\(what): \(run.errors)")
+        return goesOn
+    }
+
+    @Test func `F16: a WAL cut, flipped or removed leaves a whole prefix, and what is missing is reported`()
+        async throws
+    {
+        var random = SeededRandom(named: "F16")
+        let size = try Self.log(try await Self.remains()).count
+        #expect(size > 32 + Self.transactions * 4120, "the WAL contains the transactions")
+        func write(_ bytes: [UInt8], _ database: String) throws {
+            try Data(bytes).write(to: URL(filePath: database + "-wal"))
+        }
+        let untouched: [(what: String, operate: (String, [UInt8]) throws -> Void)] = [
+            ("as it was left", { _, _ in }), ("without -shm", { path, _ in unlink(path + "-shm") }),
+            (
+                "with a -shm of noise",
+                { path, _ in
+                    try Data((0..<32_768).map { UInt8(truncatingIfNeeded: $0 &* 37) }).write(
+                        to: URL(filePath: path + "-shm")
+                    )
+                }
+            ),
+            ("bytes after the log's end", { path, log in try write(log + [1, 2, 3], path) }),
+        ]
+        for (what, operate) in untouched {
+            let goesOn = try await Self.check(what, operate)
+            #expect(goesOn, "\(what)")
+        }
+        for (what, operate) in [
+            ("without -wal", { path, _ in unlink(path + "-wal") }),
+            ("an empty log", { path, _ in try write([], path) }),
+        ] as [(String, (String, [UInt8]) throws -> Void)] {
+            let goesOn = try await Self.check(what, operate)
+            #expect(!goesOn, "\(what)")
+        }
+        // A WAL has a header of 32 bytes; each frame is a header of 24 bytes and a page of 4,096.
+        var cuts = [31, 32, 33, size - 1, size - 4096, size - 4120, size - 4121]
+        let rounds = TestEnvironment.rounds(3)
+        cuts += (0..<rounds).map { _ in Int.random(in: 1..<size, using: &random) }
+        var (went, new) = (0, 0)
+        for cut in cuts {
+            let goesOn = try await Self.check("WAL cut at \(cut) of \(size)") { path, log in
+                try write(Array(log.prefix(cut)), path)
+            }
+            if goesOn { went += 1 } else { new += 1 }
+        }
+        for _ in 0..<rounds {
+            let place = Int.random(in: 0..<size, using: &random)
+            let bit = Int.random(in: 0..<8, using: &random)
+            let goesOn = try await Self.check("bit \(bit) of byte \(place) of \(size)") { path, log in
+                var bytes = log
+                bytes[min(place, bytes.count - 1)] ^= 1 << bit
+                try write(bytes, path)
+            }
+            if goesOn { went += 1 } else { new += 1 }
+        }
+        TestPaths.report("a WAL of \(size) bytes, cut or flipped: \(went) histories continued, \(new) began anew")
+        #expect(new > 0)
+    }
+
+    @Test func `F16: if one of the two slots of the head file is damaged the other is used`() async throws {
+        for slot in [0, 4096] {
+            let goesOn = try await Self.check("head's slot at \(slot)") { database, _ in
+                let path = (database as NSString).deletingLastPathComponent + "/head"
+                var bytes = try Data(contentsOf: URL(filePath: path))
+                bytes[slot + 40] ^= 0xFF
+                try bytes.write(to: URL(filePath: path))
+            }
+            #expect(goesOn, "slot at \(slot)")
+        }
+    }
+}

@@ -1,0 +1,317 @@
+import Contracts
+import Foundation
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+/// Malicious files, from `safelight import` to the image and the edit, through the real executables.
+@Suite(.serialized, .timeLimit(.minutes(5)))
+struct HostileFilesTests {
+    private static let rounds = ProcessInfo.processInfo.environment["SAFELIGHT_SOAK"].flatMap(Int.init) ?? 1
+
+    @Test func `each hostile file is a named error or a correct import, and harms no other work`() async throws {
+        let started = ContinuousClock().now
+        let services = try SafelightFixture("evil")
+        try services.start()
+        let library = try services.library()
+        let clients = [library.catalog, library.thumbnailer, library.editor]
+        let pids = SafelightFixture.Service.allCases.map { services.program($0)?.processIdentifier }
+        let peaks = PeakMemory()
+        let watching = Task { await peaks.watch(clients) }
+
+        let files = try plant(in: services.folder)
+        // A user's file name must not be parsed as an option of `safelight`.
+        let imported = try services.safelight(["import", "--json", "--parallel", "4", "--"] + files)
+        #expect(imported.status == 3, "\(imported.errors)")
+        var assets: [(id: ObjectID, file: String)] = []
+        var broken: [String: Int] = [:]
+        var answered = 0
+        for line in imported.output.split(separator: "\n") {
+            let json = try JSON(parsing: Array(line.utf8))
+            guard let file = json["file"]?.stringValue else { continue }
+            answered += 1
+            if let id = json["id"]?.stringValue.flatMap({ ObjectID($0) }) {
+                assets.append((id, file))
+            } else {
+                let name = json["error"]?["name"]?.stringValue ?? ""
+                #expect(Self.isNamed(name), "\(file): \(json.text)")
+                broken[name, default: 0] += 1
+            }
+        }
+        #expect(answered == files.count, "\(imported.errors)")
+        TestPaths.report("\(files.count) hostile files: \(assets.count) imported, refused \(broken)")
+        let importTime = ContinuousClock().now - started
+
+        var outcomes: [String: Int] = [:]
+        var slowest = (time: Duration.zero, file: "")
+        for (id, file) in assets {
+            let begun = ContinuousClock().now
+            for (what, outcome) in await [("picture", image(id, library)), ("edit", edit(id, library))] {
+                #expect(outcome.map(Self.isNamed) ?? true, "\(what) of \(file): \(outcome ?? "")")
+                outcomes["\(what) \(outcome ?? "made")", default: 0] += 1
+            }
+            let time = ContinuousClock().now - begun
+            if time > slowest.time { slowest = (time, file) }
+        }
+        TestPaths.report("then: \(outcomes)")
+        #expect(slowest.time < .seconds(30), "\(slowest.file)")
+
+        // The next client is served by the same processes.
+        let good = try await asset(services.folder.write(TestImages.jpeg(seed: 4711), to: "good.jpg"), library)
+        #expect(await image(good, library) == nil)
+        #expect(await edit(good, library) == nil)
+        #expect(SafelightFixture.Service.allCases.map { services.program($0)?.processIdentifier } == pids)
+        #expect(
+            SafelightFixture.Service.allCases.allSatisfy { services.program($0)?.isRunning == true },
+            "\(services.logs)"
+        )
+
+        watching.cancel()
+        await watching.value
+        for (client, limit) in zip(clients, [1536, 3072, 4096]) {
+            let metrics = try await client.metrics()["workers"]
+            let counts = ["crashed", "timedOut", "started"].map { "\($0) \(metrics?[$0]?.intValue ?? -1)" }
+            let name = client.address.path.map { ($0 as NSString).lastPathComponent } ?? ""
+            let peak = await peaks.mebibytes[name] ?? 0
+            TestPaths.report("workers of \(name): peak \(peak) MiB of \(limit), \(counts.joined(separator: ", "))")
+            #expect(peak < limit)
+        }
+        let whole = ContinuousClock().now - started
+        TestPaths.report("import \(importTime), slowest file \(slowest.file) \(slowest.time), all \(whole)")
+        if Self.rounds == 1 { #expect(whole < .seconds(110)) }
+        await library.close()
+        #expect(services.stop() == [])
+    }
+
+    @Test func `no file name sends control characters to the terminal`() async throws {
+        let services = try SafelightFixture("names")
+        try services.start([.catalog])
+        // No other output ends in an upper-case Q: identifiers are lower case.
+        let name = "Q\n\u{1B}[31mred\u{1B}]0;title\u{07}\u{202E}gpj.jpg"
+        let good = try services.folder.write(TestImages.jpeg(seed: 1), to: "p/" + name)
+        try services.folder.write(Array("nothing".utf8), to: "p/broken " + name)
+        let library = try services.library()
+        let id = try await asset(good, library)
+        for arguments in [
+            ["import", "-v", services.folder.file("p")], ["import", "--dry-run", services.folder.file("p")],
+            ["fetch"], ["show", id.text], ["import", good + "\n.not there"],
+        ] {
+            let run = try services.safelight(arguments)
+            for text in [run.output, run.errors] {
+                #expect(!text.unicodeScalars.contains { $0.value == 0x1B || $0.value == 7 || $0.value == 0x202E })
+                #expect(!text.contains("\nred") && !text.contains("Q\n"), "\(arguments): \(text)")
+            }
+            #expect((run.output + run.errors).contains("red"), "\(arguments): \(run)")
+        }
+        // The log's lines stay whole and free of escapes too.
+        #expect(!services.logs.unicodeScalars.contains { $0.value == 0x1B })
+        await library.close()
+        #expect(services.stop() == [])
+    }
+
+    // MARK: Killed workers
+
+    /// Returns the outcomes of each file's import, image and edit, by path.
+    private func outcomes(_ files: [String], _ services: SafelightFixture, _ library: PhotoLibrary) async throws
+        -> [String: [String]]
+    {
+        let imported = try services.safelight(["import", "--json", "--parallel", "4", "--"] + files)
+        var outcomes: [String: [String]] = [:]
+        var assets: [(String, ObjectID)] = []
+        for line in imported.output.split(separator: "\n") {
+            let json = try JSON(parsing: Array(line.utf8))
+            guard let file = json["file"]?.stringValue else { continue }
+            #expect(outcomes[file] == nil, "\(file) is reported twice")
+            outcomes[file] = [json["error"]?["name"]?.stringValue ?? "imported"]
+            if let id = json["id"]?.stringValue.flatMap({ ObjectID($0) }) { assets.append((file, id)) }
+        }
+        #expect(outcomes.count == files.count, "\(imported.errors)")
+        for (file, id) in assets {
+            async let image = patiently { await self.image(id, library) }
+            async let edit = patiently { await self.edit(id, library) }
+            outcomes[file]? += [await image ?? "made", await edit ?? "made"]
+        }
+        return outcomes
+    }
+
+    /// Repeats a request that failed because there was no worker for a moment, as the error advises.
+    private func patiently(_ ask: () async -> String?) async -> String? {
+        for _ in 0..<100 {
+            let end = await ask()
+            if end != "unavailable" { return end }
+            try? await Task.sleep(for: .milliseconds(50))
+        }
+        return "unavailable"
+    }
+
+    @Test func `killed workers lose no request, and each job ends as without kills or by name (F4)`()
+        async throws
+    {
+        var random = SeededRandom(named: "hostile files and killed workers")
+        let calm = try SafelightFixture("calm")
+        try calm.start()
+        let quiet = try calm.library()
+        let files = try plant(in: calm.folder).shuffled(using: &random).prefix(40).map { $0 }
+        let expected = try await outcomes(files, calm, quiet)
+        await quiet.close()
+        #expect(calm.stop() == [])
+
+        let services = try SafelightFixture("killed")
+        try services.start()
+        let library = try services.library()
+        let clients = [library.catalog, library.thumbnailer, library.editor]
+        let killer = Task { [seed = random.next()] in
+            var random = SeededRandom(seed: seed)
+            var kills = 0
+            while !Task.isCancelled {
+                let client = random.pick(clients)
+                let pids = try? await client.metrics()["workers"]?["pids"]?.arrayValue?.compactMap(\.intValue)
+                if let pids, !pids.isEmpty, kill(Int32(random.pick(pids)), SIGKILL) == 0 { kills += 1 }
+                try? await Task.sleep(for: .milliseconds(Int.random(in: 20...120, using: &random)))
+            }
+            return kills
+        }
+        let stormy = try await outcomes(files, services, library)
+        killer.cancel()
+        let kills = await killer.value
+        var unlucky = 0
+        for (file, ends) in stormy {
+            for (index, end) in ends.enumerated() where end != expected[file]?[index] {
+                #expect(["worker_crashed", "quarantined"].contains(end), "\(file): \(end) of \(expected[file] ?? [])")
+                unlucky += 1
+            }
+        }
+        let list = try await library.catalog.ask(ListQuarantine()).result
+        TestPaths.report(
+            "\(files.count) hostile files, \(kills) workers killed: \(unlucky) differ, \(list.count) quarantined"
+        )
+        // Bytes whose workers were killed twice are quarantined. After the quarantine is lifted all outcomes are as
+        // expected.
+        for entry in list.resources { _ = try await library.catalog.ask(LiftQuarantine(digest: entry.digest)) }
+        let after = try await outcomes(files, services, library)
+        for (file, ends) in after { #expect(ends == expected[file], "\(file)") }
+        #expect(
+            SafelightFixture.Service.allCases.allSatisfy { services.program($0)?.isRunning == true },
+            "\(services.logs)"
+        )
+        await library.close()
+        #expect(services.stop() == [])
+    }
+
+    // MARK: Requests
+
+    private static func isNamed(_ name: String) -> Bool {
+        let faults: [ErrorCode] = [.internalError, .connectionLost, .deadlineExceeded, .unavailable, .busy]
+        return ErrorCode(rawValue: name).map { !faults.contains($0) } ?? false
+    }
+
+    private func image(_ id: ObjectID, _ library: PhotoLibrary) async -> String? {
+        do throws(RPCError) {
+            let answer = try await library.thumbnailer.ask(
+                ImageRequest(asset: id, targetSize: .size(width: 128, height: 128))
+            )
+            return answer.attachments.first?.isEmpty == false ? nil : "no picture"
+        } catch {
+            return error.name
+        }
+    }
+
+    private func edit(_ id: ObjectID, _ library: PhotoLibrary) async -> String? {
+        do throws(RPCError) {
+            _ = try await library.editor.ask(
+                ApplyEdit(asset: id, adjustments: AdjustmentList(operations: [.exposure(0.5)]))
+            )
+            return nil
+        } catch {
+            return error.name
+        }
+    }
+
+    private func asset(_ path: String, _ library: PhotoLibrary) async throws -> ObjectID {
+        let result = try await library.perform([
+            .createAsset(.init(ref: "a", resources: [NewResource(source: .path(path))]))
+        ])
+        return try #require(result.id("a"))
+    }
+
+    // MARK: The files
+
+    private func plant(in folder: TemporaryFolder) throws -> [String] {
+        var random = SeededRandom(named: "hostile files")
+        var files: [String] = []
+        func add(_ name: String, _ bytes: some Sequence<UInt8>) throws {
+            files.append(try folder.write(bytes, to: "evil/" + name))
+        }
+        func noise(_ count: Int) -> [UInt8] { (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) } }
+
+        for (name, text) in HostileImages.texts { try add(name, text.utf8) }
+        try add("claims.png", HostileImages.hugePNG(width: 60_000, height: 60_000))
+        try add("claims less.png", HostileImages.hugePNG(width: 9000, height: 9000))
+        try add("claims.bmp", HostileImages.hugeBMP(side: 60_000))
+        try add("loop.tif", HostileImages.loopingTIFF)
+        try add("frames.gif", TestImages.gif(frames: 100_000))
+        for chunk in ["zTXt", "iTXt", "iCCP"] {
+            try add("\(chunk).png", HostileImages.textBomb(chunk, bytes: 400_000_000))
+        }
+        for depth in [10, 1000, 100_000] { try add("nested \(depth).heic", HostileImages.nestedBoxes(depth: depth)) }
+
+        let photo = TestImages.jpeg(width: 640, height: 480, date: "2024:06:01 12:30:00", latitude: 1, longitude: 2)
+        for name in ["ephemeral:x.jpg", "@list.jpg", "-help.jpg", "a\nb\u{1B}[2J.jpg", "%d.jpg", "x.jpg[0-99999]"] {
+            try add(name, TestImages.jpeg(seed: UInt64(files.count)))
+        }
+        for _ in 0..<(20 * Self.rounds) {
+            try add("cut \(files.count).jpg", photo.prefix(Int.random(in: 0..<photo.count, using: &random)))
+            // Truncated inside but with an end marker, as memory cards and recovery programs leave them.
+            let cut = Int.random(in: 1000..<photo.count - 2, using: &random)
+            try add("mended \(files.count).jpg", Array(photo.prefix(cut)) + [0xFF, 0xD9])
+            var mutated = photo
+            for _ in 0..<Int.random(in: 1...20, using: &random) {
+                mutated[Int.random(in: 2..<mutated.count, using: &random)] = UInt8.random(in: 0...255, using: &random)
+            }
+            try add("mutated \(files.count).jpg", mutated)
+        }
+        for start: [UInt8] in [[], [0xFF, 0xD8, 0xFF], Array(TestImages.pngStart(width: 100, height: 100))] {
+            for count in [0, 1, 100, 100_000] { try add("noise \(files.count).jpg", start + noise(count)) }
+        }
+        let invalid = SharedPhotos.files(["jpg"], below: "exif-samples/jpg/invalid")
+        let heic = SharedPhotos.files(["heic"], below: "exif-samples/heic")
+        if invalid.isEmpty { try Needed.missingPart("photographs: broken real files") }
+        for file in invalid { try add(file.lastPathComponent, SharedPhotos.bytes(file)) }
+        for file in heic.prefix(1) {
+            let bytes = SharedPhotos.bytes(file)
+            for part in [0.001, 0.01, 0.5, 0.99] {
+                try add("cut \(part).heic", bytes.prefix(Int(Double(bytes.count) * part)))
+            }
+        }
+        return files
+    }
+}
+
+/// The peak memory of any worker of the services.
+private actor PeakMemory {
+    private(set) var mebibytes: [String: Int] = [:]
+
+    /// Samples until the task is cancelled: a replaced worker's peak is otherwise lost.
+    func watch(_ clients: [ServiceClient]) async {
+        while !Task.isCancelled {
+            for client in clients {
+                let pids = try? await client.metrics()["workers"]?["pids"]?.arrayValue?.compactMap(\.intValue)
+                let name = client.address.path.map { ($0 as NSString).lastPathComponent } ?? ""
+                for pid in pids ?? [] {
+                    mebibytes[name] = max(mebibytes[name] ?? 0, Self.peak(Int32(pid)))
+                }
+            }
+            try? await Task.sleep(for: .milliseconds(50))
+        }
+    }
+
+    private static func peak(_ pid: Int32) -> Int {
+        guard let status = try? String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8),
+            let line = status.split(separator: "\n").first(where: { $0.hasPrefix("VmHWM") })
+        else { return 0 }
+        return (Int(line.filter(\.isNumber)) ?? 0) / 1024
+    }
+}

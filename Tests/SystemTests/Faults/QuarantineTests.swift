@@ -1,0 +1,192 @@
+import Contracts
+import Foundation
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+/// Bytes that hang or kill workers, with the real services (fault F4). An image that takes longer to decode than a job
+/// may take hangs a worker; a worker killed from outside is not held against the bytes.
+@Suite(.serialized, .timeLimit(.minutes(3)))
+struct QuarantineTests {
+    /// Returns all workers of a service once they are idle; workers that start or end are waited for.
+    private func workers(_ client: ServiceClient) async throws -> [Int32] {
+        while true {
+            let metrics = try #require(try await client.metrics()["workers"])
+            let count = try #require(metrics["workers"]?.intValue)
+            if metrics["idle"]?.intValue == count {
+                return try #require(metrics["pids"]?.arrayValue).compactMap(\.intValue).map { Int32($0) }
+            }
+            await Task.yield()
+        }
+    }
+
+    private func number(_ name: String, _ client: ServiceClient) async throws -> Int64 {
+        try await client.metrics()["workers"]?[name]?.intValue ?? 0
+    }
+
+    private func asset(_ services: SafelightFixture, _ library: PhotoLibrary, seed: UInt64) async throws -> ObjectID {
+        let path = try services.folder.write(TestImages.jpeg(seed: seed), to: "p\(seed).jpg")
+        let result = try await library.perform([
+            .createAsset(.init(ref: "a", resources: [NewResource(source: .path(path))]))
+        ])
+        return try #require(result.id("a"))
+    }
+
+    /// Imports an image whose decoding takes a worker some seconds.
+    private func slowAsset(_ services: SafelightFixture, _ library: PhotoLibrary) async throws -> ObjectID {
+        let path = try services.folder.write(TestImages.largeBlackPNG(side: 9900), to: "slow.png")
+        let result = try await library.perform([
+            .createAsset(.init(ref: "a", resources: [NewResource(source: .path(path))]))
+        ])
+        return try #require(result.id("a"))
+    }
+
+    private func image(_ id: ObjectID, side: Int, _ library: PhotoLibrary) async -> RPCError? {
+        do throws(RPCError) {
+            _ = try await library.thumbnailer.ask(
+                ImageRequest(asset: id, targetSize: .size(width: side, height: side))
+            )
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test func `a job whose worker is killed is repeated by another one, and the request is answered once`()
+        async throws
+    {
+        let services = try SafelightFixture("redo")
+        try services.start()
+        let library = try services.library()
+        let id = try await asset(services, library, seed: 1)
+        for (client, name) in [(library.thumbnailer, "picture"), (library.editor, "edit")] {
+            let stopped = try await workers(client)
+            try await stop(stopped)
+            let started = ContinuousClock().now
+            async let answer: RPCError? =
+                name == "picture" ? image(id, side: 64, library) : edit(id, library)
+            while try await number("busy", client) == 0 { await Task.yield() }
+            let service = try #require(services.program(name == "picture" ? .thumbnailer : .editor))
+            while !isWaitingForWorkers(service) { await Task.yield() }
+            // To the service they must die at the same time: otherwise the job could go to a worker that is killed
+            // next, and after two deaths it fails.
+            try await stop([service.processIdentifier])
+            for pid in stopped { kill(pid, SIGKILL) }
+            while !stopped.allSatisfy(isGone) { await Task.yield() }
+            service.signal(SIGCONT)
+            let error = await answer
+            #expect(error == nil, "\(name): \(String(describing: error))")
+            #expect(ContinuousClock().now - started < .seconds(3))
+            #expect(try await number("crashed", client) == 1)
+        }
+        // The edit is applied once.
+        #expect(try await library.asset(id).hasAdjustments)
+        #expect(try await library.currentToken().token.sequence == 2)
+        #expect(try await library.catalog.ask(ListQuarantine()).result.count == 0)
+        await library.close()
+        #expect(services.stop() == [])
+    }
+
+    /// Stops processes and waits until each of their threads is stopped: one thread takes the signal, and the others
+    /// run until it has.
+    private func stop(_ processes: [Int32]) async throws {
+        for process in processes { kill(process, SIGSTOP) }
+        while !processes.allSatisfy({ threads(of: $0).allSatisfy { $0.state == "T" } }) { await Task.yield() }
+    }
+
+    /// Returns whether all threads that serve a worker are asleep, so that they have sent everything they had to send.
+    private func isWaitingForWorkers(_ service: RunningProgram) -> Bool {
+        threads(of: service.processIdentifier).allSatisfy { !$0.name.hasPrefix("worker-") || $0.state == "S" }
+    }
+
+    private func threads(of process: Int32) -> [(name: Substring, state: Substring)] {
+        let tasks = "/proc/\(process)/task"
+        return ((try? FileManager.default.contentsOfDirectory(atPath: tasks)) ?? []).compactMap { thread in
+            // proc_pid_stat(5): number (name) state …
+            guard let stat = try? String(contentsOfFile: "\(tasks)/\(thread)/stat", encoding: .utf8),
+                let start = stat.firstIndex(of: "("), let end = stat.lastIndex(of: ")")
+            else { return nil }
+            return (stat[stat.index(after: start)..<end], stat[end...].dropFirst(2).prefix(1))
+        }
+    }
+
+    /// Returns whether a process has ended with all of its threads, even if its parent has not reaped it: while one of
+    /// them is left its socket is open and accepts a job.
+    private func isGone(_ pid: Int32) -> Bool {
+        let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/task").count) ?? 0
+        return threads <= 1
+            && (try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8))?.contains(") Z ") ?? true
+    }
+
+    private func edit(_ id: ObjectID, _ library: PhotoLibrary) async -> RPCError? {
+        do throws(RPCError) {
+            _ = try await library.editor.ask(
+                ApplyEdit(asset: id, adjustments: AdjustmentList(operations: [.exposure(0.5)]))
+            )
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test func `bytes that hang twice are quarantined by name, across restarts, until it is lifted`() async throws {
+        let services = try SafelightFixture("poison", environment: ["SAFELIGHT_JOB_SECONDS": "1"])
+        try services.start()
+        let library = try services.library()
+        let (id, good) = (try await slowAsset(services, library), try await asset(services, library, seed: 2))
+        var timeouts = 0
+        for side in 1...60 {
+            let error = await image(id, side: side, library)
+            if side == 1 { #expect(error?.errorCode == .workerTimeout, "\(String(describing: error))") }
+            guard error?.errorCode == .workerTimeout else {
+                #expect(error?.errorCode == .quarantined, "\(side): \(String(describing: error))")
+                break
+            }
+            timeouts += 1
+        }
+        // There are more timeouts only on a machine so busy that the worker hardly ran in its time.
+        #expect((2..<60).contains(timeouts))
+        let before = try await number("started", library.thumbnailer)
+        for side in 70..<90 {
+            let error = await image(id, side: side, library)
+            #expect(error?.errorCode == .quarantined)
+            #expect(error?.data["reason"]?.stringValue?.contains("1 s") == true, "\(String(describing: error))")
+        }
+        #expect(await edit(id, library)?.errorCode == .quarantined, "the editor learns it from the catalog")
+        #expect(await image(good, side: 50, library) == nil)
+        // Only killed workers were replaced; refused requests cost none.
+        #expect(try await number("started", library.thumbnailer) <= before + 1)
+
+        let shown = try services.safelight(["show", id.text])
+        #expect(shown.output.contains("quarantined") && shown.output.contains("1 s"), "\(shown.output)")
+        let json = try JSON(parsing: Array(services.safelight(["show", id.text, "--json"]).output.utf8))
+        #expect(json["quarantined"]?.arrayValue?.first?["name"] == "worker_timeout")
+        for service in [SafelightFixture.Service.catalog, .thumbnailer, .editor] { try services.restart(service) }
+        #expect(await image(id, side: 91, library)?.errorCode == .quarantined)
+        let list = try services.safelight(["quarantine", "list"])
+        #expect(list.output.contains(id.text) && list.output.contains("thumbnailer"), "\(list.output)")
+
+        // Importing the same bytes again reports the reason, and no worker opens them.
+        let again = try services.safelight(["import", services.folder.file("slow.png")])
+        #expect(again.status == 0 || again.errors.contains("quarantined"), "\(again.errors)")
+
+        #expect(try services.safelight(["quarantine", "lift", id.text]).output.contains("1 file"))
+        // With more time the same bytes are decoded.
+        services.killHard(.thumbnailer)
+        let patient = try RunningProgram(
+            "thumbnailer",
+            ["--ready-fd", "1", "--job-seconds", "60"],
+            environment: services.environment
+        )
+        #expect(patient.waitForOutput("ready"))
+        #expect(await image(id, side: 92, library) == nil)
+        #expect(try services.safelight(["quarantine", "list"]).output.contains("nothing"))
+        await library.close()
+        patient.signal(SIGTERM)
+        #expect(patient.wait(seconds: 20) == 0)
+        #expect(services.stop() == [])
+    }
+}

@@ -1,0 +1,147 @@
+import Contracts
+import Foundation
+import JSONValue
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+/// A record of what one subscriber received.
+struct SubscriberLog: Sendable {
+    let received = AwaitableValue<[Int64: [UInt8]]>([:])
+    /// Changes that were out of order or left a gap.
+    let problems = AwaitableValue<[String]>([])
+    /// The tokens from which the reader had to begin anew after `token_expired`.
+    let expired = AwaitableValue<[ChangeToken]>([])
+    let task: Task<Void, any Error>
+
+    /// - Parameter pause: how long the reader takes for each change
+    init(_ library: PhotoLibrary, since token: ChangeToken, pause: Duration = .zero) {
+        task = Task { [received, problems, expired] in
+            var last = token.sequence
+            for try await event in library.changes(since: token) {
+                switch event {
+                case .caughtUp: continue
+                case .expired(let head, _):
+                    last = head.sequence
+                    expired.withLock { $0.append(head) }
+                case .change(let record):
+                    if record.sequence != last + 1 { problems.withLock { $0.append("\(last) -> \(record.sequence)") } }
+                    last = record.sequence
+                    received.withLock { $0[record.sequence] = record.bytes }
+                    if pause > .zero { try await Task.sleep(for: pause) }
+                }
+            }
+        }
+    }
+}
+
+/// Compares what subscribers received with the catalog's change table, read from the database file itself and so
+/// independently of the catalog, the broker and the clients.
+enum FeedChecker {
+    /// Runs the body with a catalog and a broker over a generated library.
+    static func withServices(
+        assets: Int = 50,
+        environment: [String: String] = [:],
+        _ body: (SafelightFixture, PhotoLibrary, [ObjectID]) async throws -> Void
+    ) async throws {
+        let services = try SafelightFixture("faults", environment: environment)
+        let made = try RunningProgram.run(
+            "catalog",
+            ["generate", "--assets", "\(assets)"],
+            environment: services.environment
+        )
+        #expect(made.status == 0, "\(made.errors)")
+        try services.start([.catalog, .changeBroker])
+        let library = try services.library()
+        let ids = try await library.assets(FetchDescription(.assets), count: 1000).assets.map(\.id)
+        try await body(services, library, ids)
+        await library.close()
+        #expect(services.stop() == [])
+    }
+
+    /// Commits `count` caption changes, `lanes` at a time.
+    static func commit(_ count: Int, _ ids: [ObjectID], _ library: PhotoLibrary, lanes: Int = 8) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for lane in 0..<lanes {
+                group.addTask {
+                    for number in stride(from: lane, to: count, by: lanes) {
+                        let patch = AssetPatch(caption: .some("\(number) \(Int.random(in: 0..<1_000_000))"))
+                        _ = try await library.perform([
+                            .updateAsset(.init(id: .id(ids[number % ids.count]), set: patch))
+                        ])
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    /// Returns the records after a token, as stored in the database file, by sequence.
+    static func table(_ services: SafelightFixture, after token: ChangeToken) throws -> [Int64: [UInt8]] {
+        let query = "SELECT sequence || ' ' || hex(record) FROM change WHERE sequence > \(token.sequence)"
+        let read = try RunningProgram.run(
+            "/usr/bin/sqlite3",
+            ["-readonly", "-cmd", ".timeout 10000", services.folder.file("library/library.sqlite"), query]
+        )
+        guard read.status == 0 else {
+            throw FixtureError(description: "the change table cannot be read: \(read.errors)")
+        }
+        var table: [Int64: [UInt8]] = [:]
+        for line in read.output.split(separator: "\n") {
+            guard let space = line.firstIndex(of: " "), let sequence = Int64(line[..<space]) else { continue }
+            table[sequence] = Self.bytes(ofHex: line[line.index(after: space)...].utf8)
+        }
+        return table
+    }
+
+    private static func bytes(ofHex digits: Substring.UTF8View) -> [UInt8] {
+        func value(_ digit: UInt8) -> UInt8 { digit < 58 ? digit - 48 : digit - 55 }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(digits.count / 2)
+        var high: UInt8?
+        for digit in digits {
+            if let upper = high {
+                bytes.append(upper << 4 | value(digit))
+                high = nil
+            } else {
+                high = value(digit)
+            }
+        }
+        return bytes
+    }
+
+    /// Expects that within a minute every reader has exactly the catalog's records, byte for byte and in order.
+    static func expectComplete(_ readers: [SubscriberLog], _ services: SafelightFixture, after token: ChangeToken)
+        async throws
+    {
+        let table = try table(services, after: token)
+        for (number, reader) in readers.enumerated() {
+            try await until("reader \(number) is complete") { reader.received.current.count >= table.count }
+            let received = reader.received.current
+            let wrong = Set(table.keys).union(received.keys).filter { table[$0] != received[$0] }.sorted()
+            #expect(wrong.isEmpty, "reader \(number) of \(readers.count) is wrong at \(wrong.prefix(10))")
+            #expect(reader.problems.current == [], "reader \(number)")
+            reader.task.cancel()
+        }
+    }
+
+    /// Polls a condition that has no event of its own.
+    static func until(_ what: String, seconds: Int = 60, _ condition: () async throws -> Bool) async throws {
+        let clock = ContinuousClock()
+        let end = clock.now + .seconds(seconds)
+        while try await !condition() {
+            guard clock.now < end else { throw FixtureError(description: "\(what): not within \(seconds) s") }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
+    /// Returns the resident memory of a service, in KiB.
+    static func resident(_ services: SafelightFixture, _ service: SafelightFixture.Service = .changeBroker) -> Int {
+        guard let program = services.program(service),
+            let status = try? String(contentsOfFile: "/proc/\(program.processIdentifier)/status", encoding: .utf8),
+            let line = status.split(separator: "\n").first(where: { $0.hasPrefix("VmRSS") })
+        else { return 0 }
+        return Int(line.filter(\.isNumber)) ?? 0
+    }
+}

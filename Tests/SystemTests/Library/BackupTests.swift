@@ -1,0 +1,199 @@
+import Contracts
+import Basics
+import Foundation
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+/// A backup made while the library is written to, and the library restored from it.
+@Suite(.serialized, .timeLimit(.minutes(10)))
+struct BackupTests {
+    private static func integrity(_ path: String) throws {
+        let sqlite = try Needed.program("sqlite3")
+        let check = try RunningProgram.run(
+            sqlite,
+            ["-readonly", path, "PRAGMA integrity_check; PRAGMA foreign_key_check"]
+        )
+        #expect(check.output == "ok\n", "\(path): \(check.errors)")
+    }
+
+    /// A load that imports and changes assets until it is stopped. It records the sequence of each acknowledged
+    /// transaction.
+    private final class Load: Sendable {
+        let acknowledged = AwaitableValue<[Int64]>([])
+        let assets = AwaitableValue<[ObjectID]>([])
+        private let isOver = AwaitableValue(false)
+        private let work: Task<Void, any Error>
+
+        init(_ library: PhotoLibrary, _ services: SafelightFixture, first: Int) {
+            let (acknowledged, assets, isOver) = (acknowledged, assets, isOver)
+            work = Task {
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for lane in 0..<3 {
+                        group.addTask {
+                            var number = first + lane
+                            while !isOver.withLock({ $0 }) {
+                                let bytes = TestImages.jpeg(width: 48, height: 32, seed: UInt64(number))
+                                let path = try services.folder.write(bytes, to: "photos/\(number).jpg")
+                                let made = try await library.perform([
+                                    .createAsset(.init(ref: "a", resources: [NewResource(source: .path(path))]))
+                                ])
+                                acknowledged.withLock { $0.append(made.sequence) }
+                                if let id = made.id("a") { assets.withLock { $0.append(id) } }
+                                number += 3
+                            }
+                        }
+                    }
+                    group.addTask {
+                        var number = 0
+                        while !isOver.withLock({ $0 }) {
+                            number += 1
+                            guard let id = assets.withLock({ $0.isEmpty ? nil : $0[number % $0.count] }) else {
+                                await Task.yield()
+                                continue
+                            }
+                            let patch = AssetPatch(caption: .some("\(number)"))
+                            let done = try await library.perform([.updateAsset(.init(id: .id(id), set: patch))])
+                            acknowledged.withLock { $0.append(done.sequence) }
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+            }
+        }
+
+        func wait(for count: Int) async {
+            await acknowledged.wait { $0.count >= count }
+        }
+
+        func stop() async throws {
+            isOver.withLock { $0 = true }
+            try await work.value
+        }
+    }
+
+    private static func backup(_ services: SafelightFixture) throws -> BackupLibrary.Result {
+        let done = try services.safelight(["backup", services.folder.file("backup"), "--json"])
+        #expect(done.status == 0, "\(done.errors)")
+        return try BackupLibrary.Result(json: JSON(parsing: done.output))
+    }
+
+    @Test(.spec("P-22"))
+    func `a backup made during writes restores to a library with every transaction acknowledged before it`()
+        async throws
+    {
+        let services = try SafelightFixture("backup")
+        try services.start([.catalog, .changeBroker])
+        let library = try services.library("load")
+        let load = Load(library, services, first: 1)
+        await load.wait(for: 60)
+        let first = try Self.backup(services)
+        #expect(first.resources > 0 && first.linked + first.copied == first.resources)
+        await load.wait(for: load.acknowledged.withLock { $0.count } + 60)
+
+        let before = load.acknowledged.withLock { $0 }
+        let second = try Self.backup(services)
+        #expect(second.present == first.resources)
+        #expect(second.resources > first.resources)
+        #expect(
+            before.allSatisfy { $0 <= second.token.sequence },
+            "acknowledged before the backup began but missing from it"
+        )
+        await load.wait(for: load.acknowledged.withLock { $0.count } + 20)
+        try await load.stop()
+
+        // The state that results from the records up to that sequence.
+        var expected: [ObjectID: Asset] = [:]
+        var cursor = ChangeToken(library: second.token.library, sequence: 0)
+        while cursor.sequence < second.token.sequence {
+            let page = try await library.changeBroker.ask(FeedSince(token: cursor, limit: 500)).result
+            for record in try page.records.map({ try ChangeRecord(json: $0) })
+            where record.sequence <= second.token.sequence {
+                for change in record.assets { expected[change.id] = change.after }
+            }
+            cursor = page.token
+        }
+        await library.close()
+        #expect(services.stop() == [])
+
+        let target = services.folder.file("restored")
+        let restored = try services.safelight(["restore", services.folder.file("backup"), "--library", target])
+        #expect(restored.status == 0, "\(restored.errors)")
+        try Self.integrity(target + "/library.sqlite")
+        try Self.integrity(services.folder.file("backup") + "/library-\(second.token.sequence).sqlite")
+        let again = try services.safelight(["restore", services.folder.file("backup"), "--library", target])
+        #expect(again.status == 1 && again.errors.contains("not empty"), "\(again.errors)")
+
+        let newHouse = try SafelightFixture("restored", environment: ["SAFELIGHT_LIBRARY": target])
+        try newHouse.start([.catalog, .changeBroker])
+        let new = try newHouse.library()
+        var stored: [ObjectID: Asset] = [:]
+        for try await asset in new.allAssets(FetchDescription(.assets)) { stored[asset.id] = asset }
+        #expect(stored == expected)
+        for asset in stored.values {
+            let bytes = try await new.resource(asset: asset.id).readAll(limit: 1 << 20)
+            let digest = SHA256.hash(data: bytes).hexadecimal
+            #expect(digest == asset.originalResource?.digest)
+        }
+        // No token of the lost library is valid in the restored one.
+        let token = try await new.currentToken().token
+        #expect(token.library != second.token.library && token.sequence > second.token.sequence + 1000)
+        for old in [second.token, ChangeToken(library: second.token.library, sequence: token.sequence)] {
+            let catalog = await #expect(throws: RPCError.self) { try await new.catalog.ask(ChangesSince(token: old)) }
+            #expect(catalog?.errorCode == .tokenExpired && catalog?.data["head"]?.stringValue == token.description)
+            let broker = await #expect(throws: RPCError.self) { try await new.changeBroker.ask(FeedSince(token: old)) }
+            #expect(broker?.errorCode == .tokenExpired)
+        }
+        // The restored library accepts writes like any other.
+        if let id = stored.keys.first {
+            let change = try await new.perform([.updateAsset(.init(id: .id(id), set: AssetPatch(isFavorite: true)))])
+            #expect(change.sequence == token.sequence + 1)
+        }
+        await new.close()
+        #expect(newHouse.stop() == [])
+    }
+
+    @Test func `a backup interrupted by a kill leaves the previous one intact, and the next one is complete`()
+        async throws
+    {
+        var random = SeededRandom(named: "backup kill")
+        let services = try SafelightFixture("backup-kill")
+        try services.start([.catalog])
+        let library = try services.library("load")
+        var requests: [ChangeRequest] = []
+        for number in 0..<40 {
+            let bytes = TestImages.jpeg(width: 48, height: 32, seed: UInt64(number))
+            let path = try services.folder.write(bytes, to: "photos/\(number).jpg")
+            requests.append(.createAsset(.init(ref: "a\(number)", resources: [NewResource(source: .path(path))])))
+        }
+        _ = try await library.perform(Array(requests.prefix(20)), deadline: .seconds(60))
+        let first = try Self.backup(services)
+        _ = try await library.perform(Array(requests.suffix(20)), deadline: .seconds(60))
+        for _ in 0..<TestEnvironment.rounds(3) {
+            let running = try RunningProgram(
+                "safelight",
+                ["backup", services.folder.file("backup")],
+                environment: services.environment
+            )
+            try await Task.sleep(for: .milliseconds(Int.random(in: 0...120, using: &random)))
+            try services.restart(.catalog)
+            running.killHard()
+            _ = running.wait(seconds: 10)
+            // However far the backup came, the manifest names a complete library.
+            let target = services.folder.file("from-\(UInt32.random(in: 0 ... .max, using: &random))")
+            let restored = try services.safelight([
+                "restore", services.folder.file("backup"), "--library", target, "--json",
+            ])
+            #expect(restored.status == 0, "\(restored.errors)")
+            let resources = try JSON(parsing: restored.output)["resources"]?.intValue
+            #expect(resources == 20 || resources == 40)
+        }
+        let last = try Self.backup(services)
+        #expect(first.resources == 20 && last.resources == 40)
+        await library.close()
+        #expect(services.stop() == [])
+    }
+}

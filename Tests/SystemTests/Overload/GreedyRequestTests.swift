@@ -1,0 +1,78 @@
+import Contracts
+import Foundation
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+/// Requests for more work than a worker may do: each fails by name, and the image bytes are not quarantined.
+@Suite(.serialized, .timeLimit(.minutes(3)))
+struct GreedyRequestTests {
+    private func asset(_ services: SafelightFixture, _ library: PhotoLibrary, _ width: Int = 64) async throws
+        -> ObjectID
+    {
+        let path = try services.folder.write(TestImages.jpeg(width: width, height: width * 3 / 4, seed: 1), to: "p.jpg")
+        let result = try await library.perform([
+            .createAsset(.init(ref: "a", resources: [NewResource(source: .path(path))]))
+        ])
+        return try #require(result.id("a"))
+    }
+
+    private func rpcError(_ request: some Request, _ client: ServiceClient) async -> RPCError? {
+        do throws(RPCError) {
+            _ = try await client.ask(request)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test func `enormous AVIFs of a photo are refused, and other clients still get the photo`() async throws {
+        let services = try SafelightFixture("greedy", environment: ["SAFELIGHT_JOB_SECONDS": "1"])
+        try services.start()
+        let (greedy, honest) = (try services.library("greedy"), try services.library("honest"))
+        let id = try await asset(services, honest)
+        for side in [9000, 9001, 9002] {
+            let request = ImageRequest(
+                asset: id,
+                targetSize: .size(width: side, height: side),
+                resizeMode: .exact,
+                format: .avif
+            )
+            let started = ContinuousClock.now
+            let error = await rpcError(request, greedy.thumbnailer)
+            #expect(error?.errorCode == .limitExceeded, "\(side): \(String(describing: error))")
+            #expect(
+                error?.message.contains("ask for") == true,
+                "the message says what to request instead: \(error?.message ?? "")"
+            )
+            #expect(ContinuousClock.now - started < .milliseconds(900), "refused before any work began")
+        }
+        let small = ImageRequest(asset: id, targetSize: .size(width: 50, height: 50), format: .avif)
+        #expect(await rpcError(small, honest.thumbnailer) == nil)
+        #expect(try await honest.catalog.ask(ListQuarantine()).result.count == 0)
+        #expect(try await honest.thumbnailer.metrics()["workers"]?["timedOut"] == 0)
+        await greedy.close()
+        await honest.close()
+        #expect(services.stop() == [])
+    }
+
+    @Test func `an edit that takes too long fails as limit_exceeded, and nothing is quarantined`() async throws {
+        let services = try SafelightFixture("slow-edit", environment: ["SAFELIGHT_JOB_SECONDS": "1"])
+        try services.start()
+        let library = try services.library()
+        let id = try await asset(services, library, 5600)
+        let slow = AdjustmentList(operations: [.exposure(0.5), .straighten(7)])
+        for _ in 1...3 {
+            let error = await rpcError(ApplyEdit(asset: id, adjustments: slow), library.editor)
+            #expect(error?.errorCode == .limitExceeded, "\(String(describing: error))")
+        }
+        #expect(try await library.catalog.ask(ListQuarantine()).result.count == 0)
+        let small = ImageRequest(asset: id, targetSize: .size(width: 50, height: 50))
+        #expect(await rpcError(small, library.thumbnailer) == nil)
+        await library.close()
+        #expect(services.stop() == [])
+    }
+}

@@ -1,0 +1,109 @@
+import Contracts
+import Foundation
+import JSONValue
+import Logging
+import Messaging
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+/// Many observed fetches and large transactions, against the real catalog and the real broker.
+@Suite(.serialized, .timeLimit(.minutes(TestEnvironment.rounds(4))))
+struct ObservedLoadTests {
+    private static let fetches = min(2000, TestEnvironment.rounds(300))
+    private static let transactions = 30
+    private static let assets = 100
+    private static let logBytes = 16 << 20
+
+    /// Changes every asset, and some of them so that they stand elsewhere in each result.
+    private func rate(_ number: Int, _ ids: [ObjectID], _ library: PhotoLibrary) async throws -> ChangeToken {
+        let changes = ids.enumerated().map { index, id -> ChangeRequest in
+            .updateAsset(.init(id: .id(id), set: patch(number, index)))
+        }
+        return try await library.perform(changes).token
+    }
+
+    private func patch(_ number: Int, _ index: Int) -> AssetPatch {
+        var patch = AssetPatch(caption: .some("\(number) \(index)"))
+        if (number + index) % 20 == 0 { patch.rating = number % 6 }
+        return patch
+    }
+
+    private func fetch(_ number: Int) -> FetchDescription {
+        var fetch = FetchDescription(.assets)
+        fetch.sort = [SortDescription(key: "rating", ascending: number % 2 == 0)]
+        fetch.limit = number + 1
+        return fetch
+    }
+
+    @Test(.spec("P-07"))
+    func `changes does not wait for observed fetches, whose logs stay within their bound`() async throws {
+        let environment = ["SAFELIGHT_MAX_FETCH_LOG_BYTES": "\(Self.logBytes)"]
+        try await FeedChecker.withServices(assets: Self.assets, environment: environment) { services, library, ids in
+            var observations: [(FetchDescription, FetchObserve.Result, [ObjectID])] = []
+            let start = try await rate(0, ids, library)
+            for number in 0..<Self.fetches {
+                let fetch = fetch(number)
+                let observed = try await library.changeBroker.ask(FetchObserve(fetch: fetch, token: start)).result
+                guard number % 30 == 29 else { continue }
+                observations.append((fetch, observed, try await RandomWorkload.fresh(fetch, library).0))
+            }
+            let feed = try Subscriber(
+                address: services.address("feed"),
+                thread: try PollThread(name: "test-load"),
+                logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+            )
+            let topics = observations.map(\.1.topic)
+            await feed.subscribe([FeedTopic.changes] + topics)
+            await feed.subscribe([FeedTopic.head])
+            var messages = feed.messages.makeAsyncIterator()
+            while let message = await messages.next(), message.topic != FeedTopic.head {}
+            let memory = FeedChecker.resident(services)
+            // All of it comes at once to a broker that was asleep.
+            services.program(.changeBroker)?.signal(SIGSTOP)
+            var last = start
+            for number in 1...Self.transactions { last = try await rate(number, ids, library) }
+            let begun = ContinuousClock.now
+            services.program(.changeBroker)?.signal(SIGCONT)
+            var (reported, all) = (Duration.zero, Duration.zero)
+            var (lists, positions) = ([String: [ObjectID]](), [String: Int64]())
+            for (_, observed, list) in observations { lists[observed.topic] = list }
+            while all == .zero, let message = await messages.next() {
+                let json = try JSON(parsing: message.frames.first ?? [])
+                let sequence = json["sequence"]?.intValue ?? 0
+                switch message.topic {
+                case FeedTopic.changes: if sequence == last.sequence { reported = .now - begun }
+                case FeedTopic.head: if sequence >= last.sequence { all = .now - begun }
+                default:
+                    // No message of it is missing, and none comes late.
+                    #expect(json["previous"]?.intValue ?? 0 <= positions[message.topic] ?? start.sequence)
+                    positions[message.topic] = sequence
+                    let details = try ChangeDetails(json: try #require(json["details"]))
+                    lists[message.topic] = try details.apply(to: lists[message.topic] ?? [])
+                }
+            }
+            let metrics = try await library.changeBroker.metrics()["feed"]?["fetches"]
+            let grown = FeedChecker.resident(services) - memory
+            TestPaths.report(
+                "\(Self.fetches) fetches, \(Self.transactions) transactions of \(Self.assets): changes after \(reported), "
+                    + "all after \(all); logs \(metrics?["logBytes"]?.intValue ?? -1) bytes, the broker grew by \(grown) KiB"
+            )
+            #expect(reported > .zero && reported < all / 2, "changes waited for the work for observed fetches")
+            #expect(metrics?["logBytes"]?.intValue ?? .max <= Self.logBytes)
+            #expect(metrics?["bytes"]?.intValue ?? .max <= 640 << 20)
+            #expect(metrics?["behind"] == 0 && metrics?["broken"] == 0)
+            #expect(grown < 200 << 10)
+            // From the live messages, and from details since the start, whose log is gone: the same list.
+            for (fetch, observed, list) in observations {
+                let wanted = try await RandomWorkload.fresh(fetch, library).0
+                #expect(lists[observed.topic] == wanted)
+                let request = FetchDetails(observation: observed.details.observation, token: start)
+                let details = try await library.changeBroker.ask(request).result
+                #expect(details.token == last)
+                #expect(try details.details?.apply(to: list) == wanted)
+            }
+            await feed.close()
+        }
+    }
+}

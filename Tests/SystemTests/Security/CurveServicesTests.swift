@@ -1,0 +1,224 @@
+import ArgumentParser
+import Contracts
+import Foundation
+import Hosting
+import Logging
+import Messaging
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+/// The real services with CURVE over TCP enabled, on this machine's loopback address.
+@Suite(.serialized, .timeLimit(.minutes(3)))
+struct CurveServicesTests {
+    @Test func `over the network a listed key reads, writes under its identity and receives the feed`() async throws {
+        let open = try NetworkFixture()
+        #expect(try open.services.safelight(["keys", "create", "ann"]).status == 0)
+        let library = try open.library("ann")
+        var feed = library.changes(since: nil).makeAsyncIterator()
+        guard case .caughtUp = try await feed.next() else {
+            Issue.record("no feed")
+            return
+        }
+        let created = try await library.perform([.createCollection(.init(ref: "album", title: "From afar"))])
+        guard case .change(let record) = try await feed.next() else {
+            Issue.record("no change")
+            return
+        }
+        #expect(record.sequence == created.sequence)
+        #expect(record.origin.identity == "key:ann")
+        let path = await #expect(throws: RPCError.self) {
+            try await library.perform([
+                .createAsset(.init(ref: "a", resources: [NewResource(source: .path("/etc/passwd"))]))
+            ])
+        }
+        #expect(path?.name == "access_denied")
+
+        // The command line of a remote client, and one host for all services.
+        let variables = open.variables("ann")
+        let list = try RunningProgram.run("safelight", ["album", "list"], environment: variables)
+        #expect(list.status == 0, "\(list.errors)")
+        #expect(list.output.contains("From afar"))
+
+        // After revocation its requests on the open connection are refused, and new connections get no answer.
+        let reported = try open.services.safelight(["keys", "revoke", "ann"])
+        #expect(reported.status == 0, "\(reported.errors)")
+        while (try? await library.currentToken(deadline: .seconds(1))) != nil { await Task.yield() }
+        let error = await #expect(throws: RPCError.self) { try await library.currentToken(deadline: .seconds(1)) }
+        #expect(error?.name == "access_denied")
+        let again = try RunningProgram.run("safelight", ["album", "list", "--wait", "1"], environment: variables)
+        #expect(again.status == 1)
+        await library.close()
+        #expect(open.services.stop() == [])
+    }
+
+    @Test func `only keys on the services list may act on behalf of others`() async throws {
+        let open = try NetworkFixture()
+        #expect(try open.services.safelight(["keys", "create", "ann", "--domain", "requests"]).status == 0)
+        #expect(try open.services.safelight(["keys", "create", "helper", "--domain", "requests,services"]).status == 0)
+        let (ann, helper, own) = (try open.library("ann"), try open.library("helper"), try open.services.library())
+        func act(_ library: PhotoLibrary) async throws {
+            _ = try await library.perform([.createCollection(.init(ref: "a", title: "A"))], onBehalfOf: "key:bob")
+        }
+        let error = await #expect(throws: RPCError.self) { try await act(ann) }
+        #expect(error?.name == "access_denied")
+        try await act(helper)
+        try await act(own)
+        _ = try await ann.perform([.createCollection(.init(ref: "a", title: "A"))])
+        for library in [ann, helper, own] { await library.close() }
+        #expect(open.services.stop() == [])
+    }
+
+    @Test func `plain pyzmq with the project's key files is answered, and with an unlisted key it is not`() throws {
+        let python = try Needed.python("zmq.auth")
+        let open = try NetworkFixture()
+        #expect(try open.services.safelight(["keys", "create", "script", "--domain", "requests"]).status == 0)
+        let folder = open.made("script")
+        let script = """
+            import json, sys, zmq, zmq.auth
+            address, server, client = sys.argv[1:4]
+            socket = zmq.Context().socket(zmq.REQ)
+            # A client refused before it sends has no peer to send to, so sending times out as well.
+            socket.linger, socket.sndtimeo, socket.rcvtimeo = 0, int(sys.argv[4]), int(sys.argv[4])
+            socket.curve_serverkey, none = zmq.auth.load_certificate(server)
+            assert none is None
+            public, secret = zmq.auth.load_certificate(client)
+            assert zmq.curve_public(secret) == public
+            socket.curve_publickey, socket.curve_secretkey = public, secret
+            socket.connect(address)
+            try:
+                socket.send_json({"jsonrpc": "2.0", "id": 1, "method": "changes.token"})
+                print("token" in socket.recv_json()["result"])
+            except zmq.Again: print("no answer")
+            """
+        func run(_ client: String, patience: Int) throws -> String {
+            let run = try RunningProgram.run(
+                python,
+                ["-c", script, open.catalog, folder + "/server.key", client, "\(patience)"]
+            )
+            #expect(run.status == 0, "\(run.errors)")
+            return run.output.trimmingCharacters(in: .whitespacesAndNewlines)
+        }
+        #expect(try run(folder + "/script.key_secret", patience: 20_000) == "True")
+        // The other direction: pyzmq creates the keys and `keys admit` lists them.
+        let maker = "import sys, zmq.auth; zmq.auth.create_certificates(sys.argv[1], 'theirs')"
+        #expect(try RunningProgram.run(python, ["-c", maker, open.keys.path]).status == 0)
+        let theirs = open.keys.file("theirs.key")
+        #expect(try run(theirs + "_secret", patience: 1000) == "no answer")
+        let admitted = try open.services.safelight(["keys", "admit", theirs, "--domain", "requests"])
+        #expect(admitted.status == 0, "\(admitted.errors)")
+        #expect(try run(theirs + "_secret", patience: 20_000) == "True")
+        #expect(open.services.stop() == [])
+    }
+
+    @Test func `keys are created once, listed, shown for copying, and errors name what to do`() throws {
+        let folder = try TemporaryFolder("keys")
+        let variables = ["SAFELIGHT_KEYS": folder.file("keys")]
+        func keys(_ arguments: String...) throws -> (status: Int32?, output: String, errors: String) {
+            try RunningProgram.run("safelight", ["keys"] + arguments, environment: variables)
+        }
+        #expect(try keys("list").status == 1)
+        #expect(try keys("create", "ann").errors.contains("safelight keys server"))
+        #expect(try keys("server").output.contains("made"))
+        #expect(try keys("server").output.contains("already"))
+        #expect(try keys("create", "ann", "--domain", "feed,requests").status == 0)
+        #expect(try keys("create", "ann").status == 1)
+        #expect(try keys("create", "ann", "--if-missing").status == 0)
+        #expect(try keys("create", "bob", "--domain", "everything").status == 2)
+        let list = try keys("list").output
+        #expect(list.contains("ann") && list.contains("requests, feed"))
+        let shown = try keys("show", "ann").output
+        #expect(shown.contains("public-key = ") && !shown.contains("secret-key"))
+        #expect(try shown == String(contentsOfFile: folder.file("keys/clients/feed/ann.key"), encoding: .utf8))
+        #expect(try keys("show", "server").output.contains("public-key"))
+        #expect(try keys("revoke", "ann", "--domain", "feed").output.contains("feed"))
+        #expect(try keys("revoke", "nobody").status == 1)
+        // A service without keys does not listen on TCP.
+        let catalog = try RunningProgram.run(
+            "catalog",
+            [],
+            environment: [
+                "SAFELIGHT_LISTEN": "127.0.0.1:0", "SAFELIGHT_KEYS": folder.file("none"),
+                "SAFELIGHT_RUN": folder.file("run"), "SAFELIGHT_LIBRARY": folder.file("library"),
+            ]
+        )
+        #expect(catalog.status != 0)
+        #expect(catalog.errors.contains("safelight keys server"))
+    }
+}
+
+/// Running services that listen on TCP with CURVE, and their keys.
+struct NetworkFixture {
+    let keys: TemporaryFolder
+    let services: SafelightFixture
+    let catalog: String
+    let broker: [String]
+    /// The editor's addresses over TCP, for requests and published edits; empty unless it was started.
+    let editor: [String]
+    /// The thumbnailer's address over TCP; nil unless it was started.
+    let thumbnailer: String?
+
+    init(withEditor: Bool = false, withThumbnailer: Bool = false) throws {
+        let keys = try TemporaryFolder("door")
+        let services = try SafelightFixture(
+            "curve",
+            environment: ["SAFELIGHT_LISTEN": "127.0.0.1:0", "SAFELIGHT_KEYS": keys.file("keys")]
+        )
+        let made = try services.safelight(["keys", "server"])
+        guard made.status == 0 else { throw FixtureError(description: made.errors) }
+        try services.start(
+            [.catalog, .changeBroker] + (withThumbnailer ? [.thumbnailer] : []) + (withEditor ? [.editor] : [])
+        )
+        func addresses(_ service: SafelightFixture.Service) -> [String] {
+            (services.program(service)?.errorText ?? "").matches(of: /tcp:\/\/127\.0\.0\.1:[0-9]+/).map {
+                String($0.output)
+            }
+        }
+        // The log and the readiness line arrive over two pipes, in no particular order.
+        _ = services.program(.changeBroker)?.wait { _ in addresses(.changeBroker).count == 2 }
+        _ = services.program(.catalog)?.wait { _ in !addresses(.catalog).isEmpty }
+        if withThumbnailer { _ = services.program(.thumbnailer)?.wait { _ in !addresses(.thumbnailer).isEmpty } }
+        if withEditor { _ = services.program(.editor)?.wait { _ in addresses(.editor).count == 2 } }
+        let broker = addresses(.changeBroker)
+        guard let catalog = addresses(.catalog).first, broker.count == 2 else {
+            throw FixtureError(description: "no addresses over TCP:\n\(services.logs)")
+        }
+        self.keys = keys
+        self.services = services
+        self.broker = broker
+        self.editor = addresses(.editor)
+        self.thumbnailer = addresses(.thumbnailer).first
+        self.catalog = catalog
+    }
+
+    /// Returns the folder in which `keys create` puts a client's keys.
+    func made(_ name: String) -> String { keys.file("keys/made/\(name)") }
+
+    /// Returns the environment that a client on another machine sets.
+    func variables(_ name: String) -> [String: String] {
+        [
+            "SAFELIGHT_CATALOG": catalog, "SAFELIGHT_BROKER": broker[0], "SAFELIGHT_FEED": broker[1],
+            "SAFELIGHT_HOST": "127.0.0.1:1", "SAFELIGHT_SERVER_KEY": made(name) + "/server.key",
+            "SAFELIGHT_CLIENT_KEY": made(name) + "/\(name).key_secret",
+        ]
+    }
+
+    func library(_ name: String) throws -> PhotoLibrary {
+        let variables = variables(name)
+        let endpoints = try EndpointOptions.parse([]).resolve { variables[$0] }
+        return try PhotoLibrary(
+            endpoints: ServiceEndpoints(
+                catalog: endpoints[.catalog],
+                thumbnailer: endpoints[.thumbnailer],
+                editor: endpoints[.editor],
+                changeBroker: endpoints[.broker],
+                feed: endpoints[.feed],
+                edits: endpoints[.edits],
+                security: endpoints.security
+            ),
+            client: "test",
+            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+        )
+    }
+}

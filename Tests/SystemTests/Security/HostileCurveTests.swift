@@ -1,0 +1,132 @@
+import Contracts
+import Foundation
+import Hosting
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+import TestSupport
+import Testing
+
+/// A client with a listed key that violates ZeroMQ's protocol over the network (fault F8).
+@Suite(.serialized, .timeLimit(.minutes(3)))
+struct HostileCurveTests {
+    private static func resident(_ pid: Int32) -> Int {
+        guard let status = try? String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8),
+            let line = status.split(separator: "\n").first(where: { $0.hasPrefix("VmRSS") })
+        else { return 0 }
+        return (Int(line.filter(\.isNumber)) ?? 0) / 1024
+    }
+
+    private static func pid(_ client: ServiceClient) async -> Int32? {
+        let figures = try? await client.ask(MetricsRequest(), deadline: .seconds(2)).result
+        return figures?.members["process"]?["pid"]?.intValue.map { Int32($0) }
+    }
+
+    @Test func `giant frames from a listed key end its connection and nothing else`() async throws {
+        let open = try NetworkFixture(withEditor: true, withThumbnailer: true)
+        #expect(try open.services.safelight(["keys", "create", "ann"]).status == 0)
+        let server = try Certificate(readingPublic: open.made("ann") + "/server.key").publicKey
+        let ann = try #require(KeyFolder.pair(open.made("ann") + "/ann.key_secret"))
+        let library = try open.library("ann")
+        _ = try await library.currentToken()
+        let endpoints: [(SafelightFixture.Service, String, String)] = [
+            (.catalog, open.catalog, "DEALER"), (.thumbnailer, open.thumbnailer ?? "", "DEALER"),
+            (.editor, open.editor[0], "DEALER"), (.editor, open.editor[1], "PUSH"),
+            (.changeBroker, open.broker[0], "DEALER"), (.changeBroker, open.broker[1], "SUB"),
+        ]
+        for (service, address, kind) in endpoints {
+            let port = try #require(address.split(separator: ":").last.flatMap { UInt16($0) })
+            let pid = open.services.program(service)?.processIdentifier ?? 0
+            let before = Self.resident(pid)
+            for length: UInt64 in [17 << 20, 1 << 33, 1 << 40, UInt64(Int64.max), .max] {
+                let peer = try RawCurve(port: port, as: kind, server: server, pair: ann)
+                peer.sendPlain(RawZMTP.head(length: length, more: false) + [UInt8](repeating: 7, count: 1000))
+                #expect(peer.waitForEnd(seconds: 5), "\(address) \(length)")
+            }
+            // A CURVE box with invalid content, and one that repeats an old nonce.
+            let peer = try RawCurve(port: port, as: kind, server: server, pair: ann)
+            peer.sendPlain([0, 40, 7] + Array("MESSAGE".utf8) + [UInt8](repeating: 0xFF, count: 32))
+            #expect(peer.waitForEnd(seconds: 5), "\(address)")
+            #expect(Self.resident(pid) < before + 32, "\(address)")
+        }
+        _ = try await library.currentToken()
+        #expect(open.services.logs.contains("terminated immediately") == false)
+        await library.close()
+        #expect(open.services.stop() == [])
+    }
+
+    @Test func `endless messages from a listed key cost bounded memory, and nothing is lost`() async throws {
+        let keys = try TemporaryFolder("endless-keys")
+        let services = try SafelightFixture(
+            "endless",
+            environment: [
+                "SAFELIGHT_SERVICE_MEMORY_MIB": "400", "SAFELIGHT_LISTEN": "127.0.0.1:0",
+                "SAFELIGHT_KEYS": keys.file("keys"),
+            ]
+        )
+        #expect(try services.safelight(["keys", "server"]).status == 0)
+        #expect(try services.safelight(["keys", "create", "ann"]).status == 0)
+        let made = keys.file("keys/made/ann")
+        let server = try Certificate(readingPublic: made + "/server.key").publicKey
+        let ann = try #require(KeyFolder.pair(made + "/ann.key_secret"))
+        let up = try RunningProgram("safelight", ["up", "--ready-fd", "1"], environment: services.environment)
+        #expect(up.waitForOutput("ready"), "\(up.errorText)")
+        let library = try services.library()
+        let created = try await library.perform(
+            [.createAsset(.init(ref: "a", resources: [NewResource(source: .attachment(0))]))],
+            attachments: [TestImages.jpeg(width: 64, height: 48, seed: 1)]
+        )
+        let asset = try #require(created.id("a"))
+        func ports(_ service: String) -> [UInt16] {
+            up.errorText.split(separator: "\n").filter { $0.contains("\(service) service started") }.last
+                .map { $0.matches(of: /tcp:\/\/127\.0\.0\.1:([0-9]+)/).compactMap { UInt16($0.1) } } ?? []
+        }
+        // Request sockets accept larger frames than the socket for published edits.
+        for (service, client, kind, number, size) in [
+            ("catalog", library.catalog, "DEALER", 0, 1 << 20), ("editor", library.editor, "PUSH", 1, 1 << 15),
+        ] {
+            _ = up.wait { _ in ports(service).count > number }
+            let port = try #require(ports(service).dropFirst(number).first)
+            let before = try #require(await Self.pid(client))
+            let peer = try RawCurve(port: port, as: kind, server: server, pair: ann)
+            let part = [UInt8](repeating: 7, count: size)
+            var (parts, peak) = (0, 0)
+            while parts * size < 4 << 30, peer.send(part, more: true) {
+                parts += 1
+                if parts * size % (1 << 20) == 0 { peak = max(peak, Self.resident(before)) }
+            }
+            let sent = (parts * size) >> 20
+            let died = ContinuousClock().now
+            var after: Int32?
+            while after == nil || after == before {
+                after = await Self.pid(client)
+                if ContinuousClock().now - died > .seconds(20) { break }
+            }
+            let away = ContinuousClock().now - died
+            TestPaths.report(
+                "\(service): \(sent) MiB of one message sent, peak memory \(peak) MiB, unavailable for \(away)"
+            )
+            #expect(sent < 4096)
+            #expect(peak < 800)
+            #expect(after != nil && after != before)
+            #expect(away < .seconds(2), "one second, and a margin for a loaded machine")
+            #expect(up.errorText.contains("\(service) service ended hard"))
+        }
+        // What was acknowledged is stored, and an edit is applied.
+        #expect(try await library.currentToken().token == created.token)
+        let publisher = try EditPublisher(library: library)
+        async let running: Void = publisher.run()
+        try await publisher.publish(
+            PublishEdit(id: "one", asset: asset, adjustments: AdjustmentList(operations: [.exposure(0.5)]))
+        )
+        await publisher.finish()
+        var states: [PublishedEditState] = []
+        for await status in publisher.updates { states.append(status.edit.state) }
+        try await running
+        #expect(states.last == .applied)
+        await library.close()
+        up.signal(SIGINT)
+        #expect(up.wait(seconds: 20) == 0, "\(up.errorText)")
+    }
+}

@@ -1,0 +1,291 @@
+import Contracts
+import Foundation
+import JSONValue
+import Messaging
+import PhotoClient
+import PhotoModel
+import Storage
+import TestSupport
+import Testing
+
+@testable import Thumbnailer
+
+extension ThumbnailerWorkerTests {
+    @Suite(.timeLimit(.minutes(5)))
+    struct ImageBytesTests {
+        /// Returns the bytes of an asset, reassembled from all messages.
+        private func data(
+            _ fixture: ThumbnailerFixture,
+            _ request: ImageData
+        ) async throws -> (result: ImageData.Result, bytes: Bytes, chunks: Int) {
+            var bytes: Bytes = []
+            var chunks = 0
+            for try await event in fixture.client.stream(request, credit: 4 << 20) {
+                switch event {
+                case .notification(_, let params, let attachments):
+                    #expect(params["offset"]?.intValue == Int64(bytes.count))
+                    bytes += attachments.flatMap { $0 }
+                    chunks += 1
+                case .answer(let answer):
+                    for part in answer.attachments { bytes += part }
+                    return (answer.result, bytes, chunks)
+                }
+            }
+            throw ErrorCode.internalError.error("no answer")
+        }
+
+        @Test(.spec("S-52", "T-46", "P-10"))
+        func `image.data of an unedited asset returns the imported bytes with their orientation`() async throws {
+            try await ThumbnailerFixture.open { fixture in
+                for orientation in 1...8 {
+                    let picture = TestImages.jpeg(width: 90, height: 60, orientation: orientation)
+                    let asset = try fixture.catalog.add(picture)
+                    for version in ImageVersion.allCases {
+                        let (result, bytes, _) = try await data(fixture, ImageData(asset: asset.id, version: version))
+                        #expect(bytes == picture)
+                        #expect(result.orientation == orientation)
+                        #expect(result.contentType == "public.jpeg" && result.mimeType == "image/jpeg")
+                        #expect((result.pixelWidth, result.pixelHeight) == (90, 60))
+                        #expect(result.digest == ResourceDigest(of: picture).text)
+                    }
+                }
+                #expect(await fixture.rpcError(ImageData(asset: .none))?.errorCode == .identifierNotFound)
+            }
+        }
+
+        @Test(.spec("S-49", "S-52")) func `an edited pair of RAW and JPEG has three versions`() async throws {
+            try await ThumbnailerFixture.open { fixture in
+                let files = (0..<3).map { TestImages.jpeg(width: 90, height: 60, seed: UInt64($0)) }
+                let stored = try files.map { try fixture.resources.put(bytes: $0) }
+                let asset = try fixture.catalog.add(files[0]) { asset in
+                    for (place, type, kind) in [
+                        (1, ResourceType.alternatePhoto, "com.adobe.raw-image"), (2, .fullSizePhoto, "public.jpeg"),
+                    ] {
+                        asset.resources.append(
+                            AssetResource(
+                                type: type,
+                                digest: stored[place].digest.text,
+                                size: stored[place].size,
+                                contentType: kind
+                            )
+                        )
+                    }
+                }
+                var images: Set<Bytes> = []
+                for (version, place) in [(ImageVersion.current, 2), (.unadjusted, 0), (.original, 1)] {
+                    #expect(try await data(fixture, ImageData(asset: asset.id, version: version)).bytes == files[place])
+                    images.insert(
+                        try await fixture.image(
+                            ImageRequest(
+                                asset: asset.id,
+                                targetSize: .size(width: 60, height: 60),
+                                resizeMode: .exact,
+                                version: version
+                            )
+                        ).bytes
+                    )
+                }
+                #expect(images.count == 3)
+            }
+        }
+
+        @Test func `bytes of any size are delivered completely, also if they are not an image`() async throws {
+            try await ThumbnailerFixture.open { fixture in
+                var random = SeededRandom(named: "large bytes")
+                for (mebibytes, isStreamed) in [(1, false), (9, false), (21, true)] {
+                    var bytes = Bytes(repeating: 7, count: mebibytes << 20)
+                    for place in stride(from: 0, to: bytes.count, by: 4093) {
+                        bytes[place] = UInt8.random(in: 0...255, using: &random)
+                    }
+                    let asset = try fixture.catalog.add(bytes)
+                    let (result, found, chunks) = try await data(fixture, ImageData(asset: asset.id))
+                    #expect(found == bytes)
+                    #expect(result.size == Int64(bytes.count))
+                    #expect((chunks > 0) == isStreamed)
+                }
+            }
+        }
+
+        @Test func `an image larger than eight mebibytes is delivered in parts`() async throws {
+            try await ThumbnailerFixture.open { fixture in
+                var random = SeededRandom(seed: 5)
+                let noise = TestImages.jpeg(width: 640, height: 480) { _, _ in
+                    let bits = random.next()
+                    return (
+                        UInt8(truncatingIfNeeded: bits), UInt8(truncatingIfNeeded: bits >> 8),
+                        UInt8(truncatingIfNeeded: bits >> 16)
+                    )
+                }
+                let asset = try fixture.catalog.add(noise)
+                let request = ImageRequest(
+                    asset: asset.id,
+                    targetSize: .size(width: 2800, height: 2800),
+                    resizeMode: .exact,
+                    deliveryMode: .highQualityFormat,
+                    format: .png
+                )
+                let messages = try await fixture.messages(request)
+                #expect(messages.count == 1)
+                let bytes = try #require(messages.first?.bytes)
+                #expect(bytes.count > 8 << 20)
+                #expect(messages.first?.result?.size == Int64(bytes.count))
+                #expect(try DeliveredPixels(bytes).width == 2800)
+            }
+        }
+
+        @Test func `a REQ client gets an error for an image that exceeds one message`() async throws {
+            let incoming = IncomingRequest(id: 1, method: ImageRequest.method, acceptsNotifications: false)
+            let fits = try await ImageReplyBuilder.send([:], Bytes(repeating: 1, count: 14 << 20), incoming, .silent)
+            #expect(fits.attachments.map(\.count) == [8 << 20, 6 << 20])
+            await #expect(throws: RPCError.self) {
+                try await ImageReplyBuilder.send([:], Bytes(repeating: 1, count: 16 << 20), incoming, .silent)
+            }
+        }
+    }
+
+    @Suite(.timeLimit(.minutes(5)))
+    struct CancelTests {
+        private func request(_ asset: Asset, _ side: Int) -> ImageRequest {
+            ImageRequest(
+                asset: asset.id,
+                targetSize: .size(width: side, height: side),
+                resizeMode: .exact,
+                deliveryMode: .highQualityFormat,
+                format: .png
+            )
+        }
+
+        private func until(_ isSo: () async throws -> Bool) async throws {
+            while try await !isSo() { try await Task.sleep(for: .milliseconds(5)) }
+        }
+
+        @Test(.spec("S-41", "D3", "P-26")) func `a request can be cancelled at every stage and is answered once`()
+            async throws
+        {
+            try await ThumbnailerFixture.open {
+                $0.workers = 1
+            } _: { fixture in
+                let asset = try fixture.catalog.add(try LargeImageFixtures.large(width: 1500, seed: 1, preview: false))
+                // While the catalog is asked.
+                let gate = TaskBarrier(2)
+                fixture.catalog.before { _, _ in await gate.pass() }
+                var asking = Task { await fixture.rpcError(request(asset, 100)) }
+                try await until { fixture.catalog.count(FetchAssets.method) == 1 }
+                asking.cancel()
+                #expect(await asking.value?.errorCode == .userCancelled)
+                fixture.catalog.before(nil)
+                await gate.pass()
+                #expect(fixture.renders == 0)
+                // While a worker renders it: the worker is killed and replaced.
+                asking = Task { await fixture.rpcError(request(asset, 9000)) }
+                try await until { try await fixture.client.metrics()["workers"]?["busy"] == 1 }
+                // While it waits for a worker.
+                let waiting = Task { await fixture.rpcError(request(asset, 8999)) }
+                try await until { try await fixture.client.metrics()["cache"]?["due"] == 1 }
+                waiting.cancel()
+                #expect(await waiting.value?.errorCode == .userCancelled)
+                try await until { try await fixture.client.metrics()["cache"]?["due"] == 0 }
+                asking.cancel()
+                #expect(await asking.value?.errorCode == .userCancelled)
+                try await until { try await fixture.client.metrics()["cache"]?["underWay"] == 0 }
+                #expect(fixture.renders == 0)
+                // Afterwards new requests succeed.
+                #expect(try await fixture.image(request(asset, 50)).result.pixelWidth == 50)
+                #expect(fixture.renders == 1)
+                // While its bytes are being sent.
+                let large = try fixture.catalog.add(Bytes(repeating: 3, count: 24 << 20))
+                var chunks = 0
+                for try await _ in fixture.client.stream(ImageData(asset: large.id), credit: 1 << 20) {
+                    chunks += 1
+                    if chunks == 2 { break }
+                }
+                #expect(try await fixture.image(request(asset, 50)).result.isCacheHit)
+            }
+        }
+
+        @Test(.spec("S-46")) func `an expired deadline ends in an error response`() async throws {
+            try await ThumbnailerFixture.open {
+                $0.workers = 1
+            } _: { fixture in
+                let asset = try fixture.catalog.add(try LargeImageFixtures.large(width: 1500, seed: 2, preview: false))
+                var slow = request(asset, 9000)
+                slow.isSynchronous = true
+                do throws(RPCError) {
+                    _ = try await fixture.client.ask(slow, deadline: .milliseconds(60))
+                    Issue.record("rendering nine thousand pixels took less than 60 ms")
+                } catch {
+                    #expect(error.errorCode == .deadlineExceeded)
+                }
+                try await until { try await fixture.client.metrics()["cache"]?["underWay"] == 0 }
+                #expect(try await fixture.image(request(asset, 50)).result.pixelWidth == 50)
+            }
+        }
+
+        /// Short by default; the soak run has a hundred clients.
+        @Test(.spec("P-25", "S-50")) func `many concurrent requests get one response each, without leaks`() async throws
+        {
+            try await ThumbnailerFixture.open { fixture in
+                var random = SeededRandom(named: "a storm of requests")
+                let good = try (0..<6).map {
+                    try fixture.catalog.add(
+                        try LargeImageFixtures.large(width: 400, seed: UInt64($0), preview: $0 % 2 == 0)
+                    )
+                }
+                let broken = try fixture.catalog.add(Array("no picture".utf8))
+                let clients = min(100, TestEnvironment.rounds(10))
+                let descriptors = try Self.descriptors()
+                let seeds = (0..<clients).map { _ in random.next() }
+                let outcomes = await withTaskGroup(of: [String].self) { group in
+                    for seed in seeds {
+                        group.addTask { await Self.client(fixture, good, broken, seed: seed) }
+                    }
+                    return await group.reduce(into: []) { $0 += $1 }
+                }
+                #expect(outcomes.count == 20 * clients)
+                #expect(outcomes.filter { $0 == "F" }.count > 5 * clients)
+                #expect(
+                    Set(outcomes).isSubset(of: [
+                        "F", "unsupported_format", "identifier_not_found", "user_cancelled", "busy",
+                    ])
+                )
+                try await until { try await fixture.client.metrics()["cache"]?["underWay"] == 0 }
+                try await until { try Self.descriptors() <= descriptors + 4 }
+            }
+        }
+
+        private static func client(_ fixture: ThumbnailerFixture, _ good: [Asset], _ broken: Asset, seed: UInt64) async
+            -> [String]
+        {
+            var random = SeededRandom(seed: seed)
+            var outcomes: [String] = []
+            for _ in 0..<20 {
+                let kind = Int.random(in: 0..<10, using: &random)
+                let asset = kind == 0 ? broken.id : kind == 1 ? .none : good[Int.random(in: 0..<6, using: &random)].id
+                let side = [32, 64, 100, 333][Int.random(in: 0..<4, using: &random)]
+                let image = ImageRequest(asset: asset, targetSize: .size(width: side, height: side), resizeMode: .exact)
+                let pause = Duration.milliseconds(Int.random(in: 0..<20, using: &random))
+                let asking = Task { await Self.outcome(fixture, image) }
+                if kind == 2 {
+                    try? await Task.sleep(for: pause)
+                    asking.cancel()
+                }
+                outcomes.append(await asking.value)
+            }
+            return outcomes
+        }
+
+        private static func outcome(_ fixture: ThumbnailerFixture, _ image: ImageRequest) async -> String {
+            do throws(RPCError) {
+                let messages = try await fixture.messages(image)
+                let finals = messages.filter { $0.result?.isFinal == true }
+                return finals.count == 1 && messages.last?.result?.isFinal == true ? "F" : "\(messages)"
+            } catch {
+                return error.name
+            }
+        }
+
+        private static func descriptors() throws -> Int {
+            try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+        }
+    }
+}

@@ -1,0 +1,257 @@
+import Contracts
+import Messaging
+import PhotoModel
+import TestSupport
+import Testing
+
+@testable import Thumbnailer
+
+@Suite(.timeLimit(.minutes(1)))
+struct GroupedPriorityQueueTests {
+    @Test func `interactive items go first and bring their group along`() {
+        var table = GroupedPriorityQueue<Int, String>(batch: 8)
+        table.add(1, to: "a", priority: .prefetch)
+        table.add(2, to: "b", priority: .prefetch)
+        table.add(3, to: "c", priority: .interactive)
+        table.add(4, to: "b", priority: .interactive)
+        table.add(5, to: "a", priority: .prefetch)
+        #expect(table.next()?.pieces == [3])
+        #expect(table.next()?.pieces == [4, 2], "one decode serves both, the urgent item first")
+        #expect(table.next(.interactive) == nil, "prefetch is not returned")
+        #expect(table.next()?.pieces == [1, 5])
+        #expect(table.next() == nil)
+        #expect(table.count == 0)
+    }
+
+    @Test func `raising an item's priority moves it up`() {
+        var table = GroupedPriorityQueue<Int, Int>(batch: 1)
+        for piece in 0..<10 { table.add(piece, to: piece, priority: .prefetch) }
+        table.raisePriority(7, to: .interactive)
+        table.raisePriority(7, to: .prefetch)
+        #expect(table.next()?.pieces == [7])
+        #expect(table.next()?.pieces == [0])
+    }
+
+    @Test func `items beyond the batch size come with the next batch`() {
+        var table = GroupedPriorityQueue<Int, Int>(batch: 3)
+        for piece in 0..<7 { table.add(piece, to: 0, priority: .interactive) }
+        #expect(table.next()?.pieces == [0, 1, 2])
+        #expect(table.next()?.pieces == [3, 4, 5])
+        #expect(table.next()?.pieces == [6])
+    }
+
+    @Test func `random operations agree with a plain list`() {
+        var random = SeededRandom(named: "due table")
+        for _ in 0..<TestEnvironment.rounds(30) {
+            var table = GroupedPriorityQueue<Int, Int>(batch: 4)
+            var model: [Int: (group: Int, priority: WorkPriority)] = [:]
+            for piece in 0..<400 {
+                switch Int.random(in: 0..<5, using: &random) {
+                case 0, 1:
+                    let group = Int.random(in: 0..<20, using: &random)
+                    let priority: WorkPriority = Bool.random(using: &random) ? .interactive : .prefetch
+                    table.add(piece, to: group, priority: priority)
+                    model[piece] = (group, priority)
+                case 2:
+                    guard let other = model.keys.randomElement(using: &random) else { continue }
+                    table.raisePriority(other, to: .interactive)
+                    model[other]?.priority = .interactive
+                case 3:
+                    guard let other = model.keys.randomElement(using: &random) else { continue }
+                    let wasThere = table.remove(other)
+                    #expect(wasThere)
+                    model[other] = nil
+                default:
+                    let urgent = model.values.contains { $0.priority == .interactive }
+                    guard let (pieces, priority) = table.next() else {
+                        #expect(model.isEmpty)
+                        continue
+                    }
+                    #expect(priority == (urgent ? .interactive : .prefetch))
+                    #expect(Set(pieces.compactMap { model[$0]?.group }).count == 1)
+                    #expect(pieces.allSatisfy { model[$0] != nil } && (1...4).contains(pieces.count))
+                    for piece in pieces { model[piece] = nil }
+                }
+                #expect(table.count == model.count)
+            }
+        }
+    }
+}
+
+@Suite(.timeLimit(.minutes(1)))
+struct VerifiedAssetCacheTests {
+    private let library = "0123456789abcdef0123456789abcdef"
+
+    private func token(_ sequence: Int64) -> ChangeToken { ChangeToken(library: library, sequence: sequence) }
+
+    private func facts(_ number: Int, _ revision: Int64 = 1) -> AssetSummary {
+        var random = SeededRandom(seed: UInt64(number))
+        return AssetSummary(
+            Asset(
+                id: ObjectID(.asset, milliseconds: Int64(number), using: &random),
+                revision: Revision(revision),
+                contentRevision: Revision(revision)
+            )
+        )
+    }
+
+    @Test func `an asset is returned only while the feed confirms it`() {
+        var cache = VerifiedAssetCache(limit: 10)
+        let asset = facts(1)
+        cache.insert([asset], at: token(5))
+        #expect(cache.asset(asset.id, atLeast: nil, now: 0) == nil, "the feed has not confirmed anything")
+        cache.confirm(token(5), now: 1000)
+        cache.insert([asset], at: token(5))
+        #expect(cache.asset(asset.id, atLeast: nil, now: 1000)?.sequence == 5)
+        #expect(cache.asset(asset.id, atLeast: token(5), now: 1000) != nil)
+        #expect(cache.asset(asset.id, atLeast: token(6), now: 1000) == nil, "the catalog must be asked")
+        #expect(cache.asset(asset.id, atLeast: ChangeToken(library: "x", sequence: 1), now: 1000) == nil)
+        #expect(
+            cache.asset(asset.id, atLeast: nil, now: 1001 + VerifiedAssetCache.maxAge) == nil,
+            "confirmation expired"
+        )
+        cache.confirm(token(6), now: 2_000_000)
+        #expect(cache.asset(asset.id, atLeast: nil, now: 2_000_000)?.sequence == 6)
+    }
+
+    @Test func `a change drops its assets, and older catalog pages are not cached`() {
+        var cache = VerifiedAssetCache(limit: 10)
+        let (first, second) = (facts(1), facts(2))
+        cache.confirm(token(5), now: 0)
+        cache.insert([first, second], at: token(5))
+        cache.changed([first.id], at: token(6))
+        #expect(cache.asset(first.id, atLeast: nil, now: 0) == nil)
+        #expect(cache.asset(second.id, atLeast: nil, now: 0)?.sequence == 6)
+        cache.insert([first], at: token(5))
+        #expect(cache.asset(first.id, atLeast: nil, now: 0) == nil, "read before the change")
+        cache.insert([first], at: token(6))
+        #expect(cache.asset(first.id, atLeast: nil, now: 0) != nil)
+        cache.confirm(ChangeToken(library: "another", sequence: 1), now: 0)
+        #expect(cache.count == 0, "another history drops everything")
+    }
+
+    @Test func `the number of assets is bounded, and the least recently used goes first`() {
+        var cache = VerifiedAssetCache(limit: 3)
+        cache.confirm(token(1), now: 0)
+        cache.insert((0..<3).map { facts($0) }, at: token(1))
+        _ = cache.asset(facts(0).id, atLeast: nil, now: 0)
+        cache.insert([facts(3)], at: token(1))
+        #expect(cache.count == 3)
+        #expect(cache.asset(facts(0).id, atLeast: nil, now: 0) != nil)
+        #expect(cache.asset(facts(1).id, atLeast: nil, now: 0) == nil)
+    }
+}
+
+@Suite(.timeLimit(.minutes(1)))
+struct CachingManagerTableTests {
+    private func options(_ side: Int) -> CachedImages {
+        CachedImages(assets: [], targetSize: .size(width: side, height: side))
+    }
+
+    private let ids: [ObjectID] = (0..<300).map { number in
+        var random = SeededRandom(seed: UInt64(number))
+        return ObjectID(.asset, milliseconds: Int64(number), using: &random)
+    }
+
+    private func table(limit: Int = 100) throws -> CachingManagerTable {
+        var table = CachingManagerTable(limit: limit)
+        try table.open("c", owner: "me", allowsHighQuality: true, now: 0)
+        return table
+    }
+
+    @Test(.spec("S-54")) func `images started last are prepared first, all sizes of an asset together`() throws {
+        var table = try table()
+        _ = table.start("c", Array(ids[0..<3]), options(10))
+        _ = table.start("c", Array(ids[0..<3]), options(20))
+        _ = table.start("c", [ids[9]], options(10))
+        #expect(table.next(most: 8)?.asset == ids[9])
+        let next = table.next(most: 8)
+        let task = try #require(next)
+        #expect(task.asset == ids[0])
+        #expect(Set(task.optionSets) == [options(10), options(20)])
+        #expect(table.preparationState(.init(asset: ids[0], options: options(10)), in: "c") == .waiting)
+        #expect(table.preparationState(.init(asset: ids[0], options: options(30)), in: "c") == .differs)
+        #expect(table.preparationState(.init(asset: ids[50], options: options(30)), in: "c") == nil)
+        #expect(table.next(most: 8)?.asset == ids[1])
+        #expect(table.next(most: 8)?.asset == ids[2])
+        #expect(table.next(most: 8) == nil)
+    }
+
+    @Test(.spec("S-55", "S-56")) func `stopped images are dropped, cancelled or released from memory`() throws {
+        var table = try table()
+        try table.open("d", owner: "me", allowsHighQuality: true, now: 0)
+        let plan = try RenditionPlan(
+            options(10).request(ids[0]),
+            of: {
+                var asset = Asset(id: ids[0])
+                asset.resources = [AssetResource(type: .photo, digest: "x", size: 1, contentType: "public.jpeg")]
+                return asset
+            }()
+        )
+        for name in ["c", "d"] {
+            _ = table.start(name, [ids[0]], options(10))
+            let next = table.next(most: 8)
+            let task = try #require(next)
+            #expect(table.finish(task, plans: [options(10): plan]).plans == [])
+        }
+        #expect(table.preparationState(.init(asset: ids[0], options: options(10)), in: "c") == .prepared)
+        #expect(table.stop("c", [ids[0]], options(11)).plans == [], "other options are another image")
+        #expect(table.stop("c", [ids[0]], options(10)).plans == [], "another manager still has it")
+        #expect(table.preparationState(.init(asset: ids[0], options: options(10)), in: "c") == nil)
+        #expect(table.stopAll("d").plans == [plan])
+
+        _ = table.start("c", Array(ids[1...3]), options(10))
+        let next = table.next(most: 8)
+        let task = try #require(next)
+        let leaving = table.stopAll("c")
+        #expect(leaving.tasks == [task.number])
+        #expect(table.next(most: 8) == nil)
+        #expect(table.finish(task, plans: [options(10): plan]).plans == [plan], "no longer wanted: it is released")
+    }
+
+    @Test func `a manager belongs to its owner and is kept while it is used`() throws {
+        var table = try table()
+        try table.use("c", owner: "me", now: 1)
+        #expect(throws: RPCError.self) { try table.use("c", owner: "you", now: 1) }
+        #expect(throws: RPCError.self) { try table.use("d", owner: "me", now: 1) }
+        try table.use("c", owner: "me", now: CachingManagerTable.leaseMicroseconds)
+        _ = table.expire(now: CachingManagerTable.leaseMicroseconds + 1)
+        #expect(table.metrics.managers == 1)
+        _ = table.expire(now: 2 * CachingManagerTable.leaseMicroseconds)
+        #expect(table.metrics.managers == 0)
+        for number in 0..<CachingManagerTable.mostPerOwner {
+            try table.open("n\(number)", owner: "me", allowsHighQuality: true, now: 0)
+        }
+        let refusal = #expect(throws: RPCError.self) {
+            try table.open("one more", owner: "me", allowsHighQuality: true, now: 0)
+        }
+        #expect(refusal?.errorCode == .limitExceeded)
+        try table.open("another's", owner: "you", allowsHighQuality: true, now: 0)
+    }
+
+    @Test(.spec("S-58")) func `a list above its limit drops its oldest images`() throws {
+        var table = try table(limit: 100)
+        _ = table.start("c", Array(ids[0..<80]), options(10))
+        _ = table.start("c", Array(ids[80..<160]), options(10))
+        #expect(table.metrics.entries == 100)
+        #expect(table.dropped == 60)
+        #expect(table.next(most: 8)?.asset == ids[80])
+    }
+
+    @Test(.spec("S-58")) func `a hundred thousand starts and stops leave nothing behind and stay fast`()
+        throws
+    {
+        var table = try table(limit: 2000)
+        let start = ContinuousClock().now
+        for turn in 0..<100_000 {
+            let window = [ids[turn % 300], ids[(turn + 1) % 300]]
+            _ = table.start("c", window, options(10))
+            if turn % 3 == 0, let task = table.next(most: 8) { _ = table.finish(task, plans: [:]) }
+            _ = table.stop("c", window, options(10))
+        }
+        let elapsed = ContinuousClock().now - start
+        #expect(table.metrics.entries == 0)
+        #expect(table.metrics.waiting == 0)
+        #expect(elapsed < .seconds(20), "\(elapsed)")
+    }
+}

@@ -1,0 +1,98 @@
+import Foundation
+import Testing
+
+/// Rules that allow certain code in certain files only.
+enum SourceRules {
+    /// Returns true if the file may contain SQL.
+    static func mayHoldSQL(_ file: SourceTree.File) -> Bool {
+        file.module == "Storage" || file.name.contains("Store") || file.name.contains("Schema")
+            || file.path.contains("/Store/")
+    }
+
+    /// Returns true if the file may sleep: the named delays, and the shutdown of libzmq, which runs outside of tasks.
+    static func mayWait(_ file: SourceTree.File) -> Bool {
+        ["TaskDelay.swift", "MessagingContext.swift"].contains(file.name)
+    }
+
+    static let longestFile = 450
+}
+
+/// Rules that the compiler does not check.
+@Suite(.timeLimit(.minutes(5)))
+struct SourceRuleTests {
+    let tree: SourceTree
+
+    init() throws { tree = try SourceTree.read() }
+
+    /// Records an issue for each line of a part of the files that matches the pattern.
+    private func expectNone(
+        _ pattern: some RegexComponent,
+        in part: (SourceText) -> String,
+        of files: [SourceTree.File],
+        _ what: String
+    ) {
+        for file in files {
+            for line in SourceText.lines(of: part(file.source), holding: pattern) {
+                Issue.record("\(file.path):\(line): \(what)")
+            }
+        }
+    }
+
+    @Test func `no TODO or FIXME is left in the source`() throws {
+        let files = tree.files.filter { $0.module != "TidyTests" }
+        expectNone(/\b(TODO|FIXME|XXX|HACK)\b/, in: \.comments, of: files, "a note is left in the source")
+    }
+
+    @Test func `nothing traps where an error could be thrown`() throws {
+        expectNone(/\btry!/, in: \.code, of: tree.files, "try! traps")
+        expectNone(/\bas!/, in: \.code, of: tree.files, "as! traps")
+    }
+
+    @Test func `nothing sleeps instead of waiting for an event`() throws {
+        expectNone(
+            /(^|[^.\w])(u|nano)?sleep\(|Glibc\.sleep|Thread\.sleep/,
+            in: \.code,
+            of: tree.productFiles,
+            "it blocks"
+        )
+        expectNone(
+            /\.sleep\(|\basyncAfter\(/,
+            in: \.code,
+            of: tree.productFiles.filter { !SourceRules.mayWait($0) },
+            "it sleeps: wait for an event, or use one of the named delays"
+        )
+    }
+
+    @Test func `libraries do not print`() throws {
+        let shared = tree.files.filter { $0.path.hasPrefix("Shared/") }
+        expectNone(/(^|[^.\w])(debugPrint|print|dump)\(/, in: \.code, of: shared, "a library prints")
+    }
+
+    @Test func `SQL appears only in Store and Schema files`() throws {
+        let others = tree.productFiles.filter { !SourceRules.mayHoldSQL($0) }
+        let words =
+            /\b(SELECT\s+\S+.*\bFROM|INSERT\s+(OR\s+\w+\s+)?INTO|UPDATE\s+\w+\s+SET|DELETE\s+FROM|CREATE\s+(TABLE|INDEX)|PRAGMA\s)/
+        expectNone(words, in: \.strings, of: others, "SQL outside a Store or Schema file")
+    }
+
+    @Test func `no file is longer than the limit`() throws {
+        for file in tree.files {
+            #expect(file.source.lineCount <= SourceRules.longestFile, "\(file.path) is too long")
+        }
+    }
+
+    @Test func `every suite has a time limit`() throws {
+        let suites = tree.files.filter { $0.module.hasSuffix("Tests") && $0.source.code.contains(/@Test\b/) }
+        for file in suites where !file.source.code.contains(/\bextension\b/) {
+            #expect(file.source.code.contains(".timeLimit("), "\(file.path): give its suites a .timeLimit")
+        }
+    }
+
+    @Test func `every public target of the Makefile is documented`() throws {
+        let text = try String(contentsOf: tree.root.appending(path: "Makefile"), encoding: .utf8)
+        let phony = text.matches(of: /(?m)^\.PHONY:(.*)$/).flatMap { $0.1.split(separator: " ").map(String.init) }
+        let documented = Set(text.matches(of: /(?m)^([a-z-]+):.*##/).map { String($0.1) })
+        #expect(!documented.isEmpty)
+        for verb in phony where !verb.hasPrefix("_") { #expect(documented.contains(verb), "make \(verb)") }
+    }
+}

@@ -31,7 +31,7 @@ actor RecordFeed {
     var carried: Int64 = 0
     /// Changes where what was under way for observed results is void.
     var fetchGeneration = 0
-    /// When those who wait for observed results are told again while there is more to do.
+    /// The earliest time of the next wake-up of the callers that wait for observed results.
     var nextCarriedWake = ContinuousClock.now
     /// Says that there are records which the observed results have yet to be carried over.
     nonisolated let recordSignal: AsyncStream<Void>

@@ -71,8 +71,8 @@ struct ThumbnailerService: RunnableService {
             logger: logger,
             since: nil
         )
-        let crew = BlockingIOExecutor()
-        metrics.all.section("files") { crew.metrics }
+        let blockingIO = BlockingIOExecutor()
+        metrics.all.section("files") { blockingIO.metrics }
         let caches = CachingManagers(
             source: source,
             renditions: renditions,
@@ -81,7 +81,7 @@ struct ThumbnailerService: RunnableService {
         )
         let handler = ThumbnailerHandler(
             images: ImageRequestService(source: source, renditions: renditions, caches: caches),
-            data: ImageDataService(source: source, renditions: renditions, crew: crew),
+            data: ImageDataService(source: source, renditions: renditions, blockingIO: blockingIO),
             sheets: ContactSheetService(
                 source: source,
                 renditions: renditions,

@@ -40,11 +40,11 @@ final class VipsThreadPool {
             for size in sizes:
                 image = pyvips.Image.thumbnail(path, size, height=size, size="down")
                 image.write_to_file(f"{output}/{os.path.basename(path)}-{size}.jpg", Q=85, strip=True)
-        with concurrent.futures.ThreadPoolExecutor(int(sys.argv[1])) as crew:
+        with concurrent.futures.ThreadPoolExecutor(int(sys.argv[1])) as pool:
             print("ready", flush=True)
             for line in sys.stdin:
                 sizes, *files = line.rstrip("\\n").split("\\t")
-                list(crew.map(lambda path: make(path, [int(size) for size in sizes.split()]), files))
+                list(pool.map(lambda path: make(path, [int(size) for size in sizes.split()]), files))
                 print("done", flush=True)
         """
 }

@@ -34,7 +34,7 @@ struct EditorFixture: Sendable {
         configure: (inout EditorConfiguration) -> Void = { _ in },
         _ body: @Sendable (EditorFixture) async throws -> Void
     ) async throws {
-        let folder = try TemporaryFolder("studio")
+        let folder = try TemporaryFolder("editor")
         try FileManager.default.createDirectory(
             atPath: folder.file("library"),
             withIntermediateDirectories: true

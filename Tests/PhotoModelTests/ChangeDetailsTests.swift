@@ -101,7 +101,7 @@ struct ChangeDetailsTests {
         #expect(!rice.hasMoves)
     }
 
-    @Test func `V11 a caller that needs no details is told only that something changed`() throws {
+    @Test func `V11 a caller that needs no details learns only that something changed`() throws {
         let details = try #require(ChangeDetails.between(Self.list("ab"), Self.list("abc"), isIncremental: false))
         #expect(!details.hasIncrementalChanges)
         #expect(details.isEmpty)

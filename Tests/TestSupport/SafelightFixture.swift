@@ -22,7 +22,7 @@ public final class SafelightFixture: Sendable {
     private let programs = Mutex<[Service: RunningProgram]>([:])
 
     /// Creates the folder and the environment; starts nothing.
-    public init(_ name: String = "house", environment extra: [String: String] = [:]) throws {
+    public init(_ name: String = "services", environment extra: [String: String] = [:]) throws {
         folder = try TemporaryFolder(name)
         var environment = [
             "SAFELIGHT_RUN": folder.file("run"),

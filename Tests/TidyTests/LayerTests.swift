@@ -74,7 +74,7 @@ struct LayerTests {
         }
     }
 
-    @Test func `every folder is a room and every room a folder`() throws {
+    @Test func `every folder is a module and every module a folder`() throws {
         let besides: [String: Set<String>] = ["Services": [], "Shared": ["docs", "python"], "Tests": []]
         for (folder, others) in besides {
             let planned = tree.manifest.modules.filter { $0.path.hasPrefix("\(folder)/") }.map(\.name)

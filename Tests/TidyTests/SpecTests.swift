@@ -36,7 +36,7 @@ struct SpecTests {
         return shown
     }
 
-    @Test func `the rows with a test are told by name`() {
+    @Test func `the rows with a test are printed by name`() {
         let rows = shown.keys.sorted(by: SpecMark.areInOrder)
         print("spec rows with a test: \(rows.count): \(rows.joined(separator: " "))")
         for row in rows { #expect(row.wholeMatch(of: SpecMark.name) != nil, "\"\(row)\" is not a row name") }

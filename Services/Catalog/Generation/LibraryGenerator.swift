@@ -393,6 +393,6 @@ enum GeneratorVocabulary {
     static let occasions = [
         "Summer", "Winter", "Birthday", "Wedding", "Weekend", "Trip to the sea", "Hike", "Christmas", "School",
         "Garden",
-        "Été", "Grandma's visit", "Concert", "New house",
+        "Été", "Grandma's visit", "Concert", "New home",
     ]
 }

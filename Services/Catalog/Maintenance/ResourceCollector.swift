@@ -140,9 +140,9 @@ final class ResourceCollector: Service, Sendable {
         let found = try await unreferenced(in: part)
         let due = state.withLock { state in
             let before = state.seen[part] ?? [:]
-            let room = Self.mostWaiting - state.waiting + before.count
+            let capacity = Self.mostWaiting - state.waiting + before.count
             var seen: [ResourceDigest: Int64] = [:]
-            for candidate in found.prefix(max(0, room)) { seen[candidate.digest] = before[candidate.digest] ?? now }
+            for candidate in found.prefix(max(0, capacity)) { seen[candidate.digest] = before[candidate.digest] ?? now }
             state.seen[part] = seen.isEmpty ? nil : seen
             return found.filter { seen[$0.digest].map { now - $0 >= after } ?? false }
         }

@@ -214,8 +214,8 @@ struct LiveFetches {
             outcome.tooLarge.append(largest.observation)
             remove(largest.observation)
         }
-        let room = min(maxLogBytes, maxBytes - resultBytes)
-        if logBytes > room { shortenLogs(to: room / 8 * 7) }
+        let capacity = min(maxLogBytes, maxBytes - resultBytes)
+        if logBytes > capacity { shortenLogs(to: capacity / 8 * 7) }
     }
 
     /// Shortens the longest logs to one length, so that all logs together take no more than so many bytes.

@@ -122,7 +122,7 @@ extension RecordFeed {
 
     /// How many keys another fetch may have, and how many bytes of them.
     ///
-    /// - Throws: `limit_exceeded` where there is no room for any
+    /// - Throws: `limit_exceeded` if there is no capacity for another
     ///
     /// - Parameter loading: those under way that are not counted
     func fetchCapacity(besides loading: Int = 0) throws(RPCError) -> (rows: Int, bytes: Int) {
@@ -158,7 +158,7 @@ extension RecordFeed {
     /// Installs a result of an earlier sequence, and carries it forward to now.
     ///
     /// - Returns: whether it could be carried: not where the ring does not reach back, or another history began
-    /// - Throws: `limit_exceeded` if others have taken the room meanwhile
+    /// - Throws: `limit_exceeded` if other fetches have used the capacity meanwhile
     func install(
         _ observation: String,
         _ fetch: Fetch,
@@ -167,8 +167,8 @@ extension RecordFeed {
     ) throws(RPCError) -> Bool {
         guard let ring, ring.library == token.library, token.sequence >= ring.oldestComplete else { return false }
         guard fetches[observation] == nil else { return true }
-        let room = try fetchCapacity(besides: 1)
-        guard tree.count <= room.rows, tree.bytes + tree.count * 6 <= room.bytes else {
+        let capacity = try fetchCapacity(besides: 1)
+        guard tree.count <= capacity.rows, tree.bytes + tree.count * 6 <= capacity.bytes else {
             throw ErrorCode.limitExceeded.error("all observed results together are too large; unobserve some")
         }
         // What the broker has not seen yet comes to it as to any other fetch.

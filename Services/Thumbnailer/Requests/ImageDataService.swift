@@ -9,7 +9,7 @@ import Storage
 struct ImageDataService: Sendable {
     let source: AssetResolver
     let renditions: RenditionProvider
-    let crew: BlockingIOExecutor
+    let blockingIO: BlockingIOExecutor
 
     func data(
         _ request: ImageData,
@@ -34,20 +34,20 @@ struct ImageDataService: Sendable {
             pixelWidth: facts.pixelWidth,
             pixelHeight: facts.pixelHeight
         ).json
-        let (crew, client) = (crew, BlockingIOExecutor.Source.connection(incoming.connection))
+        let (blockingIO, client) = (blockingIO, BlockingIOExecutor.Source.connection(incoming.connection))
         if file.size <= Int64(ImageDelivery.inReply) {
             let bytes = try await Self.storage {
-                try await crew.run(for: client) { try file.readAll(limit: Int64(ImageDelivery.inReply)) }
+                try await blockingIO.run(for: client) { try file.readAll(limit: Int64(ImageDelivery.inReply)) }
             }
             return try await ImageReplyBuilder.send(result, bytes, incoming, notifier)
         }
         guard incoming.acceptsNotifications else { throw ImageReplyBuilder.tooLarge(file.size) }
-        try await Self.storage { try await crew.verify(file, for: client) }
+        try await Self.storage { try await blockingIO.verify(file, for: client) }
         var offset: Int64 = 0
         while offset < file.size {
             let (start, count) = (offset, ImageDelivery.chunkBytes)
             let bytes = try await Self.storage {
-                try await crew.run(for: client) { try file.read(offset: start, count: count) }
+                try await blockingIO.run(for: client) { try file.read(offset: start, count: count) }
             }
             guard !bytes.isEmpty else { throw Self.changed }
             try await notifier.notify(ImageDelivery.chunk, ["offset": .int(offset)], attachments: [bytes])

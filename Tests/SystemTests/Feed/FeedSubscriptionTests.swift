@@ -67,7 +67,7 @@ struct FeedSubscriptionTests {
             #expect(grown < 32 << 10)
             #expect(slowest < .seconds(2))
             try await FeedChecker.commit(5, ids, library)
-            try await FeedChecker.until("the others are told") { reader.received.current.count == 5 }
+            try await FeedChecker.until("the others have received them") { reader.received.current.count == 5 }
             #expect(try await figure("connectionsEnded", library) == 0, "libzmq ends it")
             #expect(services.program(.changeBroker)?.isRunning == true)
             reader.task.cancel()
@@ -106,7 +106,7 @@ struct FeedSubscriptionTests {
             #expect(try await figure("connectionsEnded", library) == 1)
             try await FeedChecker.until("only the reader is left") { try await figure("subscriptions", library) == 2 }
             try await FeedChecker.commit(5, ids, library)
-            try await FeedChecker.until("the others are told") { reader.received.current.count == 5 }
+            try await FeedChecker.until("the others have received them") { reader.received.current.count == 5 }
             reader.task.cancel()
         }
     }

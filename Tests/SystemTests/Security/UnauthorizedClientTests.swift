@@ -206,7 +206,7 @@ struct UnauthorizedClientTests {
         #expect(services.stop() == [])
     }
 
-    @Test func `a refused client is told at once, and a silent one is ended at the handshake timeout`() throws {
+    @Test func `a refused client gets its error at once, and a silent one is ended at the handshake timeout`() throws {
         let open = try NetworkFixture()
         #expect(try open.services.safelight(["keys", "create", "ann", "--domain", "requests"]).status == 0)
         let server = try Certificate(readingPublic: open.made("ann") + "/server.key").publicKey

@@ -11,7 +11,7 @@ import Testing
 
 /// Fairness and limits of blocking disk work.
 @Suite(.timeLimit(.minutes(1)))
-struct FileCrewTests {
+struct BlockingIOExecutorTests {
     /// Blocks threads until it is opened.
     private final class Barrier: Sendable {
         private let semaphore = DispatchSemaphore(value: 0)
@@ -42,41 +42,43 @@ struct FileCrewTests {
     }
 
     @Test func `short work runs while all threads for long work are blocked`() async throws {
-        let crew = BlockingIOExecutor()
+        let blockingIO = BlockingIOExecutor()
         let barrier = Barrier()
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for _ in 0..<10 { group.addTask { try await crew.run(.long) { barrier.hold() } } }
+            for _ in 0..<10 { group.addTask { try await blockingIO.run(.long) { barrier.hold() } } }
             // The lane uses no more than its threads.
             await barrier.wait(forHeld: 2)
-            let values = [try await crew.run { 7 }, try await crew.run(.upkeep) { 8 }]
+            let values = [try await blockingIO.run { 7 }, try await blockingIO.run(.upkeep) { 8 }]
             #expect(values == [7, 8])
-            while crew.metrics["long"]?["waiting"]?.intValue != 8 { await Task.yield() }
+            while blockingIO.metrics["long"]?["waiting"]?.intValue != 8 { await Task.yield() }
             barrier.open(10)
             try await group.waitForAll()
         }
-        #expect(crew.metrics["long"]?["jobs"] == 0 && crew.metrics["long"]?["waiting"] == 0)
+        #expect(blockingIO.metrics["long"]?["jobs"] == 0 && blockingIO.metrics["long"]?["waiting"] == 0)
     }
 
     @Test func `jobs of other sources run between the steps of a long job`() async throws {
-        let crew = BlockingIOExecutor()
+        let blockingIO = BlockingIOExecutor()
         let done = AwaitableValue<[String]>([])
         let barrier = Barrier()
         try await withThrowingTaskGroup(of: Void.self) { group in
             // One of the two threads is blocked all the time.
-            group.addTask { try await crew.run(.long) { barrier.hold() } }
+            group.addTask { try await blockingIO.run(.long) { barrier.hold() } }
             await barrier.wait(forHeld: 1)
-            group.addTask { try await crew.run(.long) { barrier.hold() } }
+            group.addTask { try await blockingIO.run(.long) { barrier.hold() } }
             await barrier.wait(forHeld: 2)
             for number in 0..<20 {
                 group.addTask {
-                    try await crew.run(.long, for: .identity("many")) { done.withLock { $0.append("many \(number)") } }
+                    try await blockingIO.run(.long, for: .identity("many")) {
+                        done.withLock { $0.append("many \(number)") }
+                    }
                 }
             }
-            while crew.metrics["long"]?["waiting"]?.intValue != 20 { await Task.yield() }
+            while blockingIO.metrics["long"]?["waiting"]?.intValue != 20 { await Task.yield() }
             group.addTask {
-                try await crew.run(.long, for: .identity("one")) { done.withLock { $0.append("one") } }
+                try await blockingIO.run(.long, for: .identity("one")) { done.withLock { $0.append("one") } }
             }
-            while crew.metrics["long"]?["waiting"]?.intValue != 21 { await Task.yield() }
+            while blockingIO.metrics["long"]?["waiting"]?.intValue != 21 { await Task.yield() }
             barrier.open(1)
             await done.wait { $0.count == 21 }
             barrier.open(1)
@@ -86,21 +88,21 @@ struct FileCrewTests {
     }
 
     @Test func `a full lane refuses jobs with busy, but not the steps of accepted jobs`() async throws {
-        let crew = BlockingIOExecutor(limit: 2)
+        let blockingIO = BlockingIOExecutor(limit: 2)
         let barrier = Barrier()
         try await withThrowingTaskGroup(of: Int.self) { group in
             for _ in 0..<2 {
                 group.addTask {
-                    try await crew.job(.long) { steps in
+                    try await blockingIO.job(.long) { steps in
                         try await steps.run { barrier.hold() }
                         return try await steps.run { 1 }
                     }
                 }
             }
             await barrier.wait(forHeld: 2)
-            let error = await #expect(throws: RPCError.self) { try await crew.run(.long) {} }
+            let error = await #expect(throws: RPCError.self) { try await blockingIO.run(.long) {} }
             #expect(error?.errorCode == .busy && error?.message.contains("retry later") == true)
-            let other = try await crew.run { 3 }
+            let other = try await blockingIO.run { 3 }
             #expect(other == 3)
             barrier.open(2)
             let sum = try await group.reduce(0, +)
@@ -109,32 +111,32 @@ struct FileCrewTests {
     }
 
     @Test func `whole files are hashed, copied and referenced in steps with the same results`() async throws {
-        let folder = try TestSupport.TemporaryFolder("crew")
+        let folder = try TestSupport.TemporaryFolder("blocking-io")
         let store = try ResourceStore(root: folder.file("store"))
         let bytes = (0..<(20 << 20)).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 7) }
         let path = try folder.write(bytes, to: "a")
         let file = try DurableFile.open(path)
-        let crew = BlockingIOExecutor()
+        let blockingIO = BlockingIOExecutor()
         let digest = ResourceDigest(of: bytes)
-        #expect(try await crew.hash(file) == digest)
+        #expect(try await blockingIO.hash(file) == digest)
         let error = await #expect(throws: StorageError.self) {
-            try await crew.copy(file, into: store, limit: (20 << 20) - 1)
+            try await blockingIO.copy(file, into: store, limit: (20 << 20) - 1)
         }
         #expect(error?.name == "too_large")
-        let referred = try await crew.refer(to: file, at: path, in: store, limit: 1 << 30)
+        let referred = try await blockingIO.refer(to: file, at: path, in: store, limit: 1 << 30)
         #expect(referred.digest == digest && !store.contains(digest))
-        let stored = try await crew.copy(file, into: store, limit: 20 << 20)
+        let stored = try await blockingIO.copy(file, into: store, limit: 20 << 20)
         #expect(stored.digest == digest && stored.size == 20 << 20)
-        try await crew.verify(store.open(digest))
+        try await blockingIO.verify(store.open(digest))
         #expect(try store.open(digest).read(offset: 9 << 20, count: 3) == Array(bytes[(9 << 20)..<((9 << 20) + 3)]))
     }
 
     @Test func `a cancelled copy ends at the next step and leaves nothing`() async throws {
-        let folder = try TestSupport.TemporaryFolder("crew")
+        let folder = try TestSupport.TemporaryFolder("blocking-io")
         let store = try ResourceStore(root: folder.file("store"))
         let file = try DurableFile.open(folder.write([UInt8](repeating: 1, count: 40 << 20), to: "a"))
-        let crew = BlockingIOExecutor()
-        let task = Task { try await crew.copy(file, into: store, limit: 1 << 30) }
+        let blockingIO = BlockingIOExecutor()
+        let task = Task { try await blockingIO.copy(file, into: store, limit: 1 << 30) }
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
         #expect(try store.clearIncoming() == 0)

@@ -160,7 +160,26 @@ struct ObservationService: Sendable {
         guard let end, end.count == keys.count else {
             throw ErrorCode.internalError.error("the catalog sent an incomplete list of keys")
         }
-        return try await feed.install(observation, fetch, keys.tree(), at: end.token)
+        var records: [ChangeRecord] = []
+        var position = end.token
+        while let page = await feed.recentRecords(after: position), page.sequence > position.sequence {
+            for bytes in page.records {
+                // A record of a newer catalog: the result cannot be carried over it.
+                guard let json = try? JSON(parsing: bytes), let record = try? ChangeRecord(json: json) else {
+                    return false
+                }
+                records.append(record)
+            }
+            position = ChangeToken(library: position.library, sequence: page.sequence)
+        }
+        return try await feed.install(
+            observation,
+            fetch,
+            keys.tree(),
+            at: end.token,
+            records,
+            through: position.sequence
+        )
     }
 
     // MARK: Details

@@ -157,13 +157,18 @@ extension RecordFeed {
 
     /// Installs a result of an earlier sequence, and carries it forward to now.
     ///
-    /// - Returns: whether it could be carried: not where the ring does not reach back, or another history began
+    /// - Parameters:
+    ///   - records: The records after the token that were parsed already: parsing large ones here would delay others.
+    ///   - last: The sequence up to which these reach.
+    /// - Returns: False if the ring does not reach back, or another history began.
     /// - Throws: `limit_exceeded` if other fetches have used the capacity meanwhile
     func install(
         _ observation: String,
         _ fetch: Fetch,
         _ tree: sending KeyTree,
-        at token: ChangeToken
+        at token: ChangeToken,
+        _ records: [ChangeRecord],
+        through last: Int64
     ) throws(RPCError) -> Bool {
         guard let ring, ring.library == token.library, token.sequence >= ring.oldestComplete else { return false }
         guard fetches[observation] == nil else { return true }
@@ -172,9 +177,9 @@ extension RecordFeed {
             throw ErrorCode.limitExceeded.error("all observed results together are too large; unobserve some")
         }
         // What the broker has not seen yet comes to it as to any other fetch.
-        guard let records = Self.records(of: ring, after: token.sequence) else { return false }
+        guard let rest = Self.records(of: ring, after: last) else { return false }
         do throws(ChangeDetailsError) {
-            try fetches.insert(observation, fetch, tree, at: token.sequence, records)
+            try fetches.insert(observation, fetch, tree, at: token.sequence, records + rest)
             return true
         } catch {
             logger.error(
@@ -183,6 +188,13 @@ extension RecordFeed {
             )
             return false
         }
+    }
+
+    /// Returns a page of the encoded records after a token from memory; nil if there are none, or the ring does not
+    /// reach back.
+    func recentRecords(after token: ChangeToken) -> RecordRing.Page? {
+        guard let ring, ring.library == token.library, token.sequence < ring.head else { return nil }
+        return ring.page(after: token.sequence, limit: 100, filter: .everything, maxBytes: 4 << 20)
     }
 
     private static func records(of ring: RecordRing, after sequence: Int64) -> [ChangeRecord]? {

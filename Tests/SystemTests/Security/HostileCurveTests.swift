@@ -111,7 +111,7 @@ struct HostileCurveTests {
             #expect(peak < 800)
             #expect(after != nil && after != before)
             #expect(away < .seconds(2), "one second, and a margin for a loaded machine")
-            #expect(up.errorText.contains("\(service) service ended hard"))
+            #expect(up.errorText.contains("\(service) service terminated immediately"))
         }
         // What was acknowledged is stored, and an edit is applied.
         #expect(try await library.currentToken().token == created.token)

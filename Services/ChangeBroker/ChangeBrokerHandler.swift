@@ -10,10 +10,12 @@ struct ChangeBrokerHandler: RequestHandler {
     let configuration: ChangeBrokerConfiguration
     let state: ServiceState
     let clock: MonotonicClock
+    /// Decodes the records that observations need.
+    let decoder = RecordDecoder("observations")
 
     private var feed: RecordFeed { history.feed }
     private var observations: ObservationService {
-        ObservationService(history: history, configuration: configuration, clock: clock)
+        ObservationService(history: history, configuration: configuration, decoder: decoder, clock: clock)
     }
 
     func limits(of method: String) -> MethodLimits { ChangeBrokerRequest.limits(of: method) }

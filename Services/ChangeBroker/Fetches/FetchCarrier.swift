@@ -8,6 +8,12 @@ import PhotoModel
 struct FetchCarrier: Sendable {
     let history: ChangeHistory
     let configuration: ChangeBrokerConfiguration
+    private let decoder = RecordDecoder("carrier")
+
+    init(history: ChangeHistory, configuration: ChangeBrokerConfiguration) {
+        self.history = history
+        self.configuration = configuration
+    }
 
     private var feed: RecordFeed { history.feed }
 
@@ -34,8 +40,8 @@ struct FetchCarrier: Sendable {
             guard !page.records.isEmpty else { return await TaskDelay.retryDelay(configuration.catalogPause) }
             for bytes in page.records {
                 let change: ChangeRecord
-                do {
-                    change = try ChangeRecord(json: try JSON(parsing: bytes))
+                do throws(JSONProblem) {
+                    change = try await decoder.decode(bytes) { $0 }.get()
                 } catch {
                     // A record of a newer catalog: no result can be carried over it.
                     return await feed.giveUpFetches("a record cannot be read: \(error)", after: token)

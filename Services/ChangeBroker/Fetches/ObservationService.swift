@@ -9,6 +9,7 @@ import PhotoModel
 struct ObservationService: Sendable {
     let history: ChangeHistory
     let configuration: ChangeBrokerConfiguration
+    let decoder: RecordDecoder
     let clock: MonotonicClock
 
     private var feed: RecordFeed { history.feed }
@@ -165,7 +166,7 @@ struct ObservationService: Sendable {
         while let page = await feed.recentRecords(after: position), page.sequence > position.sequence {
             for bytes in page.records {
                 // A record of a newer catalog: the result cannot be carried over it.
-                guard let json = try? JSON(parsing: bytes), let record = try? ChangeRecord(json: json) else {
+                guard !Task.isCancelled, case .success(let record) = await decoder.decode(bytes, { $0 }) else {
                     return false
                 }
                 records.append(record)
@@ -258,11 +259,13 @@ struct ObservationService: Sendable {
                 deadline: .seconds(20)
             )
             for bytes in page.records {
+                guard !Task.isCancelled else {
+                    throw ErrorCode.userCancelled.error("the request was cancelled while its details were collected")
+                }
+                // A page may extend beyond the beginning of the log.
+                let changes = await decoder.decode(bytes) { $0.sequence <= end ? fetch.netChanges(of: $0) : nil }
                 do throws(JSONProblem) {
-                    guard let json = try? JSON(parsing: bytes) else { throw JSONProblem("is not JSON") }
-                    let record = try ChangeRecord(json: json)
-                    // A page may extend beyond the beginning of the log.
-                    if record.sequence <= end { net.add(fetch.netChanges(of: record)) }
+                    if let changes = try changes.get() { net.add(changes) }
                 } catch {
                     throw ErrorCode.internalError.error("cannot parse a change record: \(error)")
                 }

@@ -1,0 +1,34 @@
+import Dispatch
+import JSONValue
+import Messaging
+import PhotoModel
+
+/// Decodes change records on one thread of its own.
+///
+/// A record of a thousand entities takes long. Several requests at once would take every thread of Swift's pool, and all
+/// other requests would wait for them.
+final class RecordDecoder: Sendable {
+    private let queue: DispatchQueue
+
+    /// - Parameter name: The purpose, for the name of the thread.
+    init(_ name: String) { queue = DispatchQueue(label: "records.\(name)") }
+
+    /// Returns the result of a function of the record, which is called on the decoder's thread.
+    ///
+    /// - Returns: An error if the bytes are not a record of this version.
+    func decode<Value: Sendable>(
+        _ bytes: Bytes,
+        _ body: @escaping @Sendable (ChangeRecord) -> Value
+    ) async -> Result<Value, JSONProblem> {
+        await withCheckedContinuation { continuation in
+            queue.async {
+                continuation.resume(
+                    returning: Result { () throws(JSONProblem) in
+                        guard let json = try? JSON(parsing: bytes) else { throw JSONProblem("is not JSON") }
+                        return body(try ChangeRecord(json: json))
+                    }
+                )
+            }
+        }
+    }
+}

@@ -217,7 +217,7 @@ actor RecordFeed {
         headSink.yield()
     }
 
-    /// Whether the feed, and the result of an observation, has yet to come to a moment of its history.
+    /// Returns true if the feed, and the result of an observation, has yet to come to a moment of its history.
     ///
     /// - Throws: `token_expired` for a moment of another history
     func isBehind(_ token: ChangeToken, _ observation: String) throws(RPCError) -> Bool {

@@ -6,7 +6,7 @@ public import PhotoModel
 /// It belongs to the identity that opened it and is leased for ten minutes, renewed by every request that names it.
 public struct OpenCache: Request {
     public static let method = "cache.open"
-    /// Whether images are prepared from the full original; if false, only from fast sources (S-57, D13).
+    /// True if images are prepared from the full original; if false, only from fast sources (S-57, D13).
     public var allowsHighQuality: Bool
 
     public init(allowsHighQuality: Bool = true) { self.allowsHighQuality = allowsHighQuality }

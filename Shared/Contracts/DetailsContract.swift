@@ -108,9 +108,9 @@ public struct ObjectDetails: Sendable, Hashable, JSONTabled {
     public var before: JSON?
     /// The entity at the later token; nil if it was deleted.
     public var after: JSON?
-    /// Whether the pixels changed.
+    /// True if the pixels changed.
     public var assetContentChanged: Bool
-    /// Whether it was deleted from the library.
+    /// True if it was deleted from the library.
     public var objectWasDeleted: Bool
 
     public init(

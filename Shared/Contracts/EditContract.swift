@@ -88,7 +88,7 @@ public struct EditOutcome: JSONTabled {
     public var token: ChangeToken
     /// Sequence of the transaction.
     public var sequence: Int64
-    /// Whether anything changed.
+    /// True if anything changed.
     public var isChanged: Bool
 
     public init(asset: ObjectID, token: ChangeToken, isChanged: Bool) {

@@ -83,7 +83,7 @@ public struct EditHistory: Request {
         public var contentRevision: Revision
         /// The oldest first.
         public var steps: [EditStep]
-        /// Whether the change record of the asset's creation is still retained.
+        /// True if the change record of the asset's creation is still retained.
         public var isComplete: Bool
 
         public static let maxSteps = 10_000

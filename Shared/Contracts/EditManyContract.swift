@@ -26,11 +26,11 @@ public struct ApplyEdits: Request {
     public var ifContentRevision: Revision?
     /// For one asset: refused with conflict if it has another revision, which is in the error's data.
     public var ifRevision: Revision?
-    /// Whether to insert the result of `edits.suggest` before the operations, as explicit values.
+    /// True if to insert the result of `edits.suggest` before the operations, as explicit values.
     public var enhance: Bool
     /// Priority of the render.
     public var priority: EditPriority
-    /// Whether the request is only validated.
+    /// True if the request is only validated.
     public var dryRun: Bool
     /// Name of the client program.
     public var client: String
@@ -124,13 +124,13 @@ public struct EditOutcomes: JSONTabled {
     public var token: ChangeToken?
     /// Sequence of the last transaction.
     public var sequence: Int64?
-    /// Whether anything changed.
+    /// True if anything changed.
     public var isChanged: Bool
     /// Number of assets edited.
     public var done: Int
     /// Number of assets that failed; see ``results``.
     public var failed: Int
-    /// Whether this is a preview of the outcomes.
+    /// True if this is a preview of the outcomes.
     public var dryRun: Bool
     /// For several assets, in order: {asset, sequence, isChanged} or {asset, error: {name, message}}.
     public var results: [JSON]
@@ -190,11 +190,11 @@ public struct CopyEdits: Request {
     public var fetch: FetchDescription?
     /// As in edits.apply.
     public var mode: AdjustmentMode
-    /// Whether to also copy crop, rotation and other geometry.
+    /// True if to also copy crop, rotation and other geometry.
     public var geometry: Bool
     /// Priority of the render.
     public var priority: EditPriority
-    /// Whether the request is only validated.
+    /// True if the request is only validated.
     public var dryRun: Bool
     /// Name of the client program.
     public var client: String

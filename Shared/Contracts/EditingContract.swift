@@ -72,9 +72,9 @@ public struct BeginEditing: Request {
     public var originalChoice: OriginalChoice?
     /// The longer side of the display-size image, in pixels, 16...4096.
     public var displaySize: Int
-    /// Whether to omit the display-size image.
+    /// True if to omit the display-size image.
     public var skipsDisplaySizeImage: Bool
-    /// Whether to omit the bytes of the input.
+    /// True if to omit the bytes of the input.
     public var skipsInput: Bool
 
     public init(
@@ -146,7 +146,7 @@ public struct BeginEditing: Request {
         public var inputToken: EditInputToken
         /// Content revision that the edit replaces.
         public var contentRevision: Revision
-        /// Whether an editor that reads the adjustment data can resume the last edit; false for videos.
+        /// True if an editor that reads the adjustment data can resume the last edit; false for videos.
         public var previousAvailable: Bool
         /// Adjustment data format.
         public var formatIdentifier: String?

@@ -17,7 +17,7 @@ public struct FeedTopicFilter: Sendable, Hashable {
     /// The filter that includes every record.
     public static let everything = FeedTopicFilter([])
 
-    /// Whether the filter includes every record.
+    /// True if the filter includes every record.
     public var isEverything: Bool { topics.isEmpty }
 
     /// Returns whether the filter includes a record that carries some topics.

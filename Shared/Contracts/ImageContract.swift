@@ -39,11 +39,11 @@ public struct ImageRequest: Request {
     public var format: DeliveredFormat
     /// Quality of lossy formats, 1...100.
     public var quality: Int
-    /// Whether exactly one message is sent, with the requested image, regardless of the delivery mode (D5).
+    /// True if exactly one message is sent, with the requested image, regardless of the delivery mode (D5).
     public var isSynchronous = false
-    /// Whether the original may be downloaded from remote storage. The pixels do not depend on it.
+    /// True if the original may be downloaded from remote storage. The pixels do not depend on it.
     public var isNetworkAccessAllowed = false
-    /// Whether a second, larger degraded image may be sent (T-44).
+    /// True if a second, larger degraded image may be sent (T-44).
     public var allowsSecondaryDegradedImage = false
     /// Id of the caching manager that may have prepared the image; nil for none.
     public var cache: String?
@@ -151,17 +151,17 @@ public struct ImageRequest: Request {
         public var pixelWidth: Int
         /// Height of this image in pixels.
         public var pixelHeight: Int
-        /// Whether the image is of lower quality than requested. Whether more messages follow is ``isFinal`` (P-09).
+        /// True if the image is of lower quality than requested. Whether more messages follow is ``isFinal`` (P-09).
         public var isDegraded: Bool
-        /// Whether this is the last message about the request.
+        /// True if this is the last message about the request.
         public var isFinal = true
         /// Index of the image among those of the request, from 0.
         public var index = 0
-        /// Whether the original is in remote storage and network access was not allowed; there is no image then.
+        /// True if the original is in remote storage and network access was not allowed; there is no image then.
         public var isInCloud = false
-        /// Whether it is larger than the source.
+        /// True if it is larger than the source.
         public var isUpscaled: Bool
-        /// Whether it was cached.
+        /// True if it was cached.
         public var isCacheHit: Bool
         /// The source of the image, or the reason it was not cached.
         public var cacheReason: CacheReason = .rendered
@@ -277,7 +277,7 @@ public struct ImageData: Request {
     public var asset: ObjectID
     /// The image with or without edits.
     public var version: ImageVersion
-    /// Whether the original may be downloaded from remote storage.
+    /// True if the original may be downloaded from remote storage.
     public var isNetworkAccessAllowed = false
     /// The service responds once it has reached this token; nil to respond at once.
     public var atLeast: ChangeToken?
@@ -326,7 +326,7 @@ public struct ImageData: Request {
         public var pixelWidth: Int
         /// Height in pixels as displayed; 0 if unknown.
         public var pixelHeight: Int
-        /// Whether the original is in remote storage and network access was not allowed.
+        /// True if the original is in remote storage and network access was not allowed.
         public var isInCloud = false
 
         public init(

@@ -11,7 +11,7 @@ public struct BackupLibrary: Request {
     public static let notification = "library.progress"
     /// Absolute path of a folder on the catalog's machine: empty, not existing, or an earlier backup.
     public var target: String
-    /// Whether bytes that the target already has are read and compared with their digests.
+    /// True if bytes that the target already has are read and compared with their digests.
     public var verifies: Bool
 
     public init(target: String, verifies: Bool = false) {
@@ -176,7 +176,7 @@ public struct RescanLibrary: Request {
 /// `library.collect`: removes unreferenced stored bytes now instead of at the next run of the collector.
 public struct CollectLibrary: Request {
     public static let method = "library.collect"
-    /// Whether they are only counted, not removed.
+    /// True if they are only counted, not removed.
     public var isDryRun: Bool
 
     public init(isDryRun: Bool = false) { self.isDryRun = isDryRun }

@@ -17,7 +17,7 @@ public struct PerformChanges: Request {
     /// Digest of the client's original request, at most 64 bytes. It is compared instead of the parameters if the
     /// transaction is repeated, because a service's own parameters differ between attempts.
     public var requestDigest: String?
-    /// Whether to return only the outcome of the committed transaction with this id, performing nothing. The error is
+    /// True if to return only the outcome of the committed transaction with this id, performing nothing. The error is
     /// `identifier_not_found` if none was committed and `id_reused` if it had another digest. Nothing is stored.
     public var recall: Bool
 
@@ -87,7 +87,7 @@ public struct PerformChanges: Request {
         public var token: ChangeToken
         /// Sequence of the transaction; the newest sequence if nothing changed.
         public var sequence: Int64
-        /// Whether anything changed; if not, no record was made.
+        /// True if anything changed; if not, no record was made.
         public var isChanged: Bool
         /// Identifiers of created entities by `ref`.
         public var placeholders: JSONObject

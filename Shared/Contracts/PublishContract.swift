@@ -22,9 +22,9 @@ public struct PublishEdit: Sendable, Hashable, JSONTabled {
     public var ifContentRevision: Revision?
     /// The asset whose operations are used instead of `adjustments`, read when this edit is applied.
     public var source: ObjectID?
-    /// Whether the operations that `edits.suggest` returns are inserted before `adjustments`.
+    /// True if the operations that `edits.suggest` returns are inserted before `adjustments`.
     public var enhance = false
-    /// Whether the edit reverts the asset to its original instead of applying `adjustments`.
+    /// True if the edit reverts the asset to its original instead of applying `adjustments`.
     public var revert = false
     /// The step of the asset's edit history that is restored instead of applying `adjustments`; 0 is the original.
     public var step: Int?

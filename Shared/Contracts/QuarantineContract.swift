@@ -119,7 +119,7 @@ public struct ReportWorkerFault: Request {
     public struct Result: JSONTabled {
         /// Number of failures so far.
         public var failures: Int
-        /// Whether they are quarantined.
+        /// True if they are quarantined.
         public var isSetAside: Bool
 
         public init(failures: Int, isSetAside: Bool) {

@@ -84,7 +84,7 @@ public struct SupportsResources: Request {
     )
 
     public struct Result: JSONTabled {
-        /// Whether an asset can be created from them.
+        /// True if an asset can be created from them.
         public var isSupported: Bool
 
         public init(isSupported: Bool) { self.isSupported = isSupported }
@@ -182,7 +182,7 @@ public struct FinishUpload: Request {
     public var upload: String
     /// SHA-256 that the bytes must have; nil if the client does not know it.
     public var digest: String?
-    /// Whether a file that the library already has for these bytes is read and compared, and replaced if it is damaged.
+    /// True if a file that the library already has for these bytes is read and compared, and replaced if it is damaged.
     public var verifies: Bool
 
     public init(upload: String, digest: String? = nil, verifies: Bool = false) {
@@ -214,7 +214,7 @@ public struct FinishUpload: Request {
         public var digest: String
         /// Size in bytes.
         public var size: Int64
-        /// Whether the bytes replaced a stored file that was damaged.
+        /// True if the bytes replaced a stored file that was damaged.
         public var isHealed: Bool
 
         public init(upload: String, digest: String, size: Int64, isHealed: Bool = false) {

@@ -21,7 +21,7 @@ public struct Health: Request {
         public var service: String
         /// Version of the service.
         public var version: String
-        /// Whether the service is working.
+        /// True if the service is working.
         public var isHealthy: Bool
         /// The reasons if it is not healthy.
         public var problems: [String]

@@ -13,7 +13,7 @@ public struct FairQueue<Source: Hashable & Sendable, Element> {
     /// Creates an empty queue.
     public init() {}
 
-    /// Whether there are no elements.
+    /// True if there are no elements.
     public var isEmpty: Bool { count == 0 }
 
     /// Appends an element to those of its source.

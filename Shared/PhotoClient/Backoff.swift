@@ -22,7 +22,7 @@ struct Backoff: Sendable {
 }
 
 extension RPCError {
-    /// Whether the error is transient: the same request may succeed if it is retried.
+    /// True if the error is transient: the same request may succeed if it is retried.
     ///
     /// A write may have been committed nevertheless, so it must be retried with its transaction id.
     public var isTransient: Bool {

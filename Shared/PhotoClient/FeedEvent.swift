@@ -35,6 +35,6 @@ extension ChangeRecord {
         return part
     }
 
-    /// Whether the record contains no changes, for example after filtering.
+    /// True if the record contains no changes, for example after filtering.
     public var isEmpty: Bool { assets.isEmpty && collections.isEmpty && lists.isEmpty && edits.isEmpty }
 }

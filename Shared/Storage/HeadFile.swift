@@ -55,7 +55,7 @@ public final class HeadFile: Sendable {
         /// The identities of the head file and of the database that are stored with the head.
         var files: Files?
         var isDamaged: Bool
-        /// Whether everything stored so far survives a power failure.
+        /// True if everything stored so far survives a power failure.
         var isSynced = true
     }
 

@@ -11,7 +11,7 @@ public final class ResourceFile: Sendable {
     public let size: Int64
     /// The open descriptor, for passing to a worker; valid as long as this object exists.
     public let descriptor: Int32
-    /// Whether it is a file of the store, as opposed to a referenced file.
+    /// True if it is a file of the store, as opposed to a referenced file.
     private let isStored: Bool
 
     init(_ file: consuming Descriptor, digest: ResourceDigest?, isStored: Bool = false) throws(StorageError) {

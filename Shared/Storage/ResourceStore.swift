@@ -21,7 +21,7 @@ public final class ResourceStore: Sendable {
 
     /// The folder of the store.
     public let root: String
-    /// Whether the store is open for reading only.
+    /// True if the store is open for reading only.
     public let isReadOnly: Bool
 
     let watcher: Watcher?
@@ -344,7 +344,7 @@ public final class ResourceStore: Sendable {
     /// Leases the bytes of a digest, stored or not yet: they are not removed while the lease exists.
     public func lease(_ digest: ResourceDigest) -> ResourceLease { leases.take(digest) }
 
-    /// Whether removals are suspended, because a backup is running.
+    /// True if removals are suspended, because a backup is running.
     public var isHeld: Bool { holds.withLock { $0 > 0 } }
 
     /// Suspends all removals until ``release()``: ``remove(_:if:)`` does nothing meanwhile.
@@ -427,9 +427,9 @@ public struct StoredResource: Sendable {
     public let digest: ResourceDigest
     /// The size in bytes.
     public let size: Int64
-    /// Whether they were already stored; their age then counts from now.
+    /// True if they were already stored; their age then counts from now.
     public let wasPresent: Bool
-    /// Whether they replaced a damaged stored file.
+    /// True if they replaced a damaged stored file.
     public let isHealed: Bool
     /// Keeps the bytes in the store until a transaction refers to them.
     public let lease: ResourceLease

@@ -21,7 +21,7 @@ struct Batch {
         open = subscribers
     }
 
-    /// Whether every subscriber is complete or messages have stopped: losses at the very end have no later message that
+    /// True if every subscriber is complete or messages have stopped: losses at the very end have no later message that
     /// would reveal them.
     var isDone: Bool { open == 0 || Clocks.microseconds() - newest > Self.longestSilence }
 

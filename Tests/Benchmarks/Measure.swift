@@ -95,7 +95,7 @@ struct Outcome: Sendable {
         }
     }
 
-    /// Whether the A/A spread is at most half the distance of the figure from its aim, or from the peer if it has none.
+    /// True if the A/A spread is at most half the distance of the figure from its aim, or from the peer if it has none.
     var isResolved: Bool {
         let (value, wanted) = goal
         // The spread includes 1: a run that always differs from its repetition in the same direction is no more

@@ -169,7 +169,7 @@ struct SpecRow {
 
     static let states = ["done", "differs", "partly", "not built"]
 
-    /// Whether the page says that it works.
+    /// True if the page says that it works.
     var isClaimed: Bool { state == "done" || state == "differs" }
 
     static func all(in text: String) -> [SpecRow] {

@@ -6,7 +6,7 @@ import Storage
 /// A comparison of a library's database with its stored files. It changes nothing and can run beside the catalog.
 struct ConsistencyCheck {
     let folder: String
-    /// Whether every file is read and verified against its digest.
+    /// True if every file is read and verified against its digest.
     let isDeep: Bool
     /// Microseconds since 1970.
     let now: Int64

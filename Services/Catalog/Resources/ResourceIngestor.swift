@@ -342,7 +342,7 @@ extension PreparedResource {
 }
 
 extension ChangeRequest {
-    /// Whether the request names members by index in an earlier result.
+    /// True if the request names members by index in an earlier result.
     var hasSnapshot: Bool {
         switch self {
         case .updateCollection(let request): request.snapshot != nil
@@ -351,7 +351,7 @@ extension ChangeRequest {
         }
     }
 
-    /// Whether bytes must be imported for the request.
+    /// True if bytes must be imported for the request.
     var hasBytes: Bool {
         switch self {
         case .createAsset, .editAsset: true

@@ -29,7 +29,7 @@ actor UploadRegistry {
         var size: Int64 = 0
         var finished: StoredResource?
         var isBusy = false
-        /// Whether an asset has the bytes.
+        /// True if an asset has the bytes.
         var isTaken = false
         var usedAt: Int64
     }

@@ -116,6 +116,6 @@ public struct TrafficLimits: Sendable, Equatable, CustomStringConvertible {
         ]
     }
 
-    /// Whether the limit of ``begin()`` is in force.
+    /// True if the limit of ``begin()`` is in force.
     static var isInForce: Bool { safelight_accept_limit_figures().is_in_force != 0 }
 }

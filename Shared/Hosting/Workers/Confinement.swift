@@ -6,7 +6,7 @@ public import JSONValue
 public struct Confinement: Sendable, Equatable, CustomStringConvertible {
     /// The ABI version of Landlock; 0 if the kernel does not support it.
     public var landlock: Int
-    /// Whether the seccomp filter is in force.
+    /// True if the seccomp filter is in force.
     public var hasSeccomp: Bool
 
     /// Confines this process permanently. The process must have only one thread.
@@ -37,7 +37,7 @@ public struct Confinement: Sendable, Equatable, CustomStringConvertible {
 
     var json: JSON { ["landlock": JSON(landlock), "seccomp": .bool(hasSeccomp)] }
 
-    /// Whether both are in force.
+    /// True if both are in force.
     public var isComplete: Bool { landlock > 0 && hasSeccomp }
 
     public var description: String {

@@ -52,7 +52,7 @@ public struct ResourceJobRunner: Sendable {
 }
 
 extension WorkerFailure {
-    /// Whether the worker ended in the middle of the job, by itself or by a signal.
+    /// True if the worker ended in the middle of the job, by itself or by a signal.
     fileprivate var isEnd: Bool {
         switch self {
         case .crashed, .killed, .exited, .malformedResult: true
@@ -60,7 +60,7 @@ extension WorkerFailure {
         }
     }
 
-    /// Whether the worker crashed or hung while reading the bytes. A job's own error, or a result that is too large,
+    /// True if the worker crashed or hung while reading the bytes. A job's own error, or a result that is too large,
     /// does not count.
     var isWorkerFault: Bool {
         switch self {

@@ -32,14 +32,14 @@ final class RunningWorker {
     let pid: Int32
     /// The exit status; nil while it runs.
     private(set) var status: Status?
-    /// Whether this process killed it.
+    /// True if this process killed it.
     private(set) var wasKilled = false
     /// The confinement that the worker reported; nil if it reported none.
     private(set) var confinement: Confinement?
 
     /// The phase of the present job.
     private var phase = WorkerPhase.received
-    /// Whether the present job has reached ``WorkerPhase/working``; after that, reading does not explain its duration.
+    /// True if the present job has reached ``WorkerPhase/working``; after that, reading does not explain its duration.
     private var hasWorked = false
     /// CPU time used before the present job, in nanoseconds.
     private var usedBefore: Int64 = 0

@@ -164,7 +164,7 @@ struct WorkerFrameWriter {
     private var parts: ArraySlice<[UInt8]>
     private var offset = 0
     private var files: [Int32]
-    /// Whether any byte was sent.
+    /// True if any byte was sent.
     private(set) var hasBegun = false
 
     /// Creates a writer of a frame; the descriptors must stay open until ``isDone``.

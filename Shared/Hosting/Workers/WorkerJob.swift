@@ -82,7 +82,7 @@ public enum WorkerFailure: Error, Sendable, Equatable {
     /// The calling task was cancelled.
     case cancelled
 
-    /// Whether the failure is attributed to the request and not to the bytes.
+    /// True if the failure is attributed to the request and not to the bytes.
     public var isOfRequest: Bool {
         switch self {
         case .timedOut(_, .working), .crashed(_, .working), .exited(_, .working), .resultTooLarge: true

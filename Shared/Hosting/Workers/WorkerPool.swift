@@ -50,7 +50,7 @@ public final class WorkerPool: Sendable {
         var wakeup: WorkerWakeup
         var pid: Int32 = 0
         var isCancelled = false
-        /// Whether the outcome of the first start is known.
+        /// True if the outcome of the first start is known.
         var isKnown = false
         var failures = 0
         var problem = ""

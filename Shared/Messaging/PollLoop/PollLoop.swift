@@ -56,7 +56,7 @@ final class PollLoop: Sendable {
         var isClosed = false
         var isStopped = false
 
-        /// Whether there is work for which the thread must not sleep.
+        /// True if there is work for which the thread must not sleep.
         var isBusy: Bool {
             !jobs.isEmpty || !registering.isEmpty || !deregistering.isEmpty || !closers.isEmpty || isStopped
         }

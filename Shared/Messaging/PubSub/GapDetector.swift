@@ -26,7 +26,7 @@ public struct GapDetector: Sendable, Equatable {
 
     /// All messages on this topic with at most this sequence have been seen.
     public private(set) var position: Int64
-    /// Whether the topic carries every sequence; if so, being behind `head` is a gap at once.
+    /// True if the topic carries every sequence; if so, being behind `head` is a gap at once.
     public let carriesEverything: Bool
     /// How long a filtered reader may stay behind `head` before it asks for the missing changes, in microseconds.
     public let patienceMicroseconds: Int64

@@ -24,7 +24,7 @@ public actor Publisher: SocketOwner {
     private nonisolated let hook = Mutex<SubscriptionHook?>(nil)
     /// The registration for keys removed from the list; nil without CURVE.
     private let listening: ZAPAuthenticator.RevocationSubscription?
-    /// Whether the socket is unbound at the moment, after all subscribers were disconnected.
+    /// True if the socket is unbound at the moment, after all subscribers were disconnected.
     private var isAway = false
     private let socketBox: SocketBox<MonitoredSocket>
     private var subscriptions = SubscriptionTable()

@@ -24,7 +24,7 @@ public actor Subscriber: SocketOwner {
     private var counts = (
         received: 0, dropped: 0, unrecognized: 0, bytes: 0, connections: 0, disconnections: 0, refused: 0
     )
-    /// Whether CURVE is used: only then does a failed handshake mean a refused key.
+    /// True if CURVE is used: only then does a failed handshake mean a refused key.
     private let hasKeys: Bool
     private var refusals = RejectionLog()
 

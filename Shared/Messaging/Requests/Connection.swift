@@ -44,7 +44,7 @@ final class Connection {
         return "uid:\(uid)"
     }
 
-    /// Whether the connection can be removed without losing anything.
+    /// True if the connection can be removed without losing anything.
     var isIdle: Bool { open.isEmpty && running == 0 && queue.isEmpty && held.isEmpty && !isParsing }
 }
 

@@ -2,7 +2,7 @@
 public struct MethodLimits: Sendable, Equatable {
     /// Maximum size of the JSON frame, in bytes.
     public var maxJSONBytes: Int
-    /// Whether frames may follow the JSON frame.
+    /// True if frames may follow the JSON frame.
     public var takesAttachments: Bool
 
     /// The limits of a method that declares none, and of a large request whose method cannot be read before parsing: 1

@@ -18,9 +18,9 @@ final class OutgoingCall: Sendable {
     let inbox: Mailbox<CallElement>
     /// When the client gives up waiting for a connection, in microseconds of the system's monotonic clock.
     let deadline: Int64
-    /// Whether the caller wants notifications.
+    /// True if the caller wants notifications.
     let wantsNotifications: Bool
-    /// Whether the caller wants notifications unparsed.
+    /// True if the caller wants notifications unparsed.
     let wantsEncoded: Bool
 
     init(

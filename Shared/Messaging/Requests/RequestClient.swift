@@ -17,15 +17,15 @@ public actor RequestClient: SocketOwner {
     var control: Deque<OutgoingMessage> = []
     var nextDeadline = Int64.max
     var isFull = false
-    /// Whether any request with unparsed notifications was ever opened on this client.
+    /// True if any request with unparsed notifications was ever opened on this client.
     var hasEncodedCalls = false
-    /// Whether the handshake with the service is complete: messages sent before can be lost in a socket that is being
+    /// True if the handshake with the service is complete: messages sent before can be lost in a socket that is being
     /// closed.
     ///
     /// Always true over inproc, which has no handshake.
     var isReady: Bool
     var counts = (sent: 0, answers: 0, strays: 0, malformed: 0, lost: 0, connections: 0, refused: 0)
-    /// Whether CURVE is used: only then does a failed handshake mean a refused key.
+    /// True if CURVE is used: only then does a failed handshake mean a refused key.
     let hasKeys: Bool
     var refusals = RejectionLog()
 

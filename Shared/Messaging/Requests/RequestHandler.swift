@@ -26,7 +26,7 @@ public struct IncomingRequest: Sendable {
     /// The caller's identity: `uid:1000` over ipc, as reported by the kernel; `key:<name>` over CURVE; `loopback` if it
     /// is unknown.
     public let identity: String
-    /// Whether the peer can receive notifications before the response; REQ sockets cannot.
+    /// True if the peer can receive notifications before the response; REQ sockets cannot.
     public let acceptsNotifications: Bool
     /// When the request's deadline passes, in microseconds of the server's clock; `Int64.max` for a stream, which ends
     /// with its connection.

@@ -21,7 +21,7 @@ public struct RequestStream: AsyncSequence, Sendable {
     let attachments: [Bytes]
     let deadline: Duration?
     let credit: Int?
-    /// Whether notifications are delivered unparsed.
+    /// True if notifications are delivered unparsed.
     var isEncoded = false
 
     /// Sends the request.

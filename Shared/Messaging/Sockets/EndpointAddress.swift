@@ -53,7 +53,7 @@ public struct EndpointAddress: Sendable, Hashable, CustomStringConvertible {
     /// The address as text, in the form that is parsed.
     public var description: String { "\(transport.rawValue)://\(location)" }
 
-    /// Whether the address can be reached from this machine only.
+    /// True if the address can be reached from this machine only.
     public var isLocal: Bool {
         guard transport == .tcp, let host else { return true }
         if host == "localhost" || host == "[::1]" { return true }

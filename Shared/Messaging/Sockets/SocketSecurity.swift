@@ -18,7 +18,7 @@ public enum SocketSecurity: Sendable, Hashable {
         return nil
     }
 
-    /// Whether the socket uses CURVE.
+    /// True if the socket uses CURVE.
     public var hasKeys: Bool {
         switch self {
         case .none, .trustedLoopback: false

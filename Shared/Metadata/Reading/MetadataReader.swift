@@ -56,7 +56,7 @@ public enum MetadataReader {
     /// How many bytes ``isFilm(_:rawEnding:)`` looks at.
     public static let beginningBytes = 512
 
-    /// Whether a file that begins with these bytes is a film; else it is a picture.
+    /// Returns true if a file that begins with these bytes is a film; else it is a picture.
     ///
     /// - Parameters:
     ///   - beginning: the first ``beginningBytes`` of it, or all that there are.

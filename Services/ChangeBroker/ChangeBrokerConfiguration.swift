@@ -81,7 +81,7 @@ struct ChangeBrokerConfiguration: Sendable {
         return problems
     }
 
-    /// What is in force, as `--check` prints it.
+    /// The settings in force, as `--check` prints them.
     var json: JSON {
         [
             "catalog": .string(catalog.description), "requests": .string(requests.description),

@@ -1,7 +1,7 @@
 public import JSONValue
 public import PhotoModel
 
-/// Whether a list of adjustments replaces the present list or is appended to it.
+/// The way a list of adjustments is combined with the present list: replacing it, or appended to it.
 public enum AdjustmentMode: String, Sendable, CaseIterable {
     case replace, append
 }
@@ -31,7 +31,7 @@ public struct ApplyEdit: Request {
     public var asset: ObjectID
     /// The operations, in order.
     public var adjustments: AdjustmentList
-    /// Whether the operations replace the present ones or are appended to them.
+    /// The way the operations are combined with the present ones: replacing them, or appended to them.
     public var mode: AdjustmentMode
     /// Content revision that the asset must have, else the request is refused with conflict; nil to accept any.
     public var ifContentRevision: Revision?

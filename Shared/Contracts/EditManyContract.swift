@@ -20,7 +20,7 @@ public struct ApplyEdits: Request {
     public var fetch: FetchDescription?
     /// The operations, in order.
     public var adjustments: AdjustmentList
-    /// Whether the operations replace the present ones or are appended to them.
+    /// The way the operations are combined with the present ones: replacing them, or appended to them.
     public var mode: AdjustmentMode
     /// For one asset: refused with conflict if it has another content revision.
     public var ifContentRevision: Revision?

@@ -16,7 +16,7 @@ public struct PublishEdit: Sendable, Hashable, JSONTabled {
     public var adjustments: AdjustmentList
     /// Id of the publisher's previous edit of the asset, after which this one is applied; nil for none.
     public var predecessor: String?
-    /// Whether the operations replace the present ones or are appended to them.
+    /// The way the operations are combined with the present ones: replacing them, or appended to them.
     public var mode: AdjustmentMode
     /// Fails with conflict if the asset has another content revision.
     public var ifContentRevision: Revision?

@@ -8,7 +8,7 @@ public enum ImagingError: Error, Sendable, Hashable, CustomStringConvertible {
     case undecodable(reason: String)
     /// Too many pixels, a side that is too long, or too many frames; `limit` is the limit that was exceeded.
     case tooLarge(width: Int, height: Int, limit: Int)
-    /// What was asked for takes more time or memory than there is.
+    /// The request takes more time or memory than there is.
     case tooMuchWork(String)
     /// What was asked for cannot be done.
     case invalidOptions(String)
@@ -26,7 +26,7 @@ public enum ImagingError: Error, Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// What is wrong and what to do. Contains nothing of the file's content.
+    /// The problem and its remedy. Contains nothing of the file's content.
     public var message: String {
         switch self {
         case .unsupportedFormat(let found, let supported):

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What this module does at a moment, for whoever must know whether bytes or a request cause an end.
+/// The stage of the work of this module: it decides whether bytes or a request are to blame for a crash.
 public enum ImagingStage: Sendable {
     /// The bytes of a picture are read: its header, its pixels, its colour profile.
     case reading

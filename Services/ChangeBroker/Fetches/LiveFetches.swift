@@ -153,7 +153,7 @@ struct LiveFetches {
         }
         counts.candidates += candidates.count
         for number in candidates {
-            // Nothing is carried again over what its keys were loaded with.
+            // The records that the keys were loaded with are not applied again.
             guard let live = fetches[number], live.sequence < record.sequence else { continue }
             counts.predicates += 1
             work.touched[number, default: []].append(Int32(work.entity - 1))

@@ -2,7 +2,7 @@ import CZeroMQ
 import Glibc
 import Synchronization
 
-/// What a socket owner waits for next, returned by each pass over it.
+/// The events that a socket owner waits for next, returned by each pass over it.
 struct PollInterest {
     var wantsInput = true
     var wantsOutput = false

@@ -81,7 +81,11 @@ struct HostileMixTests {
             TestPaths.report("\(attack.rawValue): \(count) sent")
             #expect(count > 0, "\(attack.rawValue) did nothing")
         }
-        for (kind, time) in result.slowest { #expect(time < TestPaths.bound(.seconds(1)), "\(kind)") }
+        for (kind, time) in result.slowest {
+            // A change may wait for two commits of a thousand assets, each of 1.5 s in a debug build.
+            let bound = TestPaths.bound(.seconds(1), debugFactor: kind == "favorite" ? 8 : 4)
+            #expect(time < bound, "\(kind)")
+        }
         #expect(result.errors.isEmpty)
         #expect(
             SafelightFixture.Service.allCases.allSatisfy { services.program($0)?.isRunning == true },

@@ -102,7 +102,7 @@ let modules: [Module] = [
         .library,
         [
             "Contracts", "Messaging", "PhotoModel", "JSONValue", "Storage", "CProcess", "CAcceptLimit", "Logging",
-            "ArgumentParser", "ServiceLifecycle", "DequeModule",
+            "ArgumentParser", "ServiceLifecycle", "DequeModule", "Basics",
         ]
     ),
 
@@ -188,7 +188,7 @@ let modules: [Module] = [
         .tests,
         [
             "Hosting", "Contracts", "Messaging", "JSONValue", "Storage", "CProcess", "Logging", "ArgumentParser",
-            "ServiceLifecycle", "TestSupport",
+            "ServiceLifecycle", "Basics", "TestSupport",
         ]
     ),
     Module(

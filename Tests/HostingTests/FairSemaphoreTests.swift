@@ -1,0 +1,57 @@
+import Basics
+import Hosting
+import TestSupport
+import Testing
+
+/// Permits are limited, go round the sources, and are not lost when a waiting task is cancelled.
+struct FairSemaphoreTests {
+    @Test func `a source with much work does not delay another one`() async {
+        let semaphore = FairSemaphore<String>(permits: 1)
+        let (isHeld, gate) = (Promise<Void>(), Promise<Void>())
+        let order = AwaitableValue<[String]>([])
+        let waiting = AwaitableValue(0)
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                _ = await semaphore.withPermit(for: "first") {
+                    isHeld.fulfill(())
+                    await gate.value()
+                }
+            }
+            await isHeld.value()
+            for (number, source) in (["many", "many", "many", "one"]).enumerated() {
+                group.addTask {
+                    waiting.withLock { $0 += 1 }
+                    _ = await semaphore.withPermit(for: source) { order.withLock { $0.append(source) } }
+                }
+                await waiting.wait { $0 == number + 1 }
+            }
+            // The tasks have begun; their places in the queue are taken a moment later.
+            while semaphore.waitingCount < 4 { await Task.yield() }
+            gate.fulfill(())
+        }
+        #expect(order.current.firstIndex(of: "one") ?? 9 <= 1, "\(order.current)")
+        #expect(order.current.count == 4)
+    }
+
+    @Test func `a cancelled waiter returns nil, and its permit goes to the next one`() async {
+        let semaphore = FairSemaphore<Int>(permits: 1)
+        let (isHeld, gate) = (Promise<Void>(), Promise<Void>())
+        let holder = Task {
+            await semaphore.withPermit(for: 0) {
+                isHeld.fulfill(())
+                await gate.value()
+                return 0
+            }
+        }
+        await isHeld.value()
+        let cancelled = Task { await semaphore.withPermit(for: 1) { 1 } }
+        let next = Task { await semaphore.withPermit(for: 2) { 2 } }
+        while semaphore.waitingCount < 2 { await Task.yield() }
+        cancelled.cancel()
+        #expect(await cancelled.value == nil)
+        gate.fulfill(())
+        #expect(await holder.value == 0)
+        #expect(await next.value == 2)
+        #expect(await semaphore.withPermit(for: 3) { 3 } == 3, "the permit came back")
+    }
+}

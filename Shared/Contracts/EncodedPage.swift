@@ -1,3 +1,4 @@
+public import JSONValue
 public import PhotoModel
 
 /// A ``ChangePage`` whose records stay encoded, so that they are forwarded without being parsed.
@@ -13,6 +14,45 @@ public struct EncodedPage: Sendable {
         self.token = token
         self.oldest = oldest
         self.head = head
+    }
+
+    /// Reads the text of a ``ChangePage`` without parsing its records.
+    ///
+    /// - Parameters:
+    ///   - frame: bytes that contain the text
+    ///   - range: the range of the text in them
+    /// - Throws: a description of what is not as ``ChangePage/table`` says
+    public init(parsing frame: [UInt8], at range: Range<Int>) throws(JSONProblem) {
+        var records: [[UInt8]]?
+        var tokens: [String: String] = [:]
+        do throws(JSONError) {
+            try JSONCursor.reading(frame) { (cursor) throws(JSONError) in
+                try cursor.move(to: range.lowerBound)
+                try cursor.enterObject()
+                while let name = try cursor.nextMember() {
+                    switch (name, try cursor.peek()) {
+                    case ("records", UInt8(ascii: "[")):
+                        try cursor.enterArray()
+                        var found: [[UInt8]] = []
+                        while try cursor.nextElement() { found.append(Array(frame[try cursor.skip()])) }
+                        records = found
+                    case ("token", UInt8(ascii: "\"")), ("oldest", UInt8(ascii: "\"")), ("head", UInt8(ascii: "\"")):
+                        tokens[name] = try cursor.string()
+                    default: try cursor.skip()
+                    }
+                }
+            }
+        } catch {
+            throw JSONProblem("is not JSON: \(error)")
+        }
+        func token(_ name: String) throws(JSONProblem) -> ChangeToken {
+            guard let token = tokens[name].flatMap(ChangeToken.init) else {
+                throw JSONProblem("is not a token", path: [name])
+            }
+            return token
+        }
+        guard let records else { throw JSONProblem("is not a list", path: ["records"]) }
+        self.init(records: records, token: try token("token"), oldest: try token("oldest"), head: try token("head"))
     }
 
     public var hasMore: Bool { token.sequence < head.sequence }

@@ -61,6 +61,25 @@ public final class ServiceClient: Sendable {
         return ServiceResponse(result: try R.result(of: reply.result), attachments: reply.attachments)
     }
 
+    /// Requests a page of the change log whose records stay encoded, for callers that forward them.
+    ///
+    /// - Throws: as ``ask(_:attachments:deadline:)``
+    public func encodedPage(
+        _ request: ChangesSince,
+        deadline: Duration = .seconds(30)
+    ) async throws(RPCError) -> EncodedPage {
+        let reply = try await requests.encodedCall(
+            ChangesSince.method,
+            request.json,
+            deadline: max(deadline, .milliseconds(1))
+        )
+        do throws(JSONProblem) {
+            return try EncodedPage(parsing: reply.frame, at: reply.range)
+        } catch {
+            throw ErrorCode.internalError.error("the result of \(ChangesSince.method) cannot be decoded: \(error)")
+        }
+    }
+
     /// Returns a request that yields notifications before its response.
     ///
     /// - Parameters:

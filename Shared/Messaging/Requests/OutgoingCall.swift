@@ -7,6 +7,8 @@ enum CallElement: Sendable {
     /// A notification whose params are not parsed.
     case encoded(EncodedNotification, bytes: Int)
     case reply(Reply)
+    /// A reply whose result is not parsed.
+    case encodedReply(EncodedReply)
 }
 
 /// A request from its creation to its response.
@@ -20,7 +22,7 @@ final class OutgoingCall: Sendable {
     let deadline: Int64
     /// True if the caller wants notifications.
     let wantsNotifications: Bool
-    /// True if the caller wants notifications unparsed.
+    /// True if the caller wants notifications, or the result of a call without notifications, unparsed.
     let wantsEncoded: Bool
 
     init(

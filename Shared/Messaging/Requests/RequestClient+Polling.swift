@@ -182,13 +182,24 @@ extension RequestClient {
         deliver(.notification(method: method, params: params, attachments: attachments, bytes: bytes), bytes, for: call)
     }
 
-    /// Delivers a notification unparsed if its call wants that; returns false if the message has to be parsed.
+    /// Delivers a notification or a response unparsed if its call wants that; returns false if the message has to be
+    /// parsed.
     private func handleEncoded(_ message: IncomingMessage) -> Bool {
-        guard message.violation == nil, message.frames.count == 1, let frame = message.frames.first,
-            let (id, notification) = EncodedNotification.outline(of: frame), let call = calls.about(id),
-            call.wantsEncoded
+        guard message.violation == nil, message.frames.count == 1, let frame = message.frames.first else {
+            return false
+        }
+        if let (id, notification) = EncodedNotification.outline(of: frame) {
+            guard let call = calls.about(id), call.wantsEncoded else { return false }
+            deliver(.encoded(notification, bytes: message.totalBytes), message.totalBytes, for: call)
+            return true
+        }
+        guard let (id, reply) = EncodedReply.outline(of: frame), let call = calls.about(id), call.wantsEncoded,
+            !call.wantsNotifications
         else { return false }
-        deliver(.encoded(notification, bytes: message.totalBytes), message.totalBytes, for: call)
+        _ = calls.answered(id)
+        counts.answers += 1
+        _ = call.inbox.enqueue(.encodedReply(reply), bytes: message.totalBytes, always: true)
+        call.inbox.finish()
         return true
     }
 

@@ -17,7 +17,7 @@ public actor RequestClient: SocketOwner {
     var control: Deque<OutgoingMessage> = []
     var nextDeadline = Int64.max
     var isFull = false
-    /// True if any request with unparsed notifications was ever opened on this client.
+    /// True if any request with unparsed notifications or results was ever opened on this client.
     var hasEncodedCalls = false
     /// True if the handshake with the service is complete: messages sent before can be lost in a socket that is being
     /// closed.
@@ -81,6 +81,31 @@ public actor RequestClient: SocketOwner {
         attachments: [Bytes] = [],
         deadline: Duration = .seconds(30)
     ) async throws(RPCError) -> Reply {
+        guard case .reply(let reply) = try await response(to: method, params, attachments, deadline) else {
+            throw Self.resultless
+        }
+        return reply
+    }
+
+    /// Sends a request like ``call(_:_:attachments:deadline:)`` and returns the result unparsed, for callers that
+    /// forward parts of it.
+    public nonisolated func encodedCall(
+        _ method: String,
+        _ params: JSON = [:],
+        deadline: Duration = .seconds(30)
+    ) async throws(RPCError) -> EncodedReply {
+        guard case .encodedReply(let reply) = try await response(to: method, params, [], deadline, isEncoded: true)
+        else { throw Self.resultless }
+        return reply
+    }
+
+    private nonisolated func response(
+        to method: String,
+        _ params: JSON,
+        _ attachments: [Bytes],
+        _ deadline: Duration,
+        isEncoded: Bool = false
+    ) async throws(RPCError) -> CallElement {
         let inbox = Mailbox<CallElement>(maxElements: 1, maxBytes: .max)
         let draft = try draft(method, params, attachments, deadline: deadline, credit: nil)
         switch await outbox.outboxSemaphore.acquire(draft.byteCount) {
@@ -88,17 +113,18 @@ public actor RequestClient: SocketOwner {
         case .cancelled: throw .cancelled("the waiting task was cancelled")
         case .closed, .refused: throw Self.closed
         }
-        let call = try send(draft, inbox: inbox, isStream: false)
+        let call = try send(draft, inbox: inbox, isStream: false, isEncoded: isEncoded)
         switch await inbox.next() {
-        case .element(.reply(let reply)): return reply
+        case .element(let element): return element
         case .end(let failure?): throw failure
         case .cancelled:
             cancel(call)
             throw .cancelled("the waiting task was cancelled")
-        case .element(.notification), .element(.encoded), .end(nil):
-            throw .internalError("the service answered without a result")
+        case .end(nil): throw Self.resultless
         }
     }
+
+    private static let resultless = RPCError.internalError("the service answered without a result")
 
     /// Sends a request that returns notifications before its response.
     ///

@@ -47,7 +47,8 @@ public struct RequestStream: AsyncSequence, Sendable {
             case .encoded(let notification, _):
                 .notification(method: notification.method, params: try notification.params(), attachments: [])
             case .reply(let reply): .reply(reply)
-            case nil: nil
+            // Only calls without notifications ask for it.
+            case .encodedReply, nil: nil
             }
         }
 
@@ -57,7 +58,8 @@ public struct RequestStream: AsyncSequence, Sendable {
             case .notification(let method, let params, _, _): .notification(EncodedNotification(method, params))
             case .encoded(let notification, _): .notification(notification)
             case .reply(let reply): .reply(reply)
-            case nil: nil
+            // Only calls without notifications ask for it.
+            case .encodedReply, nil: nil
             }
         }
     }
@@ -108,7 +110,7 @@ public struct RequestStream: AsyncSequence, Sendable {
             case .element(let element):
                 switch element {
                 case .notification(_, _, _, let bytes), .encoded(_, let bytes): returnCredit(bytes, of: call)
-                case .reply: isOver = true
+                case .reply, .encodedReply: isOver = true
                 }
                 return element
             case .end(let failure):
